@@ -1,0 +1,141 @@
+//! The entry points that instrumented and lowered device code calls.
+//!
+//! [`entry_points!`](crate::entry_points) lists each once; the pass makes its
+//! declarations from the list ([`ALL`]), the executor checks its definitions
+//! against it. On the host each takes a hidden first argument, the caller's
+//! [`ThreadCtx`](crate::context::ThreadCtx), which the list leaves out.
+//!
+//! `site` arguments index [`ModuleMeta::sites`](crate::meta::ModuleMeta::sites),
+//! `sync` arguments [`ModuleMeta::syncs`](crate::meta::ModuleMeta::syncs), of
+//! the module that the calling code belongs to.
+
+/// Type of a parameter or result of an entry point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// A generic pointer.
+    Ptr,
+    /// 32-bit integer.
+    I32,
+    /// 64-bit integer.
+    I64,
+    /// No result.
+    Void,
+}
+
+/// One entry point.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryPoint {
+    /// Symbol.
+    pub name: &'static str,
+    /// Parameters, without the thread context.
+    pub params: &'static [Ty],
+    /// Result.
+    pub ret: Ty,
+    /// Whether all threads that take part must reach the same call: the
+    /// call may not be moved under other control flow (LLVM `convergent`).
+    pub convergent: bool,
+}
+
+/// Calls macro `$m` with the list of all entry points.
+///
+/// Each item reads `name(param: type, ...) -> type, convergent?;`.
+#[macro_export]
+macro_rules! entry_points {
+    ($m:ident) => {
+        $m! {
+            // ---- checks, inserted by the instrumentation before the access ----
+
+            /// A plain read of `size` (1 to 16) bytes.
+            __gpurace_read(addr: Ptr, size: I32, site: I32) -> Void, false;
+            /// A plain write of `size` (1 to 8) bytes; `value` holds the bytes
+            /// about to be written, zero-extended, for same-value detection.
+            __gpurace_write(addr: Ptr, size: I32, site: I32, value: I64) -> Void, false;
+            /// A read of `size` bytes, any length (vectors, memcpy sources).
+            __gpurace_read_range(addr: Ptr, size: I64, site: I32) -> Void, false;
+            /// A write of `size` bytes, any length.
+            __gpurace_write_range(addr: Ptr, size: I64, site: I32) -> Void, false;
+            /// An atomic or volatile access, before it happens. `kind` is an
+            /// `AtomicKind`, `scope` a `Scope`, `order` an `Order`, as numbers.
+            __gpurace_atomic(addr: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void, false;
+            /// After the atomic access of the last `__gpurace_atomic` happened:
+            /// the place where an acquire takes effect.
+            __gpurace_atomic_done(addr: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void, false;
+            /// A fence (`__threadfence*`, `fence.*`, `membar.*`).
+            __gpurace_fence(scope: I32, order: I32, sync: I32) -> Void, false;
+
+            // ---- synchronisation, part of what the program means ----
+
+            /// `bar.sync id, threads`; `threads` 0 means the whole block.
+            __gpurace_barrier(id: I32, threads: I32, sync: I32) -> Void, true;
+            /// `bar.arrive id, threads`.
+            __gpurace_barrier_arrive(id: I32, threads: I32, sync: I32) -> Void, true;
+            /// `bar.red`: `op` 0 counts, 1 ands, 2 ors the predicates `pred != 0`.
+            __gpurace_barrier_red(id: I32, threads: I32, op: I32, pred: I32, sync: I32) -> I32, true;
+            /// `__syncwarp(mask)`.
+            __gpurace_syncwarp(mask: I32, sync: I32) -> Void, true;
+            /// `shfl.sync`: `mode` 0 idx, 1 up, 2 down, 3 bfly; `b` and `c` as in
+            /// PTX. The low word of the result is the value, bit 32 the predicate.
+            __gpurace_shfl(mode: I32, mask: I32, value: I32, b: I32, c: I32, sync: I32) -> I64, true;
+            /// `vote.sync`: `mode` 0 all, 1 any, 2 uni, 3 ballot.
+            __gpurace_vote(mode: I32, mask: I32, pred: I32, sync: I32) -> I32, true;
+            /// `match.sync` on a value of `bits` (32 or 64): `mode` 0 any, 1 all. The low
+            /// word of the result is the mask, bit 32 the predicate of `match.all`.
+            __gpurace_match(mode: I32, mask: I32, value: I64, bits: I32, sync: I32) -> I64, true;
+            /// `redux.sync`: `op` 0 add, 1 umin, 2 umax, 3 min, 4 max, 5 and, 6 or, 7 xor.
+            __gpurace_redux(op: I32, mask: I32, value: I32, sync: I32) -> I32, true;
+            /// `activemask`.
+            __gpurace_activemask() -> I32, true;
+            /// A hint that the thread may be waiting for another one: placed
+            /// beside volatile and atomic accesses.
+            __gpurace_yield() -> Void, false;
+            /// `nanosleep`.
+            __gpurace_nanosleep(ns: I32) -> Void, false;
+
+            // ---- services ----
+
+            /// `vprintf(format, arguments)` with CUDA's packed argument buffer.
+            __gpurace_vprintf(format: Ptr, args: Ptr) -> I32, false;
+            /// A failed `assert`.
+            __gpurace_assertfail(message: Ptr, file: Ptr, line: I32, function: Ptr) -> Void, false;
+            /// `trap`; ends the launch.
+            __gpurace_trap(sync: I32) -> Void, false;
+            /// `exit`; ends the thread.
+            __gpurace_exit() -> Void, false;
+            /// Device-side `malloc`.
+            __gpurace_malloc(size: I64) -> Ptr, false;
+            /// Device-side `free`.
+            __gpurace_free(ptr: Ptr) -> Void, false;
+            /// `clock64`, in cycles of a fixed 1 GHz.
+            __gpurace_clock() -> I64, false;
+            /// `globaltimer`, in nanoseconds.
+            __gpurace_globaltimer() -> I64, false;
+            /// Whether a generic address lies in the block's shared memory.
+            __gpurace_is_shared(addr: Ptr) -> I32, false;
+            /// Whether a generic address lies in the thread's own local memory.
+            __gpurace_is_local(addr: Ptr) -> I32, false;
+            /// Something that the lowering could not translate was reached:
+            /// ends the launch with an error that names `what` (a C string).
+            __gpurace_unsupported(what: Ptr, sync: I32) -> Void, false;
+        }
+    };
+}
+
+macro_rules! table {
+    ($($(#[$doc:meta])* $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $convergent:literal;)*) => {
+        /// Every entry point, in the order of the list.
+        pub const ALL: &[EntryPoint] = &[
+            $(EntryPoint {
+                name: stringify!($name),
+                params: &[$(Ty::$ty),*],
+                ret: Ty::$ret,
+                convergent: $convergent,
+            },)*
+        ];
+    };
+}
+entry_points!(table);
+
+/// The entry point with this symbol.
+pub fn find(name: &str) -> Option<&'static EntryPoint> {
+    ALL.iter().find(|e| e.name == name)
+}

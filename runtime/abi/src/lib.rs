@@ -1,0 +1,20 @@
+//! What every other part of gpurace agrees on, each thing defined once:
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
+//! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
+//! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
+//! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
+//! | [`scope`] | CUDA's scopes and memory orders, as numbers that travel through entry points |
+//!
+//! What does *not* live here: anything that allocates shadow memory, runs
+//! threads or formats a report.
+#![cfg_attr(not(feature = "meta"), no_std)]
+
+pub mod context;
+pub mod entry;
+pub mod image;
+#[cfg(feature = "meta")]
+pub mod meta;
+pub mod scope;

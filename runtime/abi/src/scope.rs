@@ -1,0 +1,94 @@
+//! CUDA's thread scopes and memory orders as they travel through the entry
+//! points (see [`crate::entry`]) in `i32` arguments.
+
+/// How far an atomic or a fence reaches (PTX ISA, "Scope").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Scope {
+    /// The threads of one block (`.cta`).
+    Block = 0,
+    /// The threads of one cluster (`.cluster`).
+    Cluster = 1,
+    /// The threads of one device (`.gpu`): CUDA's legacy atomics.
+    Device = 2,
+    /// All threads of the program, the host's too (`.sys`).
+    System = 3,
+}
+
+impl Scope {
+    /// The scope with this number, or `None` where there is none.
+    pub const fn from_u32(n: u32) -> Option<Self> {
+        match n {
+            0 => Some(Self::Block),
+            1 => Some(Self::Cluster),
+            2 => Some(Self::Device),
+            3 => Some(Self::System),
+            _ => None,
+        }
+    }
+}
+
+/// Memory order of an atomic or a fence (PTX ISA, "Memory consistency model").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Order {
+    /// No order on its own; with a fence beside it the pair orders. CUDA's
+    /// legacy atomics and `volatile` accesses.
+    Relaxed = 0,
+    /// What follows the access in its thread happens after the release it read.
+    Acquire = 1,
+    /// What precedes the access in its thread happens before it.
+    Release = 2,
+    /// Both [`Order::Acquire`] and [`Order::Release`].
+    AcqRel = 3,
+    /// As [`Order::AcqRel`], and in one total order.
+    SeqCst = 4,
+}
+
+impl Order {
+    /// The order with this number, or `None` where there is none.
+    pub const fn from_u32(n: u32) -> Option<Self> {
+        match n {
+            0 => Some(Self::Relaxed),
+            1 => Some(Self::Acquire),
+            2 => Some(Self::Release),
+            3 => Some(Self::AcqRel),
+            4 => Some(Self::SeqCst),
+            _ => None,
+        }
+    }
+
+    /// Whether the order acquires.
+    pub const fn acquires(self) -> bool {
+        matches!(self, Self::Acquire | Self::AcqRel | Self::SeqCst)
+    }
+
+    /// Whether the order releases.
+    pub const fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+}
+
+/// Which kind of access an atomic entry point stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum AtomicKind {
+    /// An atomic (or volatile: relaxed, system scope) load.
+    Load = 0,
+    /// An atomic (or volatile) store.
+    Store = 1,
+    /// A read-modify-write.
+    Rmw = 2,
+}
+
+impl AtomicKind {
+    /// The kind with this number, or `None` where there is none.
+    pub const fn from_u32(n: u32) -> Option<Self> {
+        match n {
+            0 => Some(Self::Load),
+            1 => Some(Self::Store),
+            2 => Some(Self::Rmw),
+            _ => None,
+        }
+    }
+}
