@@ -54,7 +54,8 @@ macro_rules! entry_points {
             __gpurace_read_range(addr: Ptr, size: I64, site: I32) -> Void, false;
             /// A write of `size` bytes, any length.
             __gpurace_write_range(addr: Ptr, size: I64, site: I32) -> Void, false;
-            /// An atomic or volatile access, before it happens. `kind` is an
+            /// An atomic or volatile access, before it happens (a volatile one conflicts as
+            /// the plain access it is, and can carry an order). `kind` is an
             /// `AtomicKind`, `scope` a `Scope`, `order` an `Order`, as numbers.
             __gpurace_atomic(addr: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void, false;
             /// After the atomic access of the last `__gpurace_atomic` happened:

@@ -73,12 +73,18 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum AtomicKind {
-    /// An atomic (or volatile: relaxed, system scope) load.
+    /// An atomic load.
     Load = 0,
-    /// An atomic (or volatile) store.
+    /// An atomic store.
     Store = 1,
     /// A read-modify-write.
     Rmw = 2,
+    /// A `volatile` load. PTX makes it relaxed at system scope, so that it can
+    /// carry an order between fences; CUDA C++ does not make it atomic, so
+    /// that it races as a plain read does.
+    VolatileLoad = 3,
+    /// A `volatile` store; races as a plain write does.
+    VolatileStore = 4,
 }
 
 impl AtomicKind {
@@ -88,6 +94,8 @@ impl AtomicKind {
             0 => Some(Self::Load),
             1 => Some(Self::Store),
             2 => Some(Self::Rmw),
+            3 => Some(Self::VolatileLoad),
+            4 => Some(Self::VolatileStore),
             _ => None,
         }
     }
