@@ -1,0 +1,104 @@
+//! Scope and order of atomic instructions.
+//!
+//! llvm-c of LLVM 19 can neither set nor read the synchronisation scope of an
+//! atomic instruction. What the pass builds therefore carries its scope and
+//! order as metadata, [`METADATA`]; what clang built is read from the
+//! instruction's text, which happens once per atomic.
+//!
+//! clang emits CUDA's legacy atomics (`atomicAdd`, `atomicCAS`, ...) as
+//! `seq_cst`, yet they are relaxed at device scope and lower to relaxed PTX. So
+//! `seq_cst` on an instruction of clang's means relaxed; other orders mean what
+//! they say. Orders stronger than relaxed otherwise come from fences and from
+//! PTX (`atom.acq_rel.gpu`), which the pass translates itself.
+
+use gpurace_abi::scope::{Order, Scope};
+use llvm_sys::LLVMAtomicOrdering;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir;
+
+/// The metadata kind that carries `{i32 scope, i32 order}`.
+pub const METADATA: &str = "gpurace.atomic";
+
+/// Marks an atomic load, store, `atomicrmw`, `cmpxchg` or volatile access with
+/// its scope and order. To be called for every atomic that the pass builds.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Order) {
+    // SAFETY: by contract.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let int = LLVMInt32TypeInContext(context);
+        let mut fields = [scope as u64, order as u64]
+            .map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
+        let node = LLVMMDNodeInContext2(context, fields.as_mut_ptr(), fields.len());
+        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        LLVMSetMetadata(instruction, kind, LLVMMetadataAsValue(context, node));
+    }
+}
+
+/// Scope and order of an atomic instruction.
+///
+/// # Safety
+/// `instruction` is a live atomic load, store, `atomicrmw` or `cmpxchg`.
+pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
+    // SAFETY: by contract; the metadata has the form that `set_semantics` gives it.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        let node = LLVMGetMetadata(instruction, kind);
+        if !node.is_null() && LLVMGetMDNodeNumOperands(node) == 2 {
+            let mut fields = [std::ptr::null_mut(); 2];
+            LLVMGetMDNodeOperands(node, fields.as_mut_ptr());
+            let [scope, order] = fields.map(|f| LLVMConstIntGetZExtValue(f) as u32);
+            if let (Some(scope), Some(order)) = (Scope::from_u32(scope), Order::from_u32(order)) {
+                return (scope, order);
+            }
+        }
+        let text = LLVMPrintValueToString(instruction);
+        let printed = ir::text(text);
+        LLVMDisposeMessage(text);
+        (scope_in_text(&printed), order_of(LLVMGetOrdering(instruction)))
+    }
+}
+
+/// The scope in an instruction's text: `syncscope("block")`; none means the
+/// whole device, as clang writes CUDA's unscoped atomics.
+fn scope_in_text(text: &str) -> Scope {
+    let scope = text.split_once("syncscope(\"").and_then(|(_, rest)| rest.split_once('"'));
+    match scope.map(|(name, _)| name) {
+        Some("block" | "workgroup" | "singlethread") => Scope::Block,
+        Some("cluster") => Scope::Cluster,
+        Some("system") => Scope::System,
+        _ => Scope::Device,
+    }
+}
+
+fn order_of(ordering: LLVMAtomicOrdering) -> Order {
+    use LLVMAtomicOrdering::*;
+    match ordering {
+        LLVMAtomicOrderingAcquire => Order::Acquire,
+        LLVMAtomicOrderingRelease => Order::Release,
+        LLVMAtomicOrderingAcquireRelease => Order::AcqRel,
+        // See the module's comment.
+        LLVMAtomicOrderingSequentiallyConsistent
+        | LLVMAtomicOrderingMonotonic
+        | LLVMAtomicOrderingUnordered
+        | LLVMAtomicOrderingNotAtomic => Order::Relaxed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scope_is_read_from_text() {
+        let of = |scope: &str| scope_in_text(&format!("  %1 = atomicrmw add ptr %0, i32 1 {scope}seq_cst"));
+        assert_eq!(of(""), Scope::Device);
+        assert_eq!(of("syncscope(\"block\") "), Scope::Block);
+        assert_eq!(of("syncscope(\"system\") "), Scope::System);
+    }
+}
