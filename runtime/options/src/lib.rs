@@ -1,1 +1,194 @@
-//! placeholder
+//! `GPURACE_OPTIONS`: how a user steers an instrumented program.
+//!
+//! The list below defines each option once. From it come the typed
+//! [`Options`], the parser ([`Options::parse`]), the help text
+//! ([`help_text`]), the table for the documentation ([`markdown_table`]) and
+//! what an error says.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `syntax` | how a string is cut into `key=value` items |
+//! | `value` | how a value of each type is read |
+//! | [`select`] | which kernels, blocks and objects a value selects |
+//! | `error` | what is said of a string that is not right |
+//! | `render` | the help text and the documentation's table |
+
+mod error;
+mod render;
+pub mod select;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::env;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use error::OptionsError;
+pub use render::{help_text, markdown_table};
+use select::{Blocks, KernelGlobs, Objects};
+use value::Value;
+pub use value::{CacheDir, Device, LogPath, PathPattern, SameValue};
+
+/// Name of the environment variable.
+pub const VARIABLE: &str = "GPURACE_OPTIONS";
+
+/// What the list says of one option.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionInfo {
+    /// Its key.
+    pub key: &'static str,
+    /// What it does, in Markdown.
+    pub doc: &'static str,
+    /// What its values look like, after the word "wanted".
+    pub wanted: &'static str,
+    /// Its default as a user would write it or, where it cannot be written, in words.
+    pub default: &'static str,
+}
+
+macro_rules! options {
+    ($($(#[doc = $doc:literal])+ $key:ident: $ty:ty = $default:expr, $shown:literal;)*) => {
+        /// Every option, with its value.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Options {
+            $($(#[doc = $doc])+ pub $key: $ty,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        /// Every option, in the order of the list.
+        pub const ALL: &[OptionInfo] = &[
+            $(OptionInfo {
+                key: stringify!($key),
+                doc: concat!($($doc),+).trim_ascii(),
+                wanted: <$ty as Value>::WANTED,
+                default: $shown,
+            },)*
+        ];
+
+        impl Options {
+            /// Sets one option from its text.
+            fn set(&mut self, key: &str, value: &str) -> Result<(), OptionsError> {
+                match key {
+                    $(stringify!($key) => match <$ty as Value>::parse(value) {
+                        Ok(parsed) => self.$key = parsed,
+                        Err(bad) => return Err(OptionsError::bad_value(key, value, bad)),
+                    },)*
+                    _ => return Err(OptionsError::unknown_key(key)),
+                }
+                Ok(())
+            }
+        }
+
+        /// Whether a value of this option may hold a `:` without quotes.
+        fn allows_colon(key: &str) -> bool {
+            match key {
+                $(stringify!($key) => <$ty as Value>::ALLOWS_COLON,)*
+                _ => false,
+            }
+        }
+    };
+}
+
+options! {
+    /// where kernels run: on an NVIDIA GPU (`cuda`), on the host (`cpu`), or on a GPU where one is present (`auto`)
+    device: Device = Device::Auto, "auto";
+    /// exit status when a race was reported and the program's own status was 0
+    exitcode: u8 = 66, "66";
+    /// stop at the first race
+    halt_on_error: bool = false, "0";
+    /// distinct races printed; the rest are counted
+    max_reports: u64 = 100, "100";
+    /// where the report is printed: `stderr`, or a file; `%p` is the process id
+    log_path: LogPath = LogPath::Stderr, "stderr";
+    /// file for the machine-readable report, written also when no race was found; `%p` is the process id
+    json: Option<PathPattern> = None, "none";
+    /// file of suppressions
+    suppressions: Option<PathBuf> = None, "none";
+    /// check only these kernels: comma-separated globs on the demangled name, with or without its parameters
+    kernels: Option<KernelGlobs> = None, "all";
+    /// check all but these kernels: comma-separated globs as in `kernels`
+    skip_kernels: Option<KernelGlobs> = None, "none";
+    /// check only these objects, comma-separated: shared or device variables by name, allocations by size (`4096`, `64K`) or order (`#2`), `shared`, `global`
+    objects: Option<Objects> = None, "all";
+    /// check only these blocks, comma-separated: `0`, `0-15`, `every:8`
+    blocks: Option<Blocks> = None, "all";
+    /// `report` or `ignore` write-write races whose writes stored equal values
+    same_value: SameValue = SameValue::Report, "report";
+    /// seconds that launch-time proving may take per kernel and configuration; the first launch waits for it
+    solve_budget: Duration = Duration::from_secs(1), "1";
+    /// directory where launch-time proofs are kept between runs; empty for nowhere
+    cache_dir: CacheDir = CacheDir::User, "user cache";
+    /// check one launch in this many of each kernel, the others run bare
+    every: NonZeroU32 = NonZeroU32::MIN, "1";
+    /// seed of the CPU executor's schedule; the same seed gives the same schedule
+    seed: u64 = 0, "0";
+    /// print a summary of sites, proofs, checks and times at exit
+    stats: bool = false, "0";
+    /// list every option
+    help: bool = false, "0";
+}
+
+impl Options {
+    /// The options of this process; the defaults where [`VARIABLE`] is not set.
+    ///
+    /// # Errors
+    /// As [`Options::parse`], or the variable is not UTF-8.
+    pub fn from_env() -> Result<Self, OptionsError> {
+        match env::var(VARIABLE) {
+            Ok(text) => Self::parse(&text),
+            Err(env::VarError::NotPresent) => Ok(Self::default()),
+            Err(env::VarError::NotUnicode(_)) => Err(OptionsError::NotUnicode),
+        }
+    }
+
+    /// Reads `key=value:key=value`; a later item overrides an earlier one.
+    ///
+    /// A value in single or double quotes holds everything up to the next such
+    /// quote. Without quotes a value ends at the next `:`, save that lists,
+    /// globs and paths go on past a `:` that no `key=` follows, so that
+    /// `blocks=every:8` and `kernels=ns::*` need no quotes.
+    ///
+    /// # Errors
+    /// An item without `=`, an unknown key, a value that its option does not
+    /// take, a quote without its end.
+    pub fn parse(text: &str) -> Result<Self, OptionsError> {
+        let mut options = Self::default();
+        for item in syntax::items(text, allows_colon) {
+            let item = item?;
+            options.set(item.key, &item.value)?;
+        }
+        Ok(options)
+    }
+
+    /// Whether a kernel of this demangled name is to be checked.
+    pub fn checks_kernel(&self, demangled: &str) -> bool {
+        self.kernels
+            .as_ref()
+            .is_none_or(|globs| globs.matches(demangled))
+            && !self
+                .skip_kernels
+                .as_ref()
+                .is_some_and(|globs| globs.matches(demangled))
+    }
+
+    /// Whether accesses of the block of this linear index are to be checked.
+    pub fn checks_block(&self, linear_index: u64) -> bool {
+        self.blocks
+            .as_ref()
+            .is_none_or(|blocks| blocks.selects(linear_index))
+    }
+
+    /// Whether accesses to this object are to be checked.
+    pub fn checks_object(&self, object: &select::ObjectDescription<'_>) -> bool {
+        self.objects
+            .as_ref()
+            .is_none_or(|objects| objects.selects(object))
+    }
+}

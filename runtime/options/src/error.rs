@@ -1,0 +1,87 @@
+//! What is said of a string that is not right.
+
+use crate::value::BadValue;
+use crate::{ALL, VARIABLE};
+
+/// Why `GPURACE_OPTIONS` could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// No option has this key.
+    #[error("{VARIABLE}: unknown option `{key}`; did you mean `{nearest}`?")]
+    UnknownKey {
+        /// The key found.
+        key: String,
+        /// The known key that is most like it.
+        nearest: &'static str,
+    },
+    /// The option does not take this value.
+    #[error("{VARIABLE}: `{key}={value}`: found `{found}`, wanted {wanted}")]
+    BadValue {
+        /// The key.
+        key: String,
+        /// The whole value.
+        value: String,
+        /// The part of it that is not right.
+        found: String,
+        /// What that part should have been.
+        wanted: &'static str,
+    },
+    /// An item is not of the form `key=value`.
+    #[error("{VARIABLE}: found `{item}`, wanted `key=value`")]
+    NoEquals {
+        /// The item.
+        item: String,
+    },
+    /// A quoted value has no end, or something follows its end.
+    #[error("{VARIABLE}: `{item}`: found {found}, wanted {wanted}")]
+    Quote {
+        /// The item up to where reading stopped.
+        item: String,
+        /// What is there.
+        found: String,
+        /// What should have been there.
+        wanted: String,
+    },
+    /// The variable's bytes are not UTF-8.
+    #[error("{VARIABLE}: found bytes that are not UTF-8, wanted `key=value:key=value`")]
+    NotUnicode,
+}
+
+impl OptionsError {
+    pub(crate) fn bad_value(key: &str, value: &str, bad: BadValue) -> Self {
+        Self::BadValue {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            found: bad.found,
+            wanted: bad.wanted,
+        }
+    }
+
+    pub(crate) fn unknown_key(key: &str) -> Self {
+        Self::UnknownKey {
+            key: key.to_owned(),
+            nearest: nearest(key),
+        }
+    }
+
+    /// What to do about it, to be printed apart from the error.
+    pub const fn hint(&self) -> &'static str {
+        "`GPURACE_OPTIONS=help=1` lists every option"
+    }
+}
+
+/// The known key that is most like this one.
+fn nearest(key: &str) -> &'static str {
+    let wanted = key.to_lowercase();
+    let mut best = (ALL[0].key, f64::NEG_INFINITY);
+    for option in ALL {
+        // Jaro-Winkler favours keys that begin alike, Damerau-Levenshtein
+        // catches transposed and missing letters: the sum serves both slips.
+        let likeness = strsim::jaro_winkler(&wanted, option.key)
+            + strsim::normalized_damerau_levenshtein(&wanted, option.key);
+        if likeness > best.1 {
+            best = (option.key, likeness);
+        }
+    }
+    best.0
+}

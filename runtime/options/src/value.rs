@@ -1,0 +1,259 @@
+//! How a value of each type is read.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A value, or a part of one, that an option does not take.
+#[derive(Debug)]
+pub(crate) struct BadValue {
+    /// The part that is not right.
+    pub(crate) found: String,
+    /// What it should have been.
+    pub(crate) wanted: &'static str,
+}
+
+/// A type that options can have.
+pub(crate) trait Value: Sized {
+    /// What values look like, after the word "wanted".
+    const WANTED: &'static str;
+    /// Whether a value may hold a `:` without quotes.
+    const ALLOWS_COLON: bool = false;
+
+    /// Reads a value.
+    fn parse(text: &str) -> Result<Self, BadValue>;
+
+    /// The error that the whole text is no such value.
+    fn bad(text: &str) -> BadValue {
+        BadValue {
+            found: text.to_owned(),
+            wanted: Self::WANTED,
+        }
+    }
+}
+
+/// An option that is not set unless given; an empty value takes it back.
+impl<T: Value> Value for Option<T> {
+    const WANTED: &'static str = T::WANTED;
+    const ALLOWS_COLON: bool = T::ALLOWS_COLON;
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            T::parse(text).map(Some)
+        }
+    }
+}
+
+impl Value for bool {
+    const WANTED: &'static str = "`0` or `1`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "0" | "no" | "false" => Ok(false),
+            "1" | "yes" | "true" => Ok(true),
+            _ => Err(Self::bad(text)),
+        }
+    }
+}
+
+impl Value for u8 {
+    const WANTED: &'static str = "a whole number from 0 to 255";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        whole_number(text)
+            .and_then(|n| Self::try_from(n).ok())
+            .ok_or_else(|| Self::bad(text))
+    }
+}
+
+impl Value for u64 {
+    const WANTED: &'static str = "a whole number from 0 to 18446744073709551615";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        whole_number(text).ok_or_else(|| Self::bad(text))
+    }
+}
+
+impl Value for NonZeroU32 {
+    const WANTED: &'static str = "a whole number from 1 to 4294967295";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        whole_number(text)
+            .and_then(|n| u32::try_from(n).ok())
+            .and_then(Self::new)
+            .ok_or_else(|| Self::bad(text))
+    }
+}
+
+/// A decimal number, or a hexadecimal one after `0x`; no sign, no spaces.
+pub(crate) fn whole_number(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    // `from_str_radix` also takes a sign.
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    u64::from_str_radix(digits, radix).ok()
+}
+
+/// Seconds.
+impl Value for Duration {
+    const WANTED: &'static str = "a number of seconds, 0 or more";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        text.parse()
+            .ok()
+            .and_then(|seconds| Self::try_from_secs_f64(seconds).ok())
+            .ok_or_else(|| Self::bad(text))
+    }
+}
+
+/// Where kernels run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// On a GPU where one is present, else on the host.
+    Auto,
+    /// On the host.
+    Cpu,
+    /// On an NVIDIA GPU.
+    Cuda,
+}
+
+impl Value for Device {
+    const WANTED: &'static str = "`auto`, `cpu` or `cuda`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda),
+            _ => Err(Self::bad(text)),
+        }
+    }
+}
+
+/// What becomes of write-write races whose writes stored equal values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameValue {
+    /// They are reported, and marked.
+    Report,
+    /// They are not reported.
+    Ignore,
+}
+
+impl Value for SameValue {
+    const WANTED: &'static str = "`report` or `ignore`";
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "report" => Ok(Self::Report),
+            "ignore" => Ok(Self::Ignore),
+            _ => Err(Self::bad(text)),
+        }
+    }
+}
+
+/// A path in which `%p` stands for the process id and `%%` for `%`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPattern(String);
+
+impl PathPattern {
+    /// The path for the process of this id.
+    pub fn expand(&self, pid: u32) -> PathBuf {
+        let mut path = String::with_capacity(self.0.len() + 8);
+        let mut rest = self.0.as_str();
+        while let Some(at) = rest.find('%') {
+            path.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('p') {
+                path.push_str(&pid.to_string());
+                rest = after;
+            } else {
+                // `%%` is one `%`; before anything else a `%` is only itself.
+                path.push('%');
+                rest = rest.strip_prefix('%').unwrap_or(rest);
+            }
+        }
+        path.push_str(rest);
+        path.into()
+    }
+
+    /// The path as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for PathPattern {
+    const WANTED: &'static str = "a path";
+    const ALLOWS_COLON: bool = true;
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        // A path with a nul byte names no file.
+        if text.is_empty() || text.contains('\0') {
+            return Err(Self::bad(text));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Value for PathBuf {
+    const WANTED: &'static str = PathPattern::WANTED;
+    const ALLOWS_COLON: bool = true;
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        PathPattern::parse(text).map(|path| path.0.into())
+    }
+}
+
+/// Where the report is printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogPath {
+    /// On standard error.
+    Stderr,
+    /// Into a file.
+    File(PathPattern),
+}
+
+impl Value for LogPath {
+    const WANTED: &'static str = "`stderr` or a path";
+    const ALLOWS_COLON: bool = true;
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "stderr" => Ok(Self::Stderr),
+            _ => PathPattern::parse(text)
+                .map(Self::File)
+                .map_err(|_| Self::bad(text)),
+        }
+    }
+}
+
+/// Where launch-time proofs are kept between runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheDir {
+    /// In `gpurace` under the user's cache directory.
+    User,
+    /// Nowhere.
+    Nowhere,
+    /// In this directory.
+    Directory(PathBuf),
+}
+
+impl Value for CacheDir {
+    const WANTED: &'static str = "a path, or nothing";
+    const ALLOWS_COLON: bool = true;
+
+    fn parse(text: &str) -> Result<Self, BadValue> {
+        match text {
+            "" => Ok(Self::Nowhere),
+            _ => PathBuf::parse(text)
+                .map(Self::Directory)
+                .map_err(|_| Self::bad(text)),
+        }
+    }
+}
