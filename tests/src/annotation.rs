@@ -1,0 +1,348 @@
+//! The comments by which a program says how to build it, how to run it and
+//! what to expect.
+//!
+//! Directives stand on lines of their own; `[rev]` limits one to a revision:
+//!
+//! ```text
+//! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
+//! //@ opt: O0 O2                 optimisation levels (this is the default)
+//! //@ seeds: 0 1 2               schedules of the executor (this is the default)
+//! //@ compile-flags: -lineinfo   further arguments of gclang
+//! //@ run-args: 64               arguments of the program
+//! //@ options: key=value:...     further GPURACE_OPTIONS
+//! //@ exit: 3                    exit status, where it is not 0 or 66
+//! //@ stdout: text               a line of standard output; all lines given make up the whole
+//! //@ stderr-contains: text      a fragment of the run's standard error
+//! //@ compile-error: text        the build fails, and its standard error has this fragment
+//! //@ requires: gpu              skipped where there is none
+//! //@[racy] known-miss: why      a declared race is not reported; fails the day it is
+//! //@[fixed] known-alarm: why    something not declared is reported; fails the day it is not
+//! //@[rev] known-failure: why    anything else does not hold; fails the day it holds
+//! ```
+//!
+//! A label at the end of a line names the line, a race names two labels:
+//!
+//! ```text
+//! tile[t] = v;                   //~ A
+//! sum += tile[t ^ 1];            //~ B
+//! //~ RACE[racy] write-read shared: A B
+//! ```
+//!
+//! `write-read shared: A B` is a write on line `A` and a read on line `B`, in
+//! either order of time: which comes first depends on the schedule. Several
+//! kinds, `write-read|write-write`, ask for at least one of them and allow all.
+//! After the space may follow a scope and `same-value` or `other-value`.
+//! `RACE?` allows a race that depends on the schedule.
+//! `//~ DIVERGENCE[racy]: A exited` expects threads to wait at line `A` for
+//! threads that have ended.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A program and everything it says about itself.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Source file.
+    pub path: PathBuf,
+    /// Path under `tests/programs`, without the extension.
+    pub name: String,
+    /// Revisions; a program without any has one, `None`.
+    pub revisions: Vec<Option<String>>,
+    /// Directives in order: revision, key, value.
+    directives: Vec<(Option<String>, String, String)>,
+    /// Label to line, from 1.
+    pub labels: BTreeMap<String, u32>,
+    races: Vec<(Option<String>, ExpectedRace)>,
+    divergences: Vec<(Option<String>, Vec<WaitingAt>)>,
+}
+
+/// A declared race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedRace {
+    /// Line of the declaration, for messages.
+    pub declared_at: u32,
+    /// May be reported, need not be.
+    pub optional: bool,
+    /// Alternatives for the operations on the two lines.
+    pub kinds: Vec<(String, String)>,
+    /// `shared` or `global`.
+    pub space: String,
+    /// Scope, where the program says one.
+    pub scope: Option<String>,
+    /// Whether two writes store the same, where the program says so.
+    pub same_value: Option<bool>,
+    /// The two lines; `None` for a side that has none (a copy, the host).
+    pub lines: [Option<u32>; 2],
+}
+
+/// Where threads of a divergent block are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitingAt {
+    /// At the barrier on this line.
+    Line(u32),
+    /// Ended.
+    Exited,
+}
+
+/// Why a case does not hold yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// A declared race is not reported.
+    Miss,
+    /// Something undeclared is reported.
+    Alarm,
+    /// Anything else.
+    Failure,
+}
+
+const SCOPES: &[&str] = &["warp", "block", "cluster", "grid", "device", "system"];
+const OPS: &[&str] = &["read", "write", "atomic", "copy", "host"];
+const KEYS: &[&str] = &[
+    "revisions", "opt", "seeds", "compile-flags", "run-args", "options", "exit", "stdout",
+    "stderr-contains", "compile-error", "requires", "known-miss", "known-alarm", "known-failure",
+];
+
+impl Program {
+    /// Reads and parses a program; `root` is the folder its name is relative to.
+    ///
+    /// # Errors
+    /// Says which annotation is not understood, with its line.
+    pub fn load(root: &Path, path: &Path) -> Result<Self, String> {
+        let text =
+            std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let name = path.strip_prefix(root).unwrap_or(path).with_extension("");
+        let mut program = Self::parse(&text).map_err(|e| format!("{}:{e}", path.display()))?;
+        program.path = path.to_owned();
+        program.name = name.to_string_lossy().replace('\\', "/");
+        Ok(program)
+    }
+
+    /// Parses a program's text.
+    ///
+    /// # Errors
+    /// `LINE: what is wrong`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut program = Self::default();
+        // Declarations may come before the labels that they name.
+        let mut declarations = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let trimmed = line.trim_start();
+            if let Some(rest) = trimmed.strip_prefix("//@") {
+                let directive = parse_directive(rest).map_err(|e| format!("{number}: {e}"))?;
+                program.directives.push(directive);
+            } else if let Some(at) = line.find("//~") {
+                let body = line[at + 3..].trim();
+                if body.starts_with("RACE") || body.starts_with("DIVERGENCE") {
+                    declarations.push((number, body));
+                } else if is_label(body) {
+                    if program.labels.insert(body.to_owned(), number).is_some() {
+                        return Err(format!("{number}: label `{body}` is given twice"));
+                    }
+                } else {
+                    return Err(format!("{number}: `{body}` is neither a label nor a declaration"));
+                }
+            }
+        }
+        let revisions: Vec<_> =
+            program.words(None, "revisions").into_iter().map(|r| Some(r.to_owned())).collect();
+        program.revisions = if revisions.is_empty() { vec![None] } else { revisions };
+        for (number, body) in declarations {
+            program.declare(number, body).map_err(|e| format!("{number}: {e}"))?;
+        }
+        for revision in program.directives.iter().map(|d| &d.0).chain(program.races.iter().map(|r| &r.0)) {
+            if revision.is_some() && !program.revisions.contains(revision) {
+                return Err(format!("1: revision `{}` is not declared", revision.as_deref().unwrap_or("")));
+            }
+        }
+        Ok(program)
+    }
+
+    fn declare(&mut self, number: u32, body: &str) -> Result<(), String> {
+        let (head, labels) =
+            body.split_once(':').ok_or_else(|| format!("`{body}` has no `: LABELS`"))?;
+        let labels: Vec<&str> = labels.split_whitespace().collect();
+        let line_of = |label: &str| {
+            self.labels.get(label).copied().ok_or_else(|| format!("no line is labelled `{label}`"))
+        };
+        if let Some(head) = head.strip_prefix("DIVERGENCE") {
+            let mut waiting = labels
+                .iter()
+                .map(|l| if *l == "exited" { Ok(WaitingAt::Exited) } else { line_of(l).map(WaitingAt::Line) })
+                .collect::<Result<Vec<_>, _>>()?;
+            waiting.sort_unstable();
+            self.divergences.push((split_revision(head)?.0, waiting));
+            return Ok(());
+        }
+        let head = head.strip_prefix("RACE").unwrap_or(head);
+        let (optional, head) = match head.strip_prefix('?') {
+            Some(rest) => (true, rest),
+            None => (false, head),
+        };
+        let (revision, rest) = split_revision(head)?;
+        let [first, second] = labels[..] else {
+            return Err(format!("a race has 2 labels, found {}", labels.len()));
+        };
+        let mut words = rest.split_whitespace();
+        let kinds = words
+            .next()
+            .ok_or("a race has a kind, such as `write-read`")?
+            .split('|')
+            .map(|kind| match kind.split_once('-') {
+                Some((a, b)) if OPS.contains(&a) && OPS.contains(&b) => Ok((a.to_owned(), b.to_owned())),
+                _ => Err(format!("`{kind}` is no kind of race")),
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        let space = words.next().filter(|s| matches!(*s, "shared" | "global"));
+        let space = space.ok_or("after the kind comes `shared` or `global`")?.to_owned();
+        let (mut scope, mut same_value) = (None, None);
+        for word in words {
+            match word {
+                "same-value" => same_value = Some(true),
+                "other-value" => same_value = Some(false),
+                _ if SCOPES.contains(&word) => scope = Some(word.to_owned()),
+                _ => return Err(format!("`{word}` is neither a scope nor `same-value` or `other-value`")),
+            }
+        }
+        let side = |label: &str| if label == "_" { Ok(None) } else { line_of(label).map(Some) };
+        let lines = [side(first)?, side(second)?];
+        let race = ExpectedRace { declared_at: number, optional, kinds, space, scope, same_value, lines };
+        self.races.push((revision, race));
+        Ok(())
+    }
+
+    /// Values of a directive that apply to a revision, in order.
+    pub fn all<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> impl Iterator<Item = &'a str> {
+        self.directives
+            .iter()
+            .filter(move |(r, k, _)| k == key && (r.is_none() || r.as_deref() == revision))
+            .map(|(_, _, value)| value.as_str())
+    }
+
+    /// Words of all values of a directive that apply to a revision.
+    pub fn words<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> Vec<&'a str> {
+        self.all(revision, key).flat_map(str::split_whitespace).collect()
+    }
+
+    /// Optimisation levels, without the dash.
+    pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
+        let given = self.words(revision, "opt");
+        let levels = if given.is_empty() { vec!["O0", "O2"] } else { given };
+        levels.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Seeds of the executor's schedule.
+    pub fn seeds(&self, revision: Option<&str>) -> Vec<String> {
+        let given = self.words(revision, "seeds");
+        let seeds = if given.is_empty() { vec!["0", "1", "2"] } else { given };
+        seeds.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Races declared for a revision.
+    pub fn races(&self, revision: Option<&str>) -> Vec<&ExpectedRace> {
+        let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
+        self.races.iter().filter(|(r, _)| applies(r)).map(|(_, race)| race).collect()
+    }
+
+    /// Divergences declared for a revision.
+    pub fn divergences(&self, revision: Option<&str>) -> Vec<&[WaitingAt]> {
+        let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
+        self.divergences.iter().filter(|(r, _)| applies(r)).map(|(_, d)| d.as_slice()).collect()
+    }
+
+    /// What is known not to hold yet at a revision.
+    pub fn known(&self, revision: Option<&str>) -> Option<Known> {
+        [("known-miss", Known::Miss), ("known-alarm", Known::Alarm), ("known-failure", Known::Failure)]
+            .into_iter()
+            .find(|(key, _)| self.all(revision, key).next().is_some())
+            .map(|(_, known)| known)
+    }
+}
+
+/// `[rev] key: value` or `key: value`.
+fn parse_directive(text: &str) -> Result<(Option<String>, String, String), String> {
+    let (revision, rest) = split_revision(text)?;
+    let (key, value) = rest.split_once(':').unwrap_or((rest, ""));
+    let key = key.trim();
+    if !KEYS.contains(&key) {
+        return Err(format!("`{key}` is no directive"));
+    }
+    // One space after the colon belongs to the syntax; others are the value's,
+    // since a line of standard output may start with one.
+    let value = value.strip_prefix(' ').unwrap_or(value);
+    let value = if key == "stdout" { value } else { value.trim() };
+    Ok((revision, key.to_owned(), value.to_owned()))
+}
+
+/// Takes `[rev]` off the front.
+fn split_revision(text: &str) -> Result<(Option<String>, &str), String> {
+    match text.strip_prefix('[') {
+        Some(rest) => {
+            let (revision, rest) =
+                rest.split_once(']').ok_or_else(|| format!("`[{rest}` is not closed"))?;
+            Ok((Some(revision.to_owned()), rest.trim_start()))
+        }
+        None => Ok((None, text.trim_start())),
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "//@ revisions: racy fixed
+//@ opt: O1
+//@[racy] exit: 3
+//@ stdout:  two spaces
+tile[t] = v;      //~ A
+#ifdef FIXED
+__syncthreads();
+#endif
+sum += tile[t];   //~ B
+//~ RACE[racy] write-read shared block: A B
+//~ RACE?[racy] write-write|write-atomic global other-value: A _
+//~ DIVERGENCE[fixed]: exited B
+";
+
+    #[test]
+    fn directives_apply_to_their_revision() {
+        let p = Program::parse(SOURCE).unwrap();
+        assert_eq!(p.revisions, [Some("racy".into()), Some("fixed".into())]);
+        assert_eq!(p.opt_levels(Some("racy")), ["O1"]);
+        assert_eq!(p.words(Some("racy"), "exit"), ["3"]);
+        assert_eq!(p.words(Some("fixed"), "exit"), [""; 0]);
+        assert_eq!(p.all(None, "stdout").collect::<Vec<_>>(), [" two spaces"]);
+    }
+
+    #[test]
+    fn races_name_lines() {
+        let p = Program::parse(SOURCE).unwrap();
+        assert!(p.races(Some("fixed")).is_empty());
+        let races = p.races(Some("racy"));
+        assert_eq!(races[0].lines, [Some(5), Some(9)]);
+        assert_eq!(races[0].kinds, [("write".to_owned(), "read".to_owned())]);
+        assert_eq!(races[0].scope.as_deref(), Some("block"));
+        assert!(races[1].optional && races[1].kinds.len() == 2);
+        assert_eq!((races[1].same_value, races[1].lines[1]), (Some(false), None));
+        assert_eq!(p.divergences(Some("fixed")), [[WaitingAt::Line(9), WaitingAt::Exited]]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (source, want) in [
+            ("//@ opts: O2", "1: `opts` is no directive"),
+            ("\n//~ RACE write-read shared: A B", "2: no line is labelled `A`"),
+            ("x; //~ A\n//~ RACE write-reed shared: A A", "2: `write-reed` is no kind of race"),
+            ("x; //~ A\n//~ RACE write-read: A A", "2: after the kind comes `shared` or `global`"),
+            ("x; //~ A\ny; //~ A", "2: label `A` is given twice"),
+            ("x; //~ nope", "1: `nope` is neither a label nor a declaration"),
+            ("//@[slow] exit: 1", "1: revision `slow` is not declared"),
+        ] {
+            assert_eq!(Program::parse(source).unwrap_err(), want);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Prints the declarations that would make a program's test pass.
+//!
+//! `cargo run -p gpurace-tests --bin bless -- [--write] tests/programs/race/NAME.cu...`
+//!
+//! Races seen at every optimisation level and seed are printed as `RACE`,
+//! others as `RACE?`. With `--write` they replace the declarations in the file,
+//! and lines get labels. Read what it says: a blessed report is not yet a right one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gpurace_tests::annotation::Program;
+use gpurace_tests::case::{Build, Case};
+use gpurace_tests::compare::{Side, sides};
+use gpurace_tests::toolchain::{programs, work_folder};
+
+/// Sides, space and scope of a race.
+type Key = ([Side; 2], String, String);
+
+fn main() -> ExitCode {
+    let (flags, files): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let write = flags.iter().any(|f| f == "--write");
+    if files.is_empty() || flags.iter().any(|f| f != "--write") {
+        eprintln!("usage: bless [--write] PROGRAM.cu...");
+        return ExitCode::FAILURE;
+    }
+    for file in files {
+        if let Err(e) = bless(Path::new(&file), write) {
+            eprintln!("error: {file}: {e}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn bless(file: &Path, write: bool) -> Result<(), String> {
+    let file = file.canonicalize().map_err(|e| e.to_string())?;
+    let program = Program::load(&programs(), &file)?;
+    let mut text = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
+    let mut labels = program.labels.clone();
+    let mut declarations = Vec::new();
+    for revision in &program.revisions {
+        let (seen, runs) = observe(&program, revision.clone())?;
+        let tag = revision.as_ref().map_or(String::new(), |r| format!("[{r}]"));
+        for ((pair, space, scope), count) in seen {
+            let mark = if count == runs { "" } else { "?" };
+            let names = pair.clone().map(|(_, line)| label(line, &mut labels));
+            let [a, b] = pair.map(|(op, _)| op);
+            declarations.push(format!("//~ RACE{mark}{tag} {a}-{b} {space} {scope}: {} {}", names[0], names[1]));
+        }
+    }
+    println!("{}", file.display());
+    for declaration in &declarations {
+        println!("{declaration}");
+    }
+    for (name, line) in &labels {
+        let source = text.lines().nth(*line as usize - 1).unwrap_or("");
+        println!("  {name} = line {line}: {}", source.trim());
+    }
+    if write {
+        text = rewrite(&text, &labels, &declarations);
+        std::fs::write(&file, text).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// Races of one revision over all levels and seeds, with the number of runs
+/// that reported each, and the number of runs.
+fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Key, usize>, usize), String> {
+    let (mut seen, mut runs) = (BTreeMap::new(), 0);
+    for opt in program.opt_levels(revision.as_deref()) {
+        let case = Case { program: program.clone(), revision: revision.clone(), opt };
+        let folder: PathBuf = work_folder(&case.name())?;
+        let (executable, compilation) = case.build(Build::Checked, &folder)?;
+        if compilation.status != Some(0) {
+            return Err(compilation.stderr);
+        }
+        for seed in program.seeds(revision.as_deref()) {
+            let report = case.run_seed(&executable, &folder, &seed)?.1?;
+            runs += 1;
+            let mut keys: Vec<Key> = report
+                .races
+                .iter()
+                .map(|r| (sides(r, &program.path), r.space.clone(), r.scope.clone()))
+                .collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                *seen.entry(key).or_insert(0) += 1;
+            }
+        }
+    }
+    Ok((seen, runs))
+}
+
+/// The label of a line, a new one where it has none.
+fn label(line: Option<u32>, labels: &mut BTreeMap<String, u32>) -> String {
+    let Some(line) = line else { return "_".into() };
+    if let Some((name, _)) = labels.iter().find(|(_, l)| **l == line) {
+        return name.clone();
+    }
+    let name = (b'A'..=b'Z')
+        .map(|c| char::from(c).to_string())
+        .find(|name| !labels.contains_key(name))
+        .unwrap_or_else(|| format!("L{line}"));
+    labels.insert(name.clone(), line);
+    name
+}
+
+/// The program with these labels, and these declarations in place of its own.
+fn rewrite(text: &str, labels: &BTreeMap<String, u32>, declarations: &[String]) -> String {
+    let mut out = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.trim_start().starts_with("//~ RACE") {
+            continue;
+        }
+        out.push_str(line.split("//~").next().unwrap_or("").trim_end());
+        if let Some((name, _)) = labels.iter().find(|(_, l)| **l == number) {
+            out.push_str(&format!("  //~ {name}"));
+        }
+        out.push('\n');
+    }
+    for declaration in declarations {
+        out.push_str(declaration);
+        out.push('\n');
+    }
+    out
+}

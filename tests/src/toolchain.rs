@@ -1,0 +1,92 @@
+//! Where `gclang` is, how to compile with it and how to run what it built.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use wait_timeout::ChildExt;
+
+/// Longest that one compilation or one run may take.
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Root of the workspace.
+pub fn workspace() -> PathBuf {
+    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    root.pop();
+    root
+}
+
+/// Folder of the annotated programs.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// One of the commands `gclang`, `gclang++` and `gpurace` as `scripts/setup`
+/// builds them; `GPURACE_TEST_BIN` names another folder to take them from.
+///
+/// # Errors
+/// Names the file that is missing.
+pub fn tool(name: &str) -> Result<PathBuf, String> {
+    let folder = std::env::var_os("GPURACE_TEST_BIN")
+        .map_or_else(|| workspace().join("target/release"), PathBuf::from);
+    let path = folder.join(name);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(format!("`{}` is not built\nhint: run `scripts/setup`", path.display()))
+    }
+}
+
+/// Folder for what one test builds, empty and new.
+///
+/// # Errors
+/// What the file system says.
+pub fn work_folder(test: &str) -> Result<PathBuf, String> {
+    let folder = std::env::temp_dir()
+        .join(format!("gpurace-tests-{}", std::process::id()))
+        .join(test.replace(['/', ':', '+'], "_"));
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
+/// What a process left behind.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Exit status; `None` where a signal ended it.
+    pub status: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs a command to its end, or to [`TIME_LIMIT`].
+///
+/// # Errors
+/// Where it cannot be started, or does not end in time.
+pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
+    // Output goes to files: nobody would empty pipes while we wait with a limit.
+    let unique = format!("{:p}", command);
+    let out_path = folder.join(format!("stdout-{unique}"));
+    let err_path = folder.join(format!("stderr-{unique}"));
+    let create = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
+    command.stdin(Stdio::null()).stdout(create(&out_path)?).stderr(create(&err_path)?);
+    let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
+    let status = child.wait_timeout(TIME_LIMIT).map_err(|e| e.to_string())?;
+    if status.is_none() {
+        child.kill().map_err(|e| e.to_string())?;
+        child.wait().map_err(|e| e.to_string())?;
+    }
+    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
+    let (stdout, stderr) = (read(&out_path), read(&err_path));
+    match status {
+        Some(status) => Ok(Outcome { status: status.code(), stdout, stderr }),
+        None => Err(format!("{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}")),
+    }
+}
+
+/// Whether this machine has an NVIDIA GPU.
+pub fn has_gpu() -> bool {
+    Path::new("/dev/nvidiactl").exists()
+}
