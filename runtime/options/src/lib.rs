@@ -162,7 +162,7 @@ impl Options {
         let mut options = Self::default();
         for item in syntax::items(text, allows_colon) {
             let item = item?;
-            options.set(item.key, &item.value)?;
+            options.set(item.key, item.value)?;
         }
         Ok(options)
     }

@@ -409,12 +409,21 @@ pub struct Exited {
 impl Waiting {
     /// A group of `threads` threads, `example` one of them, that waits there.
     pub fn at(file: Option<String>, line: Option<u32>, threads: u32, example: Dim3) -> Self {
-        Self::At(WaitingAt { file, line, threads, example })
+        Self::At(WaitingAt {
+            file,
+            line,
+            threads,
+            example,
+        })
     }
 
     /// A group of `threads` threads, `example` one of them, that has left.
     pub fn exited(threads: u32, example: Dim3) -> Self {
-        Self::Exited(Exited { exited: true, threads, example })
+        Self::Exited(Exited {
+            exited: true,
+            threads,
+            example,
+        })
     }
 }
 

@@ -1,0 +1,205 @@
+//! What can truthfully be said about mending a race.
+//!
+//! A hint names the order or the atomicity that is missing and a usual way to
+//! get it. It guesses nothing about what the program means; where nothing can
+//! be said there is no hint.
+
+use gpurace_abi::scope::Scope as AtomicScope;
+
+use crate::schema::{Access, Effect, Op, Race, Scope};
+
+/// What a hint may use beside the race itself, for one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SideFacts {
+    /// The scope of the atomic, where the side is one.
+    pub atomic_scope: Option<AtomicScope>,
+    /// The access is `volatile`.
+    pub volatile: bool,
+    /// A fence lies between this side and what follows it (for the earlier
+    /// side) or precedes it (for the later one).
+    pub fenced: bool,
+}
+
+/// A hint for a race; `facts` in the order of [`Race::accesses`].
+pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
+    if race
+        .accesses
+        .iter()
+        .any(|access| matches!(access.op, Op::Copy | Op::Host))
+    {
+        return Some(outside_kernels(race));
+    }
+    match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Atomic, Effect::Atomic) => two_atomics(race.scope, facts),
+        (Effect::Atomic, Effect::Read | Effect::Write) => {
+            Some(one_atomic(race.later(), race.kind.later(), race.earlier()))
+        }
+        (Effect::Read | Effect::Write, Effect::Atomic) => Some(one_atomic(
+            race.earlier(),
+            race.kind.earlier(),
+            race.later(),
+        )),
+        (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts),
+    }
+}
+
+/// One side at least is a copy or the host.
+fn outside_kernels(race: &Race) -> String {
+    let ops = [race.earlier().op, race.later().op];
+    if ops.contains(&Op::Host) {
+        let other = if ops.contains(&Op::Copy) {
+            "copy"
+        } else {
+            "launch"
+        };
+        return format!(
+            "nothing makes the host wait for the {other}: call cudaDeviceSynchronize() or \
+             cudaStreamSynchronize() before the host accesses the memory"
+        );
+    }
+    let sides = if ops == [Op::Copy; 2] {
+        "two copies"
+    } else {
+        "copy and the launch"
+    };
+    format!(
+        "nothing orders the {sides}: put them in one stream, or order them with an event \
+         (cudaStreamWaitEvent())"
+    )
+}
+
+/// Two atomics race where one scope leaves the other thread out, or where they
+/// cover different bytes.
+fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
+    let [a, b] = facts.map(|side| side.atomic_scope);
+    let narrowest = a?.min(b?);
+    let hint = match (narrowest, scope) {
+        (AtomicScope::Block, Scope::Cluster | Scope::Grid | Scope::Device | Scope::System) => {
+            "a block-scope atomic (such as atomicAdd_block) is not atomic across blocks: use a \
+             device-scope one (such as atomicAdd)"
+        }
+        (AtomicScope::Cluster, Scope::Grid | Scope::Device | Scope::System) => {
+            "a cluster-scope atomic is not atomic across clusters: use a device-scope one"
+        }
+        (AtomicScope::Device, Scope::System) => {
+            "a device-scope atomic is not atomic against the host: use a system-scope one (such \
+             as atomicAdd_system)"
+        }
+        // Wide enough, so the bytes differ.
+        (AtomicScope::Block, Scope::Warp | Scope::Block)
+        | (AtomicScope::Cluster, Scope::Warp | Scope::Block | Scope::Cluster)
+        | (
+            AtomicScope::Device,
+            Scope::Warp | Scope::Block | Scope::Cluster | Scope::Grid | Scope::Device,
+        )
+        | (AtomicScope::System, _) => {
+            "two atomics that overlap without covering the same bytes are not atomic against each \
+             other: use one address and one size"
+        }
+    };
+    Some(hint.to_owned())
+}
+
+/// Where exactly one side is atomic.
+fn one_atomic(plain: &Access, effect: Effect, atomic: &Access) -> String {
+    let (plain_at, atomic_at) = match (position(plain), position(atomic)) {
+        (Some(plain), Some(atomic)) => (format!(" at {plain}"), format!("the one at {atomic}")),
+        _ => (String::new(), "the other access".to_owned()),
+    };
+    format!(
+        "the {}{plain_at} is not atomic, {atomic_at} is: make both atomic, or order them",
+        effect.as_str()
+    )
+}
+
+fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
+    let mut hint = match race.scope {
+        Scope::Warp => in_one_launch(race, "no __syncwarp() orders", "threads"),
+        Scope::Block => in_one_launch(race, "no __syncthreads() orders", "threads"),
+        Scope::Cluster => in_one_launch(race, "no barrier of the cluster orders", "blocks"),
+        Scope::Grid => in_one_launch(race, "nothing orders between blocks", "blocks"),
+        Scope::Device => {
+            let streams = [race.earlier().stream, race.later().stream];
+            // Launches of one stream overlap only where the program asked for it.
+            if streams[0].is_some() && streams[0] == streams[1] {
+                return None;
+            }
+            "nothing orders the two launches: put them in one stream, or order them with an event \
+             (cudaStreamWaitEvent())"
+                .to_owned()
+        }
+        Scope::System => return None,
+    };
+    if race.scope <= Scope::Grid {
+        if facts.iter().any(|side| side.fenced) {
+            hint.push_str("; the fence alone orders nothing: a barrier, or an atomic that one side writes and the other reads, must go with it");
+        } else if facts.iter().any(|side| side.volatile) {
+            hint.push_str("; `volatile` does not order threads");
+        }
+    }
+    Some(hint)
+}
+
+/// A hint for two plain accesses of one launch. `missing` says which order is
+/// not there, `who` in the plural whose accesses they are.
+fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
+    let (earlier, later) = (race.earlier(), race.later());
+    let across_blocks = race.scope == Scope::Grid;
+    let remedy = if across_blocks {
+        ": make it two launches, or use a grid-wide barrier of a cooperative launch"
+    } else {
+        ""
+    };
+    let (Some(from), Some(to)) = (position(earlier), position(later)) else {
+        return format!("{missing} the two accesses{remedy}");
+    };
+    let same_line = (&earlier.file, earlier.line) == (&later.file, later.line);
+    if !same_line {
+        let (from, to) = if earlier.file == later.file {
+            (from, to)
+        } else {
+            (qualified(earlier, from), qualified(later, to))
+        };
+        return if across_blocks {
+            format!("nothing orders {from} before {to} between blocks{remedy}")
+        } else {
+            format!("{missing} {from} before {to}")
+        };
+    }
+    match (race.kind.earlier(), race.kind.later()) {
+        (Effect::Write, Effect::Write) => format!(
+            "several {who} write the same bytes at {to}: let one of them write, or use an atomic \
+             or a reduction"
+        ),
+        // clang gives load and store of a compound assignment one position.
+        _ if earlier.column.is_some() && earlier.column == later.column => format!(
+            "several {who} read and write the same bytes at {to}: make the update atomic (such as \
+             atomicAdd), or use a reduction"
+        ),
+        (from_effect, to_effect) => {
+            let (does, did) = (to_effect.as_str(), from_effect.as_str());
+            let order = if across_blocks {
+                format!(
+                    "nothing orders the {did} at {from} before the {does} there by another block"
+                )
+            } else {
+                format!("{missing} the {did} at {from} before the {does} there by another thread")
+            };
+            format!("{order}; if the line is an update, make it atomic (such as atomicAdd)")
+        }
+    }
+}
+
+/// `line 17`, where the access has a known line.
+fn position(access: &Access) -> Option<String> {
+    access.file.as_ref()?;
+    access.line.map(|line| format!("line {line}"))
+}
+
+/// `line 17 of tile.cuh`.
+fn qualified(access: &Access, position: String) -> String {
+    match &access.file {
+        Some(file) => format!("{position} of {file}"),
+        None => position,
+    }
+}

@@ -1,0 +1,167 @@
+//! Source lines with carets.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::sources::Sources;
+
+/// A place in a source file and what is said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark<'a> {
+    pub(crate) file: &'a str,
+    /// From 1.
+    pub(crate) line: u32,
+    /// From 1, bytes; `None` marks the whole line.
+    pub(crate) column: Option<u32>,
+    pub(crate) label: String,
+    /// Drawn with `^`, else with `-`.
+    pub(crate) primary: bool,
+}
+
+/// The marked lines, those of one file together; empty where no source can be
+/// read.
+pub(crate) fn render(marks: &[Mark<'_>], sources: &dyn Sources, color: bool) -> String {
+    let mut files: Vec<&str> = Vec::new();
+    for mark in marks {
+        if !files.contains(&mark.file) {
+            files.push(mark.file);
+        }
+    }
+    let mut out = String::new();
+    for file in files {
+        let Some(text) = sources.text(file) else {
+            continue;
+        };
+        let marks: Vec<_> = marks.iter().filter(|mark| mark.file == file).collect();
+        out.push_str(&render_file(file, &text, &marks, color).unwrap_or_default());
+    }
+    out
+}
+
+/// `None` where no mark lies in the text.
+fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Option<String> {
+    let lines = line_ranges(text);
+    let range = |mark: &Mark<'_>| lines.get((mark.line as usize).checked_sub(1)?).cloned();
+    let inside: Vec<_> = marks
+        .iter()
+        .filter_map(|mark| range(mark).map(|line| (*mark, line)))
+        .collect();
+
+    // Only the marked stretch goes to the renderer, which folds what is
+    // between two marks.
+    let first = inside.iter().min_by_key(|(mark, _)| mark.line)?;
+    let last = inside.iter().max_by_key(|(mark, _)| mark.line)?;
+    let (start, first_line) = (first.1.start, first.0.line);
+    let window = &text[start..last.1.end];
+
+    let mut snippet = Snippet::source(window)
+        .line_start(first_line as usize)
+        .path(file);
+    let mut spans: Vec<(Range<usize>, Vec<&str>, bool)> = Vec::new();
+    for (mark, line) in &inside {
+        let within = span(&text[line.clone()], mark.column);
+        let at = line.start - start;
+        let span = at + within.start..at + within.end;
+        // Two labels at one place are one label.
+        match spans.iter_mut().find(|(other, ..)| *other == span) {
+            Some((_, labels, primary)) => {
+                labels.push(&mark.label);
+                *primary |= mark.primary;
+            }
+            None => spans.push((span, vec![&mark.label], mark.primary)),
+        }
+    }
+    for (span, labels, primary) in spans {
+        let kind = if primary {
+            AnnotationKind::Primary
+        } else {
+            AnnotationKind::Context
+        };
+        snippet = snippet.annotation(kind.span(span).label(labels.join("; ")));
+    }
+    let renderer = if color {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let mut out = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
+    out.push('\n');
+    Some(out)
+}
+
+/// Where each line lies, without its end.
+fn line_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut at = 0;
+    text.split_inclusive('\n')
+        .map(|line| {
+            let start = at;
+            at += line.len();
+            start..start + line.trim_end_matches(['\n', '\r']).len()
+        })
+        .collect()
+}
+
+/// What of a line to underline: the token at the column, or all but the
+/// indentation where the column is not known or lies outside.
+fn span(line: &str, column: Option<u32>) -> Range<usize> {
+    let whole = line.len() - line.trim_start().len()..line.trim_end().len();
+    let Some(start) = column.and_then(|column| (column as usize).checked_sub(1)) else {
+        return if whole.is_empty() {
+            0..line.len()
+        } else {
+            whole
+        };
+    };
+    match line.get(start..) {
+        Some(rest) if !rest.is_empty() => start..start + token(rest),
+        _ if whole.is_empty() => 0..line.len(),
+        _ => whole,
+    }
+}
+
+/// Length of the token that a text begins with, bytes, at least one character.
+fn token(text: &str) -> usize {
+    const OPERATORS: [&str; 14] = [
+        "<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "==", "->",
+    ];
+    if let Some(operator) = OPERATORS
+        .iter()
+        .find(|operator| text.starts_with(**operator))
+    {
+        return operator.len();
+    }
+    let word = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
+    if word > 0 {
+        word
+    } else {
+        text.chars().next().map_or(0, char::len_utf8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_marks_its_token() {
+        for (line, column, marked) in [
+            ("  tile[t] = 1;", Some(3), "tile"),
+            ("  tile[t] += 1;", Some(11), "+="),
+            ("  x++;", Some(4), "++"),
+            ("  x=-1;", Some(4), "="),
+            ("  *p = 1;", Some(3), "*"),
+            ("  größe = 1;", Some(3), "größe"),
+            ("  x = 1;  ", None, "x = 1;"),
+            ("  x = 1;", Some(99), "x = 1;"),
+            ("  x = 1;", Some(0), "x = 1;"),
+            ("é = 1;", Some(2), "é = 1;"),
+            ("", Some(1), ""),
+            ("   ", None, "   "),
+        ] {
+            assert_eq!(&line[span(line, column)], marked, "`{line}` at {column:?}");
+        }
+    }
+}
