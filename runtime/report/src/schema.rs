@@ -398,12 +398,35 @@ pub struct WaitingAt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exited {
-    /// Always `true`; tells the group from one that waits.
-    pub exited: bool,
+    /// Tells the group from one that waits.
+    pub exited: True,
     /// How many threads.
     pub threads: u32,
     /// Index of one of them.
     pub example: Dim3,
+}
+
+/// The value `true`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "bool", into = "bool")]
+pub struct True;
+
+impl TryFrom<bool> for True {
+    type Error = &'static str;
+
+    fn try_from(value: bool) -> Result<Self, Self::Error> {
+        if value {
+            Ok(Self)
+        } else {
+            Err("found `false`, wanted `true`")
+        }
+    }
+}
+
+impl From<True> for bool {
+    fn from(_: True) -> Self {
+        true
+    }
 }
 
 impl Waiting {
@@ -420,7 +443,7 @@ impl Waiting {
     /// A group of `threads` threads, `example` one of them, that has left.
     pub fn exited(threads: u32, example: Dim3) -> Self {
         Self::Exited(Exited {
-            exited: true,
+            exited: True,
             threads,
             example,
         })

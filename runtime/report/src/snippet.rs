@@ -78,16 +78,27 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
         } else {
             AnnotationKind::Context
         };
-        snippet = snippet.annotation(kind.span(span).label(labels.join("; ")));
+        snippet = snippet.annotation(kind.span(span).label(labels.join(" and ")));
     }
     let renderer = if color {
         Renderer::styled()
     } else {
         Renderer::plain()
     };
-    let mut out = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
-    out.push('\n');
-    Some(out)
+    let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
+    // The header names where the first primary mark begins; a column that is
+    // not known is not to be made up.
+    if inside
+        .iter()
+        .find(|(mark, _)| mark.primary)
+        .is_none_or(|(mark, _)| mark.column.is_none())
+    {
+        let header_end = drawn.find('\n').unwrap_or(drawn.len());
+        if let Some(colon) = drawn[..header_end].rfind(':') {
+            drawn.replace_range(colon..header_end, "");
+        }
+    }
+    Some(drawn.lines().map(|line| format!("  {line}\n")).collect())
 }
 
 /// Where each line lies, without its end.

@@ -38,8 +38,9 @@ impl fmt::Debug for TextRenderer<'_> {
 
 impl TextRenderer<'_> {
     /// Every finding, the notes and, where there are findings, the summary as
-    /// the last line. Empty where there is nothing to say.
-    pub fn report(&self, report: &Report) -> String {
+    /// the last line; before the summary the statistics if `stats`. Empty
+    /// where there is nothing to say.
+    pub fn report(&self, report: &Report, stats: bool) -> String {
         let mut out = String::new();
         for race in &report.races {
             out.push_str(&self.race(race));
@@ -51,6 +52,9 @@ impl TextRenderer<'_> {
             out.push_str(RULE);
         }
         out.push_str(&self.notes(&report.notes));
+        if stats {
+            out.push_str(&self.stats(&report.stats));
+        }
         out.push_str(&self.summary(report));
         out
     }
@@ -63,7 +67,7 @@ impl TextRenderer<'_> {
         let launches = later.launch != earlier.launch || race.scope >= Scope::Device;
 
         text.line(format_args!(
-            "  {} at {}{}",
+            "  {} {}{}",
             doing(later, race.kind.later(), false),
             target(race),
             by(later, launches),
@@ -106,7 +110,12 @@ impl TextRenderer<'_> {
         } else {
             format!("{} times", race.count)
         };
-        text.line(format_args!("  Seen {times}, {}", between(race.scope)));
+        // Of a copy or the host the sides have said so.
+        if race.accesses.iter().all(|access| in_kernel(access.op)) {
+            text.line(format_args!("  Seen {times}, {}", between(race.scope)));
+        } else {
+            text.line(format_args!("  Seen {times}"));
+        }
         text.hint(race.hint.as_deref());
         text.out
     }
@@ -291,7 +300,7 @@ fn doing(access: &Access, effect: Effect, previous: bool) -> String {
     text
 }
 
-/// What the later access touched: ``shared `tile`+64``.
+/// What the later access touched: ``at shared `tile`+64``, `in shared memory`.
 fn target(race: &Race) -> String {
     let space = match race.space {
         Space::Shared => "shared ",
@@ -313,11 +322,11 @@ fn target(race: &Race) -> String {
             offset: Some(_),
             ..
         }) => "heap block".to_owned(),
-        _ => return format!("{space}memory"),
+        _ => return format!("in {space}memory"),
     };
     match object.and_then(|object| object.offset) {
-        Some(offset) => format!("{space}{what}+{offset}"),
-        None => format!("{space}{what}"),
+        Some(offset) => format!("at {space}{what}+{offset}"),
+        None => format!("at {space}{what}"),
     }
 }
 
@@ -370,8 +379,8 @@ fn location(object: &Object) -> String {
         (ObjectKind::Shared, None) => "shared memory of the block".to_owned(),
         (ObjectKind::Variable, Some(name)) => format!("device variable `{name}`"),
         (ObjectKind::Variable, None) => "a device variable".to_owned(),
-        (ObjectKind::Allocation, Some(name)) => format!("allocation `{name}` of the host"),
-        (ObjectKind::Allocation, None) => "an allocation of the host".to_owned(),
+        (ObjectKind::Allocation, Some(name)) => format!("allocation `{name}`"),
+        (ObjectKind::Allocation, None) => "an allocation".to_owned(),
         (ObjectKind::Heap, _) => "a heap block that device code allocated".to_owned(),
     };
     if let Some(size) = object.size {

@@ -1,0 +1,277 @@
+//! What is said of each race, word by word.
+
+use gpurace_abi::scope::Scope as AtomicScope;
+
+use super::{access, race};
+use crate::hint::{SideFacts, hint};
+use crate::schema::*;
+
+const NONE: [SideFacts; 2] = [SideFacts {
+    atomic_scope: None,
+    volatile: false,
+    fenced: false,
+}; 2];
+
+fn op(effect: Effect) -> Op {
+    match effect {
+        Effect::Read => Op::Read,
+        Effect::Write => Op::Write,
+        Effect::Atomic => Op::Atomic,
+    }
+}
+
+/// A race whose earlier side is at `from`, its later one at `to` (line, column).
+fn at(kind: RaceKind, scope: Scope, from: (u32, u32), to: (u32, u32)) -> Race {
+    race(
+        kind,
+        scope,
+        access(op(kind.later()), to.0, to.1, 1, 0),
+        access(op(kind.earlier()), from.0, from.1, 0, 0),
+    )
+}
+
+fn said(race: &Race) -> String {
+    hint(race, NONE).unwrap_or_else(|| panic!("no hint for {race:?}"))
+}
+
+fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
+    [later, earlier].map(|scope| SideFacts {
+        atomic_scope: Some(scope),
+        ..SideFacts::default()
+    })
+}
+
+#[test]
+fn two_lines_name_the_missing_order() {
+    for (scope, words) in [
+        (Scope::Warp, "no __syncwarp() orders line 17 before line 18"),
+        (
+            Scope::Block,
+            "no __syncthreads() orders line 17 before line 18",
+        ),
+        (
+            Scope::Cluster,
+            "no barrier of the cluster orders line 17 before line 18",
+        ),
+        (
+            Scope::Grid,
+            "nothing orders line 17 before line 18 between blocks: make it two launches, or use a \
+             grid-wide barrier of a cooperative launch",
+        ),
+    ] {
+        assert_eq!(
+            said(&at(RaceKind::WriteRead, scope, (17, 13), (18, 15))),
+            words
+        );
+    }
+}
+
+#[test]
+fn the_hint_is_that_of_the_interface() {
+    let report = super::interface();
+    assert_eq!(hint(&report.races[0], NONE), report.races[0].hint);
+}
+
+#[test]
+fn the_earlier_side_comes_first_also_around_a_loop() {
+    assert_eq!(
+        said(&at(RaceKind::ReadWrite, Scope::Block, (18, 15), (17, 13))),
+        "no __syncthreads() orders line 18 before line 17"
+    );
+}
+
+#[test]
+fn two_files_are_named() {
+    let mut race = at(RaceKind::WriteRead, Scope::Block, (17, 13), (17, 13));
+    race.accesses[0].file = Some("tile.cuh".to_owned());
+    assert_eq!(
+        said(&race),
+        "no __syncthreads() orders line 17 of reduce.cu before line 17 of tile.cuh"
+    );
+}
+
+#[test]
+fn one_place_that_reads_and_writes_is_an_update() {
+    for (kind, scope, who) in [
+        (RaceKind::ReadWrite, Scope::Block, "threads"),
+        (RaceKind::WriteRead, Scope::Warp, "threads"),
+        (RaceKind::WriteRead, Scope::Grid, "blocks"),
+    ] {
+        assert_eq!(
+            said(&at(kind, scope, (7, 11), (7, 11))),
+            format!(
+                "several {who} read and write the same bytes at line 7: make the update atomic \
+                 (such as atomicAdd), or use a reduction"
+            )
+        );
+    }
+}
+
+#[test]
+fn one_line_with_two_places_may_be_an_update() {
+    assert_eq!(
+        said(&at(RaceKind::ReadWrite, Scope::Block, (7, 20), (7, 11))),
+        "no __syncthreads() orders the read at line 7 before the write there by another thread; if \
+         the line is an update, make it atomic (such as atomicAdd)"
+    );
+    assert_eq!(
+        said(&at(RaceKind::WriteRead, Scope::Grid, (7, 11), (7, 20))),
+        "nothing orders the write at line 7 before the read there by another block; if the line is \
+         an update, make it atomic (such as atomicAdd)"
+    );
+}
+
+#[test]
+fn one_line_that_writes_needs_one_writer() {
+    assert_eq!(
+        said(&at(RaceKind::WriteWrite, Scope::Block, (8, 3), (8, 3))),
+        "several threads write the same bytes at line 8: let one of them write, or use an atomic or \
+         a reduction"
+    );
+}
+
+#[test]
+fn unknown_lines_are_not_named() {
+    let mut race = at(RaceKind::WriteRead, Scope::Block, (17, 13), (18, 15));
+    race.accesses[1].line = None;
+    assert_eq!(said(&race), "no __syncthreads() orders the two accesses");
+    race.kind = RaceKind::AtomicRead;
+    assert_eq!(
+        said(&race),
+        "the read is not atomic, the other access is: make both atomic, or order them"
+    );
+}
+
+#[test]
+fn two_atomics_need_a_scope_that_holds_both() {
+    use AtomicScope::{Block, Cluster, Device, System};
+    let say = |scope, later, earlier| {
+        hint(
+            &at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)),
+            scopes(later, earlier),
+        )
+        .unwrap()
+    };
+    for (later, earlier) in [(Block, Block), (Block, Device), (System, Block)] {
+        assert_eq!(
+            say(Scope::Grid, later, earlier),
+            "a block-scope atomic (such as atomicAdd_block) is not atomic across blocks: use a \
+             device-scope one (such as atomicAdd)"
+        );
+    }
+    assert!(say(Scope::Grid, Device, Cluster).starts_with("a cluster-scope atomic"));
+    assert!(say(Scope::System, Device, System).starts_with("a device-scope atomic"));
+    for (scope, both) in [
+        (Scope::Block, Block),
+        (Scope::Cluster, Cluster),
+        (Scope::Grid, Device),
+        (Scope::System, System),
+    ] {
+        assert!(
+            say(scope, both, both).contains("without covering the same bytes"),
+            "{scope:?}"
+        );
+    }
+    assert_eq!(
+        hint(
+            &at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)),
+            NONE
+        ),
+        None
+    );
+}
+
+#[test]
+fn the_plain_side_of_an_atomic_is_named() {
+    for (kind, plain) in [
+        (
+            RaceKind::AtomicRead,
+            "read at line 8 is not atomic, the one at line 9",
+        ),
+        (
+            RaceKind::AtomicWrite,
+            "write at line 8 is not atomic, the one at line 9",
+        ),
+        (
+            RaceKind::ReadAtomic,
+            "read at line 9 is not atomic, the one at line 8",
+        ),
+        (
+            RaceKind::WriteAtomic,
+            "write at line 9 is not atomic, the one at line 8",
+        ),
+    ] {
+        assert_eq!(
+            said(&at(kind, Scope::Grid, (9, 3), (8, 3))),
+            format!("the {plain} is: make both atomic, or order them")
+        );
+    }
+}
+
+#[test]
+fn launches_are_ordered_by_streams_and_events() {
+    let mut race = at(RaceKind::WriteRead, Scope::Device, (7, 11), (8, 3));
+    race.accesses[1].stream = Some(1);
+    assert!(said(&race).starts_with("nothing orders the two launches: put them in one stream"));
+    // They are in one stream already: what is missing is not known.
+    race.accesses[1].stream = Some(0);
+    assert_eq!(hint(&race, NONE), None);
+    race.accesses[1].stream = None;
+    assert!(hint(&race, NONE).is_some());
+}
+
+#[test]
+fn copies_and_the_host_are_ordered_by_streams_and_waiting() {
+    let mut race = at(RaceKind::WriteRead, Scope::Device, (7, 11), (8, 3));
+    race.accesses[1] = Access::new(Op::Copy);
+    assert!(
+        said(&race).starts_with("nothing orders the copy and the launch: put them in one stream")
+    );
+    race.accesses[0] = Access::new(Op::Copy);
+    assert!(said(&race).starts_with("nothing orders the two copies"));
+    race.accesses[0] = Access::new(Op::Host);
+    assert!(said(&race).starts_with("nothing makes the host wait for the copy"));
+    race.accesses[1] = access(Op::Write, 7, 11, 0, 0);
+    assert!(said(&race).starts_with("nothing makes the host wait for the launch: call cudaDevice"));
+}
+
+#[test]
+fn fences_and_volatile_are_said_to_order_nothing() {
+    let race = at(RaceKind::WriteRead, Scope::Block, (17, 13), (18, 15));
+    let mut facts = NONE;
+    facts[0].volatile = true;
+    assert_eq!(
+        hint(&race, facts).unwrap(),
+        "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
+    );
+    facts[1].fenced = true;
+    assert_eq!(
+        hint(&race, facts).unwrap(),
+        "no __syncthreads() orders line 17 before line 18; the fence alone orders nothing: a barrier, \
+         or an atomic that one side writes and the other reads, must go with it"
+    );
+}
+
+/// No combination panics, and none has a hint that ends in a full stop.
+#[test]
+fn every_combination_is_answered() {
+    let all_scopes = [
+        Scope::Warp,
+        Scope::Block,
+        Scope::Cluster,
+        Scope::Grid,
+        Scope::Device,
+        Scope::System,
+    ];
+    for kind in RaceKind::ALL {
+        for scope in all_scopes {
+            for to in [(7, 11), (7, 12), (8, 3)] {
+                for facts in [NONE, scopes(AtomicScope::Block, AtomicScope::System)] {
+                    if let Some(hint) = hint(&at(kind, scope, (7, 11), to), facts) {
+                        assert!(!hint.is_empty() && !hint.ends_with('.'), "{hint}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What people read, compared with texts that people have read.
+
+use gpurace_abi::meta::Space;
+use gpurace_abi::scope::Scope as AtomicScope;
+
+use super::{OneFile, access, interface, race};
+use crate::collect::Collector;
+use crate::hint::{SideFacts, hint};
+use crate::schema::*;
+use crate::sources::{DiskSources, NoSources, Sources};
+use crate::text::TextRenderer;
+
+fn renderer() -> TextRenderer<'static> {
+    TextRenderer {
+        pid: 4242,
+        color: false,
+        sources: &OneFile,
+    }
+}
+
+/// The race with the hint that follows from it, rendered.
+fn render(mut race: Race, facts: [SideFacts; 2]) -> String {
+    race.hint = hint(&race, facts);
+    renderer().race(&race)
+}
+
+fn plain(race: Race) -> String {
+    render(race, [SideFacts::default(); 2])
+}
+
+#[test]
+fn the_example_of_the_interface() {
+    insta::assert_snapshot!(renderer().report(&interface(), false));
+}
+
+#[test]
+fn a_report_without_sources() {
+    insta::assert_snapshot!(
+        TextRenderer {
+            sources: &NoSources,
+            ..renderer()
+        }
+        .report(&interface(), false)
+    );
+}
+
+#[test]
+fn colors() {
+    let text = TextRenderer {
+        color: true,
+        ..renderer()
+    }
+    .report(&interface(), false);
+    insta::assert_snapshot!(text.replace('\x1b', "ESC"));
+    assert!(!renderer().report(&interface(), false).contains('\x1b'));
+}
+
+#[test]
+fn an_update_by_several_blocks() {
+    let mut race = race(
+        RaceKind::WriteRead,
+        Scope::Grid,
+        access(Op::Read, 7, 11, 1, 0),
+        access(Op::Write, 7, 11, 0, 0),
+    );
+    race.count = 12;
+    insta::assert_snapshot!(plain(race));
+}
+
+#[test]
+fn equal_values_are_marked() {
+    let mut race = race(
+        RaceKind::WriteWrite,
+        Scope::Block,
+        access(Op::Write, 8, 8, 0, 32),
+        access(Op::Write, 8, 8, 0, 0),
+    );
+    race.same_value = Some(true);
+    race.object = Some(Object {
+        kind: ObjectKind::Variable,
+        name: Some("flag".to_owned()),
+        size: Some(4),
+        offset: Some(0),
+    });
+    insta::assert_snapshot!(plain(race.clone()));
+    race.same_value = Some(false);
+    assert!(!plain(race).contains("same value"));
+}
+
+#[test]
+fn an_unknown_thread() {
+    let mut race = race(
+        RaceKind::ReadWrite,
+        Scope::Grid,
+        access(Op::Write, 8, 8, 3, 5),
+        access(Op::Read, 7, 14, 0, 0),
+    );
+    race.accesses[1].thread = None;
+    let with_block = plain(race.clone());
+    assert!(
+        with_block.contains("Previous read of size 4 by an unknown thread of block (0,0,0):\n")
+    );
+    race.accesses[1].block = None;
+    insta::assert_snapshot!(plain(race));
+}
+
+#[test]
+fn atomics_of_too_narrow_a_scope() {
+    let mut race = race(
+        RaceKind::AtomicAtomic,
+        Scope::Grid,
+        access(Op::Atomic, 9, 3, 1, 0),
+        access(Op::Atomic, 9, 3, 0, 0),
+    );
+    race.object = Some(Object {
+        kind: ObjectKind::Variable,
+        name: Some("counter".to_owned()),
+        size: Some(4),
+        offset: Some(0),
+    });
+    let block = SideFacts {
+        atomic_scope: Some(AtomicScope::Block),
+        ..SideFacts::default()
+    };
+    insta::assert_snapshot!(render(race, [block; 2]));
+}
+
+#[test]
+fn a_plain_read_of_an_atomic() {
+    let mut race = race(
+        RaceKind::AtomicRead,
+        Scope::Device,
+        Access {
+            launch: Some(2),
+            stream: Some(7),
+            ..access(Op::Read, 7, 14, 0, 0)
+        },
+        access(Op::Atomic, 9, 3, 2, 1),
+    );
+    race.launch = race.launch.map(|launch| Launch { index: 2, ..launch });
+    insta::assert_snapshot!(plain(race));
+}
+
+#[test]
+fn generic_memory_of_no_known_object() {
+    let mut race = race(
+        RaceKind::WriteWrite,
+        Scope::Warp,
+        access(Op::Write, 7, 11, 0, 1),
+        access(Op::Write, 8, 8, 0, 0),
+    );
+    race.space = Space::Generic;
+    race.object = None;
+    race.launch = None;
+    insta::assert_snapshot!(plain(race));
+}
+
+#[test]
+fn a_copy() {
+    let copy = Access {
+        size: Some(4096),
+        stream: Some(2),
+        ..Access::new(Op::Copy)
+    };
+    insta::assert_snapshot!(plain(race(
+        RaceKind::WriteRead,
+        Scope::Device,
+        access(Op::Read, 7, 14, 0, 0),
+        copy
+    )));
+}
+
+#[test]
+fn the_host() {
+    let host = Access {
+        op: Op::Host,
+        line: Some(24),
+        column: None,
+        function: Some("main".to_owned()),
+        launch: None,
+        stream: None,
+        block: None,
+        thread: None,
+        ..access(Op::Host, 24, 1, 0, 0)
+    };
+    insta::assert_snapshot!(plain(race(
+        RaceKind::WriteRead,
+        Scope::System,
+        host,
+        access(Op::Write, 8, 8, 0, 0),
+    )));
+}
+
+#[test]
+fn no_debug_info() {
+    let mut race = race(
+        RaceKind::WriteRead,
+        Scope::Block,
+        access(Op::Read, 18, 17, 0, 31),
+        access(Op::Write, 17, 10, 0, 63),
+    );
+    for access in &mut race.accesses {
+        (access.file, access.line, access.column) = (None, None, None);
+    }
+    race.accesses[1].function = None;
+    race.launch = race.launch.map(|launch| Launch {
+        file: None,
+        line: None,
+        ..launch
+    });
+    insta::assert_snapshot!(plain(race));
+}
+
+#[test]
+fn a_tab_before_the_column_keeps_the_caret_in_place() {
+    insta::assert_snapshot!(plain(race(
+        RaceKind::WriteWrite,
+        Scope::Block,
+        access(Op::Write, 19, 10, 0, 31),
+        access(Op::Write, 17, 2, 0, 63),
+    )));
+}
+
+#[test]
+fn many_races() {
+    let mut collector = Collector::new(2, false);
+    for line in [7, 8, 9, 10, 11] {
+        collector.add_race(race(
+            RaceKind::WriteWrite,
+            Scope::Block,
+            access(Op::Write, line, 3, 0, 1),
+            access(Op::Write, line, 3, 0, 0),
+        ));
+    }
+    let report = collector.report(Device::Cpu, Stats::default());
+    insta::assert_snapshot!(
+        TextRenderer {
+            sources: &NoSources,
+            ..renderer()
+        }
+        .report(&report, false)
+    );
+}
+
+#[test]
+fn divergence_alone() {
+    let mut report = Report::new(Device::Cpu);
+    report.divergence.push(Divergence {
+        kernel: "reduce(float const*, float*)".to_owned(),
+        launch: 2,
+        block: [1, 0, 0],
+        waiting: vec![
+            Waiting::at(Some("reduce.cu".to_owned()), Some(17), 1, [0, 0, 0]),
+            Waiting::at(Some("reduce.cu".to_owned()), Some(19), 30, [1, 0, 0]),
+            Waiting::at(None, None, 2, [31, 0, 0]),
+            Waiting::exited(1, [33, 0, 0]),
+        ],
+    });
+    insta::assert_snapshot!(renderer().report(&report, false));
+}
+
+#[test]
+fn a_clean_run_says_nothing_but_its_notes() {
+    let mut report = Report::new(Device::Cpu);
+    assert_eq!(renderer().report(&report, false), "");
+    report
+        .notes
+        .push("1 launch not checked: option `every=2`".to_owned());
+    assert_eq!(
+        renderer().report(&report, false),
+        "note: 1 launch not checked: option `every=2`\n"
+    );
+}
+
+#[test]
+fn the_summary_counts() {
+    let one = interface().races[0].clone();
+    for (races, not_shown, summary) in [
+        (1, 0, "SUMMARY: gpurace: 1 data race\n"),
+        (2, 0, "SUMMARY: gpurace: 2 data races\n"),
+        (1, 3, "SUMMARY: gpurace: 4 data races\n"),
+        (0, 1, "SUMMARY: gpurace: 1 data race\n"),
+        (0, 0, ""),
+    ] {
+        let mut report = Report::new(Device::Cpu);
+        report.races = vec![one.clone(); races];
+        report.races_not_shown = not_shown;
+        assert_eq!(renderer().summary(&report), summary);
+        assert!(renderer().report(&report, false).ends_with(summary));
+    }
+}
+
+#[test]
+fn statistics() {
+    let with = renderer().report(&interface(), true);
+    let without = renderer().report(&interface(), false);
+    let stats = renderer().stats(&interface().stats);
+    assert_eq!(with.replace(&stats, ""), without);
+    assert!(with.lines().last().unwrap().starts_with("SUMMARY: "));
+    insta::assert_snapshot!(stats);
+}
+
+/// Positions that do not fit the source, as after an edit, cost the snippet
+/// and nothing else.
+#[test]
+fn stale_positions_do_no_harm() {
+    for (line, column) in [
+        (0, 0),
+        (1, 0),
+        (0, 1),
+        (5, 1),
+        (5, 80),
+        (17, 1000),
+        (9999, 1),
+        (u32::MAX, u32::MAX),
+    ] {
+        let text = plain(race(
+            RaceKind::WriteWrite,
+            Scope::Block,
+            access(Op::Write, line, column, 0, 1),
+            access(Op::Write, 17, 2, 0, 0),
+        ));
+        assert!(
+            text.contains(&format!("reduce.cu:{line}:{column}\n")),
+            "{text}"
+        );
+        assert!(text.contains("tile[t] = v;"), "{text}");
+    }
+}
+
+#[test]
+fn files_are_found_in_the_directories_of_the_compiler() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = DiskSources::new([here.join("nowhere"), here.join("src")]);
+    assert_eq!(
+        sources.text("lib.rs").as_deref(),
+        Some(include_str!("../lib.rs"))
+    );
+    let absolute = here.join("src/lib.rs");
+    assert!(sources.text(absolute.to_str().unwrap()).is_some());
+    assert!(sources.text("missing.cu").is_none() && sources.text("missing.cu").is_none());
+    // A directory and a device are no sources.
+    assert!(sources.text("tests").is_none() && sources.text("/dev/zero").is_none());
+}
+
+#[test]
+fn names_are_demangled() {
+    for (symbol, name) in [
+        ("_Z6reducePKfPf", "reduce(float const*, float*)"),
+        ("_ZN2ns4scanIiEEvPT_", "void ns::scan<int>(int*)"),
+        ("kernel_c", "kernel_c"),
+        ("_Znonsense", "_Znonsense"),
+        ("", ""),
+    ] {
+        assert_eq!(crate::demangle(symbol), name);
+    }
+}
