@@ -1,1 +1,169 @@
-//! placeholder
+//! gpurace's LLVM pass: finds the accesses and the synchronisation of CUDA
+//! device code, inserts checks, and lowers the result to host code.
+//!
+//! clang 19 loads the library with `-fpass-plugin` and runs it at the start of
+//! the pipeline, over NVPTX device IR. The stages, in [`compile`]:
+//!
+//! 1. [`prepare`]: one fixed preparation at every `-O` level.
+//! 2. [`lower`]'s first half: inline PTX and NVVM intrinsics become plain IR and
+//!    calls of entry points.
+//! 3. [`sites`]: what is instrumented, what is skipped, and why that is safe.
+//! 4. [`instrument`]: a check before each access.
+//! 5. [`sync`]: synchronisation calls learn where in the source they stand.
+//! 6. [`lower`]'s second half, on a copy: an object file for the host.
+//! 7. [`describe`]: the module's description for the runtime.
+//!
+//! Invariant: nothing unwinds into LLVM. An error is reported through clang's
+//! diagnostics and fails the compilation.
+
+pub mod atomics;
+pub mod config;
+pub mod debug_info;
+pub mod describe;
+pub mod entry_calls;
+pub mod facts;
+pub mod instrument;
+pub mod ir;
+pub mod lower;
+pub mod position;
+pub mod prepare;
+// pub mod ptx;
+pub mod reach;
+pub mod sites;
+pub mod sync;
+
+use std::ffi::{c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpurace_abi::meta::ModuleMeta;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::config::Config;
+use crate::position::Positions;
+
+/// `llvm::PassPluginLibraryInfo`.
+#[repr(C)]
+pub struct PassPluginLibraryInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: *const c_void,
+}
+
+unsafe extern "C" {
+    fn gpurace_plugin_info(info: *mut PassPluginLibraryInfo);
+    fn gpurace_emit_error(module: LLVMModuleRef, message: *const c_char);
+}
+
+/// What clang looks for in a plugin. It stands here and not in the C++ file
+/// because a Rust library exports only what Rust defines.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case)]
+pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
+    let mut info = std::mem::MaybeUninit::uninit();
+    // SAFETY: fills in all of `info`.
+    unsafe {
+        gpurace_plugin_info(info.as_mut_ptr());
+        info.assume_init()
+    }
+}
+
+/// Runs the pass over a module; called by the C++ side.
+///
+/// # Safety
+/// `module` is live and nobody else uses it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    let run = || unsafe {
+        let triple = ir::text(LLVMGetTarget(module));
+        if !triple.starts_with("nvptx") {
+            return Ok(());
+        }
+        compile(module, &Config::from_env()?)
+    };
+    let message = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return,
+        Ok(Err(message)) => message,
+        Err(panic) => {
+            let what = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("unknown panic");
+            format!("internal error: {what}")
+        }
+    };
+    let message = ir::c(&format!("gpurace: {message}"));
+    // SAFETY: the module is live, the message a C string.
+    unsafe { gpurace_emit_error(module, message.as_ptr()) };
+}
+
+/// Compiles one device module: the object and the description are written
+/// where `config` says, and `module` is left without code.
+///
+/// # Safety
+/// `module` is live and nobody else uses it meanwhile.
+///
+/// # Errors
+/// A message that names what could not be done.
+pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), String> {
+    let mut positions = Positions::new(&config.system_prefixes);
+    // SAFETY: by contract.
+    let mut meta = unsafe {
+        prepare::prepare(module)?;
+        let mut unsupported = lower::normalize(module);
+        unsupported.sort();
+        unsupported.dedup();
+        let (sites, site_functions) = if config.sanitize {
+            let found = sites::collect(module, &mut positions);
+            instrument::insert_checks(module, &found.accesses);
+            let functions = found.accesses.iter().map(|a| ir::name(a.function)).collect();
+            ((found.sites, found.skipped), functions)
+        } else {
+            (Default::default(), Vec::new())
+        };
+        let syncs = sync::number(module, &mut positions);
+        let copy = LLVMCloneModule(module);
+        let lowered = lower::to_object(copy, config, &site_functions, &mut positions);
+        LLVMDisposeModule(copy);
+        let (kernels, variables) = lowered?;
+        remove_code(module);
+        ModuleMeta {
+            source: config.main_file.clone(),
+            instrumented: config.sanitize,
+            files: Vec::new(),
+            sites: sites.0,
+            skipped: sites.1,
+            syncs,
+            kernels,
+            variables,
+            unsupported,
+        }
+    };
+    meta.files = positions.into_files();
+    let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
+    write(&config.meta, &text)?;
+    if let Some(path) = &config.facts {
+        write(path, &facts::render(&meta)?)?;
+    }
+    Ok(())
+}
+
+fn write(path: &str, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|e| format!("cannot write `{path}`: {e}"))
+}
+
+/// Takes the functions out of a module that has been lowered, so that clang
+/// spends no time on code for a GPU that nobody asked for.
+unsafe fn remove_code(module: LLVMModuleRef) {
+    // SAFETY: by contract; each function is deleted once, when nothing uses it.
+    unsafe {
+        let all: Vec<_> = ir::definitions(module).collect();
+        for function in all {
+            LLVMReplaceAllUsesWith(function, LLVMGetPoison(LLVMTypeOf(function)));
+            LLVMDeleteFunction(function);
+        }
+    }
+}

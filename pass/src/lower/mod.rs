@@ -17,10 +17,89 @@
 pub mod codegen;
 pub mod image;
 pub mod nvvm;
-pub mod ptx;
+// pub mod ptx;
 pub mod shared;
 pub mod thread_context;
+pub mod yields;
+
+use gpurace_abi::meta::{KernelMeta, VariableMeta};
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::config::Config;
+use crate::position::Positions;
+use crate::{describe, ir, reach};
 
 /// A function without parameters that stands for the thread context, `ptr`,
 /// until [`thread_context`] replaces its calls.
 pub const CONTEXT_FUNCTION: &str = "__gpurace_ctx";
+
+/// Turns inline PTX and NVVM intrinsics into plain IR and calls of entry
+/// points. Gives the names of what could not be translated: where the program
+/// reaches it, the launch ends with an error that names it.
+///
+/// # Safety
+/// `module` is live and prepared.
+pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut unsupported: Vec<String> = Vec::new();
+        unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
+        nvvm::make_division_total(module);
+        codegen::settle_contraction(module);
+        unsupported
+    }
+}
+
+/// Lowers a normalised, instrumented module and writes it as a host object.
+/// Gives the descriptions of its kernels and device variables.
+///
+/// # Safety
+/// `module` is live; it is used up, and only to be disposed of.
+///
+/// # Errors
+/// A message that names what could not be done.
+pub unsafe fn to_object(
+    module: LLVMModuleRef,
+    config: &Config,
+    site_functions: &[String],
+    positions: &mut Positions,
+) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
+    let machine = codegen::machine(&config.cpu, config.opt_level)?;
+    // SAFETY: by contract.
+    unsafe {
+        codegen::retarget(module, &machine);
+        yields::insert(module);
+        let kernels = ir::kernels(module);
+        let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
+        let reach = reach::of_kernels(module, &functions);
+        let layout = shared::lay_out(module, &reach);
+        let kernel_metas = describe::kernels(module, &kernels, &reach, &layout, site_functions, positions);
+        let (variables, variable_metas): (Vec<_>, Vec<_>) = describe::variables(module).into_iter().unzip();
+
+        shared::replace(module, &layout)?;
+        thread_context::thread(module);
+        codegen::internalise(module);
+        let threaded: Vec<_> = kernel_metas
+            .iter()
+            .map(|k| LLVMGetNamedFunction(module, ir::c(&k.name).as_ptr()))
+            .collect();
+        image::add_table(module, &threaded, &variables, config.cpu == "x86-64-v3");
+        verify(module)?;
+        codegen::emit(module, &machine, config.opt_level, &config.object)?;
+        Ok((kernel_metas, variable_metas))
+    }
+}
+
+/// Checks that what the lowering made is valid IR.
+unsafe fn verify(module: LLVMModuleRef) -> Result<(), String> {
+    let mut message = std::ptr::null_mut();
+    // SAFETY: by contract; the message is freed once.
+    unsafe {
+        let broken = LLVMVerifyModule(module, LLVMVerifierFailureAction::LLVMReturnStatusAction, &mut message);
+        let text = ir::text(message);
+        LLVMDisposeMessage(message);
+        if broken == 0 { Ok(()) } else { Err(format!("internal error: the lowered module is not valid: {text}")) }
+    }
+}

@@ -1,0 +1,67 @@
+//! What `gclang` asks of the pass, in the environment variable
+//! [`VARIABLE`] as JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// The environment variable that carries the [`Config`].
+pub const VARIABLE: &str = "GPURACE_PASS";
+/// [`Config::version`] of this build.
+pub const VERSION: u32 = 1;
+
+/// One device compilation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// [`VERSION`] of the driver that wrote it.
+    pub version: u32,
+    /// Insert checks.
+    pub sanitize: bool,
+    /// Which images to make: `cpu`.
+    pub exec: String,
+    /// Where proofs may remove checks: `off`, `compile`, `launch`.
+    pub prune: String,
+    /// The user's `-O` level, 0 to 3. Code for the executor is always
+    /// optimised; the level says how much.
+    pub opt_level: u8,
+    /// Where to write the lowered object file.
+    pub object: String,
+    /// Where to write the module description.
+    pub meta: String,
+    /// Where to write the verdicts, if asked for.
+    pub facts: Option<String>,
+    /// Folders whose headers are not the user's code.
+    pub system_prefixes: Vec<String>,
+    /// The processor to generate code for: `x86-64` or `x86-64-v3`.
+    pub cpu: String,
+    /// `-Wgpurace`.
+    pub warn: bool,
+    /// `-Werror=gpurace`.
+    pub werror: bool,
+    /// `-Rpass=gpurace`.
+    pub rpass: bool,
+    /// `-Rpass-missed=gpurace`.
+    pub rpass_missed: bool,
+    /// The main source file, as the user named it.
+    pub main_file: String,
+}
+
+impl Config {
+    /// Reads the configuration from the environment.
+    ///
+    /// # Errors
+    /// A message that names what was found and what was wanted.
+    pub fn from_env() -> Result<Self, String> {
+        let text = std::env::var(VARIABLE).map_err(|_| {
+            format!("the environment variable `{VARIABLE}` is not set; the plugin is run by `gclang`")
+        })?;
+        let config: Self = serde_json::from_str(&text)
+            .map_err(|e| format!("cannot read `{VARIABLE}`: {e}; `gclang` and the plugin must be of one build"))?;
+        if config.version != VERSION {
+            return Err(format!(
+                "`{VARIABLE}` is of version {}, wanted {VERSION}; `gclang` and the plugin must be of one build",
+                config.version
+            ));
+        }
+        Ok(config)
+    }
+}

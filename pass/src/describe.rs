@@ -1,0 +1,120 @@
+//! The module's description for the runtime: [`gpurace_abi::meta::ModuleMeta`].
+
+use std::collections::HashMap;
+
+use gpurace_abi::meta::{KernelMeta, SharedVariable, VariableMeta};
+use llvm_sys::LLVMLinkage;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir::{self, address_space};
+use crate::lower::{image, shared};
+use crate::position::Positions;
+use crate::reach::Reach;
+
+/// Describes the kernels of a module.
+///
+/// # Safety
+/// `module` is live, without the thread context; `kernels` and what they
+/// `reach` are its, in one order; `layout` is that of `reach`.
+pub unsafe fn kernels(
+    module: LLVMModuleRef,
+    kernels: &[(LLVMValueRef, u32)],
+    reach: &[Reach],
+    layout: &shared::Layout,
+    site_functions: &[String],
+    positions: &mut Positions,
+) -> Vec<KernelMeta> {
+    let mut sites_of: HashMap<&str, Vec<u32>> = HashMap::new();
+    for (site, function) in site_functions.iter().enumerate() {
+        sites_of.entry(function).or_default().push(site as u32);
+    }
+    let mut out = Vec::new();
+    for (index, (&(kernel, max_threads), reach)) in kernels.iter().zip(reach).enumerate() {
+        // SAFETY: by contract.
+        unsafe {
+            let (params, params_size) = image::argument_layout(module, kernel);
+            let mut sites: Vec<u32> = reach
+                .functions
+                .iter()
+                .filter_map(|&f| sites_of.get(ir::name(f).as_str()))
+                .flatten()
+                .copied()
+                .collect();
+            sites.sort_unstable();
+            let mut statics = Vec::new();
+            let mut dynamic = Vec::new();
+            for &variable in &reach.shared {
+                let name = source_name(&ir::name(variable));
+                match layout.offsets.get(&variable) {
+                    Some(&offset) => {
+                        let size = ir::alloc_size(module, LLVMGlobalGetValueType(variable)) as u32;
+                        statics.push(SharedVariable { name, offset, size });
+                    }
+                    None => dynamic.push(name),
+                }
+            }
+            statics.sort_by_key(|v| v.offset);
+            dynamic.sort();
+            out.push(KernelMeta {
+                name: ir::name(kernel),
+                frame: positions.of_function(kernel),
+                params,
+                params_size,
+                shared_static: layout.static_bytes[index],
+                shared: statics,
+                dynamic_shared: dynamic,
+                sites,
+                sync: reach.features,
+                max_threads,
+                stack: u32::try_from(reach.locals).unwrap_or(u32::MAX),
+            });
+        }
+    }
+    out
+}
+
+/// The device variables that the host can name.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn variables(module: LLVMModuleRef) -> Vec<(LLVMValueRef, VariableMeta)> {
+    // SAFETY: by contract.
+    unsafe {
+        ir::globals(module)
+            .filter(|&v| {
+                let space = LLVMGetPointerAddressSpace(LLVMTypeOf(v));
+                matches!(space, address_space::GLOBAL | address_space::CONSTANT)
+                    && LLVMIsDeclaration(v) == 0
+                    && !matches!(LLVMGetLinkage(v), LLVMLinkage::LLVMPrivateLinkage)
+            })
+            .map(|v| {
+                let meta = VariableMeta {
+                    name: ir::name(v),
+                    size: ir::alloc_size(module, LLVMGlobalGetValueType(v)),
+                    constant: LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::CONSTANT,
+                    frame: None,
+                };
+                (v, meta)
+            })
+            .collect()
+    }
+}
+
+/// The name of a variable as the source has it, without the function it is local to.
+fn source_name(symbol: &str) -> String {
+    let demangled = cpp_demangle::Symbol::new(symbol).ok().and_then(|s| s.demangle().ok());
+    let full = demangled.unwrap_or_else(|| symbol.to_owned());
+    full.rsplit("::").next().unwrap_or(&full).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::source_name;
+
+    #[test]
+    fn local_variables_lose_their_function() {
+        assert_eq!(source_name("_ZZ6reducePKfPfE4tile"), "tile");
+        assert_eq!(source_name("scratch"), "scratch");
+    }
+}

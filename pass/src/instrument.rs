@@ -1,0 +1,152 @@
+//! Inserts a check before each access, and fills in the `sync` arguments.
+//!
+//! A check stands right before its access, in the same basic block, so that
+//! both are reached together. Nothing else of the program changes: values,
+//! control flow and floating-point arithmetic stay as they were.
+
+use gpurace_abi::scope::AtomicKind;
+use llvm_sys::LLVMTypeKind;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
+use llvm_sys::prelude::*;
+
+use crate::entry_calls::EntryCalls;
+use crate::ir;
+use crate::sites::{Access, AccessSite};
+
+/// Largest access that a check passes by size alone, bytes.
+const MAX_SCALAR: u64 = 16;
+
+/// Inserts the checks of `accesses` into their module.
+///
+/// # Safety
+/// `module` is live; the accesses are its.
+pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite]) {
+    // SAFETY: by contract; the builder is disposed of once.
+    unsafe {
+        let calls = EntryCalls::new(module);
+        let builder = LLVMCreateBuilderInContext(ir::context(module));
+        for (id, site) in accesses.iter().enumerate() {
+            LLVMPositionBuilderBefore(builder, site.instruction);
+            LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(site.instruction));
+            insert_check(&calls, builder, id as u64, site);
+        }
+        LLVMDisposeBuilder(builder);
+    }
+}
+
+unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) {
+    // SAFETY: by contract.
+    unsafe {
+        let address = calls.generic_pointer(builder, site.pointer);
+        let size32 = calls.i32(site.size);
+        let id = calls.i32(id);
+        match site.access {
+            Access::Load if site.size <= MAX_SCALAR => {
+                calls.call(builder, "__gpurace_read", &mut [address, size32, id]);
+            }
+            Access::Load => {
+                calls.call(builder, "__gpurace_read_range", &mut [address, calls.i64(site.size), id]);
+            }
+            Access::Store => match value_bits(calls, builder, site) {
+                Some(bits) => {
+                    calls.call(builder, "__gpurace_write", &mut [address, size32, id, bits]);
+                }
+                None => {
+                    calls.call(builder, "__gpurace_write_range", &mut [address, calls.i64(site.size), id]);
+                }
+            },
+            Access::ReadRange { length } => {
+                let length = as_i64(calls, builder, length);
+                calls.call(builder, "__gpurace_read_range", &mut [address, length, id]);
+            }
+            Access::WriteRange { length } => {
+                let length = as_i64(calls, builder, length);
+                calls.call(builder, "__gpurace_write_range", &mut [address, length, id]);
+            }
+            Access::Atomic { kind, scope, order } => {
+                let mut arguments = [
+                    address,
+                    size32,
+                    id,
+                    calls.i32(kind as u64),
+                    calls.i32(scope as u64),
+                    calls.i32(order as u64),
+                ];
+                calls.call(builder, "__gpurace_atomic", &mut arguments);
+                // A load or read-modify-write may acquire, once it has happened.
+                if !matches!(kind, AtomicKind::Store | AtomicKind::VolatileStore) {
+                    let next = LLVMGetNextInstruction(site.instruction);
+                    if !next.is_null() {
+                        LLVMPositionBuilderBefore(builder, next);
+                        calls.call(builder, "__gpurace_atomic_done", &mut arguments);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The length of a memory intrinsic, `i32` or `i64`, as `i64`.
+unsafe fn as_i64(calls: &EntryCalls, builder: LLVMBuilderRef, length: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract an integer of at most 64 bits.
+    unsafe {
+        if LLVMTypeOf(length) == calls.i64_type() {
+            length
+        } else {
+            LLVMBuildZExt(builder, length, calls.i64_type(), c"".as_ptr())
+        }
+    }
+}
+
+/// The bytes about to be stored, zero-extended to 64 bits, or `None` where they do not fit.
+unsafe fn value_bits(
+    calls: &EntryCalls,
+    builder: LLVMBuilderRef,
+    site: &AccessSite,
+) -> Option<LLVMValueRef> {
+    // SAFETY: by contract the site is a store.
+    unsafe {
+        let value = LLVMGetOperand(site.instruction, 0);
+        let ty = LLVMTypeOf(value);
+        if site.size == 0 || site.size > 8 {
+            return None;
+        }
+        let context = LLVMGetTypeContext(ty);
+        let bits = match LLVMGetTypeKind(ty) {
+            LLVMTypeKind::LLVMIntegerTypeKind => value,
+            LLVMTypeKind::LLVMPointerTypeKind => {
+                LLVMBuildPtrToInt(builder, value, calls.i64_type(), c"".as_ptr())
+            }
+            LLVMTypeKind::LLVMHalfTypeKind
+            | LLVMTypeKind::LLVMBFloatTypeKind
+            | LLVMTypeKind::LLVMFloatTypeKind
+            | LLVMTypeKind::LLVMDoubleTypeKind => {
+                let int = LLVMIntTypeInContext(context, 8 * site.size as u32);
+                LLVMBuildBitCast(builder, value, int, c"".as_ptr())
+            }
+            LLVMTypeKind::LLVMVectorTypeKind => {
+                let element = LLVMGetElementType(ty);
+                if matches!(LLVMGetTypeKind(element), LLVMTypeKind::LLVMPointerTypeKind)
+                    || (matches!(LLVMGetTypeKind(element), LLVMTypeKind::LLVMIntegerTypeKind)
+                        && LLVMGetIntTypeWidth(element) % 8 != 0)
+                {
+                    return None;
+                }
+                let width = ir::alloc_size(calls.module(), element) * u64::from(LLVMGetVectorSize(ty));
+                if width > 8 {
+                    return None;
+                }
+                let int = LLVMIntTypeInContext(context, 8 * width as u32);
+                LLVMBuildBitCast(builder, value, int, c"".as_ptr())
+            }
+            _ => return None,
+        };
+        let ty = LLVMTypeOf(bits);
+        Some(if LLVMGetIntTypeWidth(ty) < 64 {
+            LLVMBuildZExt(builder, bits, calls.i64_type(), c"".as_ptr())
+        } else {
+            bits
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! Reading LLVM IR through llvm-c: iterators, names, types.
+//!
+//! inkwell has no notion of a module that somebody else owns, and the pass
+//! works on clang's; so it uses llvm-c with these few wrappers. All functions
+//! here take references that the caller knows to be live, in one thread: that
+//! is what each `unsafe fn` of this module asks for.
+#![allow(clippy::missing_safety_doc)]
+
+use std::ffi::{CStr, CString};
+
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::*;
+
+/// Address spaces of NVPTX (LLVM, "User Guide for NVPTX Back-end").
+pub mod address_space {
+    /// Generic addresses.
+    pub const GENERIC: u32 = 0;
+    /// Global memory.
+    pub const GLOBAL: u32 = 1;
+    /// Shared memory.
+    pub const SHARED: u32 = 3;
+    /// Constant memory.
+    pub const CONSTANT: u32 = 4;
+    /// Local memory.
+    pub const LOCAL: u32 = 5;
+    /// Kernel parameters.
+    pub const PARAM: u32 = 101;
+}
+
+/// Walks an intrusive list of llvm-c: the first element, then `next` until null.
+/// The next element is read before the current one is handed out, so that the
+/// current one may be removed.
+struct List<T> {
+    next: *mut T,
+    step: unsafe extern "C" fn(*mut T) -> *mut T,
+}
+
+impl<T> Iterator for List<T> {
+    type Item = *mut T;
+    fn next(&mut self) -> Option<*mut T> {
+        let current = self.next;
+        if current.is_null() {
+            return None;
+        }
+        // SAFETY: `current` is a live element of the list.
+        self.next = unsafe { (self.step)(current) };
+        Some(current)
+    }
+}
+
+/// The functions of a module, declarations included.
+pub unsafe fn functions(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstFunction(module) }, step: LLVMGetNextFunction }
+}
+
+/// The functions of a module that have a body.
+pub unsafe fn definitions(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { functions(module).filter(|&f| LLVMIsDeclaration(f) == 0) }
+}
+
+/// The global variables of a module.
+pub unsafe fn globals(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstGlobal(module) }, step: LLVMGetNextGlobal }
+}
+
+/// The basic blocks of a function.
+pub unsafe fn blocks(function: LLVMValueRef) -> impl Iterator<Item = LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstBasicBlock(function) }, step: LLVMGetNextBasicBlock }
+}
+
+/// The instructions of a basic block.
+pub unsafe fn block_instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstInstruction(block) }, step: LLVMGetNextInstruction }
+}
+
+/// All instructions of a function, collected so that the function may change meanwhile.
+pub unsafe fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { blocks(function).flat_map(|b| block_instructions(b)).collect() }
+}
+
+/// The operands of an instruction or constant.
+pub unsafe fn operands(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        (0..LLVMGetNumOperands(value).max(0) as u32).map(|i| LLVMGetOperand(value, i)).collect()
+    }
+}
+
+/// The parameters of a function.
+pub unsafe fn params(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { (0..LLVMCountParams(function)).map(|i| LLVMGetParam(function, i)).collect() }
+}
+
+/// A value's name.
+pub unsafe fn name(value: LLVMValueRef) -> String {
+    let mut len = 0;
+    // SAFETY: by contract; llvm-c gives a pointer to `len` bytes.
+    unsafe {
+        let data = LLVMGetValueName2(value, &mut len);
+        String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
+    }
+}
+
+/// A C string; interior nul bytes, which no symbol has, end it.
+pub fn c(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+/// The text of a C string owned by LLVM, or nothing.
+pub unsafe fn text(data: *const std::ffi::c_char) -> String {
+    if data.is_null() {
+        return String::new();
+    }
+    // SAFETY: by contract a C string.
+    unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned()
+}
+
+/// An instruction's opcode.
+pub unsafe fn opcode(instruction: LLVMValueRef) -> LLVMOpcode {
+    // SAFETY: by contract.
+    unsafe { LLVMGetInstructionOpcode(instruction) }
+}
+
+/// The function that a call calls, or `None` where that is known at run time only.
+pub unsafe fn callee(call: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let callee = LLVMGetCalledValue(call);
+        (!LLVMIsAFunction(callee).is_null()).then_some(callee)
+    }
+}
+
+/// Whether a call calls inline assembly.
+pub unsafe fn calls_asm(call: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { !LLVMIsAInlineAsm(LLVMGetCalledValue(call)).is_null() }
+}
+
+/// The context of a module.
+pub unsafe fn context(module: LLVMModuleRef) -> LLVMContextRef {
+    // SAFETY: by contract.
+    unsafe { LLVMGetModuleContext(module) }
+}
+
+/// Size of a type in memory without tail padding, bytes.
+pub unsafe fn store_size(module: LLVMModuleRef, ty: LLVMTypeRef) -> u64 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// Size of a type in memory with tail padding, bytes.
+pub unsafe fn alloc_size(module: LLVMModuleRef, ty: LLVMTypeRef) -> u64 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// Alignment of a type by the module's layout, bytes.
+pub unsafe fn abi_alignment(module: LLVMModuleRef, ty: LLVMTypeRef) -> u32 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// The names of the module's kernels: functions that `nvvm.annotations` calls so,
+/// with the `maxntid` product where the program bounds it (0 where not).
+pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
+    let mut found: Vec<(LLVMValueRef, [u32; 3])> = Vec::new();
+    let mut is_kernel = std::collections::HashSet::new();
+    // SAFETY: by contract; the operand vectors are as long as llvm-c says.
+    unsafe {
+        let name = c"nvvm.annotations";
+        let count = LLVMGetNamedMetadataNumOperands(module, name.as_ptr());
+        let mut nodes = vec![std::ptr::null_mut(); count as usize];
+        LLVMGetNamedMetadataOperands(module, name.as_ptr(), nodes.as_mut_ptr());
+        for node in nodes {
+            let mut operands =
+                vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            let Some((&function, properties)) = operands.split_first() else { continue };
+            if function.is_null() || LLVMIsAFunction(function).is_null() {
+                continue;
+            }
+            for pair in properties.chunks_exact(2) {
+                let mut len = 0;
+                let key = LLVMGetMDString(pair[0], &mut len);
+                if key.is_null() {
+                    continue;
+                }
+                let key = std::slice::from_raw_parts(key.cast::<u8>(), len as usize);
+                let value = if LLVMIsAConstantInt(pair[1]).is_null() {
+                    0
+                } else {
+                    LLVMConstIntGetZExtValue(pair[1]) as u32
+                };
+                let entry = match found.iter().position(|(f, _)| *f == function) {
+                    Some(at) => at,
+                    None => {
+                        found.push((function, [0; 3]));
+                        found.len() - 1
+                    }
+                };
+                match key {
+                    b"kernel" if value == 1 => {
+                        is_kernel.insert(function);
+                    }
+                    b"maxntidx" => found[entry].1[0] = value,
+                    b"maxntidy" => found[entry].1[1] = value,
+                    b"maxntidz" => found[entry].1[2] = value,
+                    _ => {}
+                }
+            }
+        }
+    }
+    found
+        .into_iter()
+        .filter(|(f, _)| is_kernel.contains(f))
+        .map(|(f, n)| (f, if n[0] == 0 { 0 } else { n.iter().map(|&d| d.max(1)).product() }))
+        .collect()
+}

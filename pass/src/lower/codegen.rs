@@ -1,0 +1,130 @@
+//! From lowered IR to an object file for the host's processor.
+
+use std::ptr;
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use llvm_sys::comdat::LLVMSetComdat;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
+use llvm_sys::target_machine::{
+    LLVMCodeGenFileType, LLVMCreateTargetDataLayout, LLVMTargetMachineEmitToFile,
+};
+use llvm_sys::{LLVMFastMathAllowContract, LLVMLinkage, LLVMVisibility};
+
+use crate::ir;
+use crate::prepare::run_passes;
+
+/// The host's triple.
+const TRIPLE: &str = "x86_64-pc-linux-gnu";
+
+/// Makes the code generator for `cpu` (`x86-64`, `x86-64-v3`) at `-O` level `level`.
+///
+/// # Errors
+/// Names what LLVM refuses.
+pub fn machine(cpu: &str, level: u8) -> Result<TargetMachine, String> {
+    Target::initialize_x86(&InitializationConfig::default());
+    let triple = TargetTriple::create(TRIPLE);
+    let target = Target::from_triple(&triple).map_err(|e| format!("LLVM has no target `{TRIPLE}`: {e}"))?;
+    let level = match level {
+        0 | 1 => OptimizationLevel::Less,
+        2 => OptimizationLevel::Default,
+        _ => OptimizationLevel::Aggressive,
+    };
+    target
+        .create_target_machine(&triple, cpu, "", level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| format!("LLVM cannot generate code for `{cpu}`"))
+}
+
+/// Gives the module the host's triple and data layout. Sizes and alignments of
+/// types are the same on NVPTX and on x86-64.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn retarget(module: LLVMModuleRef, machine: &TargetMachine) {
+    // SAFETY: by contract; the layout is copied into the module.
+    unsafe {
+        LLVMSetTarget(module, ir::c(TRIPLE).as_ptr());
+        let layout = LLVMCreateTargetDataLayout(machine.as_mut_ptr());
+        LLVMSetModuleDataLayout(module, layout);
+        LLVMDisposeTargetData(layout);
+    }
+}
+
+/// Takes out what would let LLVM's host code depend on where checks stand: a
+/// multiplication and an addition may otherwise be fused or not with what lies
+/// between them.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn settle_contraction(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for function in ir::definitions(module) {
+            for instruction in ir::instructions(function) {
+                if LLVMCanValueUseFastMathFlags(instruction) != 0 {
+                    let flags = LLVMGetFastMathFlags(instruction);
+                    LLVMSetFastMathFlags(instruction, flags & !LLVMFastMathAllowContract);
+                }
+            }
+        }
+    }
+}
+
+/// Makes every symbol local to the image: device code never meets the host
+/// program's symbols.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn internalise(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
+            let global = LLVMGetNamedGlobal(module, ir::c(name).as_ptr());
+            if !global.is_null() {
+                LLVMDeleteGlobal(global);
+            }
+        }
+        for global in ir::globals(module).chain(ir::definitions(module)) {
+            if LLVMIsDeclaration(global) == 0 {
+                LLVMSetComdat(global, ptr::null_mut());
+                LLVMSetVisibility(global, LLVMVisibility::LLVMDefaultVisibility);
+                LLVMSetLinkage(global, LLVMLinkage::LLVMInternalLinkage);
+            }
+        }
+    }
+}
+
+/// Optimises the module and writes it as an object file.
+///
+/// # Safety
+/// `module` is live and retargeted to `machine`.
+///
+/// # Errors
+/// LLVM's message.
+pub unsafe fn emit(module: LLVMModuleRef, machine: &TargetMachine, level: u8, path: &str) -> Result<(), String> {
+    let passes = match level {
+        0 | 1 => "default<O1>",
+        2 => "default<O2>",
+        _ => "default<O3>",
+    };
+    // SAFETY: by contract; the message is freed once.
+    unsafe {
+        run_passes(module, passes, machine.as_mut_ptr())?;
+        let mut message = ptr::null_mut();
+        let failed = LLVMTargetMachineEmitToFile(
+            machine.as_mut_ptr(),
+            module,
+            ir::c(path).into_raw(),
+            LLVMCodeGenFileType::LLVMObjectFile,
+            &mut message,
+        );
+        if failed == 0 {
+            return Ok(());
+        }
+        let text = ir::text(message);
+        LLVMDisposeMessage(message);
+        Err(format!("cannot write object file `{path}`: {text}"))
+    }
+}

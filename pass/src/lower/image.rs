@@ -1,0 +1,201 @@
+//! Entries of kernels, and the one symbol that a host image exports: the table
+//! of [`gpurace_abi::image::ImageTable`].
+
+use std::ffi::c_uint;
+
+use gpurace_abi::image::{FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL};
+use gpurace_abi::meta::Param;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
+
+use crate::ir;
+
+/// How a kernel takes a parameter.
+#[derive(Clone, Copy, Debug)]
+struct Parameter {
+    place: Param,
+    /// The type in the argument buffer: of the value itself, or of what a
+    /// `byval` pointer points to.
+    ty: LLVMTypeRef,
+    by_value_pointer: bool,
+}
+
+/// The parameters of a kernel, laid out one after the other by their alignments.
+unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -> Vec<Parameter> {
+    // SAFETY: by contract.
+    unsafe {
+        let attribute = |index: u32, name: &str| {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            let found = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+            (!found.is_null()).then_some(found)
+        };
+        let mut offset = 0u64;
+        let mut out = Vec::new();
+        for (index, param) in ir::params(kernel).into_iter().enumerate().skip(skip) {
+            let index = index as u32 + 1;
+            let byval = attribute(index, "byval").map(|a| LLVMGetTypeAttributeValue(a));
+            let ty = byval.unwrap_or_else(|| LLVMTypeOf(param));
+            let mut alignment = u64::from(ir::abi_alignment(module, ty));
+            if byval.is_some() && let Some(align) = attribute(index, "align") {
+                alignment = alignment.max(LLVMGetEnumAttributeValue(align));
+            }
+            offset = offset.next_multiple_of(alignment.max(1));
+            let size = ir::alloc_size(module, ty);
+            let place = Param { offset: offset as u32, size: size as u32 };
+            out.push(Parameter { place, ty, by_value_pointer: byval.is_some() });
+            offset += size;
+        }
+        out
+    }
+}
+
+/// Where a kernel's parameters lie in the argument buffer, and the buffer's size.
+///
+/// # Safety
+/// `kernel` is a live function of `module`, without the thread context.
+pub unsafe fn argument_layout(module: LLVMModuleRef, kernel: LLVMValueRef) -> (Vec<Param>, u32) {
+    // SAFETY: by contract.
+    let params: Vec<_> = unsafe { parameters(module, kernel, 0) }.iter().map(|p| p.place).collect();
+    let size = params.last().map_or(0, |p| p.offset + p.size);
+    (params, size)
+}
+
+/// Adds the entries and the table for `kernels` (with the thread context as
+/// first parameter) and `variables`.
+///
+/// # Safety
+/// `module` is live; kernels and variables are its.
+pub unsafe fn add_table(module: LLVMModuleRef, kernels: &[LLVMValueRef], variables: &[LLVMValueRef], v3: bool) {
+    // SAFETY: by contract.
+    unsafe {
+        let context = ir::context(module);
+        let ptr = LLVMPointerTypeInContext(context, 0);
+        let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
+        let null = LLVMConstNull(ptr);
+        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr]);
+        let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
+        let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
+
+        let kernel_entries: Vec<_> = kernels
+            .iter()
+            .map(|&k| {
+                let mut fields = [string(module, &ir::name(k)), entry(module, k), null];
+                LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), 3)
+            })
+            .collect();
+        let variable_entries: Vec<_> = variables
+            .iter()
+            .map(|&v| {
+                let size = ir::alloc_size(module, LLVMGlobalGetValueType(v));
+                let mut fields = [string(module, &ir::name(v)), generic(context, v), LLVMConstInt(i64, size, 0)];
+                LLVMConstNamedStruct(variable_type, fields.as_mut_ptr(), 3)
+            })
+            .collect();
+        let flags = if v3 { IMAGE_NEEDS_X86_64_V3 } else { 0 };
+        let mut fields = [
+            LLVMConstInt(i32, u64::from(FORMAT_VERSION), 0),
+            LLVMConstInt(i32, u64::from(flags), 0),
+            LLVMConstInt(i64, kernels.len() as u64, 0),
+            array(module, kernel_type, kernel_entries),
+            LLVMConstInt(i64, variables.len() as u64, 0),
+            array(module, variable_type, variable_entries),
+        ];
+        let table = LLVMAddGlobal(module, table_type, ir::c(IMAGE_SYMBOL).as_ptr());
+        LLVMSetInitializer(table, LLVMConstNamedStruct(table_type, fields.as_mut_ptr(), fields.len() as c_uint));
+        LLVMSetLinkage(table, LLVMLinkage::LLVMExternalLinkage);
+        LLVMSetVisibility(table, LLVMVisibility::LLVMDefaultVisibility);
+    }
+}
+
+unsafe fn struct_type(context: LLVMContextRef, fields: &mut [LLVMTypeRef]) -> LLVMTypeRef {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMStructCreateNamed(context, c"".as_ptr());
+        LLVMStructSetBody(ty, fields.as_mut_ptr(), fields.len() as c_uint, 0);
+        ty
+    }
+}
+
+unsafe fn private(module: LLVMModuleRef, ty: LLVMTypeRef, value: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let global = LLVMAddGlobal(module, ty, c"".as_ptr());
+        LLVMSetInitializer(global, value);
+        LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
+        global
+    }
+}
+
+unsafe fn string(module: LLVMModuleRef, text: &str) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let value = LLVMConstStringInContext2(ir::context(module), text.as_ptr().cast(), text.len(), 0);
+        let global = private(module, LLVMTypeOf(value), value);
+        LLVMSetGlobalConstant(global, 1);
+        global
+    }
+}
+
+unsafe fn array(module: LLVMModuleRef, ty: LLVMTypeRef, mut entries: Vec<LLVMValueRef>) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let value = LLVMConstArray2(ty, entries.as_mut_ptr(), entries.len() as u64);
+        private(module, LLVMTypeOf(value), value)
+    }
+}
+
+/// The address of a variable as a generic pointer.
+unsafe fn generic(context: LLVMContextRef, variable: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let ptr = LLVMPointerTypeInContext(context, 0);
+        if LLVMTypeOf(variable) == ptr { variable } else { LLVMConstAddrSpaceCast(variable, ptr) }
+    }
+}
+
+/// `void entry(ptr context, ptr arguments)`: loads the kernel's arguments and
+/// calls it.
+unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let context = ir::context(module);
+        let ptr = LLVMPointerTypeInContext(context, 0);
+        let byte = LLVMInt8TypeInContext(context);
+        let long = LLVMInt64TypeInContext(context);
+        let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr].as_mut_ptr(), 2, 0);
+        let name = format!("__gpurace_entry.{}", ir::name(kernel));
+        let function = LLVMAddFunction(module, ir::c(&name).as_ptr(), ty);
+        LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+        let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
+        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
+        let mut arguments = vec![LLVMGetParam(function, 0)];
+        let parameters = parameters(module, kernel, 1);
+        for parameter in &parameters {
+            let mut index = [LLVMConstInt(long, u64::from(parameter.place.offset), 0)];
+            let address = LLVMBuildInBoundsGEP2(builder, byte, LLVMGetParam(function, 1), index.as_mut_ptr(), 1, c"".as_ptr());
+            arguments.push(if parameter.by_value_pointer {
+                address
+            } else {
+                LLVMBuildLoad2(builder, parameter.ty, address, c"".as_ptr())
+            });
+        }
+        let kernel_type = LLVMGlobalGetValueType(kernel);
+        let call = LLVMBuildCall2(builder, kernel_type, kernel, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr());
+        // The call copies what is passed by value, so that each thread has its own.
+        for name in ["byval", "align"] {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            for index in 1..=arguments.len() as u32 {
+                let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+                if !attribute.is_null() {
+                    LLVMAddCallSiteAttribute(call, index, attribute);
+                }
+            }
+        }
+        LLVMBuildRetVoid(builder);
+        LLVMDisposeBuilder(builder);
+        function
+    }
+}

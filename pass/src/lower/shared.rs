@@ -1,0 +1,377 @@
+//! Shared variables on the host: offsets from the block's shared memory.
+//!
+//! Offsets are given per module such that variables that one kernel reaches do
+//! not overlap; variables of different kernels may. All `extern __shared__`
+//! arrays alias the start of dynamic shared memory, as in CUDA.
+//!
+//! PTX takes shared addresses as 32-bit offsets (`cp.async`, `mbarrier`), so the
+//! integer value of a pointer to shared memory is its offset from the base.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::context::offset;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMOpcode, LLVMTypeKind};
+
+use crate::ir::{self, address_space};
+use crate::lower::CONTEXT_FUNCTION;
+use crate::reach::Reach;
+
+/// Where the shared variables of a module lie.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// Offset of each static variable from the block's base, bytes.
+    pub offsets: HashMap<LLVMValueRef, u32>,
+    /// Bytes of static shared memory of each kernel, in the order given.
+    pub static_bytes: Vec<u32>,
+}
+
+/// Whether a shared variable is `extern __shared__`.
+///
+/// # Safety
+/// `variable` is a live global variable.
+pub unsafe fn is_dynamic(variable: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { LLVMIsDeclaration(variable) != 0 }
+}
+
+/// Lays out the static shared variables that `kernels` reach.
+///
+/// # Safety
+/// `module` is live, and what `kernels` reach is its.
+pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
+    let mut layout = Layout::default();
+    // SAFETY: by contract.
+    unsafe {
+        let size = |v: LLVMValueRef| ir::alloc_size(module, LLVMGlobalGetValueType(v)) as u32;
+        for variable in ir::globals(module) {
+            let shared = LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == address_space::SHARED;
+            if !shared || is_dynamic(variable) {
+                continue;
+            }
+            let alignment = LLVMGetAlignment(variable)
+                .max(ir::abi_alignment(module, LLVMGlobalGetValueType(variable)))
+                .max(1);
+            // The first gap after which no variable of a common kernel lies.
+            let rivals: HashSet<_> = kernels
+                .iter()
+                .filter(|k| k.shared.contains(&variable))
+                .flat_map(|k| k.shared.iter().copied())
+                .collect();
+            let mut taken: Vec<_> = rivals
+                .iter()
+                .filter_map(|v| layout.offsets.get(v).map(|&at| (at, at + size(*v))))
+                .collect();
+            taken.sort_unstable();
+            let mut at = 0u32;
+            for (start, end) in taken {
+                if at.next_multiple_of(alignment) + size(variable) <= start {
+                    break;
+                }
+                at = at.max(end);
+            }
+            layout.offsets.insert(variable, at.next_multiple_of(alignment));
+        }
+        layout.static_bytes = kernels
+            .iter()
+            .map(|k| {
+                let ends = k.shared.iter().filter_map(|v| layout.offsets.get(v).map(|at| at + size(*v)));
+                ends.max().unwrap_or(0)
+            })
+            .collect();
+    }
+    layout
+}
+
+/// Replaces the shared variables of `module` by addresses in the block's shared
+/// memory.
+///
+/// # Safety
+/// `module` is live and `layout` is its.
+///
+/// # Errors
+/// Names a constant expression that cannot be rewritten.
+pub unsafe fn replace(module: LLVMModuleRef, layout: &Layout) -> Result<(), String> {
+    // SAFETY: by contract.
+    unsafe {
+        for function in ir::definitions(module) {
+            let mut rewriter = Rewriter::new(module, function, layout);
+            for instruction in ir::instructions(function) {
+                rewriter.operands(instruction)?;
+            }
+            for instruction in ir::instructions(function) {
+                rewriter.integer_cast(instruction);
+            }
+            rewriter.finish();
+        }
+        let unused: Vec<_> = ir::globals(module)
+            .filter(|&v| LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::SHARED)
+            .collect();
+        for variable in unused {
+            LLVMReplaceAllUsesWith(variable, LLVMGetPoison(LLVMTypeOf(variable)));
+            LLVMDeleteGlobal(variable);
+        }
+        Ok(())
+    }
+}
+
+/// Rewrites one function. What it needs is computed once, at the function's start.
+struct Rewriter<'a> {
+    module: LLVMModuleRef,
+    function: LLVMValueRef,
+    layout: &'a Layout,
+    builder: LLVMBuilderRef,
+    /// The value that stands for a constant that names a shared variable; `None`
+    /// for a constant that names none.
+    values: HashMap<LLVMValueRef, Option<LLVMValueRef>>,
+    base: Option<LLVMValueRef>,
+    dynamic: Option<LLVMValueRef>,
+    /// Stands between what is computed at the function's start and its own code.
+    marker: LLVMValueRef,
+}
+
+impl<'a> Rewriter<'a> {
+    unsafe fn new(module: LLVMModuleRef, function: LLVMValueRef, layout: &'a Layout) -> Self {
+        // SAFETY: by contract; a definition has an entry block with instructions.
+        unsafe {
+            let context = ir::context(module);
+            let builder = LLVMCreateBuilderInContext(context);
+            let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function));
+            LLVMPositionBuilderBefore(builder, first);
+            let marker = LLVMBuildAlloca(builder, LLVMInt8TypeInContext(context), c"".as_ptr());
+            Self {
+                module,
+                function,
+                layout,
+                builder,
+                values: HashMap::new(),
+                base: None,
+                dynamic: None,
+                marker,
+            }
+        }
+    }
+
+    unsafe fn finish(self) {
+        // SAFETY: nothing uses the marker.
+        unsafe {
+            LLVMInstructionEraseFromParent(self.marker);
+            LLVMDisposeBuilder(self.builder);
+        }
+    }
+
+    unsafe fn operands(&mut self, instruction: LLVMValueRef) -> Result<(), String> {
+        // SAFETY: by contract.
+        unsafe {
+            for (index, operand) in ir::operands(instruction).into_iter().enumerate() {
+                if LLVMIsConstant(operand) != 0
+                    && let Some(value) = self.value_of(operand)?
+                {
+                    LLVMSetOperand(instruction, index as u32, value);
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Positions the builder at the function's start, after what was computed there so far.
+    unsafe fn at_start(&self) {
+        // SAFETY: by contract.
+        unsafe { LLVMPositionBuilderBefore(self.builder, self.marker) }
+    }
+
+    unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            self.at_start();
+            let context = ir::context(self.module);
+            let ptr = LLVMPointerTypeInContext(context, 0);
+            let ty = LLVMFunctionType(ptr, std::ptr::null_mut(), 0, 0);
+            let name = ir::c(CONTEXT_FUNCTION);
+            let mut function = LLVMGetNamedFunction(self.module, name.as_ptr());
+            if function.is_null() {
+                function = LLVMAddFunction(self.module, name.as_ptr(), ty);
+            }
+            let thread = LLVMBuildCall2(self.builder, ty, function, std::ptr::null_mut(), 0, c"".as_ptr());
+            let byte = LLVMInt8TypeInContext(context);
+            let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), field as u64, 0)];
+            let address = LLVMBuildInBoundsGEP2(self.builder, byte, thread, index.as_mut_ptr(), 1, c"".as_ptr());
+            LLVMBuildLoad2(self.builder, ptr, address, c"shared".as_ptr())
+        }
+    }
+
+    unsafe fn base(&mut self) -> LLVMValueRef {
+        if self.base.is_none() {
+            // SAFETY: by contract.
+            self.base = Some(unsafe { self.pointer_at(offset::SHARED_BASE) });
+        }
+        self.base.unwrap_or_else(|| unreachable!())
+    }
+
+    /// The value that stands for `constant` in this function, or `None` if the
+    /// constant names no shared variable.
+    unsafe fn value_of(&mut self, constant: LLVMValueRef) -> Result<Option<LLVMValueRef>, String> {
+        if let Some(&known) = self.values.get(&constant) {
+            return Ok(known);
+        }
+        // SAFETY: by contract.
+        let value = unsafe { self.rebuild(constant)? };
+        self.values.insert(constant, value);
+        Ok(value)
+    }
+
+    unsafe fn rebuild(&mut self, constant: LLVMValueRef) -> Result<Option<LLVMValueRef>, String> {
+        // SAFETY: by contract.
+        unsafe {
+            if !LLVMIsAGlobalValue(constant).is_null() {
+                return Ok(self.variable(constant));
+            }
+            let operands = ir::operands(constant);
+            let mut rebuilt = operands.clone();
+            let mut any = false;
+            for (slot, operand) in rebuilt.iter_mut().zip(operands) {
+                if LLVMIsConstant(operand) != 0
+                    && let Some(value) = self.value_of(operand)?
+                {
+                    *slot = value;
+                    any = true;
+                }
+            }
+            if !any {
+                return Ok(None);
+            }
+            self.at_start();
+            let ty = LLVMTypeOf(constant);
+            let (b, no_name) = (self.builder, c"".as_ptr());
+            if LLVMIsAConstantExpr(constant).is_null() {
+                return Ok(Some(self.aggregate(ty, &rebuilt)));
+            }
+            let value = match LLVMGetConstOpcode(constant) {
+                LLVMOpcode::LLVMGetElementPtr => {
+                    let element = LLVMGetGEPSourceElementType(constant);
+                    let (base, indices) = rebuilt.split_at_mut(1);
+                    LLVMBuildGEP2(b, element, base[0], indices.as_mut_ptr(), indices.len() as u32, no_name)
+                }
+                LLVMOpcode::LLVMAddrSpaceCast => LLVMBuildAddrSpaceCast(b, rebuilt[0], ty, no_name),
+                LLVMOpcode::LLVMBitCast => LLVMBuildBitCast(b, rebuilt[0], ty, no_name),
+                LLVMOpcode::LLVMPtrToInt => {
+                    let value = LLVMBuildPtrToInt(b, rebuilt[0], ty, no_name);
+                    self.integer_cast(value)
+                }
+                LLVMOpcode::LLVMIntToPtr => {
+                    let value = LLVMBuildIntToPtr(b, rebuilt[0], ty, no_name);
+                    self.integer_cast(value)
+                }
+                LLVMOpcode::LLVMTrunc => LLVMBuildTrunc(b, rebuilt[0], ty, no_name),
+                LLVMOpcode::LLVMAdd => LLVMBuildAdd(b, rebuilt[0], rebuilt[1], no_name),
+                LLVMOpcode::LLVMSub => LLVMBuildSub(b, rebuilt[0], rebuilt[1], no_name),
+                LLVMOpcode::LLVMXor => LLVMBuildXor(b, rebuilt[0], rebuilt[1], no_name),
+                other => {
+                    return Err(format!(
+                        "cannot rewrite a constant expression ({other:?}) over a shared variable in `{}`",
+                        ir::name(self.function)
+                    ));
+                }
+            };
+            Ok(Some(value))
+        }
+    }
+
+    unsafe fn variable(&mut self, variable: LLVMValueRef) -> Option<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let ty = LLVMTypeOf(variable);
+            if LLVMIsAGlobalVariable(variable).is_null()
+                || LLVMGetPointerAddressSpace(ty) != address_space::SHARED
+            {
+                return None;
+            }
+            let address = if is_dynamic(variable) {
+                if self.dynamic.is_none() {
+                    self.dynamic = Some(self.pointer_at(offset::DYNAMIC_SHARED));
+                }
+                self.dynamic?
+            } else {
+                let at = u64::from(*self.layout.offsets.get(&variable)?);
+                let base = self.base();
+                self.at_start();
+                let context = ir::context(self.module);
+                let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), at, 0)];
+                LLVMBuildInBoundsGEP2(self.builder, LLVMInt8TypeInContext(context), base, index.as_mut_ptr(), 1, c"".as_ptr())
+            };
+            self.at_start();
+            Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))
+        }
+    }
+
+    unsafe fn aggregate(&self, ty: LLVMTypeRef, elements: &[LLVMValueRef]) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let is_vector = matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMVectorTypeKind);
+            let int = LLVMInt32TypeInContext(ir::context(self.module));
+            let mut value = LLVMGetPoison(ty);
+            for (i, &element) in elements.iter().enumerate() {
+                value = if is_vector {
+                    let index = LLVMConstInt(int, i as u64, 0);
+                    LLVMBuildInsertElement(self.builder, value, element, index, c"".as_ptr())
+                } else {
+                    LLVMBuildInsertValue(self.builder, value, element, i as u32, c"".as_ptr())
+                };
+            }
+            value
+        }
+    }
+
+    /// Makes the integer value of a pointer to shared memory its offset. Gives
+    /// what to use in place of `cast`.
+    unsafe fn integer_cast(&mut self, cast: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            if LLVMIsAInstruction(cast).is_null() {
+                return cast;
+            }
+            let shared = |v: LLVMValueRef| {
+                let ty = LLVMTypeOf(v);
+                matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMPointerTypeKind)
+                    && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
+            };
+            let operand = match ir::opcode(cast) {
+                LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => LLVMGetOperand(cast, 0),
+                _ => return cast,
+            };
+            let context = ir::context(self.module);
+            let (long, byte) = (LLVMInt64TypeInContext(context), LLVMInt8TypeInContext(context));
+            let no_name = c"".as_ptr();
+            if matches!(ir::opcode(cast), LLVMOpcode::LLVMPtrToInt) {
+                if !shared(operand) {
+                    return cast;
+                }
+                let base = self.base();
+                LLVMPositionBuilderBefore(self.builder, cast);
+                // Through a generic pointer, whose integer value is the address.
+                let generic = LLVMPointerTypeInContext(context, 0);
+                let address = LLVMBuildAddrSpaceCast(self.builder, operand, generic, no_name);
+                let address = LLVMBuildPtrToInt(self.builder, address, long, no_name);
+                let start = LLVMBuildPtrToInt(self.builder, base, long, no_name);
+                let at = LLVMBuildSub(self.builder, address, start, no_name);
+                let at = LLVMBuildIntCast2(self.builder, at, LLVMTypeOf(cast), 0, no_name);
+                LLVMReplaceAllUsesWith(cast, at);
+                LLVMInstructionEraseFromParent(cast);
+                at
+            } else {
+                if !shared(cast) {
+                    return cast;
+                }
+                let base = self.base();
+                LLVMPositionBuilderBefore(self.builder, cast);
+                let mut at = [LLVMBuildIntCast2(self.builder, operand, long, 0, no_name)];
+                let address = LLVMBuildGEP2(self.builder, byte, base, at.as_mut_ptr(), 1, no_name);
+                let address = LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name);
+                LLVMReplaceAllUsesWith(cast, address);
+                LLVMInstructionEraseFromParent(cast);
+                address
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What each kernel can reach: functions, sites, synchronisation, shared variables.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::meta::SyncFeatures;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir::{self, address_space};
+use crate::sync;
+
+/// What a function does itself, without the functions that it calls.
+#[derive(Debug, Default)]
+struct Own {
+    callees: HashSet<LLVMValueRef>,
+    calls_unknown: bool,
+    shared: HashSet<LLVMValueRef>,
+    features: SyncFeatures,
+    /// Bytes of its stack frame's variables.
+    locals: u64,
+}
+
+/// What a kernel can reach.
+#[derive(Debug, Default)]
+pub struct Reach {
+    /// Functions, the kernel included.
+    pub functions: HashSet<LLVMValueRef>,
+    /// `__shared__` variables, static and dynamic.
+    pub shared: HashSet<LLVMValueRef>,
+    /// Synchronisation.
+    pub features: SyncFeatures,
+    /// Bytes of local variables of all reachable functions.
+    pub locals: u64,
+}
+
+/// Computes what each of `kernels` reaches. Where a kernel calls through a
+/// pointer, every function whose address is taken counts as reached.
+///
+/// # Safety
+/// `module` is live; the kernels are its.
+pub unsafe fn of_kernels(module: LLVMModuleRef, kernels: &[LLVMValueRef]) -> Vec<Reach> {
+    // SAFETY: by contract.
+    unsafe {
+        let own: HashMap<_, _> = ir::definitions(module).map(|f| (f, own(module, f))).collect();
+        let address_taken: Vec<_> = own.keys().copied().filter(|&f| is_address_taken(f)).collect();
+        kernels.iter().map(|&k| reach(k, &own, &address_taken)).collect()
+    }
+}
+
+fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: &[LLVMValueRef]) -> Reach {
+    let mut out = Reach::default();
+    let mut pending = vec![kernel];
+    while let Some(function) = pending.pop() {
+        if !out.functions.insert(function) {
+            continue;
+        }
+        let Some(own) = own.get(&function) else { continue };
+        out.shared.extend(&own.shared);
+        out.locals += own.locals;
+        let (all, some) = (&mut out.features, own.features);
+        all.barriers |= some.barriers;
+        all.warp_syncs |= some.warp_syncs;
+        all.partial_masks |= some.partial_masks;
+        all.named_barriers |= some.named_barriers;
+        all.fences |= some.fences;
+        all.suspends |= some.suspends;
+        pending.extend(&own.callees);
+        if own.calls_unknown {
+            pending.extend(address_taken);
+        }
+    }
+    out
+}
+
+unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> Own {
+    let mut own = Own::default();
+    let mut constants = HashSet::new();
+    // SAFETY: by contract.
+    unsafe {
+        for instruction in ir::instructions(function) {
+            match ir::opcode(instruction) {
+                LLVMOpcode::LLVMCall => {
+                    match ir::callee(instruction) {
+                        Some(callee) => {
+                            own.callees.insert(callee);
+                        }
+                        None => own.calls_unknown |= !ir::calls_asm(instruction),
+                    }
+                    sync::add_features(instruction, &mut own.features);
+                }
+                LLVMOpcode::LLVMAlloca => {
+                    let ty = LLVMGetAllocatedType(instruction);
+                    let count = LLVMGetOperand(instruction, 0);
+                    let count = if LLVMIsAConstantInt(count).is_null() { 1 } else { LLVMConstIntGetZExtValue(count) };
+                    own.locals = own.locals.saturating_add(count.saturating_mul(ir::alloc_size(module, ty)));
+                }
+                _ => {}
+            }
+            for operand in ir::operands(instruction) {
+                find_shared(operand, &mut constants, &mut own.shared);
+            }
+        }
+    }
+    own
+}
+
+/// Adds the shared variables that a constant names.
+unsafe fn find_shared(value: LLVMValueRef, seen: &mut HashSet<LLVMValueRef>, found: &mut HashSet<LLVMValueRef>) {
+    // SAFETY: by contract.
+    unsafe {
+        if LLVMIsConstant(value) == 0 || !LLVMIsAFunction(value).is_null() || !seen.insert(value) {
+            return;
+        }
+        if !LLVMIsAGlobalVariable(value).is_null() {
+            if LLVMGetPointerAddressSpace(LLVMTypeOf(value)) == address_space::SHARED {
+                found.insert(value);
+            }
+            return;
+        }
+        for operand in ir::operands(value) {
+            find_shared(operand, seen, found);
+        }
+    }
+}
+
+/// Whether a function is used otherwise than as the callee of a direct call.
+unsafe fn is_address_taken(function: LLVMValueRef) -> bool {
+    // SAFETY: by contract; the use list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(function);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            let is_call = !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function;
+            let as_argument = is_call
+                && ir::operands(user).iter().rev().skip(1).any(|&operand| operand == function);
+            if !is_call || as_argument {
+                return true;
+            }
+            used = LLVMGetNextUse(used);
+        }
+        false
+    }
+}

@@ -1,0 +1,348 @@
+//! Access sites: which instructions of a module touch memory that threads may
+//! share.
+//!
+//! # What is a site
+//! Every load, store, `atomicrmw`, `cmpxchg`, and `memcpy` / `memmove` / `memset`
+//! intrinsic (one site per side). Inline PTX and NVVM intrinsics have become
+//! such instructions by now ([`crate::lower`]).
+//!
+//! # What is skipped, and why that is safe
+//! An access is left out only where the address provably lies in memory that no
+//! other thread can write or reach; each is counted under its reason:
+//! * *local memory*: it starts at an `alloca`. CUDA gives no thread access to
+//!   another one's locals.
+//! * *parameter*: it starts at a `byval` parameter or in the parameter space, the thread's
+//!   own copy.
+//! * *constant memory*: it starts at a variable in constant memory, which
+//!   kernels cannot write.
+//! * *read-only data*: it starts at an LLVM `constant` (tables, strings).
+//!
+//! # Address spaces
+//! Where the address starts says the space: a shared variable, a device
+//! variable, a kernel's pointer parameter (the host cannot name shared or
+//! local memory, so it is global). All else is generic: the runtime looks.
+//!
+//! # Atomics and `volatile`
+//! Atomic instructions carry scope and order ([`crate::atomics`]). A `volatile`
+//! access is relaxed at system scope by PTX's rules, and a plain access by
+//! CUDA C++'s: it can carry an order and it can race.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::meta::{Op, Site, Skipped, Space, Verdict};
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
+
+use crate::ir::{self, address_space};
+use crate::lower::CONTEXT_FUNCTION;
+use crate::position::Positions;
+use crate::{atomics, debug_info};
+
+/// How an access is to be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A plain load of a constant number of bytes.
+    Load,
+    /// A plain store of a constant number of bytes.
+    Store,
+    /// The source of a memory intrinsic of `length` bytes.
+    ReadRange {
+        /// Number of bytes, an IR value.
+        length: LLVMValueRef,
+    },
+    /// The destination of a memory intrinsic of `length` bytes.
+    WriteRange {
+        /// Number of bytes, an IR value.
+        length: LLVMValueRef,
+    },
+    /// An atomic or volatile access.
+    Atomic {
+        /// Load, store, read-modify-write, volatile.
+        kind: AtomicKind,
+        /// Its scope.
+        scope: Scope,
+        /// Its order.
+        order: Order,
+    },
+}
+
+/// One access of the module, with what the instrumentation needs.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessSite {
+    /// The instruction.
+    pub instruction: LLVMValueRef,
+    /// The function it is in.
+    pub function: LLVMValueRef,
+    /// The address accessed.
+    pub pointer: LLVMValueRef,
+    /// Bytes, 0 where not constant.
+    pub size: u64,
+    /// How to check it.
+    pub access: Access,
+}
+
+/// All accesses of a module. `sites[i]` describes `accesses[i]`.
+#[derive(Debug, Default)]
+pub struct Sites {
+    /// For the instrumentation.
+    pub accesses: Vec<AccessSite>,
+    /// For the module description.
+    pub sites: Vec<Site>,
+    /// What was left out, by reason.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Where an address starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Shared,
+    Global,
+    Skip(&'static str),
+    /// The thread context: what the lowering made of a special register.
+    ThreadContext,
+    Unknown,
+}
+
+/// Finds the accesses of `module`.
+///
+/// # Safety
+/// `module` is live and normalised.
+pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites {
+    let mut out = Sites::default();
+    let mut skipped: HashMap<&'static str, u32> = HashMap::new();
+    // SAFETY: by contract.
+    unsafe {
+        let kernels: HashSet<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
+        for function in ir::definitions(module) {
+            let is_kernel = kernels.contains(&function);
+            for instruction in ir::instructions(function) {
+                for (pointer, size, access) in accesses_of(module, instruction) {
+                    let space = match base_of(pointer, is_kernel) {
+                        Base::Skip(reason) => {
+                            *skipped.entry(reason).or_default() += 1;
+                            continue;
+                        }
+                        Base::ThreadContext => continue,
+                        Base::Shared => Space::Shared,
+                        Base::Global => Space::Global,
+                        Base::Unknown => Space::Generic,
+                    };
+                    let (op, volatile) = match access {
+                        Access::Load | Access::ReadRange { .. } => (Op::Read, false),
+                        Access::Store | Access::WriteRange { .. } => (Op::Write, false),
+                        Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => (Op::Read, true),
+                        Access::Atomic { kind: AtomicKind::VolatileStore, .. } => (Op::Write, true),
+                        Access::Atomic { .. } => (Op::Atomic, false),
+                    };
+                    out.accesses.push(AccessSite { instruction, function, pointer, size, access });
+                    out.sites.push(Site {
+                        op,
+                        size: u32::try_from(size).unwrap_or(0),
+                        space,
+                        volatile,
+                        frames: positions.of_instruction(instruction),
+                        verdict: Verdict::Checked,
+                    });
+                }
+            }
+        }
+    }
+    out.skipped = skipped
+        .into_iter()
+        .map(|(reason, count)| Skipped { reason: reason.to_owned(), count })
+        .collect();
+    out.skipped.sort_by(|a, b| a.reason.cmp(&b.reason));
+    out
+}
+
+/// The accesses that one instruction makes: address, bytes (0: not constant), kind.
+unsafe fn accesses_of(
+    module: LLVMModuleRef,
+    instruction: LLVMValueRef,
+) -> Vec<(LLVMValueRef, u64, Access)> {
+    // SAFETY: by contract.
+    unsafe {
+        let sized = |value: LLVMValueRef| ir::store_size(module, LLVMTypeOf(value));
+        match ir::opcode(instruction) {
+            LLVMOpcode::LLVMLoad => {
+                let access = scalar_access(instruction, Access::Load, AtomicKind::Load, AtomicKind::VolatileLoad);
+                vec![(LLVMGetOperand(instruction, 0), sized(instruction), access)]
+            }
+            LLVMOpcode::LLVMStore => {
+                let value = LLVMGetOperand(instruction, 0);
+                let access = scalar_access(instruction, Access::Store, AtomicKind::Store, AtomicKind::VolatileStore);
+                vec![(LLVMGetOperand(instruction, 1), sized(value), access)]
+            }
+            LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
+                let (scope, order) = atomics::semantics(instruction);
+                let value = LLVMGetOperand(instruction, 1);
+                let access = Access::Atomic { kind: AtomicKind::Rmw, scope, order };
+                vec![(LLVMGetOperand(instruction, 0), sized(value), access)]
+            }
+            LLVMOpcode::LLVMCall if !debug_info::is_debug_call(instruction) => {
+                memory_intrinsic_accesses(instruction)
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+unsafe fn scalar_access(
+    instruction: LLVMValueRef,
+    plain: Access,
+    atomic: AtomicKind,
+    volatile: AtomicKind,
+) -> Access {
+    // SAFETY: by contract a load or a store.
+    unsafe {
+        if !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic) {
+            let (scope, order) = atomics::semantics(instruction);
+            Access::Atomic { kind: atomic, scope, order }
+        } else if LLVMGetVolatile(instruction) != 0 {
+            Access::Atomic { kind: volatile, scope: Scope::System, order: Order::Relaxed }
+        } else {
+            plain
+        }
+    }
+}
+
+unsafe fn memory_intrinsic_accesses(call: LLVMValueRef) -> Vec<(LLVMValueRef, u64, Access)> {
+    // SAFETY: by contract; a memory intrinsic has its three first operands.
+    unsafe {
+        let Some(callee) = ir::callee(call) else { return Vec::new() };
+        let name = ir::name(callee);
+        let is = |prefix: &str| name.starts_with(prefix);
+        let copies = is("llvm.memcpy.") || is("llvm.memmove.");
+        if !copies && !is("llvm.memset.") {
+            return Vec::new();
+        }
+        let length = LLVMGetOperand(call, 2);
+        let size = if LLVMIsAConstantInt(length).is_null() { 0 } else { LLVMConstIntGetZExtValue(length) };
+        let mut found = Vec::new();
+        if copies {
+            found.push((LLVMGetOperand(call, 1), size, Access::ReadRange { length }));
+        }
+        found.push((LLVMGetOperand(call, 0), size, Access::WriteRange { length }));
+        found
+    }
+}
+
+/// Where an address starts, through casts, offsets, phis and selects.
+unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
+    let mut seen = HashSet::new();
+    let mut pending = vec![pointer];
+    let mut found: Option<Base> = None;
+    // SAFETY: operands of live values are live.
+    unsafe {
+        while let Some(value) = pending.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            // Far-reaching webs of phis are not worth following.
+            if seen.len() > 64 {
+                return Base::Unknown;
+            }
+            let base = match one_step(value, in_kernel) {
+                Step::To(next) => {
+                    pending.extend(next);
+                    continue;
+                }
+                Step::Ends(base) => base,
+            };
+            match found {
+                None => found = Some(base),
+                Some(known) if known == base => {}
+                // Two skipped kinds together are still skipped.
+                Some(Base::Skip(_)) if matches!(base, Base::Skip(_)) => {}
+                Some(_) => return Base::Unknown,
+            }
+        }
+    }
+    found.unwrap_or(Base::Unknown)
+}
+
+enum Step {
+    To(Vec<LLVMValueRef>),
+    Ends(Base),
+}
+
+unsafe fn one_step(value: LLVMValueRef, in_kernel: bool) -> Step {
+    // SAFETY: by contract.
+    unsafe {
+        let by_space = match pointer_space(value) {
+            Some(address_space::SHARED) => Some(Base::Shared),
+            Some(address_space::GLOBAL) => Some(Base::Global),
+            Some(address_space::CONSTANT) => Some(Base::Skip("constant memory")),
+            Some(address_space::LOCAL) => Some(Base::Skip("local memory")),
+            Some(address_space::PARAM) => Some(Base::Skip("parameter")),
+            _ => None,
+        };
+        if !LLVMIsAGlobalVariable(value).is_null() {
+            if LLVMIsGlobalConstant(value) != 0 {
+                return Step::Ends(Base::Skip("read-only data"));
+            }
+            return Step::Ends(by_space.unwrap_or(Base::Unknown));
+        }
+        let opcode = if !LLVMIsAInstruction(value).is_null() {
+            Some(ir::opcode(value))
+        } else if !LLVMIsAConstantExpr(value).is_null() {
+            Some(LLVMGetConstOpcode(value))
+        } else {
+            None
+        };
+        match opcode {
+            Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
+                // A cast from an unknown generic address into a space says the space.
+                match by_space {
+                    Some(base @ (Base::Shared | Base::Global)) => Step::Ends(base),
+                    _ => Step::To(vec![LLVMGetOperand(value, 0)]),
+                }
+            }
+            Some(LLVMOpcode::LLVMPHI) => Step::To(
+                (0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)).collect(),
+            ),
+            Some(LLVMOpcode::LLVMSelect) => {
+                Step::To(vec![LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)])
+            }
+            Some(LLVMOpcode::LLVMAlloca) => Step::Ends(Base::Skip("local memory")),
+            Some(LLVMOpcode::LLVMCall)
+                if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) =>
+            {
+                Step::Ends(Base::ThreadContext)
+            }
+            _ if !LLVMIsAArgument(value).is_null() => Step::Ends(argument_base(value, in_kernel, by_space)),
+            _ => Step::Ends(by_space.unwrap_or(Base::Unknown)),
+        }
+    }
+}
+
+unsafe fn argument_base(argument: LLVMValueRef, in_kernel: bool, by_space: Option<Base>) -> Base {
+    // SAFETY: by contract.
+    unsafe {
+        let function = LLVMGetParamParent(argument);
+        let index = ir::params(function).iter().position(|&p| p == argument);
+        let byval = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
+        if let Some(index) = index
+            && !LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, byval).is_null()
+        {
+            return Base::Skip("parameter");
+        }
+        match by_space {
+            Some(base) => base,
+            None if in_kernel => Base::Global,
+            None => Base::Unknown,
+        }
+    }
+}
+
+/// The address space of a pointer value; `None` for what is no pointer.
+unsafe fn pointer_space(value: LLVMValueRef) -> Option<u32> {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMTypeOf(value);
+        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
+            .then(|| LLVMGetPointerAddressSpace(ty))
+    }
+}

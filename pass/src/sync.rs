@@ -1,0 +1,141 @@
+//! Synchronisation: barriers, warp syncs, collectives and fences.
+//!
+//! After normalisation each is a call of an entry point whose last argument,
+//! `sync`, says where in the source it stands; this module fills it in.
+
+use gpurace_abi::entry;
+use gpurace_abi::meta::{SyncFeatures, SyncSite};
+use gpurace_abi::scope::{Order, Scope};
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
+use llvm_sys::prelude::*;
+
+use crate::entry_calls::EntryCalls;
+use crate::ir;
+use crate::position::Positions;
+
+/// Numbers the synchronisation calls of a module and describes them.
+///
+/// # Safety
+/// `module` is live and normalised.
+pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<SyncSite> {
+    let mut found = Vec::new();
+    // SAFETY: by contract; the builder is disposed of once.
+    unsafe {
+        let calls = EntryCalls::new(module);
+        let builder = LLVMCreateBuilderInContext(ir::context(module));
+        for function in ir::definitions(module) {
+            for instruction in ir::instructions(function) {
+                match ir::opcode(instruction) {
+                    LLVMOpcode::LLVMFence => {
+                        // `__atomic_thread_fence`; the instruction itself stays.
+                        LLVMPositionBuilderBefore(builder, instruction);
+                        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
+                        let scope = calls.i32(Scope::System as u64);
+                        let order = calls.i32(Order::SeqCst as u64);
+                        let sync = calls.i32(found.len() as u64);
+                        calls.call(builder, "__gpurace_fence", &mut [scope, order, sync]);
+                        found.push(describe("fence", instruction, positions));
+                    }
+                    LLVMOpcode::LLVMCall => {
+                        let Some((name, sync)) = sync_argument(instruction) else { continue };
+                        LLVMSetOperand(instruction, sync, calls.i32(found.len() as u64));
+                        let what = source_name(&name, instruction);
+                        found.push(describe(what, instruction, positions));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        LLVMDisposeBuilder(builder);
+    }
+    found
+}
+
+unsafe fn describe(what: &str, instruction: LLVMValueRef, positions: &mut Positions) -> SyncSite {
+    // SAFETY: by contract.
+    SyncSite { what: what.to_owned(), frames: unsafe { positions.of_instruction(instruction) } }
+}
+
+/// The entry point that a call calls, and the index of its `sync` argument if it has one.
+unsafe fn sync_argument(call: LLVMValueRef) -> Option<(String, u32)> {
+    // SAFETY: by contract.
+    unsafe {
+        let name = ir::name(ir::callee(call)?);
+        let entry = entry::find(&name)?;
+        let takes_sync = entry.convergent && !matches!(name.as_str(), "__gpurace_activemask")
+            || matches!(name.as_str(), "__gpurace_fence" | "__gpurace_trap" | "__gpurace_unsupported");
+        takes_sync.then(|| (name, entry.params.len() as u32 - 1))
+    }
+}
+
+/// What the source calls a synchronisation.
+unsafe fn source_name(name: &str, call: LLVMValueRef) -> &'static str {
+    // SAFETY: by contract.
+    let constant = |index| unsafe { constant_argument(call, index) };
+    match name {
+        "__gpurace_barrier" if constant(0) == Some(0) && constant(1) == Some(0) => "__syncthreads()",
+        "__gpurace_barrier" => "bar.sync",
+        "__gpurace_barrier_arrive" => "bar.arrive",
+        "__gpurace_barrier_red" => match constant(2) {
+            Some(0) => "__syncthreads_count()",
+            Some(1) => "__syncthreads_and()",
+            _ => "__syncthreads_or()",
+        },
+        "__gpurace_syncwarp" => "__syncwarp()",
+        "__gpurace_shfl" => "__shfl_sync()",
+        "__gpurace_vote" => match constant(0) {
+            Some(0) => "__all_sync()",
+            Some(1) => "__any_sync()",
+            Some(2) => "__uni_sync()",
+            _ => "__ballot_sync()",
+        },
+        "__gpurace_match" => "__match_sync()",
+        "__gpurace_redux" => "__reduce_sync()",
+        "__gpurace_fence" => "__threadfence()",
+        "__gpurace_trap" => "__trap()",
+        _ => "unsupported instruction",
+    }
+}
+
+/// A call's argument as a constant.
+unsafe fn constant_argument(call: LLVMValueRef, index: u32) -> Option<u64> {
+    // SAFETY: by contract.
+    unsafe {
+        let value = LLVMGetOperand(call, index);
+        (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value))
+    }
+}
+
+/// What one call adds to the synchronisation that a kernel can reach.
+///
+/// # Safety
+/// `call` is a live call.
+pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
+    // SAFETY: by contract.
+    unsafe {
+        let Some(callee) = ir::callee(call) else { return };
+        let name = ir::name(callee);
+        let Some(entry) = entry::find(&name) else { return };
+        let whole_block = || constant_argument(call, 0) == Some(0) && constant_argument(call, 1) == Some(0);
+        match name.as_str() {
+            "__gpurace_barrier" | "__gpurace_barrier_red" => {
+                features.barriers = true;
+                features.named_barriers |= !whole_block();
+            }
+            "__gpurace_barrier_arrive" => features.named_barriers = true,
+            "__gpurace_syncwarp" => {
+                features.warp_syncs = true;
+                features.partial_masks |= constant_argument(call, 0) != Some(0xffff_ffff);
+            }
+            "__gpurace_fence" => features.fences = true,
+            "__gpurace_atomic" => {
+                features.fences |= constant_argument(call, 5) != Some(Order::Relaxed as u64);
+            }
+            _ => {}
+        }
+        features.suspends |= entry.convergent
+            || matches!(name.as_str(), "__gpurace_yield" | "__gpurace_nanosleep" | "__gpurace_exit");
+    }
+}
