@@ -86,13 +86,13 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
         Renderer::plain()
     };
     let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
-    // The header names where the first primary mark begins; a column that is
-    // not known is not to be made up.
-    if inside
+    // The header names where the first primary mark, or else the first one,
+    // begins; a column that is not known is not to be made up.
+    let named = inside
         .iter()
         .find(|(mark, _)| mark.primary)
-        .is_none_or(|(mark, _)| mark.column.is_none())
-    {
+        .or(inside.first());
+    if named.is_none_or(|(mark, _)| mark.column.is_none()) {
         let header_end = drawn.find('\n').unwrap_or(drawn.len());
         if let Some(colon) = drawn[..header_end].rfind(':') {
             drawn.replace_range(colon..header_end, "");

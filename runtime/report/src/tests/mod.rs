@@ -48,12 +48,14 @@ int main() {
 }
 ";
 
-/// Has `reduce.cu`.
+/// Has `reduce.cu`, and the same text as `tile.cuh`.
 pub(crate) struct OneFile;
 
 impl Sources for OneFile {
     fn text(&self, file: &str) -> Option<Arc<str>> {
-        (file == "reduce.cu").then(|| REDUCE_CU.into())
+        ["reduce.cu", "tile.cuh"]
+            .contains(&file)
+            .then(|| REDUCE_CU.into())
     }
 }
 

@@ -222,6 +222,28 @@ fn a_tab_before_the_column_keeps_the_caret_in_place() {
 }
 
 #[test]
+fn two_files() {
+    let mut race = race(
+        RaceKind::WriteRead,
+        Scope::Block,
+        access(Op::Read, 18, 17, 0, 31),
+        access(Op::Write, 17, 2, 0, 63),
+    );
+    race.accesses[1].file = Some("tile.cuh".to_owned());
+    insta::assert_snapshot!(plain(race.clone()));
+    race.accesses[1].column = None;
+    let unknown_column = plain(race);
+    assert!(
+        unknown_column.contains("--> tile.cuh:17\n"),
+        "{unknown_column}"
+    );
+    assert!(
+        unknown_column.contains("--> reduce.cu:18:17\n"),
+        "{unknown_column}"
+    );
+}
+
+#[test]
 fn many_races() {
     let mut collector = Collector::new(2, false);
     for line in [7, 8, 9, 10, 11] {
