@@ -1,0 +1,27 @@
+// Structs by value, narrow types, references to arrays in structs, many arguments, templates.
+#include "check.h"
+
+struct Parameters {
+    char kind;
+    double factor;
+    short offsets[5];
+    int3 shape;
+};
+
+template <int K, class T>
+__global__ void apply(bool negate, char c, Parameters p, T value, float4 v, short s, unsigned long long w, double* out) {
+    p.offsets[4] += K;
+    double sum = c + p.kind + p.factor + p.offsets[4] + p.shape.z + value + v.w + s + (double)w;
+    *out = negate ? -sum : sum;
+}
+
+int main() {
+    Buffer<double> out(2);
+    Parameters p = {1, 0.5, {0, 0, 0, 0, 7}, make_int3(1, 2, 3)};
+    apply<100><<<1, 1>>>(true, 'A', p, 2.25f, make_float4(1, 2, 3, 4), (short)-9, 1ull << 40, out.device);
+    apply<-1><<<1, 1>>>(false, '\1', p, 1000000000000ll, make_float4(0, 0, 0, 0), (short)0, 0ull, out.device + 1);
+    SYNC();
+    out.download();
+    double first = 65 + 1 + 0.5 + 107 + 3 + 2.25 + 4 - 9 + (double)(1ull << 40);
+    return finish(out[0] == -first && out[1] == 1 + 1 + 0.5 + 6 + 3 + 1e12);
+}
