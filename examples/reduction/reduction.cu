@@ -9,21 +9,16 @@
 // barrier, and nothing is reported.
 #include <cstdio>
 
-#ifdef FIXED
-#define WAIT_FOR_ROUND() __syncthreads()
-#else
-#define WAIT_FOR_ROUND()
-#endif
-
 __global__ void reduce(const float* in, float* out) {
     __shared__ float tile[256];
     int t = threadIdx.x;
     tile[t] = in[blockIdx.x * 256 + t];
     __syncthreads();
     for (int s = 128; s > 0; s /= 2) {
-        if (t < s)
-            tile[t] += tile[t + s];
-        WAIT_FOR_ROUND();
+        if (t < s) tile[t] += tile[t + s];
+#ifdef FIXED
+        __syncthreads();
+#endif
     }
     if (t == 0) out[blockIdx.x] = tile[0];
 }

@@ -90,3 +90,46 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
 pub fn has_gpu() -> bool {
     Path::new("/dev/nvidiactl").exists()
 }
+
+/// Compiles with `gclang++` for the CPU executor, in `folder`, with these
+/// arguments; fails where it does not end with status 0.
+///
+/// # Errors
+/// What `gclang++` printed.
+pub fn compile<S: AsRef<std::ffi::OsStr>>(args: &[S], folder: &Path) -> Result<(), String> {
+    let mut command = Command::new(tool("gclang++")?);
+    command.arg("-fgpurace-exec=cpu").arg("-I").arg(programs().join("support"));
+    command.args(args).current_dir(folder);
+    let outcome = run(&mut command, folder)?;
+    match outcome.status {
+        Some(0) => Ok(()),
+        status => Err(format!("{command:?} ended with {status:?}:\n{}", outcome.stderr)),
+    }
+}
+
+/// What a checked program left behind: its outcome and, where one was written
+/// and is right, its JSON report.
+#[derive(Debug)]
+pub struct Checked {
+    /// Status and output.
+    pub outcome: Outcome,
+    /// The report.
+    pub report: Result<crate::report::Report, String>,
+}
+
+/// Runs a program with `GPURACE_OPTIONS` of `options` and a JSON report.
+///
+/// # Errors
+/// Where it cannot be started or does not end.
+pub fn run_checked(program: &Path, args: &[&str], options: &str, folder: &Path) -> Result<Checked, String> {
+    let json = folder.join("report.json");
+    let _ = std::fs::remove_file(&json);
+    let all = format!("device=cpu:json={}:{options}", json.display());
+    let mut command = Command::new(program);
+    command.args(args).env("GPURACE_OPTIONS", all.trim_end_matches(':')).current_dir(folder);
+    let outcome = run(&mut command, folder)?;
+    let report = std::fs::read_to_string(&json)
+        .map_err(|e| format!("no report: {e}"))
+        .and_then(|text| crate::report::Report::parse(&text));
+    Ok(Checked { outcome, report })
+}

@@ -1,1 +1,283 @@
-//! To come.
+//! What a report says, in JSON and as text, how `GPURACE_OPTIONS` steer it, and
+//! that it is there however the program ends.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use gpurace_tests::report::{Race, Report};
+use gpurace_tests::toolchain::{Checked, compile, programs, run_checked, work_folder};
+
+/// A program of `tests/programs/report`, compiled once for all tests.
+fn program(name: &'static str) -> (PathBuf, PathBuf) {
+    static BUILT: [OnceLock<PathBuf>; 5] = [const { OnceLock::new() }; 5];
+    let index = ["two_races", "ends", "same_value", "objects", "overlap"]
+        .iter()
+        .position(|n| *n == name)
+        .expect("listed");
+    let executable = BUILT[index].get_or_init(|| {
+        let folder = work_folder(&format!("reports_{name}")).unwrap();
+        let source = source(name);
+        compile(&["-fsanitize=gpurace", "-O1", source.to_str().unwrap(), "-o", name], &folder).unwrap();
+        folder.join(name)
+    });
+    static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    (executable.clone(), work_folder(&format!("reports_run_{run}")).unwrap())
+}
+
+fn source(name: &str) -> PathBuf {
+    programs().join("report").join(name).with_extension("cu")
+}
+
+/// The line of a program's source that has this text.
+fn line(name: &str, text: &str) -> Option<u32> {
+    let source = std::fs::read_to_string(source(name)).unwrap();
+    let at = source.lines().position(|l| l.contains(text));
+    Some(at.unwrap_or_else(|| panic!("`{text}` is not in {name}.cu")) as u32 + 1)
+}
+
+fn run(name: &'static str, args: &[&str], options: &str) -> Checked {
+    let (executable, folder) = program(name);
+    run_checked(&executable, args, options, &folder).unwrap()
+}
+
+fn report(name: &'static str, options: &str) -> Report {
+    run(name, &[], options).report.unwrap()
+}
+
+fn kernels(report: &Report) -> Vec<&str> {
+    report.races.iter().filter_map(|r| r.kernel.as_deref()).collect()
+}
+
+fn race<'a>(report: &'a Report, kernel: &str) -> &'a Race {
+    let found = report.races.iter().find(|r| r.kernel.as_deref().is_some_and(|k| k.starts_with(kernel)));
+    found.unwrap_or_else(|| panic!("no race in `{kernel}`: {:?}", kernels(report)))
+}
+
+#[test]
+fn both_sides_carry_everything_that_is_known() {
+    let report = report("two_races", "");
+    assert_eq!(report.device, "cpu");
+    assert_eq!(report.races.len(), 2, "{:?}", kernels(&report));
+    let race = race(&report, "shared_race");
+    assert_eq!(race.kernel.as_deref(), Some("shared_race(int*)"));
+    assert_eq!((race.space.as_str(), race.same_value), ("shared", None));
+    for access in &race.accesses {
+        let text = if access.op == "write" { "// write of the tile" } else { "// read of the neighbour" };
+        assert_eq!(access.line, line("two_races", text));
+        assert!(access.file.as_deref().unwrap().ends_with("two_races.cu"));
+        assert!(access.column.is_some_and(|c| c > 1));
+        assert!(access.function.as_deref().unwrap().starts_with("shared_race"));
+        assert_eq!((access.size, access.launch, access.block), (Some(4), Some(1), Some([0, 0, 0])));
+    }
+    let [reader, writer] = ["read", "write"].map(|op| race.accesses.iter().find(|a| a.op == op).unwrap());
+    let [x, y] = [reader, writer].map(|a| a.thread.unwrap()[0]);
+    assert_eq!((x + 1) % 64, y, "thread {x} reads what thread {y} wrote");
+    let object = race.object.as_ref().unwrap();
+    assert_eq!((object.kind.as_str(), object.name.as_deref()), ("shared", Some("tile")));
+    assert_eq!((object.size, object.offset), (Some(256), Some(u64::from(y) * 4)));
+    assert!(race.hint.as_deref().unwrap().contains("__syncthreads()"), "{:?}", race.hint);
+}
+
+#[test]
+fn launches_are_described() {
+    let report = report("two_races", "");
+    let race = race(&report, "app::global_race");
+    let launch = race.launch.as_ref().unwrap();
+    assert_eq!((launch.index, launch.grid, launch.block), (2, [2, 2, 1], [1, 1, 1]));
+    assert_eq!(launch.line, line("two_races", "app::global_race<<<"));
+    assert!(launch.file.as_deref().unwrap().ends_with("two_races.cu"));
+    assert_eq!((race.scope.as_str(), race.kind.as_str()), ("grid", "write-write"));
+    assert_eq!(race.same_value, Some(false));
+    let [a, b] = &race.accesses;
+    assert_ne!(a.block, b.block);
+}
+
+#[test]
+fn counts_add_up() {
+    let report = report("two_races", "");
+    let stats = &report.stats;
+    assert_eq!((stats.launches, stats.launches_unchecked), (4, 0));
+    assert_eq!(stats.kernels.iter().map(|k| k.launches).sum::<u64>(), 4);
+    assert_eq!(stats.kernels.iter().map(|k| k.checks_executed).sum::<u64>(), stats.checks_executed);
+    assert!(stats.checks_executed > 0);
+}
+
+#[test]
+fn objects_are_named_with_size_and_offset() {
+    let report = report("objects", "");
+    let of = |kernel: &str| {
+        let object = race(&report, kernel).object.as_ref().unwrap();
+        (object.kind.as_str(), object.name.as_deref(), object.size, object.offset)
+    };
+    assert_eq!(of("in_static_array"), ("shared", Some("hits"), Some(64), Some(20)));
+    assert_eq!(of("in_dynamic_memory"), ("shared", Some("scratch"), Some(64), Some(12)));
+    assert_eq!(of("in_variable"), ("variable", Some("counters"), Some(32), Some(8)));
+    let (kind, _, size, offset) = of("in_allocation");
+    assert_eq!((kind, size, offset), ("allocation", Some(100), Some(28)));
+}
+
+#[test]
+fn overlaps_carry_both_sizes() {
+    let report = report("overlap", "");
+    let race = race(&report, "overlap");
+    let mut sizes: Vec<_> = race.accesses.iter().map(|a| a.size.unwrap()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [2, 8]);
+}
+
+#[test]
+fn text_shows_both_lines_and_ends_with_a_summary() {
+    let stderr = run("two_races", &[], "").outcome.stderr;
+    assert_eq!(stderr.matches("WARNING: gpurace: data race (pid=").count(), 2, "{stderr}");
+    for text in ["tile[t] = t;", "out[t] = tile[(t + 1) % 64];", "out[0] = blockIdx.x;"] {
+        assert!(stderr.contains(text), "no `{text}` in:\n{stderr}");
+    }
+    assert_eq!(stderr.lines().last(), Some("SUMMARY: gpurace: 2 data races"));
+    assert!(!stderr.contains('\x1b'), "colour although standard error is a file");
+}
+
+#[test]
+fn the_exit_status_is_the_programs_own_or_66() {
+    assert_eq!(run("two_races", &[], "").outcome.status, Some(66));
+    assert_eq!(run("two_races", &[], "exitcode=5").outcome.status, Some(5));
+    assert_eq!(run("two_races", &[], "exitcode=0").outcome.status, Some(0));
+    assert_eq!(run("ends", &["return"], "").outcome.status, Some(4));
+}
+
+#[test]
+fn a_report_is_written_however_the_program_ends() {
+    for (how, status) in [
+        ("return", Some(4)),
+        ("exit", Some(3)),
+        ("abort", None),
+        ("segv", None),
+        ("terminate", None),
+        // The program's own status after a failed call.
+        ("trap", Some(2)),
+    ] {
+        let Checked { outcome, report } = run("ends", &[how], "");
+        assert_eq!(outcome.status, status, "{how}: {}", outcome.stderr);
+        let report = report.unwrap_or_else(|e| panic!("{how}: {e}"));
+        assert_eq!(report.races.len(), 1, "{how}");
+        assert!(outcome.stderr.contains("WARNING: gpurace: data race"), "{how}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn reports_beyond_the_limit_are_counted() {
+    let Checked { outcome, report } = run("two_races", &[], "max_reports=1");
+    assert_eq!(outcome.stderr.matches("WARNING: gpurace: data race").count(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("SUMMARY: gpurace: 2 data races"), "{}", outcome.stderr);
+    let report = report.unwrap();
+    assert!(report.notes.iter().any(|n| n.contains("not shown")), "{:?}", report.notes);
+}
+
+#[test]
+fn halt_on_error_stops_at_the_first_race() {
+    let Checked { outcome, report } = run("two_races", &[], "halt_on_error=1");
+    assert_eq!(outcome.status, Some(66));
+    assert_eq!(kernels(&report.unwrap()), ["shared_race(int*)"]);
+}
+
+#[test]
+fn log_path_names_a_file() {
+    let (executable, folder) = program("two_races");
+    let log = folder.join("log.%p");
+    let options = format!("log_path={}", log.display());
+    let Checked { outcome, .. } = run_checked(&executable, &[], &options, &folder).unwrap();
+    assert_eq!(outcome.stderr, "");
+    let logs: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("log."))
+        .collect();
+    let [name] = &logs[..] else { panic!("{logs:?}") };
+    assert!(name["log.".len()..].parse::<u32>().is_ok(), "{name}");
+    let text = std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(text.ends_with("SUMMARY: gpurace: 2 data races\n"), "{text}");
+}
+
+#[test]
+fn kernels_are_selected_by_name() {
+    assert_eq!(kernels(&report("two_races", "kernels=shared_*")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "kernels=app::*")), ["app::global_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "skip_kernels=app::*")), ["shared_race(int*)"]);
+    let report = report("two_races", "kernels=nothing");
+    assert!(report.races.is_empty());
+    assert_eq!((report.stats.checks_executed, report.stats.launches_unchecked), (0, 4));
+}
+
+#[test]
+fn objects_are_selected() {
+    assert_eq!(kernels(&report("two_races", "objects=shared")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "objects=global")), ["app::global_race(int*)"]);
+    assert_eq!(kernels(&report("objects", "objects=hits")), ["in_static_array()"]);
+    assert_eq!(kernels(&report("objects", "objects=counters,scratch")), ["in_dynamic_memory()", "in_variable()"]);
+    assert_eq!(kernels(&report("objects", "objects=100")), ["in_allocation(int*)"]);
+}
+
+#[test]
+fn blocks_are_selected() {
+    // The race in global memory is between blocks: with one of them it is gone.
+    assert_eq!(kernels(&report("two_races", "blocks=0")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "blocks=1-3")), ["app::global_race(int*)"]);
+}
+
+#[test]
+fn equal_values_can_be_ignored() {
+    let all = report("same_value", "");
+    let mut values: Vec<_> = all.races.iter().map(|r| (r.accesses[0].line, r.same_value)).collect();
+    values.sort();
+    let (same, other) = (line("same_value", "// the same value"), line("same_value", "// other values"));
+    assert_eq!(values, [(same, Some(true)), (other, Some(false))]);
+    let rest = report("same_value", "same_value=ignore");
+    assert_eq!(rest.races.iter().map(|r| r.accesses[0].line).collect::<Vec<_>>(), [other]);
+}
+
+#[test]
+fn one_launch_in_n_is_checked() {
+    // `no_race` is launched twice, the two others once.
+    let report = report("two_races", "every=2");
+    assert_eq!((report.stats.launches, report.stats.launches_unchecked), (4, 1));
+}
+
+#[test]
+fn statistics_are_printed_on_demand() {
+    let with = run("two_races", &[], "stats=1").outcome.stderr;
+    assert!(with.contains("4 launches") && with.contains("checks executed"), "{with}");
+    assert!(!run("two_races", &[], "").outcome.stderr.contains("checks executed"));
+}
+
+#[test]
+fn a_seed_gives_one_report() {
+    let text = |options: &str| {
+        let (executable, folder) = program("two_races");
+        run_checked(&executable, &[], options, &folder).unwrap();
+        std::fs::read_to_string(folder.join("report.json")).unwrap()
+    };
+    assert_eq!(text("seed=7"), text("seed=7"));
+}
+
+#[test]
+fn without_debug_info_lines_are_unknown_not_invented() {
+    let folder = work_folder("reports_no_debug_info").unwrap();
+    let source = source("two_races");
+    compile(&["-fsanitize=gpurace", "-g0", source.to_str().unwrap(), "-o", "bare_lines"], &folder).unwrap();
+    let Checked { outcome, report } = run_checked(&folder.join("bare_lines"), &[], "", &folder).unwrap();
+    let report = report.unwrap();
+    assert_eq!(report.races.len(), 2);
+    for access in report.races.iter().flat_map(|r| &r.accesses) {
+        assert_eq!((access.line, access.column, access.file.as_deref()), (None, None, None));
+    }
+    assert!(outcome.stderr.contains("no debug info"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_bare_build_writes_no_report() {
+    let folder = work_folder("reports_bare").unwrap();
+    let source = source("two_races");
+    compile(&[source.to_str().unwrap(), "-o", "bare"], &folder).unwrap();
+    let Checked { outcome, .. } = run_checked(Path::new(&folder.join("bare")), &[], "", &folder).unwrap();
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+}

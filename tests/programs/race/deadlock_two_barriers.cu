@@ -1,0 +1,24 @@
+//@ revisions: racy fixed
+// One warp waits at the block's barrier, the other at a named one for both.
+#include "check.h"
+
+__global__ void wait(int* out) {
+    if (threadIdx.x < 32)
+        __syncthreads(); //~ A
+    else
+#ifdef FIXED
+        __syncthreads();
+#else
+        asm volatile("bar.sync 1, 64;" ::: "memory"); //~ B
+#endif
+    out[threadIdx.x] = 1;
+}
+//~ DIVERGENCE[racy]: A B
+
+int main() {
+    int* out;
+    CUDA(cudaMalloc(&out, 64 * sizeof(int)));
+    wait<<<1, 64>>>(out);
+    cudaError_t error = cudaDeviceSynchronize();
+    return finish(error == cudaSuccess);
+}
