@@ -1,1 +1,46 @@
-//! placeholder
+//! `libgpurace_rt.so`: the CUDA Runtime API on the CPU executor, and what a
+//! checked program needs around it.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`edge`] | how an exported function is written: errors, panics |
+//! | [`errors`] | `cudaError_t`: codes, names, texts, last and sticky error |
+//! | [`types`] | the structures of `driver_types.h` |
+//! | [`properties`], [`device`] | the one device and its limits |
+//! | [`memory`] | allocations, copies, fills, pools, arrays |
+//! | [`stream`], [`event`], [`order`] | streams and events; which work is ordered before which |
+//! | [`modules`] | registered device code: kernels and variables |
+//! | [`function`] | attributes of kernels, occupancy |
+//! | [`launch`] | launch configurations, limits, arguments |
+//! | [`executor`] | how a launch runs: the way to gpurace-cpu and gpurace-check |
+//! | [`session`] | options, findings and counts of this process |
+//! | [`finish`] | the end of the process: report, exit status, signals |
+//! | [`resolve`] | from addresses and site numbers to names and lines |
+//! | [`call_site`] | source lines of the host program |
+//! | [`log`], [`message`] | where text goes |
+//! | [`refused`] | what is not supported |
+//!
+//! The exported symbols have the names of the CUDA Runtime API, hence the
+//! names in this crate.
+#![allow(non_snake_case)]
+
+pub mod call_site;
+pub mod device;
+pub mod edge;
+pub mod errors;
+pub mod event;
+pub mod executor;
+pub mod finish;
+pub mod function;
+pub mod launch;
+pub mod log;
+pub mod memory;
+pub mod message;
+pub mod modules;
+pub mod order;
+pub mod properties;
+pub mod refused;
+pub mod resolve;
+pub mod session;
+pub mod stream;
+pub mod types;

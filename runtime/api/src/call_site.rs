@@ -1,0 +1,83 @@
+//! Which source line of the host program an address belongs to, from the
+//! program's own debug info. Read only when a report wants to say it.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use parking_lot::Mutex;
+
+use crate::launch::CallSite;
+use crate::modules;
+
+/// A position in the host program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Source file, as the compiler was given it where that is known.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// The position of a call that returns to `site`, or `None` without debug info.
+pub fn position(site: CallSite) -> Option<Position> {
+    static KNOWN: Mutex<Option<HashMap<CallSite, Option<Position>>>> = Mutex::new(None);
+    let mut known = KNOWN.lock();
+    known.get_or_insert_with(HashMap::new).entry(site).or_insert_with(|| read(site)).clone()
+}
+
+/// The file that is mapped at `address` and where its mapping begins.
+fn object_of(address: usize) -> Option<(PathBuf, usize)> {
+    // SAFETY: all fields may be zero.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `dladdr` takes any address and writes `info`.
+    if unsafe { libc::dladdr(address as *const _, &mut info) } == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: a C string of the loader's.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_str().ok()?;
+    // The main program's name is what it was called with, which need not be a
+    // path from here.
+    let is_file = Path::new(name).is_file() && name.contains('/');
+    let path = if is_file { name.into() } else { PathBuf::from("/proc/self/exe") };
+    Some((path, info.dli_fbase as usize))
+}
+
+fn read(site: CallSite) -> Option<Position> {
+    // The call itself ends before the address that it returns to.
+    let address = site.checked_sub(1)?;
+    let (path, base) = object_of(address)?;
+    let loader = Loader::new(path).ok()?;
+    let at = loader.relative_address_base() + (address - base) as u64;
+    let mut frames = loader.find_frames(at).ok()?;
+    let mut innermost = None;
+    while let Ok(Some(frame)) = frames.next() {
+        let Some(location) = frame.location else { continue };
+        let (Some(file), Some(line)) = (location.file, location.line) else { continue };
+        let position = Position { file: file.to_owned(), line };
+        if !is_system(file) {
+            return Some(as_given(position));
+        }
+        innermost.get_or_insert(position);
+    }
+    innermost.map(as_given)
+}
+
+/// Headers of the toolkit wrap the launch functions: shown is who uses them.
+fn is_system(file: &str) -> bool {
+    let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    file.starts_with("/usr/") || name.starts_with("cuda_runtime") || name == "launch.h"
+}
+
+/// Debug info has the whole path; the name that the compiler was given is what
+/// the other positions of a report have.
+fn as_given(position: Position) -> Position {
+    let path = Path::new(&position.file);
+    let modules = modules::loaded();
+    let mut files = modules.iter().flat_map(|module| &module.meta.files);
+    match files.find(|file| Path::new(&file.directory).join(&file.name) == path) {
+        Some(file) => Position { file: file.name.clone(), ..position },
+        None => position,
+    }
+}

@@ -1,0 +1,244 @@
+//! Device management: one device, number 0.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::edge::{api, get, guard, put};
+use crate::errors::{self, Error, Result};
+use crate::types::cudaDeviceProp;
+use crate::{memory, properties, stream};
+
+/// `Ok` for the only device.
+///
+/// # Errors
+/// `cudaErrorInvalidDevice` for any other.
+pub fn check(device: c_int) -> Result {
+    if device == 0 { Ok(()) } else { Err(Error::INVALID_DEVICE) }
+}
+
+/// `cudaLimit` values by number, bytes or counts, with CUDA's defaults.
+static LIMITS: [AtomicUsize; 7] = [
+    AtomicUsize::new(1024),
+    AtomicUsize::new(1 << 20),
+    AtomicUsize::new(8 << 20),
+    AtomicUsize::new(2),
+    AtomicUsize::new(2048),
+    AtomicUsize::new(64),
+    AtomicUsize::new(0),
+];
+/// Number of `cudaLimitMallocHeapSize`.
+const LIMIT_MALLOC_HEAP: usize = 2;
+
+/// Flags of `cudaSetDeviceFlags`; mapped host memory is always possible.
+static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(8);
+/// `cudaSharedMemConfig`; kept for those who ask.
+static SHARED_CONFIG: AtomicU32 = AtomicU32::new(0);
+/// `cudaFuncCache`; kept for those who ask.
+static CACHE_CONFIG: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes that device code may allocate with `malloc`.
+pub fn malloc_heap_limit() -> usize {
+    LIMITS[LIMIT_MALLOC_HEAP].load(Ordering::Relaxed)
+}
+
+fn limit(number: u32) -> Result<&'static AtomicUsize> {
+    LIMITS.get(number as usize).ok_or(Error::UNSUPPORTED_LIMIT)
+}
+
+fn cache_config(config: u32) -> Result {
+    if config > 3 {
+        return Err(Error::INVALID_VALUE);
+    }
+    CACHE_CONFIG.store(config, Ordering::Relaxed);
+    Ok(())
+}
+
+fn reset() -> Result {
+    stream::synchronize_device();
+    memory::release_device_memory();
+    errors::clear_sticky();
+    errors::take();
+    Ok(())
+}
+
+api! {
+    @always fn cudaGetDeviceCount(count: *mut c_int) { put(count, 1) }
+
+    @always fn cudaGetDevice(device: *mut c_int) { put(device, 0) }
+
+    fn cudaSetDevice(device: c_int) { check(device) }
+
+    fn cudaInitDevice(device: c_int, _device_flags: u32, _flags: u32) { check(device) }
+
+    fn cudaSetValidDevices(devices: *mut c_int, len: c_int) {
+        if len < 0 || (devices.is_null() && len > 0) {
+            return Err(Error::INVALID_VALUE);
+        }
+        (0..len as usize).try_for_each(|i| check(*devices.add(i)))
+    }
+
+    fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) {
+        get(prop)?;
+        put(device, 0)
+    }
+
+    fn cudaGetDeviceFlags(flags: *mut u32) { put(flags, DEVICE_FLAGS.load(Ordering::Relaxed)) }
+
+    fn cudaSetDeviceFlags(flags: u32) {
+        if flags & !0xff != 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        DEVICE_FLAGS.store(flags | 8, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn cudaGetDeviceProperties_v2(prop: *mut cudaDeviceProp, device: c_int) {
+        check(device)?;
+        put(prop, properties::properties())
+    }
+
+    fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) {
+        check(device)?;
+        put(value, properties::attribute(attribute)?)
+    }
+
+    fn cudaDeviceGetP2PAttribute(value: *mut c_int, _attr: u32, from: c_int, to: c_int) {
+        check(from)?;
+        check(to)?;
+        // As CUDA: a device is no peer of itself.
+        if value.is_null() { Err(Error::INVALID_VALUE) } else { Err(Error::INVALID_DEVICE) }
+    }
+
+    fn cudaDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) {
+        check(device)?;
+        check(peer)?;
+        put(can, 0)
+    }
+
+    fn cudaDeviceEnablePeerAccess(_peer: c_int, flags: u32) {
+        if flags != 0 { Err(Error::INVALID_VALUE) } else { Err(Error::INVALID_DEVICE) }
+    }
+
+    fn cudaDeviceDisablePeerAccess(_peer: c_int) { Err(Error::PEER_ACCESS_NOT_ENABLED) }
+
+    fn cudaDeviceSynchronize() {
+        stream::synchronize_device();
+        Ok(())
+    }
+
+    fn cudaThreadSynchronize() {
+        stream::synchronize_device();
+        Ok(())
+    }
+
+    @always fn cudaDeviceReset() { reset() }
+
+    @always fn cudaThreadExit() { reset() }
+
+    fn cudaDeviceSetLimit(number: u32, value: usize) {
+        limit(number)?.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn cudaDeviceGetLimit(value: *mut usize, number: u32) {
+        put(value, limit(number)?.load(Ordering::Relaxed))
+    }
+
+    fn cudaThreadSetLimit(number: u32, value: usize) {
+        limit(number)?.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn cudaThreadGetLimit(value: *mut usize, number: u32) {
+        put(value, limit(number)?.load(Ordering::Relaxed))
+    }
+
+    fn cudaDeviceGetCacheConfig(config: *mut u32) { put(config, CACHE_CONFIG.load(Ordering::Relaxed)) }
+
+    fn cudaDeviceSetCacheConfig(config: u32) { cache_config(config) }
+
+    fn cudaThreadGetCacheConfig(config: *mut u32) { put(config, CACHE_CONFIG.load(Ordering::Relaxed)) }
+
+    fn cudaThreadSetCacheConfig(config: u32) { cache_config(config) }
+
+    fn cudaDeviceGetSharedMemConfig(config: *mut u32) { put(config, SHARED_CONFIG.load(Ordering::Relaxed)) }
+
+    fn cudaDeviceSetSharedMemConfig(config: u32) {
+        if config > 2 {
+            return Err(Error::INVALID_VALUE);
+        }
+        SHARED_CONFIG.store(config, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+        if !least.is_null() {
+            put(least, stream::LEAST_PRIORITY)?;
+        }
+        if !greatest.is_null() {
+            put(greatest, stream::GREATEST_PRIORITY)?;
+        }
+        Ok(())
+    }
+
+    fn cudaDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) {
+        check(device)?;
+        let text = c"0000:01:00.0".to_bytes_with_nul();
+        if id.is_null() || (len as usize) < text.len() || len < 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        std::ptr::copy_nonoverlapping(text.as_ptr(), id.cast(), text.len());
+        Ok(())
+    }
+
+    fn cudaDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) {
+        if id.is_null() {
+            return Err(Error::INVALID_VALUE);
+        }
+        match CStr::from_ptr(id).to_bytes() {
+            b"0000:01:00.0" | b"01:00.0" => put(device, 0),
+            _ => Err(Error::INVALID_VALUE),
+        }
+    }
+
+    fn cudaDeviceFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Ok(()) }
+
+    fn cudaCtxResetPersistingL2Cache() { Ok(()) }
+
+    @always fn cudaDriverGetVersion(version: *mut c_int) { put(version, properties::CUDA_VERSION) }
+
+    @always fn cudaRuntimeGetVersion(version: *mut c_int) { put(version, properties::CUDA_VERSION) }
+
+    fn cudaProfilerStart() { Ok(()) }
+
+    fn cudaProfilerStop() { Ok(()) }
+
+    fn cudaSetDoubleForDevice(_d: *mut f64) { Ok(()) }
+
+    fn cudaSetDoubleForHost(_d: *mut f64) { Ok(()) }
+
+}
+
+/// `cudaGetLastError` of the CUDA Runtime API.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetLastError() -> Error {
+    guard("cudaGetLastError", Error::UNKNOWN, errors::take)
+}
+
+/// `cudaPeekAtLastError` of the CUDA Runtime API.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPeekAtLastError() -> Error {
+    guard("cudaPeekAtLastError", Error::UNKNOWN, errors::peek)
+}
+
+/// `cudaGetErrorName` of the CUDA Runtime API.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorName(error: Error) -> *const c_char {
+    error.name().as_ptr()
+}
+
+/// `cudaGetErrorString` of the CUDA Runtime API.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorString(error: Error) -> *const c_char {
+    error.text().as_ptr()
+}

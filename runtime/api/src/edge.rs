@@ -1,0 +1,92 @@
+//! The edge to C: every exported function goes through [`api!`], so that no
+//! panic leaves the library and every failure becomes the thread's last error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::errors::{self, Error, Result};
+use crate::message;
+
+/// Defines functions of the CUDA Runtime API. A body gives a [`Result`]; it is
+/// one `unsafe` block, because what it does with pointers rests on the contract
+/// of the C function: pointers are null, where CUDA allows or detects that, or
+/// valid for what the function is documented to read and write.
+///
+/// `@always fn` also runs after a kernel has failed; a plain `fn` then returns
+/// the kernel's error at once, as CUDA does.
+macro_rules! api {
+    (runs always) => { true };
+    (runs) => { false };
+    ($($(#[$meta:meta])* $(@$always:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
+        $(#[$meta])*
+        ///
+        /// # Safety
+        /// Pointers are as the CUDA Runtime API documents them.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::errors::Error {
+            $crate::edge::enter(stringify!($name), $crate::edge::api!(runs $($always)?), || {
+                // SAFETY: the caller keeps the contract of the C function.
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            })
+        }
+    )*};
+}
+pub(crate) use api;
+
+/// Runs the body of the exported function `name`.
+pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce() -> Result) -> Error {
+    if !always && errors::sticky() != Error::SUCCESS {
+        return errors::sticky();
+    }
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        message::error(&format!("internal error in `{name}`"));
+        Err(Error::UNKNOWN)
+    });
+    match result {
+        Ok(()) => Error::SUCCESS,
+        Err(error) => {
+            // CUDA does not count "not finished yet" as a failure.
+            if error != Error::NOT_READY {
+                errors::record(error);
+            }
+            error
+        }
+    }
+}
+
+/// Runs the body of an exported function that has another result than an error.
+pub(crate) fn guard<T>(name: &str, otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        message::error(&format!("internal error in `{name}`"));
+        otherwise
+    })
+}
+
+/// Writes a result to where the caller wants it.
+///
+/// # Safety
+/// `to` is null or valid for a write.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` for a null pointer.
+pub(crate) unsafe fn put<T>(to: *mut T, value: T) -> Result {
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    // SAFETY: not null, hence valid by the contract above.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Reads what the caller points to.
+///
+/// # Safety
+/// `from` is null or points to a `T` that lives as long as `'a`.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` for a null pointer.
+pub(crate) unsafe fn get<'a, T>(from: *const T) -> Result<&'a T> {
+    // SAFETY: null or valid by the contract above.
+    unsafe { from.as_ref() }.ok_or(Error::INVALID_VALUE)
+}

@@ -1,0 +1,224 @@
+//! Every live allocation, ordered by address, with what a race report needs to
+//! name it: which allocation of the process it was, and how large.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::errors::{Error, Result};
+use crate::properties;
+
+/// Alignment of every allocation, bytes (CUDA C++ Programming Guide, "Device
+/// Memory Accesses").
+pub const ALIGNMENT: usize = 256;
+/// From this size on an allocation is its own mapping, whose pages stay
+/// untouched until they are used.
+const MAP_FROM: usize = 128 << 10;
+
+/// How an allocation was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `cudaMalloc` and its kin.
+    Device,
+    /// `cudaMallocManaged`.
+    Managed,
+    /// `cudaMallocHost`, `cudaHostAlloc`.
+    Host,
+    /// Memory of the program that `cudaHostRegister` was told of.
+    Registered,
+}
+
+/// One live allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    /// Address of its first byte.
+    pub address: usize,
+    /// Its size as it was asked for, bytes.
+    pub size: usize,
+    /// How it was made.
+    pub kind: Kind,
+    /// Which allocation of the process it was, from 1.
+    pub order: u32,
+    /// Flags of `cudaHostAlloc` or `cudaHostRegister`.
+    pub flags: u32,
+}
+
+impl Allocation {
+    /// Whether the `size` bytes at `address` lie in it.
+    pub fn contains(&self, address: usize, size: usize) -> bool {
+        address >= self.address
+            && address - self.address <= self.size
+            && size <= self.size - (address - self.address)
+    }
+}
+
+/// The live allocations by address.
+static LIVE: RwLock<BTreeMap<usize, Allocation>> = RwLock::new(BTreeMap::new());
+/// How many allocations there have been.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Bytes that live allocations take, registered memory left out.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that live allocations take.
+pub fn bytes_in_use() -> usize {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// What is really taken from the system for an allocation of `size` bytes.
+fn layout(size: usize) -> Option<Layout> {
+    let size = size.checked_next_multiple_of(ALIGNMENT)?;
+    Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT).ok()
+}
+
+/// Takes memory from the system, zeroed, or `None`.
+fn take(layout: Layout) -> Option<usize> {
+    if layout.size() < MAP_FROM {
+        // SAFETY: the size is not zero.
+        let address = unsafe { alloc_zeroed(layout) };
+        return (!address.is_null()).then_some(address as usize);
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping touches no other memory.
+    let address =
+        unsafe { libc::mmap(std::ptr::null_mut(), layout.size(), protection, flags, -1, 0) };
+    (address != libc::MAP_FAILED).then_some(address as usize)
+}
+
+/// Gives memory back to the system.
+///
+/// # Safety
+/// `address` came from [`take`] with the same layout and nobody uses it.
+unsafe fn give(address: usize, layout: Layout) {
+    if layout.size() < MAP_FROM {
+        // SAFETY: the caller vouches for it.
+        unsafe { dealloc(address as *mut u8, layout) };
+    } else {
+        // SAFETY: the caller vouches for it.
+        unsafe { libc::munmap(address as *mut c_void, layout.size()) };
+    }
+}
+
+/// Allocates `size` bytes, which is not 0, filled with zeros.
+///
+/// # Errors
+/// `cudaErrorMemoryAllocation` where the device has not that much left.
+pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
+    let layout = layout(size).ok_or(Error::MEMORY_ALLOCATION)?;
+    let total = properties::total_memory();
+    let before = IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+    let address = if before.saturating_add(layout.size()) > total { None } else { take(layout) };
+    let Some(address) = address else {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        return Err(Error::MEMORY_ALLOCATION);
+    };
+    let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    let allocation = Allocation { address, size, kind, order, flags };
+    LIVE.write().insert(address, allocation);
+    Ok(allocation)
+}
+
+/// Frees the allocation that starts at `address`, if `kinds` has its kind.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` where there is none.
+pub fn free(address: usize, kinds: &[Kind]) -> Result<Allocation> {
+    let allocation = {
+        let mut live = LIVE.write();
+        match live.get(&address) {
+            Some(found) if kinds.contains(&found.kind) => live.remove(&address),
+            _ => None,
+        }
+    };
+    let allocation = allocation.ok_or(Error::INVALID_VALUE)?;
+    release(allocation);
+    Ok(allocation)
+}
+
+fn release(allocation: Allocation) {
+    if allocation.kind == Kind::Registered {
+        return;
+    }
+    if let Some(layout) = layout(allocation.size) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: it was in the map, so it came from `take`, and it is in the
+        // map no more, so nobody gives it back twice.
+        unsafe { give(allocation.address, layout) };
+    }
+}
+
+/// Notes memory of the program as registered.
+///
+/// # Errors
+/// `cudaErrorHostMemoryAlreadyRegistered` where part of it is known already.
+pub fn register(address: usize, size: usize, flags: u32) -> Result {
+    let mut live = LIVE.write();
+    let overlaps = live
+        .range(..address + size)
+        .next_back()
+        .is_some_and(|(_, last)| last.address + last.size > address);
+    if overlaps {
+        return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    live.insert(address, Allocation { address, size, kind: Kind::Registered, order, flags });
+    Ok(())
+}
+
+/// The live allocation that holds `address`.
+pub fn find(address: usize) -> Option<Allocation> {
+    let live = LIVE.read();
+    let (_, found) = live.range(..=address).next_back()?;
+    found.contains(address, 1).then_some(*found)
+}
+
+/// Frees every allocation.
+pub fn release_all() {
+    let all = std::mem::take(&mut *LIVE.write());
+    for allocation in all.into_values() {
+        release(allocation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_and_large_allocations_are_aligned_zeroed_and_found() {
+        for size in [1, 255, 4096, 1 << 20] {
+            let a = allocate(size, Kind::Device, 0).unwrap();
+            assert_eq!(a.address % ALIGNMENT, 0);
+            // SAFETY: just allocated.
+            let bytes = unsafe { std::slice::from_raw_parts(a.address as *const u8, size) };
+            assert!(bytes.iter().all(|&b| b == 0));
+            assert_eq!(find(a.address + size - 1), Some(a));
+            assert_ne!(find(a.address + size), Some(a));
+            assert_eq!(free(a.address + 1, &[Kind::Device]), Err(Error::INVALID_VALUE));
+            assert_eq!(free(a.address, &[Kind::Host]), Err(Error::INVALID_VALUE));
+            assert_eq!(free(a.address, &[Kind::Device]), Ok(a));
+            assert_eq!(free(a.address, &[Kind::Device]), Err(Error::INVALID_VALUE));
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_out_of_memory() {
+        for size in [usize::MAX, usize::MAX / 2, 1 << 50] {
+            assert_eq!(allocate(size, Kind::Device, 0), Err(Error::MEMORY_ALLOCATION));
+        }
+    }
+
+    #[test]
+    fn registered_memory_may_not_overlap() {
+        let memory = vec![0u8; 4096];
+        let address = memory.as_ptr() as usize;
+        register(address, 1024, 0).unwrap();
+        assert_eq!(register(address + 1023, 10, 0), Err(Error::HOST_MEMORY_ALREADY_REGISTERED));
+        register(address + 1024, 10, 0).unwrap();
+        free(address, &[Kind::Registered]).unwrap();
+        free(address + 1024, &[Kind::Registered]).unwrap();
+    }
+}

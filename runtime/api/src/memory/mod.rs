@@ -1,0 +1,26 @@
+//! Memory: what is allocated and where, copies, fills, pools, arrays.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`map`] | every live allocation, by address |
+//! | [`alloc`] | the functions that allocate and free |
+//! | [`copy`] | the functions that copy and fill |
+//! | [`array`] | CUDA arrays: opaque, row by row |
+//! | [`pool`] | stream-ordered allocation and its pools |
+//!
+//! The device shares the host's address space: a device pointer is a host
+//! pointer, and all of the machine's memory is the device's.
+
+pub mod alloc;
+pub mod array;
+pub mod copy;
+pub mod map;
+pub mod pool;
+
+pub use map::{Allocation, Kind, find};
+
+/// Frees what `cudaDeviceReset` frees: all that CUDA allocated.
+pub fn release_device_memory() {
+    array::forget_all();
+    map::release_all();
+}

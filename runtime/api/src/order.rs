@@ -1,0 +1,248 @@
+//! Which work is ordered before which: vector clocks per stream.
+//!
+//! Work runs as it is submitted, one piece after the other. On a device it may
+//! overlap; what forbids that is kept here, so that launches which only happen
+//! to run one after the other are told from launches that must. The rules are
+//! those of the CUDA C++ Programming Guide, "Streams", "Default Stream" and
+//! "Events":
+//!
+//! - operations of one stream run in order;
+//! - an operation of the legacy default stream runs after all earlier ones of
+//!   blocking streams, and those run after it;
+//! - an event carries the order of its stream to whoever waits for it;
+//! - what the host waited for is before all that it submits later.
+//!
+//! Host threads share one clock: how they synchronise with each other cannot be
+//! seen here, and an order too many hides a race where an order too few would
+//! invent one.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+
+/// A stream. Numbers are never used twice; 0 is the legacy default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+/// The legacy default stream.
+pub const DEFAULT: StreamId = StreamId(0);
+
+/// For each stream the number of its operations that are known to be over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clock(BTreeMap<StreamId, u64>);
+
+impl Clock {
+    fn join(&mut self, other: &Self) {
+        for (&stream, &tick) in &other.0 {
+            let mine = self.0.entry(stream).or_default();
+            *mine = (*mine).max(tick);
+        }
+    }
+
+    fn knows(&self, stream: StreamId, tick: u64) -> bool {
+        self.0.get(&stream).is_some_and(|&known| known >= tick)
+    }
+
+    fn tick(&mut self, stream: StreamId) -> u64 {
+        let tick = self.0.entry(stream).or_default();
+        *tick += 1;
+        *tick
+    }
+}
+
+#[derive(Debug, Default)]
+struct StreamOrder {
+    clock: Clock,
+    blocking: bool,
+}
+
+/// A launch that the host has not waited for.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    launch: u64,
+    stream: StreamId,
+    tick: u64,
+}
+
+/// The order of everything that was submitted.
+#[derive(Debug, Default)]
+pub struct Order {
+    streams: BTreeMap<StreamId, StreamOrder>,
+    last_stream: u64,
+    host: Clock,
+    pending: Vec<Pending>,
+}
+
+/// The order of this process.
+pub static ORDER: Mutex<Order> = Mutex::new(Order::new());
+
+impl Order {
+    /// Nothing submitted, the default stream alone.
+    pub const fn new() -> Self {
+        Self {
+            streams: BTreeMap::new(),
+            last_stream: 0,
+            host: Clock(BTreeMap::new()),
+            pending: Vec::new(),
+        }
+    }
+
+    /// A new stream; `blocking` if it is ordered with the default stream.
+    pub fn create(&mut self, blocking: bool) -> StreamId {
+        self.last_stream += 1;
+        let id = StreamId(self.last_stream);
+        self.streams.insert(id, StreamOrder { clock: self.host.clone(), blocking });
+        id
+    }
+
+    /// Forgets a stream. Its launches stay unordered until somebody waits.
+    pub fn destroy(&mut self, id: StreamId) {
+        // What the default stream would have waited for must not be lost.
+        if let Some(stream) = self.streams.remove(&id) {
+            if stream.blocking {
+                self.default_stream().clock.join(&stream.clock);
+            }
+        }
+    }
+
+    fn default_stream(&mut self) -> &mut StreamOrder {
+        self.streams
+            .entry(DEFAULT)
+            .or_insert_with(|| StreamOrder { clock: Clock::default(), blocking: false })
+    }
+
+    /// An operation is submitted to `stream`; gives what it runs after,
+    /// itself included.
+    pub fn submit(&mut self, id: StreamId) -> Clock {
+        let mut clock = std::mem::take(&mut self.default_stream().clock);
+        if id == DEFAULT {
+            for stream in self.streams.values().filter(|stream| stream.blocking) {
+                clock.join(&stream.clock);
+            }
+            clock.join(&self.host);
+            clock.tick(id);
+            self.default_stream().clock = clock.clone();
+            return clock;
+        }
+        let stream = self.streams.entry(id).or_default();
+        if stream.blocking {
+            stream.clock.join(&clock);
+        }
+        stream.clock.join(&self.host);
+        stream.clock.tick(id);
+        let submitted = stream.clock.clone();
+        self.default_stream().clock = clock;
+        submitted
+    }
+
+    /// A launch is submitted to `stream`. Gives the earlier launches that
+    /// nothing orders before it, in the order of their submission.
+    pub fn launch(&mut self, id: StreamId, launch: u64) -> Vec<u64> {
+        let clock = self.submit(id);
+        let host = &self.host;
+        self.pending.retain(|earlier| !host.knows(earlier.stream, earlier.tick));
+        let unordered = self
+            .pending
+            .iter()
+            .filter(|earlier| !clock.knows(earlier.stream, earlier.tick))
+            .map(|earlier| earlier.launch)
+            .collect();
+        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        self.pending.push(Pending { launch, stream: id, tick });
+        unordered
+    }
+
+    /// `stream` waits for what `clock` has seen.
+    pub fn wait(&mut self, id: StreamId, clock: &Clock) {
+        match id {
+            DEFAULT => self.default_stream().clock.join(clock),
+            _ => self.streams.entry(id).or_default().clock.join(clock),
+        }
+    }
+
+    /// The host waits for what `clock` has seen.
+    pub fn host_waits(&mut self, clock: &Clock) {
+        self.host.join(clock);
+    }
+
+    /// The host waits for all that was submitted.
+    pub fn host_waits_for_all(&mut self) {
+        for stream in self.streams.values() {
+            self.host.join(&stream.clock);
+        }
+        // Streams that are gone have no clock any more; their work is over too.
+        for earlier in &self.pending {
+            let known = self.host.0.entry(earlier.stream).or_default();
+            *known = (*known).max(earlier.tick);
+        }
+        self.pending.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
+        let mut order = Order::new();
+        let a = order.create(blocking);
+        let b = order.create(blocking);
+        (order, a, b)
+    }
+
+    #[test]
+    fn one_stream_is_in_order_and_two_are_not() {
+        let (mut order, a, b) = two_streams(true);
+        assert_eq!(order.launch(a, 1), [0u64; 0]);
+        assert_eq!(order.launch(a, 2), [0u64; 0]);
+        assert_eq!(order.launch(b, 3), [1, 2]);
+        assert_eq!(order.launch(a, 4), [3]);
+    }
+
+    #[test]
+    fn the_default_stream_orders_blocking_streams_only() {
+        let (mut order, a, b) = two_streams(true);
+        order.launch(a, 1);
+        assert_eq!(order.launch(DEFAULT, 2), [0u64; 0]);
+        assert_eq!(order.launch(b, 3), [0u64; 0]);
+
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        assert_eq!(order.launch(DEFAULT, 2), [1]);
+        assert_eq!(order.launch(b, 3), [1, 2]);
+    }
+
+    #[test]
+    fn an_event_orders_what_is_before_it_alone() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        let event = order.submit(a);
+        order.launch(a, 2);
+        order.wait(b, &event);
+        assert_eq!(order.launch(b, 3), [2]);
+    }
+
+    #[test]
+    fn the_host_orders_what_it_waited_for() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        let done = order.submit(a);
+        assert_eq!(order.launch(b, 2), [1]);
+        order.host_waits(&done);
+        assert_eq!(order.launch(b, 3), [0u64; 0]);
+        assert_eq!(order.launch(a, 4), [2, 3]);
+        order.host_waits_for_all();
+        assert_eq!(order.launch(b, 5), [0u64; 0]);
+        assert!(order.pending.len() == 1);
+    }
+
+    #[test]
+    fn a_destroyed_stream_leaves_its_launches_unordered() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        order.destroy(a);
+        assert_eq!(order.launch(b, 2), [1]);
+        order.host_waits_for_all();
+        assert_eq!(order.launch(b, 3), [0u64; 0]);
+    }
+}

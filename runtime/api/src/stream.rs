@@ -1,0 +1,189 @@
+//! Streams. Work runs on the calling thread as it is submitted, so a stream
+//! never has work left; what it is for here is the order of work.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+
+use parking_lot::Mutex;
+
+use crate::edge::{api, put};
+use crate::errors::{Error, Result};
+use crate::event;
+use crate::order::{Clock, DEFAULT, ORDER, StreamId};
+use crate::types::{cudaEvent_t, cudaHostFn_t, cudaStream_t, cudaStreamCallback_t};
+
+/// Least priority of a stream.
+pub const LEAST_PRIORITY: c_int = 0;
+/// Greatest priority of a stream.
+pub const GREATEST_PRIORITY: c_int = -5;
+/// `cudaStreamNonBlocking`.
+const NON_BLOCKING: u32 = 1;
+/// `cudaStreamLegacy`.
+const LEGACY: usize = 1;
+/// `cudaStreamPerThread`.
+const PER_THREAD: usize = 2;
+
+/// What was asked of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    id: StreamId,
+    flags: u32,
+    priority: c_int,
+}
+
+/// The streams that the program made, by handle.
+static STREAMS: Mutex<Option<HashMap<usize, Stream>>> = Mutex::new(None);
+
+thread_local! {
+    static OWN: OnceCell<StreamId> = const { OnceCell::new() };
+}
+
+fn per_thread() -> StreamId {
+    OWN.try_with(|own| *own.get_or_init(|| ORDER.lock().create(true))).unwrap_or(DEFAULT)
+}
+
+fn lookup(handle: cudaStream_t) -> Result<Stream> {
+    let of = |id| Stream { id, flags: 0, priority: LEAST_PRIORITY };
+    match handle as usize {
+        0 | LEGACY => Ok(of(DEFAULT)),
+        PER_THREAD => Ok(of(per_thread())),
+        made => {
+            let streams = STREAMS.lock();
+            let found = streams.as_ref().and_then(|streams| streams.get(&made));
+            found.copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
+        }
+    }
+}
+
+/// The stream of a handle.
+///
+/// # Errors
+/// `cudaErrorInvalidResourceHandle` where it is none.
+pub fn resolve(handle: cudaStream_t) -> Result<StreamId> {
+    lookup(handle).map(|stream| stream.id)
+}
+
+/// An operation that was submitted to a stream.
+#[must_use]
+pub struct Submitted(Clock);
+
+impl Submitted {
+    /// The host waits for it.
+    pub fn wait(self) {
+        ORDER.lock().host_waits(&self.0);
+    }
+
+    /// What it runs after, itself included.
+    pub fn into_clock(self) -> Clock {
+        self.0
+    }
+}
+
+/// Submits an operation that is no launch.
+///
+/// # Errors
+/// `cudaErrorInvalidResourceHandle` where the handle is no stream.
+pub fn submit(handle: cudaStream_t) -> Result<Submitted> {
+    let id = resolve(handle)?;
+    Ok(Submitted(ORDER.lock().submit(id)))
+}
+
+/// The host waits for all streams.
+pub fn synchronize_device() {
+    ORDER.lock().host_waits_for_all();
+}
+
+fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
+    if to.is_null() || flags & !NON_BLOCKING != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let id = ORDER.lock().create(flags & NON_BLOCKING == 0);
+    // A handle that looks like a pointer and is never given out twice.
+    let handle = 0x5000_0000 + (id.0 as usize) * 16;
+    let stream = Stream { id, flags, priority };
+    STREAMS.lock().get_or_insert_with(HashMap::new).insert(handle, stream);
+    // SAFETY: not null, and the caller of the API vouches for it.
+    unsafe { put(to, handle as cudaStream_t) }
+}
+
+api! {
+    fn cudaStreamCreate(to: *mut cudaStream_t) { create(to, 0, LEAST_PRIORITY) }
+
+    fn cudaStreamCreateWithFlags(to: *mut cudaStream_t, flags: u32) { create(to, flags, LEAST_PRIORITY) }
+
+    fn cudaStreamCreateWithPriority(to: *mut cudaStream_t, flags: u32, priority: c_int) { create(to, flags, priority) }
+
+    fn cudaStreamDestroy(stream: cudaStream_t) {
+        let removed = STREAMS.lock().as_mut().and_then(|streams| streams.remove(&(stream as usize)));
+        let removed = removed.ok_or(Error::INVALID_RESOURCE_HANDLE)?;
+        ORDER.lock().destroy(removed.id);
+        Ok(())
+    }
+
+    fn cudaStreamSynchronize(stream: cudaStream_t) {
+        submit(stream)?.wait();
+        Ok(())
+    }
+
+    fn cudaStreamQuery(stream: cudaStream_t) {
+        // All work is over. That the program saw it orders what it does next.
+        submit(stream)?.wait();
+        Ok(())
+    }
+
+    fn cudaStreamGetFlags(stream: cudaStream_t, flags: *mut u32) { put(flags, lookup(stream)?.flags) }
+
+    fn cudaStreamGetPriority(stream: cudaStream_t, priority: *mut c_int) { put(priority, lookup(stream)?.priority) }
+
+    fn cudaStreamGetId(stream: cudaStream_t, id: *mut u64) { put(id, lookup(stream)?.id.0) }
+
+    fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, _flags: u32) {
+        let id = resolve(stream)?;
+        // An event that was never recorded is waited for by nobody.
+        if let Some(recorded) = event::recorded(event)? {
+            ORDER.lock().wait(id, &recorded);
+        }
+        Ok(())
+    }
+
+    fn cudaLaunchHostFunc(stream: cudaStream_t, function: cudaHostFn_t, data: *mut c_void) {
+        let function = function.ok_or(Error::INVALID_VALUE)?;
+        let _submitted = submit(stream)?;
+        function(data);
+        Ok(())
+    }
+
+    fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, data: *mut c_void, flags: u32) {
+        let callback = callback.ok_or(Error::INVALID_VALUE)?;
+        if flags != 0 {
+            return Err(Error::INVALID_VALUE);
+        }
+        let _submitted = submit(stream)?;
+        callback(stream, Error::SUCCESS, data);
+        Ok(())
+    }
+
+    fn cudaStreamCopyAttributes(to: cudaStream_t, from: cudaStream_t) {
+        lookup(to)?;
+        lookup(from).map(|_| ())
+    }
+
+    fn cudaStreamSetAttribute(stream: cudaStream_t, _attribute: u32, value: *const c_void) {
+        // All of them are about speed.
+        lookup(stream)?;
+        if value.is_null() { Err(Error::INVALID_VALUE) } else { Ok(()) }
+    }
+
+    fn cudaStreamGetAttribute(stream: cudaStream_t, attribute: u32, value: *mut c_void) {
+        /// `cudaLaunchAttributePriority`.
+        const PRIORITY: u32 = 8;
+        let found = lookup(stream)?;
+        put(value.cast::<[u64; 8]>(), [0; 8])?;
+        match attribute {
+            PRIORITY => put(value.cast(), found.priority),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The library exports what programs and device images look for.
+
+use std::collections::HashSet;
+use std::process::Command;
+
+mod support;
+
+/// Symbols that the library defines for others.
+fn exported() -> HashSet<String> {
+    let library = support::library();
+    let (status, out, errors) = support::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    assert_eq!(status, Some(0), "{errors}");
+    out.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_entry_point_of_device_code_is_exported() {
+    let exported = exported();
+    let missing: Vec<_> = gpurace_abi::entry::ALL
+        .iter()
+        .map(|entry| entry.name)
+        .filter(|&name| !exported.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "not exported: {missing:?}");
+}
+
+#[test]
+fn what_clang_emits_for_a_kernel_is_exported() {
+    let exported = exported();
+    for name in [
+        "__cudaRegisterFatBinary",
+        "__cudaRegisterFatBinaryEnd",
+        "__cudaUnregisterFatBinary",
+        "__cudaRegisterFunction",
+        "__cudaRegisterVar",
+        "__cudaRegisterManagedVar",
+        "__cudaRegisterTexture",
+        "__cudaRegisterSurface",
+        "__cudaPushCallConfiguration",
+        "__cudaPopCallConfiguration",
+        "cudaLaunchKernel",
+        "cudaLaunchCooperativeKernel",
+        "cudaLaunchKernelExC",
+    ] {
+        assert!(exported.contains(name), "`{name}` is not exported");
+    }
+}
+
+#[test]
+fn every_function_of_the_header_is_exported() {
+    // The forms for per-thread default streams and those that clang never calls
+    // by these names.
+    const LEFT_OUT: &[&str] = &[
+        "cudaGetDeviceProperties",
+        "cudaStreamGetCaptureInfo",
+        "cudaSignalExternalSemaphoresAsync",
+        "cudaWaitExternalSemaphoresAsync",
+    ];
+    let Some(toolkit) = support::toolkit() else { return };
+    let header = std::fs::read_to_string(toolkit.join("include/cuda_runtime_api.h")).unwrap();
+    let exported = exported();
+    let mut missing = Vec::new();
+    let mut found = 0;
+    for after in header.split("CUDARTAPI ").skip(1) {
+        let name: String = after
+            .trim_start_matches('*')
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        if !name.starts_with("cuda") || name.contains("_pt") || LEFT_OUT.contains(&&*name) {
+            continue;
+        }
+        found += 1;
+        if !exported.contains(&name) {
+            missing.push(name);
+        }
+    }
+    assert!(found > 250, "the header has {found} functions");
+    assert!(missing.is_empty(), "not exported: {missing:?}");
+}
+
+#[test]
+fn the_library_names_itself() {
+    let library = support::library();
+    let (_, out, _) = support::run(Command::new("readelf").arg("-d").arg(&library));
+    assert!(out.contains("Library soname: [libgpurace_rt.so]"), "{out}");
+}

@@ -1,0 +1,110 @@
+//! The structures that the library shares with C have the layout of the
+//! toolkit's headers: a C++ program says what that is.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+use std::process::Command;
+
+use gpurace_rt::types::*;
+
+mod support;
+
+macro_rules! layouts {
+    ($($rust:ty as $c:literal { $($field:ident $(as $c_field:literal)?),* $(,)? })*) => {
+        /// A line for each structure and field: name, size or offset.
+        fn ours() -> String {
+            let mut out = String::new();
+            $(
+                writeln!(out, "{} {}", $c, size_of::<$rust>()).unwrap();
+                $(writeln!(out, "{}.{} {}", $c, c_name!($field $(as $c_field)?), offset_of!($rust, $field)).unwrap();)*
+            )*
+            out
+        }
+
+        /// A program that prints the same lines from the headers.
+        fn program() -> String {
+            let mut out = "#include <cstddef>\n#include <cstdio>\n#include <cuda_runtime_api.h>\nint main() {\n".to_owned();
+            $(
+                writeln!(out, r#"printf("{0} %zu\n", sizeof({0}));"#, $c).unwrap();
+                $(writeln!(out, r#"printf("{0}.{1} %zu\n", offsetof({0}, {1}));"#, $c, c_name!($field $(as $c_field)?)).unwrap();)*
+            )*
+            out + "}\n"
+        }
+    };
+}
+
+macro_rules! c_name {
+    ($field:ident as $c_field:literal) => {
+        $c_field
+    };
+    ($field:ident) => {
+        stringify!($field)
+    };
+}
+
+layouts! {
+    dim3 as "dim3" { x, y, z }
+    cudaPitchedPtr as "cudaPitchedPtr" { ptr, pitch, xsize, ysize }
+    cudaExtent as "cudaExtent" { width, height, depth }
+    cudaPos as "cudaPos" { x, y, z }
+    cudaMemcpy3DParms as "cudaMemcpy3DParms" { srcArray, srcPos, srcPtr, dstArray, dstPos, dstPtr, extent, kind }
+    cudaMemcpy3DPeerParms as "cudaMemcpy3DPeerParms" { srcArray, srcPos, srcPtr, srcDevice, dstArray, dstPos, dstPtr, dstDevice, extent }
+    cudaChannelFormatDesc as "cudaChannelFormatDesc" { x, y, z, w, f }
+    cudaPointerAttributes as "cudaPointerAttributes" { kind as "type", device, devicePointer, hostPointer }
+    cudaFuncAttributes as "cudaFuncAttributes" {
+        sharedSizeBytes, constSizeBytes, localSizeBytes, maxThreadsPerBlock, numRegs, ptxVersion,
+        binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout,
+        clusterDimMustBeSet, requiredClusterWidth, requiredClusterHeight, requiredClusterDepth,
+        clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed, reserved,
+    }
+    cudaLaunchAttribute as "cudaLaunchAttribute" { id, val }
+    cudaLaunchConfig_t as "cudaLaunchConfig_t" { gridDim, blockDim, dynamicSmemBytes, stream, attrs, numAttrs }
+    cudaMemLocation as "cudaMemLocation" { kind as "type", id }
+    cudaMemPoolProps as "cudaMemPoolProps" { allocType, handleTypes, location, win32SecurityAttributes, maxSize, reserved }
+    cudaMemAccessDesc as "cudaMemAccessDesc" { location, flags }
+    cudaDeviceProp as "cudaDeviceProp" {
+        name, uuid, luid, luidDeviceNodeMask, totalGlobalMem, sharedMemPerBlock, regsPerBlock,
+        warpSize, memPitch, maxThreadsPerBlock, maxThreadsDim, maxGridSize, clockRate,
+        totalConstMem, major, minor, textureAlignment, texturePitchAlignment, deviceOverlap,
+        multiProcessorCount, kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode,
+        maxTexture1D, maxTexture1DMipmap, maxTexture1DLinear, maxTexture2D, maxTexture2DMipmap,
+        maxTexture2DLinear, maxTexture2DGather, maxTexture3D, maxTexture3DAlt, maxTextureCubemap,
+        maxTexture1DLayered, maxTexture2DLayered, maxTextureCubemapLayered, maxSurface1D,
+        maxSurface2D, maxSurface3D, maxSurface1DLayered, maxSurface2DLayered, maxSurfaceCubemap,
+        maxSurfaceCubemapLayered, surfaceAlignment, concurrentKernels, ECCEnabled, pciBusID,
+        pciDeviceID, pciDomainID, tccDriver, asyncEngineCount, unifiedAddressing, memoryClockRate,
+        memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor,
+        streamPrioritiesSupported, globalL1CacheSupported, localL1CacheSupported,
+        sharedMemPerMultiprocessor, regsPerMultiprocessor, managedMemory, isMultiGpuBoard,
+        multiGpuBoardGroupID, hostNativeAtomicSupported, singleToDoublePrecisionPerfRatio,
+        pageableMemoryAccess, concurrentManagedAccess, computePreemptionSupported,
+        canUseHostPointerForRegisteredMem, cooperativeLaunch, cooperativeMultiDeviceLaunch,
+        sharedMemPerBlockOptin, pageableMemoryAccessUsesHostPageTables,
+        directManagedMemAccessFromHost, maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize,
+        reservedSharedMemPerBlock, hostRegisterSupported, sparseCudaArraySupported,
+        hostRegisterReadOnlySupported, timelineSemaphoreInteropSupported, memoryPoolsSupported,
+        gpuDirectRDMASupported, gpuDirectRDMAFlushWritesOptions, gpuDirectRDMAWritesOrdering,
+        memoryPoolSupportedHandleTypes, deferredMappingCudaArraySupported, ipcEventSupported,
+        clusterLaunch, unifiedFunctionPointers, reserved2, reserved1, reserved,
+    }
+}
+
+#[test]
+fn structures_have_the_headers_layout() {
+    let (Some(toolkit), Some(clang)) = (support::toolkit(), support::clang()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("layout.cpp");
+    let binary = folder.path().join("layout");
+    std::fs::write(&source, program()).unwrap();
+    support::compile(
+        Command::new(clang)
+            .args(["-x", "c++", "-Wno-invalid-offsetof"])
+            .arg(format!("-I{}", toolkit.join("include").display()))
+            .arg(&source)
+            .arg("-o")
+            .arg(&binary),
+    );
+    let (status, theirs, _) = support::run(&mut Command::new(&binary));
+    assert_eq!(status, Some(0));
+    assert_eq!(ours(), theirs);
+}
