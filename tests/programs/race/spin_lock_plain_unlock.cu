@@ -16,6 +16,7 @@ __global__ void count(int* lock, int* counter) {
 #endif
 }
 //~ RACE[racy] atomic-write global grid: A B
+//~ RACE?[racy] write-write global grid same-value: B B
 
 int main() {
     Buffer<int> lock(1), counter(1);
