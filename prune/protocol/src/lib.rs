@@ -1,0 +1,22 @@
+//! Access protocols: what each thread of a kernel touches, under which
+//! conditions, between which barriers. The pass writes one per kernel, the
+//! solver turns it into [`verdict::Verdicts`], the runtime tests their
+//! conditions at each launch. No LLVM type and no solver in here.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
+//! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
+//! | [`launch`] | one concrete launch |
+//! | [`condition`] | what a launch must fulfil for a proof to hold
+//! | [`verdict`] | what the solver says of each site
+//!
+//! What does *not* live here: reading LLVM IR (`pass`), the solver
+//! (`gpurace-solve`), files.
+
+pub mod condition;
+pub mod expr;
+pub mod fold;
+pub mod launch;
+pub mod protocol;
+pub mod verdict;
