@@ -1,1 +1,57 @@
-//! placeholder
+//! The checker: is an access ordered after every earlier one that it
+//! conflicts with?
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`word`] | the 8-byte shadow word of a 4-byte application word: its fields, what an access does to one word |
+//! | [`state`] | which pairs of accesses conflict, which record may stand for another, the transition function |
+//! | [`shadow`] | where the shadow word of an address lies |
+//! | [`chain`] | the history of a word whose shadow word is too small for it |
+//! | [`order`] | the clocks of one block's threads: what happens before what |
+//! | [`vector`] | sparse vector clocks over blocks and threads |
+//! | [`syncvar`] | releases and acquires through atomics and fences |
+//! | [`launch`] | launches and their launch-unique block ids; the process's checker |
+//! | [`block`] | the checks that a running block makes |
+//! | [`history`] | a new access against a chain |
+//! | [`race`] | what was found |
+//! | [`sighting`] | from a record and an access that race to what is reported |
+//!
+//! [`word`] and [`state`] decide and touch no memory: they use only `core`.
+//!
+//! # What the shadow of a word represents
+//!
+//! The history of a word is a list of records. A record says: these bytes were
+//! read, written or accessed atomically, by this instruction, by these threads
+//! at these times. A new access `a` meets each record `r`:
+//!
+//! - `r` and `a` conflict and not every thread of `r` happens before `a`: a race.
+//! - `r` happens before `a`, and whatever would race with `r` also races with
+//!   `a` ([`state::covers`]): `r` is dropped.
+//! - `r` is of the same thread in the same epoch, and whatever would race with
+//!   `a` also races with `r`: `a` is dropped.
+//! - `r` is of the same instruction on the same bytes, concurrent: `a`'s thread joins `r`'s.
+//! - `r` happens before everything still to come: `r` is dropped.
+//!
+//! One record that fits lies in the shadow word itself, anything else in a
+//! side chain that the word points to. Nothing that could still take part in a
+//! race is ever dropped, except where a bound on memory is reached; that is
+//! counted and said in [`Checker::notes`](launch::Checker::notes).
+
+pub mod block;
+pub mod chain;
+mod history;
+pub mod launch;
+pub mod order;
+pub mod race;
+pub mod shadow;
+mod sighting;
+pub mod state;
+pub mod syncvar;
+pub mod vector;
+pub mod word;
+
+pub use block::Block;
+pub use gpurace_abi::meta::SyncFeatures;
+pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
+pub use launch::{Checker, KernelKey, Launch, LaunchInfo, LaunchStats, Limits};
+pub use race::{RaceRecord, RaceScope, Side, SideOp, Space};

@@ -1,0 +1,124 @@
+//! A new access against the chain of its word: the same rules as the state
+//! machine's, record by record, with lane sets.
+
+use std::sync::atomic::Ordering;
+
+use crate::block::{Access, State};
+use crate::chain::{Chain, Entry};
+use crate::launch::Inner;
+use crate::state::{self, Next, Relation, Status};
+use crate::word::{Op, Span};
+
+/// Records that a read looks back on among reads only. It races with none of
+/// them: looking further would only find what to merge with or to drop.
+const LOOK_BACK: usize = 48;
+
+/// What becomes of a record.
+enum Fate {
+    Stays,
+    Goes,
+}
+
+/// Checks access `a` against each record of the chain, and records it.
+pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access, shared: bool) {
+    let site = state.launch.data.site_base + a.site;
+    let reads_only = chain.reads_only && a.touch.op == Op::Read;
+    let first = if reads_only { chain.entries.len().saturating_sub(LOOK_BACK) } else { 0 };
+    let mut represented = false;
+    let mut kept = first;
+    for i in first..chain.entries.len() {
+        let mut e = chain.entries[i];
+        if let Fate::Stays = meet(state, &mut e, a, site, shared, &mut represented) {
+            chain.entries[kept] = e;
+            kept += 1;
+        }
+    }
+    chain.entries.truncate(kept);
+    if !represented {
+        if chain.entries.len() < inner.limits.entries {
+            chain.entries.push(state.new_entry(a));
+        } else {
+            inner.lost_records.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    chain.reads_only = reads_only || chain.entries.iter().all(|e| e.touch.op == Op::Read);
+}
+
+fn meet(
+    state: &mut State,
+    e: &mut Entry,
+    a: &Access,
+    site: u32,
+    shared: bool,
+    represented: &mut bool,
+) -> Fate {
+    let s = state.standing(a.thread, &e.member, shared);
+    if s.status == Status::Settled {
+        return Fate::Goes;
+    }
+    let same_site = s.mine && e.site == site;
+    if state.exact && e.member.lanes != 0 {
+        return meet_lanes(state, e, a, s, same_site, represented);
+    }
+    let step = state::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
+    if step.race {
+        state.race(e, &s, a);
+    }
+    match step.next {
+        Next::Replace => Fate::Goes,
+        Next::Keep => {
+            *represented = true;
+            Fate::Stays
+        }
+        // Lanes of another launch that are known one by one stay so.
+        Next::Join(span) if !*represented && (e.member.lanes.count_ones() <= 1) => {
+            e.member.span = span;
+            e.member.lanes = 0;
+            *represented = true;
+            Fate::Stays
+        }
+        Next::Join(_) | Next::Both => Fate::Stays,
+    }
+}
+
+/// A record whose threads are known one by one, in an exact launch.
+fn meet_lanes(
+    state: &mut State,
+    e: &mut Entry,
+    a: &Access,
+    s: crate::block::Standing,
+    same_site: bool,
+    represented: &mut bool,
+) -> Fate {
+    let lane = 1 << (a.thread % 32);
+    let unordered = e.member.lanes & !s.ordered;
+    if unordered != 0 && state::conflict(e.touch, a.touch, s.relation) {
+        state.race(e, &s, a);
+    }
+    let same_block = matches!(s.relation, Relation::Itself | Relation::Warp | Relation::Block);
+    let now = e.member.uid == state.order.uid()
+        && e.member.warp() == a.thread / 32
+        && e.member.clock == state.order.clock(a.thread);
+    let mut own = 0;
+    if now && e.member.lanes & lane != 0 && state::covers(e.touch, a.touch, same_block) {
+        own = lane;
+        *represented = true;
+    }
+    if state::covers(a.touch, e.touch, same_block) {
+        e.member.lanes = unordered | own;
+    }
+    if now && !*represented && same_site && e.touch == a.touch {
+        e.member.lanes |= lane;
+        *represented = true;
+    }
+    if e.member.lanes == 0 {
+        return Fate::Goes;
+    }
+    if e.member.lanes.is_power_of_two() {
+        e.member.thread = (e.member.thread & !31) | e.member.lanes.trailing_zeros() as u16;
+        e.member.span = Span::Thread;
+    } else {
+        e.member.span = Span::Warp;
+    }
+    Fate::Stays
+}

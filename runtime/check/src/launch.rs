@@ -1,0 +1,478 @@
+//! The process's checker, launches, and the ids of their blocks.
+//!
+//! Each block takes an id, its *uid*, that no block of any launch before had.
+//! So a record of an earlier launch is told by its uid, and no shadow is
+//! cleared between launches. A block whose clock outgrows the shadow word
+//! takes a further uid at a barrier; what it did under the older one is before
+//! that barrier. Words hold uids counted from the last clear; the shadow is
+//! cleared at the start of a launch whose uids would not fit any more.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use gpurace_abi::meta::SyncFeatures;
+use parking_lot::{Mutex, RwLock};
+
+use crate::chain::Chain;
+use crate::race::{RaceRecord, Races};
+use crate::shadow::Shadow;
+use crate::syncvar::SyncVars;
+use crate::word::{self, SITE_VALUES, Word};
+
+/// A kernel, by a number of the caller's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelKey(pub u32);
+
+/// What the checker must know of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchInfo {
+    /// Unique in the process; later launches have larger ids.
+    pub id: u64,
+    /// The kernel.
+    pub kernel: KernelKey,
+    /// Number, in the process, of the module's site 0.
+    pub site_base: u32,
+    /// What synchronisation the kernel can reach.
+    pub features: SyncFeatures,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// Blocks.
+    pub blocks: u64,
+    /// The stream, as the caller numbers them.
+    pub stream: u64,
+    /// Launches with ids up to this one happen before every launch still to
+    /// come. `id - 1` where there is but one stream. Never goes down.
+    pub settled: u64,
+}
+
+/// What a launch came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchStats {
+    /// Checks that ran.
+    pub checks_executed: u64,
+}
+
+/// Bounds on memory. What is lost where one is reached is counted in [`Checker::notes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Words with a side chain, in the process.
+    pub chains: u64,
+    /// Records of one word.
+    pub entries: usize,
+    /// Block ids between two clears of the shadow, at most [`word::UID_VALUES`].
+    pub uids: u64,
+    /// Clock at which a block takes a new uid, at most [`word::CLOCK_VALUES`].
+    pub clock: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chains: 1 << 27,
+            entries: 1 << 16,
+            uids: word::UID_VALUES,
+            clock: word::CLOCK_VALUES / 2,
+        }
+    }
+}
+
+/// Reads up to 8 bytes of the checked program's memory, zero-extended; `None`
+/// where it cannot be read.
+pub type ReadMemory = fn(address: usize, size: u32) -> Option<u64>;
+
+/// The checker of a process.
+pub struct Checker {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) shadow: Shadow,
+    pub(crate) races: Races,
+    pub(crate) syncvars: SyncVars,
+    pub(crate) limits: Limits,
+    pub(crate) read_memory: Option<ReadMemory>,
+    next_uid: AtomicU64,
+    launching: Mutex<Launching>,
+    /// By first uid.
+    launches: RwLock<Vec<Arc<LaunchData>>>,
+    /// Uids that blocks took while they ran.
+    further: RwLock<HashMap<u64, (Arc<LaunchData>, u64)>>,
+    kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
+    pub(crate) chains: AtomicU64,
+    pub(crate) lost_records: AtomicU64,
+    pub(crate) lost_words: AtomicU64,
+    pub(crate) unforeseen_sync: AtomicU64,
+    clears_with_streams: AtomicU64,
+}
+
+struct Launching {
+    /// Uids in words are counted from here.
+    base: u64,
+    active: usize,
+    streams_seen: bool,
+    /// Id and first uid of launches that something to come may be concurrent with.
+    unsettled: Vec<(u64, u64)>,
+}
+
+/// What stays known of a launch while the shadow may name its blocks.
+#[derive(Debug)]
+pub(crate) struct LaunchData {
+    pub(crate) id: u64,
+    pub(crate) first_uid: u64,
+    pub(crate) blocks: u64,
+    pub(crate) site_base: u32,
+    pub(crate) stream: u64,
+    pub(crate) sites: Arc<KernelSites>,
+}
+
+/// A running launch.
+pub struct Launch {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) data: Arc<LaunchData>,
+    pub(crate) kernel: KernelKey,
+    pub(crate) features: SyncFeatures,
+    pub(crate) threads: u32,
+    /// Uids in words are counted from here.
+    pub(crate) base: u64,
+    /// Blocks with smaller uids happen before all launches from this one on.
+    settled_uid: u64,
+    unordered: Vec<u64>,
+    pub(crate) checks: AtomicU64,
+}
+
+/// Where a block stands to a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Before everything from this launch on.
+    Settled,
+    /// In this launch.
+    Mine,
+    /// In a launch that happens before this one.
+    Before,
+    /// In a launch that is concurrent with this one.
+    Concurrent,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Checker {
+    /// A checker with default bounds that cannot read memory: it never knows
+    /// whether equal values were written.
+    pub fn new() -> Self {
+        Self::with(Limits::default(), None)
+    }
+
+    /// A checker with these bounds, that compares written values with memory through `read_memory`.
+    pub fn with(limits: Limits, read_memory: Option<ReadMemory>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                shadow: Shadow::new(),
+                races: Races::default(),
+                syncvars: SyncVars::default(),
+                limits: Limits {
+                    uids: limits.uids.min(word::UID_VALUES),
+                    clock: limits.clock.min(word::CLOCK_VALUES),
+                    ..limits
+                },
+                read_memory,
+                next_uid: AtomicU64::new(0),
+                launching: Mutex::new(Launching {
+                    base: 0,
+                    active: 0,
+                    streams_seen: false,
+                    unsettled: Vec::new(),
+                }),
+                launches: RwLock::default(),
+                further: RwLock::default(),
+                kernels: Mutex::default(),
+                chains: AtomicU64::new(0),
+                lost_records: AtomicU64::new(0),
+                lost_words: AtomicU64::new(0),
+                unforeseen_sync: AtomicU64::new(0),
+                clears_with_streams: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Begins a launch. It is ordered after every launch that began before
+    /// it, except those whose ids are in `unordered`.
+    pub fn begin_launch(&self, info: LaunchInfo, unordered: &[u64]) -> Arc<Launch> {
+        let inner = &self.inner;
+        let mut l = inner.launching.lock();
+        l.streams_seen |= info.stream != 0 || !unordered.is_empty();
+        l.unsettled.retain(|&(id, _)| id > info.settled || unordered.contains(&id));
+        let next = inner.next_uid.load(Ordering::Relaxed);
+        let quiet = l.active == 0 && unordered.is_empty();
+        if quiet {
+            inner.syncvars.clear();
+        }
+        if quiet && next != l.base && next - l.base + info.blocks > inner.limits.uids {
+            inner.clear();
+            l.base = next;
+            l.unsettled.clear();
+            if l.streams_seen {
+                inner.clears_with_streams.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        l.active += 1;
+        let first_uid = inner.next_uid.fetch_add(info.blocks, Ordering::Relaxed);
+        let settled_uid =
+            l.unsettled.iter().map(|&(_, uid)| uid).min().unwrap_or(first_uid).min(first_uid);
+        l.unsettled.push((info.id, first_uid));
+        let sites = inner
+            .kernels
+            .lock()
+            .entry((info.kernel, info.site_base))
+            .or_insert_with(|| Arc::new(KernelSites::new()))
+            .clone();
+        let data = Arc::new(LaunchData {
+            id: info.id,
+            first_uid,
+            blocks: info.blocks,
+            site_base: info.site_base,
+            stream: info.stream,
+            sites,
+        });
+        inner.launches.write().push(data.clone());
+        Arc::new(Launch {
+            inner: inner.clone(),
+            data,
+            kernel: info.kernel,
+            features: info.features,
+            threads: info.threads_per_block,
+            base: l.base,
+            settled_uid,
+            unordered: unordered.to_vec(),
+            checks: AtomicU64::new(0),
+        })
+    }
+
+    /// Ends a launch all of whose blocks have ended.
+    pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
+        self.inner.launching.lock().active -= 1;
+        LaunchStats { checks_executed: launch.checks.load(Ordering::Relaxed) }
+    }
+
+    /// Forgets all accesses to a range: its memory was freed, or is new. No
+    /// running launch may be accessing it.
+    pub fn forget(&self, address: usize, size: usize) {
+        self.inner.forget(address, size);
+    }
+
+    /// The races found so far, in the order in which they were found. Counts
+    /// of blocks that still run may be missing.
+    pub fn races(&self) -> Vec<RaceRecord> {
+        self.inner.races.all()
+    }
+
+    /// The races that were found since the last call.
+    pub fn take_new_races(&self) -> Vec<RaceRecord> {
+        self.inner.races.take_new()
+    }
+
+    /// What was lost, in sentences for the report's notes; empty where nothing was.
+    pub fn notes(&self) -> Vec<String> {
+        let n = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let inner = &self.inner;
+        let mut notes = Vec::new();
+        let mut say = |count: u64, what: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        };
+        say(
+            n(&inner.lost_records),
+            "accesses not kept: a word had too many concurrent accesses; races with them may be missed",
+        );
+        say(
+            n(&inner.lost_words),
+            "accesses checked without their full history: no memory left for it; races may be missed",
+        );
+        say(
+            n(&inner.unforeseen_sync),
+            "synchronisations not modelled: the kernel was not known to reach them; races may be false",
+        );
+        say(
+            n(&inner.clears_with_streams),
+            "clears of the shadow between launches: races of launches on different streams across them are missed",
+        );
+        notes
+    }
+}
+
+impl Inner {
+    /// A further uid for a running block.
+    pub(crate) fn further_uid(&self, data: &Arc<LaunchData>, index: u64) -> u64 {
+        let uid = self.next_uid.fetch_add(1, Ordering::Relaxed);
+        self.further.write().insert(uid, (data.clone(), index));
+        uid
+    }
+
+    /// The launch of a uid, and the linear index of the block in it.
+    pub(crate) fn launch_of(&self, uid: u64) -> Option<(Arc<LaunchData>, u64)> {
+        let launches = self.launches.read();
+        let i = launches.partition_point(|l| l.first_uid <= uid);
+        if let Some(l) = i.checked_sub(1).map(|i| &launches[i])
+            && uid - l.first_uid < l.blocks
+        {
+            return Some((l.clone(), uid - l.first_uid));
+        }
+        self.further.read().get(&uid).cloned()
+    }
+
+    fn clear(&self) {
+        self.shadow.clear(|w| self.drop_chain(w));
+        self.launches.write().clear();
+        self.further.write().clear();
+    }
+
+    fn drop_chain(&self, word: u64) {
+        if let Word::Expanded(at) = Word::unpack(word) {
+            self.chains.fetch_sub(1, Ordering::Relaxed);
+            // SAFETY: an expanded word owns its chain, and the caller has taken
+            // the word's content out of the shadow.
+            drop(unsafe { Box::from_raw(at as *mut Chain) });
+        }
+    }
+
+    pub(crate) fn forget(&self, address: usize, size: usize) {
+        let mut at = address & !(word::GRANULE - 1);
+        let end = address.saturating_add(size);
+        const CHUNK: usize = 1 << 22;
+        while at < end {
+            match self.shadow.existing_cell(at) {
+                Some(cell) => {
+                    loop {
+                        let w = cell.load(Ordering::Acquire);
+                        if w == word::BUSY_WORD {
+                            std::thread::yield_now();
+                        } else if w == 0
+                            || cell
+                                .compare_exchange(w, 0, Ordering::AcqRel, Ordering::Acquire)
+                                .inspect(|&w| self.drop_chain(w))
+                                .is_ok()
+                        {
+                            break;
+                        }
+                    }
+                    at += word::GRANULE;
+                }
+                None => at = (at / CHUNK + 1) * CHUNK,
+            }
+        }
+        self.syncvars.overwrite(address, size, None);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The chains are owned by words, which nothing else walks.
+        if self.chains.load(Ordering::Relaxed) > 0 {
+            self.clear();
+        }
+    }
+}
+
+impl Launch {
+    /// Where the block with this uid stands to this launch.
+    pub(crate) fn origin(&self, uid: u64) -> Origin {
+        let first = self.data.first_uid;
+        if uid < self.settled_uid {
+            Origin::Settled
+        } else if uid >= first && uid - first < self.data.blocks {
+            Origin::Mine
+        } else {
+            match self.inner.launch_of(uid) {
+                // Only a launch before the last clear is not known any more.
+                None => Origin::Settled,
+                Some((l, _)) if l.first_uid == first => Origin::Mine,
+                // It began while this one was running.
+                Some((l, _)) if l.first_uid > first => Origin::Concurrent,
+                Some((l, _)) if self.unordered.contains(&l.id) => Origin::Concurrent,
+                Some(_) => Origin::Before,
+            }
+        }
+    }
+
+    /// The launch and block index of a uid that a word names.
+    pub(crate) fn owner(&self, uid: u64) -> Option<(Arc<LaunchData>, u64)> {
+        let first = self.data.first_uid;
+        if uid >= first && uid - first < self.data.blocks {
+            Some((self.data.clone(), uid - first))
+        } else {
+            self.inner.launch_of(uid)
+        }
+    }
+}
+
+/// The dense numbers of a kernel's sites, given as they are first accessed.
+#[derive(Debug)]
+pub(crate) struct KernelSites {
+    /// By the module's index: 0 not numbered yet, [`NO_NUMBER`], or the number plus 1.
+    numbers: Box<[OnceLock<Box<[AtomicU16; PAGE]>>]>,
+    /// By number: the module's index.
+    sites: Box<[AtomicU32]>,
+    count: Mutex<u32>,
+}
+
+const PAGE: usize = 1024;
+const PAGES: usize = 1024;
+const NO_NUMBER: u16 = u16::MAX;
+
+impl KernelSites {
+    fn new() -> Self {
+        Self {
+            numbers: (0..PAGES).map(|_| OnceLock::new()).collect(),
+            sites: (0..SITE_VALUES).map(|_| AtomicU32::new(0)).collect(),
+            count: Mutex::new(0),
+        }
+    }
+
+    /// The number of a site (the module's index); `None` where none are left.
+    #[inline]
+    pub(crate) fn number(&self, site: u32) -> Option<u16> {
+        let page = self.numbers.get(site as usize / PAGE)?;
+        if let Some(page) = page.get() {
+            match page[site as usize % PAGE].load(Ordering::Relaxed) {
+                0 => {}
+                NO_NUMBER => return None,
+                n => return Some(n - 1),
+            }
+        }
+        self.assign(site)
+    }
+
+    #[cold]
+    fn assign(&self, site: u32) -> Option<u16> {
+        let page = self.numbers[site as usize / PAGE]
+            .get_or_init(|| Box::new([const { AtomicU16::new(0) }; PAGE]));
+        let cell = &page[site as usize % PAGE];
+        let mut count = self.count.lock();
+        match cell.load(Ordering::Relaxed) {
+            0 if *count == SITE_VALUES => {
+                cell.store(NO_NUMBER, Ordering::Relaxed);
+                None
+            }
+            0 => {
+                let n = *count;
+                *count += 1;
+                self.sites[n as usize].store(site, Ordering::Relaxed);
+                cell.store(n as u16 + 1, Ordering::Release);
+                Some(n as u16)
+            }
+            NO_NUMBER => None,
+            n => Some(n - 1),
+        }
+    }
+
+    /// The site with this number.
+    pub(crate) fn site(&self, number: u16) -> u32 {
+        self.sites[usize::from(number)].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,467 @@
+//! The clocks of one block's threads.
+//!
+//! Each thread has a clock; the interval in which it has one value is an
+//! *epoch*. What a thread knows of another is the first epoch of it that did
+//! not happen before: an access in epoch `c` is ordered before a thread that
+//! knows more than `c`.
+//!
+//! A barrier sets all clocks of the block to one more than the largest, and
+//! that is what every thread then knows of every other (the *floor*). A sync of
+//! a whole warp does so for the warp. That is all in kernels that have only
+//! those two ([`Mode::Regular`]): one number per word tells both barrier
+//! interval and warp interval.
+//!
+//! Otherwise ([`Mode::Exact`]) a warp that synced a part of its lanes has a
+//! matrix of what each lane knows of each, and a thread that acquired through
+//! an atomic or waited at a named barrier has a sparse vector clock. Barriers
+//! and warp syncs spread what one thread acquired. A release begins a new epoch
+//! for its thread: what follows it is not released.
+
+
+use gpurace_abi::scope::{Order, Scope};
+
+use crate::syncvar::{Carried, Head, Pending};
+use crate::vector::{BlockClock, Clocks};
+use crate::word::{self, NO_KEY};
+
+/// How much a kernel's synchronisation asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Only barriers of the whole block and syncs of whole warps.
+    Regular,
+    /// Anything.
+    Exact,
+}
+
+/// What only some threads of exact launches have.
+#[derive(Debug, Default)]
+struct ThreadSync {
+    acquired: Clocks,
+    /// What fences of this thread released, for its later atomic writes.
+    fenced: Carried,
+    pending: Vec<Pending>,
+    /// What this thread released by atomics: a later atomic write of the
+    /// same location publishes it again.
+    released: Vec<(usize, Carried)>,
+}
+
+/// Locations of which a thread remembers what it released on them.
+const RELEASED_KEPT: usize = 32;
+
+#[derive(Debug, Default)]
+struct WarpSync {
+    /// What lanes know of each other, all alike.
+    floor: u32,
+    /// What each lane (row) knows of each, where some synced alone since the
+    /// last barrier or whole-warp sync.
+    matrix: Option<Box<[[u32; 32]; 32]>>,
+}
+
+/// Order among the threads of a block, and what they know of other blocks.
+#[derive(Debug)]
+pub struct BlockOrder {
+    mode: Mode,
+    threads: u32,
+    /// First uid of the block: its identity.
+    home: u64,
+    uid: u64,
+    /// Uid in words.
+    word_uid: u64,
+    past: Vec<u64>,
+    floor: u32,
+    max: u32,
+    clock: Vec<u32>,
+    /// Who-and-when field of each thread, [`NO_KEY`] where it does not fit.
+    keys: Vec<u64>,
+    warps: Vec<WarpSync>,
+    sync: Vec<Option<Box<ThreadSync>>>,
+    /// Whether some thread has a [`ThreadSync`].
+    any_sync: bool,
+    /// What every thread knows of other blocks.
+    base: Clocks,
+    /// What `bar.arrive` has brought to each named barrier.
+    arrivals: Vec<(u32, Clocks)>,
+}
+
+impl BlockOrder {
+    /// The start of a block; `word_uid` is its uid as words hold it.
+    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64) -> Self {
+        let mut order = Self {
+            mode,
+            threads,
+            home: uid,
+            uid,
+            word_uid,
+            past: Vec::new(),
+            floor: 0,
+            max: 0,
+            clock: Vec::new(),
+            keys: Vec::new(),
+            warps: Vec::new(),
+            sync: Vec::new(),
+            any_sync: false,
+            base: Clocks::new(),
+            arrivals: Vec::new(),
+        };
+        order.restart(mode, threads, uid, word_uid);
+        order
+    }
+
+    /// The start of another block in the same storage.
+    pub fn restart(&mut self, mode: Mode, threads: u32, uid: u64, word_uid: u64) {
+        self.mode = mode;
+        self.threads = threads;
+        (self.home, self.uid, self.word_uid) = (uid, uid, word_uid);
+        (self.floor, self.max) = (0, 0);
+        self.past.clear();
+        self.clock.clear();
+        self.clock.resize(threads as usize, 0);
+        self.keys.clear();
+        self.keys.resize(threads as usize, NO_KEY);
+        self.warps.clear();
+        self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
+        self.sync.clear();
+        self.sync.resize_with(
+            if mode == Mode::Exact { threads as usize } else { 0 },
+            || None,
+        );
+        self.any_sync = false;
+        self.base = Clocks::new();
+        self.arrivals.clear();
+        self.set_keys(0..threads);
+    }
+
+    /// Launch-unique id that new records carry.
+    pub fn uid(&self) -> u64 {
+        self.uid
+    }
+
+    /// The block's identity in the order: its first uid.
+    pub fn home(&self) -> u64 {
+        self.home
+    }
+
+    /// Whether this block had the uid before its last barriers.
+    pub fn was(&self, uid: u64) -> bool {
+        self.past.contains(&uid)
+    }
+
+    /// The epoch of a thread.
+    #[inline]
+    pub fn clock(&self, thread: u32) -> u32 {
+        self.clock[thread as usize]
+    }
+
+    /// Who and when, as a word has it.
+    #[inline]
+    pub fn key(&self, thread: u32) -> u64 {
+        self.keys[thread as usize]
+    }
+
+    /// What every thread knows of every other of the block: epochs below happened.
+    #[inline]
+    pub fn floor(&self) -> u32 {
+        self.floor
+    }
+
+    /// What all lanes of a warp know of each other.
+    #[inline]
+    pub fn warp_floor(&self, warp: u32) -> u32 {
+        self.warps[warp as usize].floor.max(self.floor)
+    }
+
+    /// How far the clocks have come.
+    pub fn max_clock(&self) -> u32 {
+        self.max
+    }
+
+    fn set_keys(&mut self, threads: std::ops::Range<u32>) {
+        for t in threads {
+            self.keys[t as usize] =
+                word::key(t, self.word_uid, self.clock[t as usize]).unwrap_or(NO_KEY);
+        }
+    }
+
+    fn tick(&mut self, thread: u32) {
+        let c = &mut self.clock[thread as usize];
+        *c += 1;
+        self.max = self.max.max(*c);
+        self.set_keys(thread..thread + 1);
+    }
+
+    /// The first epoch of `other`, a thread of a block with this uid, that
+    /// `thread` does not know.
+    pub fn known(&self, thread: u32, uid: u64, other: u32) -> u32 {
+        let mut known = 0;
+        if uid == self.uid {
+            known = self.floor;
+            if thread / 32 == other / 32 {
+                let warp = &self.warps[thread as usize / 32];
+                known = known.max(warp.floor);
+                if let Some(m) = &warp.matrix {
+                    known = known.max(m[thread as usize % 32][other as usize % 32]);
+                }
+            }
+        }
+        if !self.base.is_empty() {
+            known = known.max(self.base.of(uid, other));
+        }
+        if self.any_sync
+            && let Some(s) = &self.sync[thread as usize]
+            && !s.acquired.is_empty()
+        {
+            known = known.max(s.acquired.of(uid, other));
+        }
+        known
+    }
+
+    /// All live threads have passed barrier 0. `further`: a fresh uid for
+    /// the block, and the same as words hold it, where its clock grew too large.
+    pub fn barrier(&mut self, further: Option<(u64, u64)>) {
+        let threads = self.threads;
+        if self.any_sync {
+            let mut base = std::mem::take(&mut self.base);
+            for s in self.sync.iter_mut().flatten() {
+                base.join(&s.acquired);
+                s.acquired = Clocks::new();
+            }
+            self.base = base;
+        }
+        if let Some((uid, word_uid)) = further {
+            if self.mode == Mode::Exact {
+                // What others learn from here on includes all that was before.
+                let all = BlockClock { floor: u32::MAX, threads: Vec::new() };
+                self.base.join(&Clocks::single(self.uid, all));
+            }
+            self.past.push(self.uid);
+            (self.uid, self.word_uid) = (uid, word_uid);
+            self.max = 0;
+        } else {
+            self.max += 1;
+        }
+        self.floor = self.max;
+        self.clock.fill(self.max);
+        for w in &mut self.warps {
+            w.floor = self.max;
+            w.matrix = None;
+        }
+        self.set_keys(0..threads);
+    }
+
+    /// The lanes that a warp of this block has.
+    pub fn lanes(&self, warp: u32) -> u32 {
+        match self.threads - warp * 32 {
+            n if n >= 32 => !0,
+            n => (1 << n) - 1,
+        }
+    }
+
+    /// The lanes of `mask` have synced. Returns false where the mode cannot
+    /// tell: then nothing was ordered.
+    pub fn syncwarp(&mut self, warp: u32, mask: u32) -> bool {
+        let all = self.lanes(warp);
+        let mask = mask & all;
+        if mask != all && self.mode == Mode::Regular {
+            return false;
+        }
+        let base = warp * 32;
+        let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
+        let clock = 1 + lanes().map(|l| self.clock[(base + l) as usize]).max().unwrap_or(0);
+        if mask == all {
+            let w = &mut self.warps[warp as usize];
+            w.floor = clock;
+            w.matrix = None;
+        } else {
+            let w = &mut self.warps[warp as usize];
+            let matrix = w.matrix.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+            let mut joined = [0; 32];
+            for l in lanes() {
+                for (j, m) in joined.iter_mut().zip(&matrix[l as usize]) {
+                    *j = (*j).max(*m);
+                }
+            }
+            for l in lanes() {
+                joined[l as usize] = clock;
+            }
+            for l in lanes() {
+                matrix[l as usize] = joined;
+            }
+        }
+        if self.any_sync {
+            let mut acquired = Clocks::new();
+            for l in lanes() {
+                if let Some(s) = &self.sync[(base + l) as usize] {
+                    acquired.join(&s.acquired);
+                }
+            }
+            if !acquired.is_empty() {
+                for l in lanes() {
+                    self.sync_of(base + l).acquired = acquired.clone();
+                }
+            }
+        }
+        for l in lanes() {
+            self.clock[(base + l) as usize] = clock;
+            self.set_keys(base + l..base + l + 1);
+        }
+        self.max = self.max.max(clock);
+        true
+    }
+
+    fn sync_of(&mut self, thread: u32) -> &mut ThreadSync {
+        self.any_sync = true;
+        self.sync[thread as usize].get_or_insert_default()
+    }
+
+    /// What a thread knows and has done, for others to learn; its next epoch begins.
+    fn release(&mut self, thread: u32) -> Clocks {
+        self.tick(thread);
+        let first = thread / 32 * 32;
+        let mut threads = Vec::new();
+        for t in first..(first + 32).min(self.threads) {
+            let c = if t == thread {
+                self.clock[t as usize]
+            } else {
+                let w = &self.warps[thread as usize / 32];
+                let row = w.matrix.as_ref().map_or(0, |m| m[(thread - first) as usize][(t - first) as usize]);
+                w.floor.max(row)
+            };
+            if c > self.floor {
+                threads.push((t as u16, c));
+            }
+        }
+        let mut all = Clocks::single(self.uid, BlockClock { floor: self.floor, threads });
+        all.join(&self.base);
+        if let Some(s) = &self.sync[thread as usize] {
+            all.join(&s.acquired);
+        }
+        all
+    }
+
+    /// A thread arrives at a named barrier and goes on (`bar.arrive`).
+    pub fn arrive(&mut self, thread: u32, barrier: u32) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let released = self.release(thread);
+        match self.arrivals.iter_mut().find(|a| a.0 == barrier) {
+            Some(a) => a.1.join(&released),
+            None => self.arrivals.push((barrier, released)),
+        }
+        true
+    }
+
+    /// A named barrier completes: these threads waited at it.
+    pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let mut all = match self.arrivals.iter().position(|a| a.0 == barrier) {
+            Some(i) => self.arrivals.swap_remove(i).1,
+            None => Clocks::new(),
+        };
+        for &t in waited {
+            all.join(&self.release(t));
+        }
+        for &t in waited {
+            self.sync_of(t).acquired.join(&all);
+        }
+        true
+    }
+
+    /// A fence.
+    pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let wide = is_wide(scope);
+        if order.acquires()
+            && let Some(s) = &mut self.sync[thread as usize]
+        {
+            for p in &s.pending {
+                s.acquired.join(&p.seen.block);
+                if wide {
+                    s.acquired.join(&p.seen.wide);
+                }
+            }
+            if wide {
+                s.pending.clear();
+            }
+        }
+        if order.releases() {
+            let released = self.release(thread);
+            let s = self.sync_of(thread);
+            if wide {
+                s.fenced.wide = released.clone();
+            }
+            s.fenced.block = released;
+        }
+        true
+    }
+
+    /// What an atomic write publishes.
+    pub fn publish(&mut self, thread: u32, address: usize, scope: Scope, order: Order) -> Carried {
+        if self.mode == Mode::Regular {
+            return Carried::default();
+        }
+        let mut what = match &self.sync[thread as usize] {
+            Some(s) => {
+                let mut what = s.fenced.clone();
+                if let Some((_, released)) = s.released.iter().find(|r| r.0 == address) {
+                    what.join(released);
+                }
+                what
+            }
+            None => Carried::default(),
+        };
+        if order.releases() {
+            let released = self.release(thread);
+            let mut own = Carried { wide: Clocks::new(), block: released };
+            if is_wide(scope) {
+                own.wide = own.block.clone();
+            }
+            what.join(&own);
+            let list = &mut self.sync_of(thread).released;
+            match list.iter_mut().find(|r| r.0 == address) {
+                Some(r) => r.1.join(&own),
+                None => {
+                    if list.len() == RELEASED_KEPT {
+                        list.remove(0);
+                    }
+                    list.push((address, own));
+                }
+            }
+        }
+        what
+    }
+
+    /// An atomic read has seen `seen`.
+    pub fn observe(&mut self, thread: u32, address: usize, scope: Scope, order: Order, seen: Carried) {
+        if self.mode == Mode::Regular {
+            return;
+        }
+        if !seen.is_empty() {
+            Pending::add(&mut self.sync_of(thread).pending, address, seen);
+        }
+        if order.acquires()
+            && let Some(s) = &mut self.sync[thread as usize]
+            && let Some(p) = s.pending.iter().find(|p| p.address == address)
+        {
+            s.acquired.join(&p.seen.block);
+            if is_wide(scope) {
+                s.acquired.join(&p.seen.wide);
+            }
+        }
+    }
+
+    /// The thread as a writer or reader of an atomic location.
+    pub fn head(&self, thread: u32, scope: Scope) -> Head {
+        Head { home: self.home, thread, wide: is_wide(scope) }
+    }
+}
+
+/// Whether a scope reaches beyond the block; a cluster is one block here.
+fn is_wide(scope: Scope) -> bool {
+    matches!(scope, Scope::Device | Scope::System)
+}
+

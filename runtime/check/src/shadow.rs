@@ -1,0 +1,142 @@
+//! Where shadow words lie.
+//!
+//! The 47-bit address space is cut into chunks of 4 MiB of application
+//! memory; a chunk that is accessed gets 8 MiB of shadow, mapped without
+//! reserving memory, so that only touched pages cost any. A table of one
+//! pointer per chunk, mapped the same way, leads to them. A fresh word is zero.
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::word::GRANULE;
+
+const ADDRESS_BITS: u32 = 47;
+const CHUNK_BITS: u32 = 22;
+const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
+const WORDS_PER_CHUNK: usize = (1 << CHUNK_BITS) / GRANULE;
+const CHUNK_BYTES: usize = WORDS_PER_CHUNK * 8;
+
+/// The shadow of all memory.
+pub struct Shadow {
+    table: *const AtomicPtr<AtomicU64>,
+    /// Chunks that are mapped, in the order of their mapping.
+    mapped: Mutex<Vec<usize>>,
+}
+
+// SAFETY: the table and the chunks are atomics in mappings that live as long
+// as the `Shadow`.
+unsafe impl Send for Shadow {}
+// SAFETY: as above.
+unsafe impl Sync for Shadow {}
+
+impl Shadow {
+    /// An empty shadow.
+    ///
+    /// # Panics
+    /// Where the system refuses 256 MiB of unreserved address space.
+    pub fn new() -> Self {
+        let table = map(CHUNKS * size_of::<usize>())
+            .unwrap_or_else(|e| panic!("cannot map the shadow table: {e}"));
+        Self { table: table.cast(), mapped: Mutex::new(Vec::new()) }
+    }
+
+    /// The shadow word of the application word that holds `address`. `None`
+    /// for an address that no program has, or where no memory is left for shadow.
+    #[inline]
+    pub fn cell(&self, address: usize) -> Option<&AtomicU64> {
+        let chunk = address >> CHUNK_BITS;
+        if chunk >= CHUNKS {
+            return None;
+        }
+        // SAFETY: `chunk` is less than the table's length.
+        let slot = unsafe { &*self.table.add(chunk) };
+        let mut base = slot.load(Ordering::Acquire);
+        if base.is_null() {
+            base = self.map_chunk(chunk, slot)?;
+        }
+        let word = address / GRANULE % WORDS_PER_CHUNK;
+        // SAFETY: `base` maps WORDS_PER_CHUNK words and is never unmapped before `self` ends.
+        Some(unsafe { &*base.add(word) })
+    }
+
+    /// The shadow word of `address` if its chunk was ever accessed.
+    pub fn existing_cell(&self, address: usize) -> Option<&AtomicU64> {
+        let chunk = address >> CHUNK_BITS;
+        if chunk >= CHUNKS {
+            return None;
+        }
+        // SAFETY: `chunk` is less than the table's length.
+        let base = unsafe { &*self.table.add(chunk) }.load(Ordering::Acquire);
+        // SAFETY: a chunk that is not null maps WORDS_PER_CHUNK words.
+        (!base.is_null()).then(|| unsafe { &*base.add(address / GRANULE % WORDS_PER_CHUNK) })
+    }
+
+    #[cold]
+    fn map_chunk(&self, chunk: usize, slot: &AtomicPtr<AtomicU64>) -> Option<*mut AtomicU64> {
+        let mut mapped = self.mapped.lock();
+        let base = slot.load(Ordering::Acquire);
+        if !base.is_null() {
+            return Some(base);
+        }
+        let base = map(CHUNK_BYTES).ok()?.cast();
+        slot.store(base, Ordering::Release);
+        mapped.push(chunk);
+        Some(base)
+    }
+
+    /// Empties every word; `visit` sees each that was not empty. No other
+    /// thread may be using the shadow.
+    pub fn clear(&self, mut visit: impl FnMut(u64)) {
+        for &chunk in self.mapped.lock().iter() {
+            // SAFETY: mapped chunks are in the table's range.
+            let base = unsafe { &*self.table.add(chunk) }.load(Ordering::Acquire);
+            for i in 0..WORDS_PER_CHUNK {
+                // SAFETY: a mapped chunk holds WORDS_PER_CHUNK words.
+                let word = unsafe { &*base.add(i) }.load(Ordering::Acquire);
+                if word != 0 {
+                    visit(word);
+                }
+            }
+            // SAFETY: the range is one of our own mappings; its pages read zero afterwards.
+            unsafe { libc::madvise(base.cast(), CHUNK_BYTES, libc::MADV_DONTNEED) };
+        }
+    }
+}
+
+impl Default for Shadow {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        for &chunk in self.mapped.get_mut().iter() {
+            // SAFETY: mapped chunks are in the table's range; nobody else holds `self`.
+            unsafe {
+                let base = (*self.table.add(chunk)).load(Ordering::Acquire);
+                libc::munmap(base.cast(), CHUNK_BYTES);
+            }
+        }
+        // SAFETY: the table is our own mapping.
+        unsafe { libc::munmap(self.table.cast_mut().cast(), CHUNKS * size_of::<usize>()) };
+    }
+}
+
+fn map(bytes: usize) -> io::Result<*mut libc::c_void> {
+    // SAFETY: an anonymous mapping at an address of the system's choice.
+    let at = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
+}

@@ -1,0 +1,211 @@
+//! From a record and an access that race to a [`RaceRecord`].
+
+use std::collections::HashMap;
+
+use gpurace_abi::scope::Scope;
+
+use crate::block::{Access, Standing, State};
+use crate::chain::{Entry, Member};
+use crate::launch::KernelKey;
+use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
+use crate::state::{self, Relation};
+use crate::word::{GRANULE, Op, Span, Touch};
+
+/// A block's own count of what it has seen, so that a race that is seen a
+/// million times takes no lock a million times.
+#[derive(Default)]
+pub(crate) struct Sightings {
+    seen: HashMap<PairKey, Sighting>,
+    /// Number of the access being checked: its words count once.
+    access: u64,
+}
+
+struct Sighting {
+    /// Index in [`Races`].
+    index: usize,
+    count: u64,
+    same_value: Option<bool>,
+    /// The last access that saw it.
+    access: u64,
+}
+
+impl Sightings {
+    pub(crate) fn next_access(&mut self) {
+        self.access += 1;
+    }
+
+    pub(crate) fn flush(&mut self, races: &Races) {
+        for (_, s) in self.seen.drain() {
+            if s.count > 0 {
+                races.add(s.index, s.count, s.same_value);
+            }
+        }
+    }
+}
+
+/// Who made the earlier access, as far as it is known.
+struct Culprit {
+    uid: Option<u64>,
+    thread: Option<u32>,
+    relation: Relation,
+}
+
+impl State {
+    /// Notes that record `e` races with access `a`.
+    #[cold]
+    pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
+        let site = self.launch.data.site_base + a.site;
+        let key = (self.launch.kernel, e.site.min(site), e.site.max(site));
+        let same_value = self.same_value(e.touch, a);
+        let access = self.sightings.access;
+        if let Some(seen) = self.sightings.seen.get_mut(&key) {
+            if seen.access != access {
+                seen.access = access;
+                seen.count += 1;
+                seen.same_value =
+                    if seen.count == 1 { same_value } else { both_same(seen.same_value, same_value) };
+            } else if same_value == Some(false) {
+                seen.same_value = same_value;
+            }
+            return;
+        }
+        let record = self.record(e, s, a, self.launch.kernel, same_value);
+        let index = self.launch.inner.races.see(key, record);
+        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
+    }
+
+    fn record(
+        &self,
+        e: &Entry,
+        s: &Standing,
+        a: &Access,
+        kernel: KernelKey,
+        same_value: Option<bool>,
+    ) -> RaceRecord {
+        let who = self.culprit(e, s, a);
+        let data = &self.launch.data;
+        let owner = self.launch.owner(e.member.uid);
+        let (launch, stream) = owner.as_ref().map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
+        let (size, address) = match e.touch.op {
+            Op::Atomic { start, size, .. } => {
+                (Some(size.into()), Some(a.word.wrapping_add_signed(start.into())))
+            }
+            Op::Read | Op::Write => (None, None),
+        };
+        let overlap = (e.touch.mask & a.touch.mask).trailing_zeros() as usize;
+        RaceRecord {
+            kernel,
+            launch: data.id,
+            earlier: Side {
+                op: side_op(e.touch),
+                site: e.site,
+                size,
+                address,
+                launch,
+                stream,
+                block: who.uid.and_then(|uid| self.launch.owner(uid)).map(|(_, block)| block),
+                thread: who.thread,
+                scope: scope_of(e.touch),
+            },
+            later: Side {
+                op: side_op(a.touch),
+                site: data.site_base + a.site,
+                size: u32::try_from(a.size).ok(),
+                address: Some(a.address),
+                launch: data.id,
+                stream: data.stream,
+                block: Some(self.index),
+                thread: Some(a.thread),
+                scope: scope_of(a.touch),
+            },
+            address: a.word + overlap,
+            space: self.space(a.word),
+            scope: match who.relation {
+                Relation::Itself | Relation::Warp => RaceScope::Warp,
+                Relation::Block => RaceScope::Block,
+                Relation::Grid => RaceScope::Grid,
+                Relation::Launch => RaceScope::Device,
+            },
+            same_value,
+            count: 1,
+        }
+    }
+
+    /// A thread that the record stands for and that races with the access.
+    fn culprit(&self, e: &Entry, s: &Standing, a: &Access) -> Culprit {
+        let m = &e.member;
+        let unordered = m.lanes & !s.ordered;
+        if unordered != 0 {
+            let thread = m.warp() * 32 + unordered.trailing_zeros();
+            return Culprit { uid: Some(m.uid), thread: Some(thread), relation: s.relation };
+        }
+        let known = u32::from(m.thread);
+        let same_block = m.uid == self.order.uid() || self.order.was(m.uid);
+        if !same_block {
+            return Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation };
+        }
+        match m.span {
+            // Every lane of it is concurrent, but the thread may be the one that asks.
+            Span::Thread | Span::Warp if m.warp() == a.thread / 32 => {
+                let thread = (known != a.thread).then_some(known);
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+            }
+            Span::Thread | Span::Warp => {
+                Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation }
+            }
+            // The known thread's own warp may have synced since.
+            Span::Block => {
+                let thread = (m.warp() != a.thread / 32).then_some(known);
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+            }
+            Span::Grid => self.culprit_in_grid(e.touch, m, a),
+        }
+    }
+
+    /// The known thread of a record of several blocks is of the asking block:
+    /// either it races itself, or a block races that is not known.
+    fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Access) -> Culprit {
+        let thread = u32::from(m.thread);
+        let relation = if m.warp() == a.thread / 32 { Relation::Warp } else { Relation::Block };
+        let races = m.uid == self.order.uid()
+            && thread != a.thread
+            && m.clock >= self.order.known(a.thread, m.uid, thread)
+            && state::conflict(touch, a.touch, relation);
+        if races {
+            Culprit { uid: Some(m.uid), thread: Some(thread), relation }
+        } else {
+            Culprit { uid: None, thread: None, relation: Relation::Grid }
+        }
+    }
+
+    /// Whether the access writes what an earlier write left in the bytes of both.
+    fn same_value(&self, earlier: Touch, a: &Access) -> Option<bool> {
+        if earlier.op != Op::Write || a.touch.op != Op::Write {
+            return None;
+        }
+        let value = a.value?;
+        let read = self.launch.inner.read_memory?;
+        let there = read(a.address, u32::try_from(a.size).ok().filter(|&n| n <= 8)?)?;
+        let same = (0..GRANULE).filter(|i| earlier.mask & a.touch.mask & 1 << i != 0).all(|i| {
+            let byte = a.word + i - a.address;
+            value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
+        });
+        Some(same)
+    }
+}
+
+fn side_op(touch: Touch) -> SideOp {
+    match touch.op {
+        Op::Read => SideOp::Read,
+        Op::Write => SideOp::Write,
+        Op::Atomic { modifies: false, .. } => SideOp::AtomicLoad,
+        Op::Atomic { modifies: true, .. } => SideOp::AtomicWrite,
+    }
+}
+
+fn scope_of(touch: Touch) -> Option<Scope> {
+    match touch.op {
+        Op::Read | Op::Write => None,
+        Op::Atomic { scope, .. } => Some(scope),
+    }
+}

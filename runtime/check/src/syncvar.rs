@@ -1,0 +1,313 @@
+//! What atomics carry from thread to thread.
+//!
+//! PTX ISA, "Memory consistency model": a release pattern synchronises with an
+//! acquire pattern where a write of the first is observed by a read of the
+//! second and their outer operations are morally strong, that is, each one's
+//! scope includes the other's thread. Observation passes through chains of
+//! read-modify-writes, each link morally strong again.
+//!
+//! A [`SyncVar`] is the value that an atomic location now holds, as far as
+//! order goes: who wrote it ([`Head`]), and what a reader of it learns
+//! ([`Carried`]). Only locations on which something was released have one.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::vector::Clocks;
+
+/// A thread, by its block's first uid, and whether what it did reaches beyond its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// First uid of the thread's block.
+    pub home: u64,
+    /// Linear index in the block.
+    pub thread: u32,
+    /// Device or system scope.
+    pub wide: bool,
+}
+
+impl Head {
+    /// Whether both are one thread's or each one's scope includes the other's thread.
+    pub fn morally_strong(self, other: Head) -> bool {
+        self.home == other.home || (self.wide && other.wide)
+    }
+}
+
+/// What a release publishes or an acquire learns.
+#[derive(Clone, Debug, Default)]
+pub struct Carried {
+    /// Through operations whose scope reaches beyond the block.
+    pub wide: Clocks,
+    /// Within one block: through operations of any scope.
+    pub block: Clocks,
+}
+
+impl Carried {
+    /// Whether it carries nothing.
+    pub fn is_empty(&self) -> bool {
+        self.wide.is_empty() && self.block.is_empty()
+    }
+
+    /// Adds what `other` carries.
+    pub fn join(&mut self, other: &Carried) {
+        self.wide.join(&other.wide);
+        self.block.join(&other.block);
+    }
+
+    fn same(&self, other: &Carried) -> bool {
+        self.wide.same(&other.wide) && self.block.same(&other.block)
+    }
+}
+
+/// What relaxed reads of one location have seen and a fence may still acquire.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    /// The location.
+    pub address: usize,
+    /// What was seen.
+    pub seen: Carried,
+}
+
+impl Pending {
+    /// Adds a sighting to a list of them.
+    pub fn add(list: &mut Vec<Pending>, address: usize, seen: Carried) {
+        match list.iter_mut().find(|p| p.address == address) {
+            Some(p) if p.seen.same(&seen) => {}
+            Some(p) => p.seen.join(&seen),
+            None => list.push(Pending { address, seen }),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Value {
+    head: Option<Head>,
+    wide: Clocks,
+    /// By the releasing block's first uid; of blocks that run.
+    blocks: Vec<(u64, Clocks)>,
+}
+
+impl Value {
+    fn publish(&mut self, home: u64, what: &Carried) {
+        self.wide.join(&what.wide);
+        if what.block.is_empty() {
+            return;
+        }
+        match self.blocks.iter_mut().find(|b| b.0 == home) {
+            Some(b) => b.1.join(&what.block),
+            None => self.blocks.push((home, what.block.clone())),
+        }
+    }
+
+    fn read(&self, reader: Head, into: &mut Carried) {
+        if self.head.is_none_or(|h| !h.morally_strong(reader)) {
+            return;
+        }
+        into.wide.join(&self.wide);
+        if let Some(b) = self.blocks.iter().find(|b| b.0 == reader.home) {
+            into.block.join(&b.1);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SyncVar {
+    address: usize,
+    size: u32,
+    value: Value,
+    /// The value that stores under way replace: until they are done, a reader
+    /// on another processor may still see it.
+    replaced: Option<Value>,
+    stores_under_way: u32,
+}
+
+/// Bytes by which locations are found.
+const LINE: usize = 16;
+const SHARDS: usize = 64;
+const FILTER_BITS: usize = 1 << 14;
+
+/// The synchronisation variables of the process.
+pub struct SyncVars {
+    /// By line.
+    shards: [Mutex<HashMap<usize, Vec<SyncVar>>>; SHARDS],
+    /// One bit per hash of a line: clear where no variable is in it.
+    filter: Box<[AtomicU64]>,
+    count: AtomicUsize,
+}
+
+impl Default for SyncVars {
+    fn default() -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            filter: (0..FILTER_BITS / 64).map(|_| AtomicU64::new(0)).collect(),
+            count: AtomicUsize::new(0),
+        }
+    }
+}
+
+const fn hash(line: usize) -> usize {
+    (line as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
+}
+
+impl SyncVars {
+    fn may_have(&self, line: usize) -> bool {
+        let h = hash(line) % FILTER_BITS;
+        self.filter[h / 64].load(Ordering::Acquire) >> (h % 64) & 1 != 0
+    }
+
+    fn shard(&self, line: usize) -> &Mutex<HashMap<usize, Vec<SyncVar>>> {
+        &self.shards[hash(line) % SHARDS]
+    }
+
+    /// Whether there is no variable at all.
+    pub fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    /// Forgets all: everything so far happens before everything to come.
+    pub fn clear(&self) {
+        if self.is_empty() {
+            return;
+        }
+        for shard in &self.shards {
+            shard.lock().clear();
+        }
+        for bits in &self.filter {
+            bits.store(0, Ordering::Release);
+        }
+        self.count.store(0, Ordering::Release);
+    }
+
+    /// An atomic write is about to happen. `rmw`: it reads the old value first.
+    pub fn write(&self, address: usize, size: u32, writer: Head, what: &Carried, rmw: bool) {
+        self.overwrite(address, size as usize, Some((address, size)));
+        let line = address / LINE;
+        if what.is_empty() && !self.may_have(line) {
+            return;
+        }
+        let mut shard = self.shard(line).lock();
+        let found = shard
+            .get_mut(&line)
+            .and_then(|vars| vars.iter_mut().find(|v| v.address == address && v.size == size));
+        let var = match found {
+            Some(var) => var,
+            None if what.is_empty() => return,
+            None => {
+                let h = hash(line) % FILTER_BITS;
+                self.filter[h / 64].fetch_or(1 << (h % 64), Ordering::AcqRel);
+                self.count.fetch_add(1, Ordering::AcqRel);
+                let vars = shard.entry(line).or_default();
+                vars.push(SyncVar {
+                    address,
+                    size,
+                    value: Value::default(),
+                    replaced: None,
+                    stores_under_way: 0,
+                });
+                vars.last_mut().expect("just pushed")
+            }
+        };
+        let linked = rmw && var.value.head.is_some_and(|h| h.morally_strong(writer));
+        if !linked {
+            let old = std::mem::take(&mut var.value);
+            match &mut var.replaced {
+                None => var.replaced = Some(old),
+                // Several at once: a reader may see any of them.
+                Some(r) => {
+                    r.wide.join(&old.wide);
+                    for (home, block) in &old.blocks {
+                        let block = Carried { wide: Clocks::new(), block: block.clone() };
+                        r.publish(*home, &block);
+                    }
+                    if r.head.is_none() {
+                        r.head = old.head;
+                    }
+                }
+            }
+        }
+        var.stores_under_way += 1;
+        var.value.head = Some(writer);
+        var.value.publish(writer.home, what);
+    }
+
+    /// The atomic write that [`SyncVars::write`] announced has happened.
+    pub fn written(&self, address: usize, size: u32) {
+        let line = address / LINE;
+        if !self.may_have(line) {
+            return;
+        }
+        let mut shard = self.shard(line).lock();
+        let Some(vars) = shard.get_mut(&line) else { return };
+        if let Some(v) = vars.iter_mut().find(|v| v.address == address && v.size == size) {
+            v.stores_under_way = v.stores_under_way.saturating_sub(1);
+            if v.stores_under_way == 0 {
+                v.replaced = None;
+            }
+        }
+    }
+
+    /// What an atomic read that has happened learns.
+    pub fn read(&self, address: usize, size: u32, reader: Head) -> Carried {
+        let mut learnt = Carried::default();
+        let line = address / LINE;
+        if !self.may_have(line) {
+            return learnt;
+        }
+        let shard = self.shard(line).lock();
+        let Some(vars) = shard.get(&line) else { return learnt };
+        if let Some(v) = vars.iter().find(|v| v.address == address && v.size == size) {
+            v.value.read(reader, &mut learnt);
+            if let Some(r) = &v.replaced {
+                r.read(reader, &mut learnt);
+            }
+        }
+        learnt
+    }
+
+    /// Bytes are overwritten by something that releases nothing: variables
+    /// that overlap them carry nothing any more, except the one `but`.
+    pub fn overwrite(&self, address: usize, size: usize, but: Option<(usize, u32)>) {
+        if self.is_empty() || size == 0 {
+            return;
+        }
+        let end = address.saturating_add(size);
+        // A location in the line before may reach into the first one.
+        let (first, last) = ((address / LINE).saturating_sub(1), (end - 1) / LINE);
+        let clear = |vars: &mut Vec<SyncVar>| {
+            for v in vars {
+                let apart = v.address >= end || v.address + v.size as usize <= address;
+                if !apart && but != Some((v.address, v.size)) {
+                    v.value = Value::default();
+                    v.replaced = None;
+                }
+            }
+        };
+        if last - first > 1 << 16 {
+            for shard in &self.shards {
+                shard.lock().values_mut().for_each(clear);
+            }
+            return;
+        }
+        for line in first..=last {
+            if self.may_have(line)
+                && let Some(vars) = self.shard(line).lock().get_mut(&line)
+            {
+                clear(vars);
+            }
+        }
+    }
+
+    /// A block has ended: what it published for its own threads is not needed any more.
+    pub fn block_ended(&self, home: u64, addresses: &[usize]) {
+        for address in addresses {
+            let line = address / LINE;
+            if let Some(vars) = self.shard(line).lock().get_mut(&line) {
+                for v in vars.iter_mut().filter(|v| v.address == *address) {
+                    v.value.blocks.retain(|b| b.0 != home);
+                }
+            }
+        }
+    }
+}
