@@ -34,7 +34,10 @@ pub fn tool(name: &str) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path)
     } else {
-        Err(format!("`{}` is not built\nhint: run `scripts/setup`", path.display()))
+        Err(format!(
+            "`{}` is not built\nhint: run `scripts/setup`",
+            path.display()
+        ))
     }
 }
 
@@ -71,18 +74,29 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
     let out_path = folder.join(format!("stdout-{unique}"));
     let err_path = folder.join(format!("stderr-{unique}"));
     let create = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
-    command.stdin(Stdio::null()).stdout(create(&out_path)?).stderr(create(&err_path)?);
+    command
+        .stdin(Stdio::null())
+        .stdout(create(&out_path)?)
+        .stderr(create(&err_path)?);
     let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
     let status = child.wait_timeout(TIME_LIMIT).map_err(|e| e.to_string())?;
     if status.is_none() {
         child.kill().map_err(|e| e.to_string())?;
         child.wait().map_err(|e| e.to_string())?;
     }
-    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
+    let read = |path: &Path| {
+        String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+    };
     let (stdout, stderr) = (read(&out_path), read(&err_path));
     match status {
-        Some(status) => Ok(Outcome { status: status.code(), stdout, stderr }),
-        None => Err(format!("{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}")),
+        Some(status) => Ok(Outcome {
+            status: status.code(),
+            stdout,
+            stderr,
+        }),
+        None => Err(format!(
+            "{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}"
+        )),
     }
 }
 
@@ -98,12 +112,18 @@ pub fn has_gpu() -> bool {
 /// What `gclang++` printed.
 pub fn compile<S: AsRef<std::ffi::OsStr>>(args: &[S], folder: &Path) -> Result<(), String> {
     let mut command = Command::new(tool("gclang++")?);
-    command.arg("-fgpurace-exec=cpu").arg("-I").arg(programs().join("support"));
+    command
+        .arg("-fgpurace-exec=cpu")
+        .arg("-I")
+        .arg(programs().join("support"));
     command.args(args).current_dir(folder);
     let outcome = run(&mut command, folder)?;
     match outcome.status {
         Some(0) => Ok(()),
-        status => Err(format!("{command:?} ended with {status:?}:\n{}", outcome.stderr)),
+        status => Err(format!(
+            "{command:?} ended with {status:?}:\n{}",
+            outcome.stderr
+        )),
     }
 }
 
@@ -121,12 +141,20 @@ pub struct Checked {
 ///
 /// # Errors
 /// Where it cannot be started or does not end.
-pub fn run_checked(program: &Path, args: &[&str], options: &str, folder: &Path) -> Result<Checked, String> {
+pub fn run_checked(
+    program: &Path,
+    args: &[&str],
+    options: &str,
+    folder: &Path,
+) -> Result<Checked, String> {
     let json = folder.join("report.json");
     let _ = std::fs::remove_file(&json);
     let all = format!("device=cpu:json={}:{options}", json.display());
     let mut command = Command::new(program);
-    command.args(args).env("GPURACE_OPTIONS", all.trim_end_matches(':')).current_dir(folder);
+    command
+        .args(args)
+        .env("GPURACE_OPTIONS", all.trim_end_matches(':'))
+        .current_dir(folder);
     let outcome = run(&mut command, folder)?;
     let report = std::fs::read_to_string(&json)
         .map_err(|e| format!("no report: {e}"))

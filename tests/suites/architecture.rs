@@ -21,10 +21,16 @@ fn read(path: &Path) -> Table {
 }
 
 fn names(table: &Table, section: &str) -> Vec<String> {
-    let Some(Value::Table(section)) = table.get(section) else { return Vec::new() };
+    let Some(Value::Table(section)) = table.get(section) else {
+        return Vec::new();
+    };
     // `x = { package = "y" }` names y.
     let name = |(key, value): (&String, &Value)| {
-        value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned()
+        value
+            .get("package")
+            .and_then(Value::as_str)
+            .unwrap_or(key)
+            .to_owned()
     };
     section.iter().map(name).collect()
 }
@@ -48,7 +54,14 @@ fn packages() -> BTreeMap<String, Package> {
                 }
             }
             let name = manifest["package"]["name"].as_str().unwrap().to_owned();
-            (name, Package { folder, dependencies, others })
+            (
+                name,
+                Package {
+                    folder,
+                    dependencies,
+                    others,
+                },
+            )
         })
         .collect()
 }
@@ -72,10 +85,16 @@ fn dependencies_point_one_way() {
     let packages = packages();
     for (name, package) in &packages {
         for dependency in &package.dependencies {
-            let Some(below) = packages.get(dependency) else { continue };
+            let Some(below) = packages.get(dependency) else {
+                continue;
+            };
             let (from, to) = (height(&package.folder), height(&below.folder));
-            let neighbours = from == to && from == 1 || package.folder.starts_with("prune") && from == to;
-            assert!(to < from || neighbours, "`{name}` depends on `{dependency}`, which is not below it");
+            let neighbours =
+                from == to && from == 1 || package.folder.starts_with("prune") && from == to;
+            assert!(
+                to < from || neighbours,
+                "`{name}` depends on `{dependency}`, which is not below it"
+            );
         }
     }
 }
@@ -83,21 +102,42 @@ fn dependencies_point_one_way() {
 #[test]
 fn the_runtime_does_not_know_the_compiler() {
     let packages = packages();
-    for (name, package) in packages.iter().filter(|(_, p)| p.folder.starts_with("runtime/")) {
+    for (name, package) in packages
+        .iter()
+        .filter(|(_, p)| p.folder.starts_with("runtime/"))
+    {
         for dependency in &package.dependencies {
-            let Some(below) = packages.get(dependency) else { continue };
-            assert!(below.folder.starts_with("runtime/"), "`{name}` depends on `{dependency}`");
+            let Some(below) = packages.get(dependency) else {
+                continue;
+            };
+            assert!(
+                below.folder.starts_with("runtime/"),
+                "`{name}` depends on `{dependency}`"
+            );
         }
     }
 }
 
 #[test]
 fn each_outside_library_has_one_room() {
-    for (library, room) in [("inkwell", "pass"), ("llvm-sys", "pass"), ("z3", "prune"), ("z3-sys", "prune"), ("cust", "runtime/cuda")] {
+    for (library, room) in [
+        ("inkwell", "pass"),
+        ("llvm-sys", "pass"),
+        ("z3", "prune"),
+        ("z3-sys", "prune"),
+        ("cust", "runtime/cuda"),
+    ] {
         for (name, package) in &packages() {
-            let named = package.dependencies.iter().chain(&package.others).any(|d| d == library);
+            let named = package
+                .dependencies
+                .iter()
+                .chain(&package.others)
+                .any(|d| d == library);
             let here = package.folder == room || package.folder.starts_with(&format!("{room}/"));
-            assert!(!named || here, "`{name}` names `{library}`, which is for `{room}` alone");
+            assert!(
+                !named || here,
+                "`{name}` names `{library}`, which is for `{room}` alone"
+            );
         }
     }
 }
@@ -113,8 +153,18 @@ fn the_pass_does_name_llvm() {
 #[test]
 fn the_abi_depends_on_no_sibling() {
     let packages = packages();
-    let abi = packages.values().find(|p| p.folder == "runtime/abi").unwrap();
-    assert!(abi.dependencies.iter().chain(&abi.others).all(|d| !packages.contains_key(d)), "{:?}", abi.dependencies);
+    let abi = packages
+        .values()
+        .find(|p| p.folder == "runtime/abi")
+        .unwrap();
+    assert!(
+        abi.dependencies
+            .iter()
+            .chain(&abi.others)
+            .all(|d| !packages.contains_key(d)),
+        "{:?}",
+        abi.dependencies
+    );
 }
 
 #[test]
@@ -126,7 +176,10 @@ fn every_folder_of_the_code_map_exists() {
         if name.ends_with('/') {
             // A room that is announced only says so.
             let announced = line.contains("not written yet");
-            assert!(announced || workspace().join(name).is_dir(), "ARCHITECTURE.md names `{name}`");
+            assert!(
+                announced || workspace().join(name).is_dir(),
+                "ARCHITECTURE.md names `{name}`"
+            );
             seen += 1;
         }
     }

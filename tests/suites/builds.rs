@@ -41,7 +41,11 @@ int main() {
 
 fn folder(test: &str) -> PathBuf {
     let folder = work_folder(&format!("builds_{test}")).unwrap();
-    for (name, text) in [("first.cu", FIRST), ("second.cu", SECOND), ("main.cpp", MAIN)] {
+    for (name, text) in [
+        ("first.cu", FIRST),
+        ("second.cu", SECOND),
+        ("main.cpp", MAIN),
+    ] {
         std::fs::write(folder.join(name), text).unwrap();
     }
     folder
@@ -50,7 +54,11 @@ fn folder(test: &str) -> PathBuf {
 /// Both races of `first.cu`, on its lines; `second.cu` has none.
 fn assert_runs_and_reports(program: &Path, folder: &Path) -> Report {
     let checked = run_checked(program, &[], "", folder).unwrap();
-    assert_eq!(checked.outcome.stdout, "7 7\n", "{}", checked.outcome.stderr);
+    assert_eq!(
+        checked.outcome.stdout, "7 7\n",
+        "{}",
+        checked.outcome.stderr
+    );
     let report = checked.report.unwrap();
     let mut found: Vec<_> = report
         .races
@@ -59,7 +67,13 @@ fn assert_runs_and_reports(program: &Path, folder: &Path) -> Report {
         .collect();
     found.sort();
     let hidden = "(anonymous namespace)::hidden(int*)".to_owned();
-    assert_eq!(found, [(hidden, Some(3)), ("kernel_of_first(int*)".to_owned(), Some(2))]);
+    assert_eq!(
+        found,
+        [
+            (hidden, Some(3)),
+            ("kernel_of_first(int*)".to_owned(), Some(2))
+        ]
+    );
     assert_eq!(checked.outcome.status, Some(66));
     report
 }
@@ -88,7 +102,16 @@ fn objects_then_link() {
     for object in ["first.o", "second.o", "main.o"] {
         std::fs::rename(folder.join(object), folder.join("elsewhere").join(object)).unwrap();
     }
-    build(&["elsewhere/first.o", "elsewhere/second.o", "elsewhere/main.o", "-o", "app"], &folder);
+    build(
+        &[
+            "elsewhere/first.o",
+            "elsewhere/second.o",
+            "elsewhere/main.o",
+            "-o",
+            "app",
+        ],
+        &folder,
+    );
     assert_runs_and_reports(&folder.join("app"), &folder);
 }
 
@@ -99,7 +122,11 @@ fn archive() {
         build(&["-c", source], &folder);
     }
     let mut ar = Command::new("ar");
-    let outcome = run(ar.args(["rcs", "libkernels.a", "first.o", "second.o"]).current_dir(&folder), &folder);
+    let outcome = run(
+        ar.args(["rcs", "libkernels.a", "first.o", "second.o"])
+            .current_dir(&folder),
+        &folder,
+    );
     assert_eq!(outcome.unwrap().status, Some(0));
     build(&["main.o", "-L.", "-lkernels", "-o", "app"], &folder);
     assert_runs_and_reports(&folder.join("app"), &folder);
@@ -108,9 +135,22 @@ fn archive() {
 #[test]
 fn shared_library() {
     let folder = folder("shared");
-    build(&["-fPIC", "-shared", "first.cu", "second.cu", "-o", "libkernels.so"], &folder);
+    build(
+        &[
+            "-fPIC",
+            "-shared",
+            "first.cu",
+            "second.cu",
+            "-o",
+            "libkernels.so",
+        ],
+        &folder,
+    );
     let rpath = format!("-Wl,-rpath,{}", folder.display());
-    build(&["main.cpp", "-L.", "-lkernels", &rpath, "-o", "app"], &folder);
+    build(
+        &["main.cpp", "-L.", "-lkernels", &rpath, "-o", "app"],
+        &folder,
+    );
     assert_runs_and_reports(&folder.join("app"), &folder);
 }
 
@@ -126,9 +166,22 @@ fn cuda_in_a_cpp_file() {
 #[test]
 fn the_sanitizer_is_taken_back() {
     let folder = folder("taken_back");
-    build(&["-fno-sanitize=gpurace", "first.cu", "second.cu", "main.cpp", "-o", "app"], &folder);
+    build(
+        &[
+            "-fno-sanitize=gpurace",
+            "first.cu",
+            "second.cu",
+            "main.cpp",
+            "-o",
+            "app",
+        ],
+        &folder,
+    );
     let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
-    assert_eq!((checked.outcome.status, checked.outcome.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        (checked.outcome.status, checked.outcome.stderr.as_str()),
+        (Some(0), "")
+    );
 }
 
 #[test]
@@ -138,23 +191,49 @@ fn checked_and_bare_files_go_together() {
     build(&["first.cu", "second.o", "main.cpp", "-o", "app"], &folder);
     let report = assert_runs_and_reports(&folder.join("app"), &folder);
     // What ran without checks is said.
-    assert!(report.stats.launches_unchecked == 1 || !report.notes.is_empty(), "{:?}", report.stats);
+    assert!(
+        report.stats.launches_unchecked == 1 || !report.notes.is_empty(),
+        "{:?}",
+        report.stats
+    );
 }
 
 #[test]
 fn include_paths_and_macros_reach_the_device_side() {
     let folder = folder("include");
     std::fs::create_dir(folder.join("inc")).unwrap();
-    std::fs::write(folder.join("inc/put.h"), "__device__ inline void put(int* p) {\n  *p = VALUE;\n}\n").unwrap();
+    std::fs::write(
+        folder.join("inc/put.h"),
+        "__device__ inline void put(int* p) {\n  *p = VALUE;\n}\n",
+    )
+    .unwrap();
     let text = "#include <put.h>\n__global__ void k(int* p) { put(p); }\n\
                 int main() { int* p; cudaMalloc(&p, 4); k<<<1, 32>>>(p); return cudaDeviceSynchronize(); }\n";
     std::fs::write(folder.join("uses.cu"), text).unwrap();
-    build(&["-Iinc", "-DVALUE=threadIdx.x", "-O2", "uses.cu", "-o", "app"], &folder);
-    let report = run_checked(&folder.join("app"), &[], "", &folder).unwrap().report.unwrap();
-    let [race] = &report.races[..] else { panic!("{:?}", report.races) };
+    build(
+        &[
+            "-Iinc",
+            "-DVALUE=threadIdx.x",
+            "-O2",
+            "uses.cu",
+            "-o",
+            "app",
+        ],
+        &folder,
+    );
+    let report = run_checked(&folder.join("app"), &[], "", &folder)
+        .unwrap()
+        .report
+        .unwrap();
+    let [race] = &report.races[..] else {
+        panic!("{:?}", report.races)
+    };
     for access in &race.accesses {
         assert_eq!(access.line, Some(2));
-        assert!(access.file.as_deref().unwrap().ends_with("inc/put.h"), "{access:?}");
+        assert!(
+            access.file.as_deref().unwrap().ends_with("inc/put.h"),
+            "{access:?}"
+        );
     }
 }
 
@@ -164,7 +243,15 @@ fn works_from_any_folder_through_a_link() {
     let link = folder.join("gclang++");
     std::os::unix::fs::symlink(tool("gclang++").unwrap(), &link).unwrap();
     let mut command = Command::new(&link);
-    command.args(["-fgpurace-exec=cpu", "-fsanitize=gpurace", "first.cu", "second.cu", "main.cpp", "-o", "app"]);
+    command.args([
+        "-fgpurace-exec=cpu",
+        "-fsanitize=gpurace",
+        "first.cu",
+        "second.cu",
+        "main.cpp",
+        "-o",
+        "app",
+    ]);
     let outcome = run(command.current_dir(&folder), &folder).unwrap();
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     assert_runs_and_reports(&folder.join("app"), &folder);
@@ -173,10 +260,23 @@ fn works_from_any_folder_through_a_link() {
 #[test]
 fn plain_cpp_is_left_to_clang() {
     let folder = folder("plain");
-    std::fs::write(folder.join("plain.cpp"), "#include <cstdio>\nint main() { puts(\"plain\"); return 5; }\n").unwrap();
+    std::fs::write(
+        folder.join("plain.cpp"),
+        "#include <cstdio>\nint main() { puts(\"plain\"); return 5; }\n",
+    )
+    .unwrap();
     let mut command = Command::new(tool("gclang++").unwrap());
-    let outcome = run(command.args(["plain.cpp", "-o", "plain"]).current_dir(&folder), &folder).unwrap();
+    let outcome = run(
+        command
+            .args(["plain.cpp", "-o", "plain"])
+            .current_dir(&folder),
+        &folder,
+    )
+    .unwrap();
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     let outcome = run(&mut Command::new(folder.join("plain")), &folder).unwrap();
-    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(5), "plain\n"));
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (Some(5), "plain\n")
+    );
 }

@@ -27,7 +27,10 @@ fn racy(source: &str) -> String {
     while let Some(line) = lines.next() {
         if line == "#ifdef FIXED" {
             // An `#else` would belong to the racy form; none of the kernel's has one.
-            lines.by_ref().take_while(|l| *l != "#endif" && *l != "#else").for_each(drop);
+            lines
+                .by_ref()
+                .take_while(|l| *l != "#endif" && *l != "#else")
+                .for_each(drop);
         } else {
             kept.push(line);
         }
@@ -38,18 +41,37 @@ fn racy(source: &str) -> String {
 #[test]
 fn the_kernel_is_the_examples() {
     let kernel = blocks(&readme(), "cuda").remove(0);
-    assert!(kernel.lines().count() <= 12, "the kernel has {} lines", kernel.lines().count());
-    let example = std::fs::read_to_string(workspace().join("examples/reduction/reduction.cu")).unwrap();
-    assert!(racy(&example).contains(&kernel), "reduction.cu does not have:\n{kernel}");
+    assert!(
+        kernel.lines().count() <= 12,
+        "the kernel has {} lines",
+        kernel.lines().count()
+    );
+    let example =
+        std::fs::read_to_string(workspace().join("examples/reduction/reduction.cu")).unwrap();
+    assert!(
+        racy(&example).contains(&kernel),
+        "reduction.cu does not have:\n{kernel}"
+    );
 }
 
 #[test]
 fn the_report_is_the_examples() {
     let shown = blocks(&readme(), "text").remove(0);
     let folder = work_folder("readme").unwrap();
-    std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("reduction.cu")).unwrap();
-    compile(&["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"], &folder).unwrap();
-    let real = run_checked(&folder.join("reduction"), &[], "", &folder).unwrap().outcome.stderr;
+    std::fs::copy(
+        workspace().join("examples/reduction/reduction.cu"),
+        folder.join("reduction.cu"),
+    )
+    .unwrap();
+    compile(
+        &["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"],
+        &folder,
+    )
+    .unwrap();
+    let real = run_checked(&folder.join("reduction"), &[], "", &folder)
+        .unwrap()
+        .outcome
+        .stderr;
     // The process id is the one thing that differs from run to run.
     let normal = |text: &str| {
         let mut out = String::new();
@@ -63,14 +85,29 @@ fn the_report_is_the_examples() {
         }
         out
     };
-    assert_eq!(normal(&shown), normal(&real), "README.md shows another report than the example gives");
+    assert_eq!(
+        normal(&shown),
+        normal(&real),
+        "README.md shows another report than the example gives"
+    );
 }
 
 #[test]
 fn what_it_names_exists() {
     let text = readme();
-    for path in ["scripts/demo", "scripts/setup", "scripts/test", "ARCHITECTURE.md", "docs/soundness.md", "LICENSE", "CHANGELOG.md"] {
+    for path in [
+        "scripts/demo",
+        "scripts/setup",
+        "scripts/test",
+        "ARCHITECTURE.md",
+        "docs/soundness.md",
+        "LICENSE",
+        "CHANGELOG.md",
+    ] {
         assert!(text.contains(path), "README.md does not name {path}");
-        assert!(workspace().join(path).exists(), "README.md names {path}, which is not there");
+        assert!(
+            workspace().join(path).exists(),
+            "README.md names {path}, which is not there"
+        );
     }
 }
