@@ -112,6 +112,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
     let mut positions = Positions::new(&config.system_prefixes);
     // SAFETY: by contract.
     let mut meta = unsafe {
+        // clang's release builds discard names, and LLVM then parses no text,
+        // which the lowering of intrinsics does.
+        LLVMContextSetDiscardValueNames(ir::context(module), 0);
         prepare::prepare(module)?;
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
