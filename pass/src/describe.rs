@@ -74,11 +74,15 @@ pub unsafe fn kernels(
     out
 }
 
-/// The device variables that the host can name.
+/// The device variables that the host can name: what their table entry
+/// addresses, and their description.
 ///
 /// # Safety
-/// `module` is live.
-pub unsafe fn variables(module: LLVMModuleRef) -> Vec<(LLVMValueRef, VariableMeta)> {
+/// `module` is live and `layout` is its.
+pub unsafe fn variables(
+    module: LLVMModuleRef,
+    layout: &shared::Layout,
+) -> Vec<(LLVMValueRef, VariableMeta)> {
     // SAFETY: by contract.
     unsafe {
         ir::globals(module)
@@ -93,9 +97,10 @@ pub unsafe fn variables(module: LLVMModuleRef) -> Vec<(LLVMValueRef, VariableMet
                     name: ir::name(v),
                     size: ir::alloc_size(module, LLVMGlobalGetValueType(v)),
                     constant: LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::CONSTANT,
+                    managed: layout.managed.contains_key(&v),
                     frame: None,
                 };
-                (v, meta)
+                (layout.managed.get(&v).copied().unwrap_or(v), meta)
             })
             .collect()
     }

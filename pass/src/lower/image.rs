@@ -4,7 +4,7 @@
 use std::ffi::c_uint;
 
 use gpurace_abi::image::{FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL};
-use gpurace_abi::meta::Param;
+use gpurace_abi::meta::{Param, VariableMeta};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
@@ -66,7 +66,12 @@ pub unsafe fn argument_layout(module: LLVMModuleRef, kernel: LLVMValueRef) -> (V
 ///
 /// # Safety
 /// `module` is live; kernels and variables are its.
-pub unsafe fn add_table(module: LLVMModuleRef, kernels: &[LLVMValueRef], variables: &[LLVMValueRef], v3: bool) {
+pub unsafe fn add_table(
+    module: LLVMModuleRef,
+    kernels: &[LLVMValueRef],
+    variables: &[(LLVMValueRef, &VariableMeta)],
+    v3: bool,
+) {
     // SAFETY: by contract.
     unsafe {
         let context = ir::context(module);
@@ -86,9 +91,9 @@ pub unsafe fn add_table(module: LLVMModuleRef, kernels: &[LLVMValueRef], variabl
             .collect();
         let variable_entries: Vec<_> = variables
             .iter()
-            .map(|&v| {
-                let size = ir::alloc_size(module, LLVMGlobalGetValueType(v));
-                let mut fields = [string(module, &ir::name(v)), generic(context, v), LLVMConstInt(i64, size, 0)];
+            .map(|&(v, meta)| {
+                let size = LLVMConstInt(i64, meta.size, 0);
+                let mut fields = [string(module, &meta.name), generic(context, v), size];
                 LLVMConstNamedStruct(variable_type, fields.as_mut_ptr(), 3)
             })
             .collect();

@@ -16,6 +16,7 @@
 
 pub mod codegen;
 pub mod image;
+pub mod managed;
 pub mod nvvm;
 // pub mod ptx;
 pub mod shared;
@@ -74,9 +75,11 @@ pub unsafe fn to_object(
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
         let reach = reach::of_kernels(module, &functions);
-        let layout = shared::lay_out(module, &reach);
+        let mut layout = shared::lay_out(module, &reach);
+        layout.managed = managed::add_cells(module);
         let kernel_metas = describe::kernels(module, &kernels, &reach, &layout, site_functions, positions);
-        let (variables, variable_metas): (Vec<_>, Vec<_>) = describe::variables(module).into_iter().unzip();
+        let (variables, variable_metas): (Vec<_>, Vec<_>) =
+            describe::variables(module, &layout).into_iter().unzip();
 
         shared::replace(module, &layout)?;
         thread_context::thread(module);
@@ -85,7 +88,8 @@ pub unsafe fn to_object(
             .iter()
             .map(|k| LLVMGetNamedFunction(module, ir::c(&k.name).as_ptr()))
             .collect();
-        image::add_table(module, &threaded, &variables, config.cpu == "x86-64-v3");
+        let table: Vec<_> = variables.into_iter().zip(&variable_metas).collect();
+        image::add_table(module, &threaded, &table, config.cpu == "x86-64-v3");
         verify(module)?;
         codegen::emit(module, &machine, config.opt_level, &config.object)?;
         Ok((kernel_metas, variable_metas))

@@ -1,4 +1,6 @@
-//! Shared variables on the host: offsets from the block's shared memory.
+//! Variables whose address is known at run time only: shared ones, which are
+//! offsets from the block's shared memory on the host, and `__managed__` ones,
+//! which are the host program's variables ([`super::managed`]).
 //!
 //! Offsets are given per module such that variables that one kernel reaches do
 //! not overlap; variables of different kernels may. All `extern __shared__`
@@ -25,6 +27,8 @@ pub struct Layout {
     pub offsets: HashMap<LLVMValueRef, u32>,
     /// Bytes of static shared memory of each kernel, in the order given.
     pub static_bytes: Vec<u32>,
+    /// Of each `__managed__` variable, the global that holds its address.
+    pub managed: HashMap<LLVMValueRef, LLVMValueRef>,
 }
 
 /// Whether a shared variable is `extern __shared__`.
@@ -85,7 +89,7 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
 }
 
 /// Replaces the shared variables of `module` by addresses in the block's shared
-/// memory.
+/// memory, and its managed ones by the addresses that their cells hold.
 ///
 /// # Safety
 /// `module` is live and `layout` is its.
@@ -282,6 +286,12 @@ impl<'a> Rewriter<'a> {
         // SAFETY: by contract.
         unsafe {
             let ty = LLVMTypeOf(variable);
+            if let Some(&cell) = self.layout.managed.get(&variable) {
+                self.at_start();
+                let ptr = LLVMPointerTypeInContext(ir::context(self.module), 0);
+                let address = LLVMBuildLoad2(self.builder, ptr, cell, c"".as_ptr());
+                return Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()));
+            }
             if LLVMIsAGlobalVariable(variable).is_null()
                 || LLVMGetPointerAddressSpace(ty) != address_space::SHARED
             {

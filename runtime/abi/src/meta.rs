@@ -194,6 +194,12 @@ pub struct VariableMeta {
     pub size: u64,
     /// Lies in constant memory.
     pub constant: bool,
+    /// A `__managed__` variable: its [`VariableEntry`] addresses not its storage
+    /// but a pointer to it, which the runtime sets to the host's variable.
+    ///
+    /// [`VariableEntry`]: crate::image::VariableEntry
+    #[serde(default)]
+    pub managed: bool,
     /// Where it is defined.
     pub frame: Option<Frame>,
 }

@@ -1,0 +1,42 @@
+// What nvcc declares for every CUDA source and clang's CUDA headers do not.
+// gclang includes it before each CUDA source.
+#ifndef GPURACE_NVCC_COMPAT_H
+#define GPURACE_NVCC_COMPAT_H
+
+#if defined(__CUDA__) && defined(__cplusplus)
+
+// nvcc has min and max in host code without any include, in these overloads
+// (CUDA's crt/math_functions.hpp); clang's headers have the device ones only.
+#define GPURACE_MIN_MAX(T, A, B)                                               \
+  static inline __attribute__((host)) T min(const A a, const B b) {            \
+    return (T)a < (T)b ? (T)a : (T)b;                                          \
+  }                                                                            \
+  static inline __attribute__((host)) T max(const A a, const B b) {            \
+    return (T)a > (T)b ? (T)a : (T)b;                                          \
+  }
+GPURACE_MIN_MAX(int, int, int)
+GPURACE_MIN_MAX(unsigned int, unsigned int, unsigned int)
+GPURACE_MIN_MAX(unsigned int, int, unsigned int)
+GPURACE_MIN_MAX(unsigned int, unsigned int, int)
+GPURACE_MIN_MAX(long, long, long)
+GPURACE_MIN_MAX(unsigned long, unsigned long, unsigned long)
+GPURACE_MIN_MAX(unsigned long, long, unsigned long)
+GPURACE_MIN_MAX(unsigned long, unsigned long, long)
+GPURACE_MIN_MAX(long long, long long, long long)
+GPURACE_MIN_MAX(unsigned long long, unsigned long long, unsigned long long)
+GPURACE_MIN_MAX(unsigned long long, long long, unsigned long long)
+GPURACE_MIN_MAX(unsigned long long, unsigned long long, long long)
+GPURACE_MIN_MAX(float, float, float)
+GPURACE_MIN_MAX(double, double, double)
+GPURACE_MIN_MAX(double, float, double)
+GPURACE_MIN_MAX(double, double, float)
+#undef GPURACE_MIN_MAX
+
+// clang 19 ignores the attribute behind __managed__ and then refuses host
+// access to the variable. Here it is a device variable that the pass knows by
+// its annotation, and whose storage is the host's variable.
+#undef __managed__
+#define __managed__ __attribute__((device)) __attribute__((annotate("gpurace.managed")))
+
+#endif
+#endif
