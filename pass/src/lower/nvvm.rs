@@ -75,7 +75,9 @@ pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
             if LLVMIsDeclaration(function) == 0 {
                 continue;
             }
-            let Some(found) = template::find(&base_name(function)) else { continue };
+            let Some(found) = template::find(&base_name(function)) else {
+                continue;
+            };
             if LLVMGetFirstUse(function).is_null() {
                 LLVMDeleteFunction(function);
                 continue;
@@ -88,7 +90,7 @@ pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
                 continue;
             }
             let expanded = match found {
-                Found::Body(rule) => template::expand(&rule, &what, &ir::name(function), &signature),
+                Found::Body(rule) => template::expand(&rule, &ir::name(function), &signature),
                 Found::Refused => None,
             };
             let expanded = expanded.filter(|f| parses(module, f));
@@ -96,15 +98,27 @@ pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
                 refused.insert(what.clone());
                 template::refusal(&what, &ir::name(function), &signature)
             });
-            replacements.push(Replacement { declaration: function, what, signature, functions });
+            replacements.push(Replacement {
+                declaration: function,
+                what,
+                signature,
+                functions,
+            });
         }
         replace(module, replacements, &mut refused);
         // The passes' only failure is an unknown name, and these are known.
-        let passes = if folded { "always-inline,function(instsimplify,simplifycfg)" } else { "always-inline" };
+        let passes = if folded {
+            "always-inline,function(instsimplify,simplifycfg)"
+        } else {
+            "always-inline"
+        };
         let _ = run_passes(module, passes, ptr::null_mut());
         remove_unused(module);
     }
-    refused.into_iter().map(|what| Unsupported { what }).collect()
+    refused
+        .into_iter()
+        .map(|what| Unsupported { what })
+        .collect()
 }
 
 /// Links the replacements in and lets them take the declarations' places.
@@ -196,7 +210,10 @@ unsafe fn signature(function: LLVMValueRef) -> Signature {
     unsafe {
         Signature {
             result: type_text(LLVMGetReturnType(LLVMGlobalGetValueType(function))),
-            params: parameter_types(function).into_iter().map(|t| type_text(t)).collect(),
+            params: parameter_types(function)
+                .into_iter()
+                .map(|t| type_text(t))
+                .collect(),
         }
     }
 }

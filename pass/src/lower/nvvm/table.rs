@@ -392,6 +392,11 @@ pub const FUNCTIONS: &[Row] = &[
     Row("llvm.{trap|debugtrap|ubsantrap}", "call void @__gpurace_trap(i32 -1)"),
     Row("vprintf", "call i32 @__gpurace_vprintf($A %0, $B %1)"),
     Row("__assertfail", "call void @__gpurace_assertfail($A %0, $B %1, $C %2, ptr %3)"),
+    // Compare-and-swap of two bytes, which `nvcc` has built in.
+    Row("__usAtomicCAS", "
+        %p = cmpxchg ptr %0, i16 %1, i16 %2 monotonic monotonic, align 2, !gpurace.atomic !{i32 2, i32 0}
+        %r = extractvalue { i16, i1 } %p, 0
+        ret i16 %r"),
     Row("malloc", "call ptr @__gpurace_malloc($A %0)"),
     Row("free", "call void @__gpurace_free($A %0)"),
 ];
@@ -405,15 +410,28 @@ pub const REFUSED_FUNCTIONS: &[&str] = &["__nv_*", "__nvvm_*", "cuda*"];
 #[cfg(test)]
 pub const REFUSED_INTRINSICS: &[&str] = &[
     // Textures and surfaces.
-    "tex.*", "tld4.*", "txq.*", "suq.*", "suld.*", "sust.*", "texsurf.*", "istypep.*",
+    "tex.*",
+    "tld4.*",
+    "txq.*",
+    "suq.*",
+    "suld.*",
+    "sust.*",
+    "texsurf.*",
+    "istypep.*",
     // Matrix units.
-    "wmma.*", "mma.*", "ldmatrix.*",
+    "wmma.*",
+    "mma.*",
+    "ldmatrix.*",
     // Clusters of more than one block.
-    "barrier.cluster.*", "mapa*", "getctarank*",
+    "barrier.cluster.*",
+    "mapa*",
+    "getctarank*",
     // Registers that the driver or a profiler defines.
-    "read.ptx.sreg.envreg*", "read.ptx.sreg.pm*",
-    // The host has no constant memory to tell apart.
+    "read.ptx.sreg.envreg*",
+    "read.ptx.sreg.pm*",
+    // Constant memory is ordinary memory on the host.
     "isspacep.const",
     // Diagnostics of the compiler; folded before the table is asked.
-    "compiler.*", "reflect",
+    "compiler.*",
+    "reflect",
 ];

@@ -73,7 +73,10 @@ impl Functions {
     /// All functions of several sets.
     pub fn merge<'a>(sets: impl Iterator<Item = &'a Self>) -> Self {
         let definitions = sets.flat_map(|s| s.definitions.clone()).collect();
-        Self { entry: String::new(), definitions }
+        Self {
+            entry: String::new(),
+            definitions,
+        }
     }
 
     /// A module's text.
@@ -93,7 +96,8 @@ impl Functions {
             );
         }
         if calls(&text, CONTEXT_FUNCTION) {
-            text += &format!("declare ptr @{CONTEXT_FUNCTION}() nounwind willreturn memory(none)\n");
+            text +=
+                &format!("declare ptr @{CONTEXT_FUNCTION}() nounwind willreturn memory(none)\n");
         }
         text
     }
@@ -122,7 +126,9 @@ pub fn find(name: &str) -> Option<Found> {
     if let Some(rule) = in_rows(table::FUNCTIONS, name) {
         return Some(Found::Body(rule));
     }
-    let refused = table::REFUSED_FUNCTIONS.iter().any(|p| capture(p, name).is_some());
+    let refused = table::REFUSED_FUNCTIONS
+        .iter()
+        .any(|p| capture(p, name).is_some());
     refused.then_some(Found::Refused)
 }
 
@@ -132,14 +138,17 @@ fn intrinsic(name: &str) -> Option<Rule> {
         return Some(rule);
     }
     if let Some((start, end)) = name.split_once(".ftz") {
-        return Some(Rule::Flushed(Box::new(intrinsic(&format!("{start}{end}"))?)));
+        return Some(Rule::Flushed(Box::new(intrinsic(&format!(
+            "{start}{end}"
+        ))?)));
     }
     let scalar = name.strip_suffix("16x2").map(|n| format!("{n}16"))?;
     Some(Rule::Paired(Box::new(intrinsic(&scalar)?)))
 }
 
 fn in_rows(rows: &[Row], name: &str) -> Option<Rule> {
-    rows.iter().find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
+    rows.iter()
+        .find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
 }
 
 /// What the braces of `pattern` capture in `name`, or `None` where it does not match.
@@ -154,7 +163,9 @@ pub fn capture(pattern: &'static str, name: &str) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix(literal)?;
     let (alternatives, rest) = rest.split_once('}')?;
     alternatives.split('|').find_map(|alternative| {
-        let (text, meaning) = alternative.split_once('=').unwrap_or((alternative, alternative));
+        let (text, meaning) = alternative
+            .split_once('=')
+            .unwrap_or((alternative, alternative));
         let mut captured = capture(rest, name.strip_prefix(text)?)?;
         captured.insert(0, meaning);
         Some(captured)
@@ -163,10 +174,10 @@ pub fn capture(pattern: &'static str, name: &str) -> Option<Vec<&'static str>> {
 
 /// The functions for a name: `symbol` is the intrinsic's full name. `None` where
 /// the types are not what the rule can work with.
-pub fn expand(rule: &Rule, what: &str, symbol: &str, signature: &Signature) -> Option<Functions> {
+pub fn expand(rule: &Rule, symbol: &str, signature: &Signature) -> Option<Functions> {
     let mut definitions = BTreeMap::new();
     let entry = format!("{PREFIX}{symbol}");
-    write(rule, what, &entry, signature, "", &mut definitions)?;
+    write(rule, &entry, signature, "", &mut definitions)?;
     Some(Functions { entry, definitions })
 }
 
@@ -176,20 +187,26 @@ pub fn refusal(what: &str, symbol: &str, signature: &Signature) -> Functions {
     let text = format!("{what}\\00");
     let body = format!(
         "call void @__gpurace_unsupported(ptr @\"{PREFIX}name.{what}\", i32 -1)\n{}",
-        if signature.result == "void" { "ret void" } else { "ret $R zeroinitializer" }
+        if signature.result == "void" {
+            "ret void"
+        } else {
+            "ret $R zeroinitializer"
+        }
     );
     let mut definition = define(&entry, signature, "", &substitute(&body, &[], signature));
     definition += &format!(
         "@\"{PREFIX}name.{what}\" = private unnamed_addr constant [{} x i8] c\"{text}\"\n",
         what.len() + 1
     );
-    Functions { entry: entry.clone(), definitions: BTreeMap::from([(entry, definition)]) }
+    Functions {
+        entry: entry.clone(),
+        definitions: BTreeMap::from([(entry, definition)]),
+    }
 }
 
 /// Writes the function `name` for a rule, and those that it calls.
 fn write(
     rule: &Rule,
-    what: &str,
     name: &str,
     signature: &Signature,
     linkage: &str,
@@ -199,12 +216,12 @@ fn write(
     let body = match rule {
         Rule::Row(body, captures) => substitute(body, captures, signature),
         Rule::Flushed(rule) => {
-            write(rule, what, &inner, signature, "internal ", out)?;
+            write(rule, &inner, signature, "internal ", out)?;
             flushed(&inner, signature)
         }
         Rule::Paired(rule) => {
             let scalar = signature.scalar()?;
-            write(rule, what, &inner, &scalar, "internal ", out)?;
+            write(rule, &inner, &scalar, "internal ", out)?;
             paired(&inner, signature, &scalar)
         }
     };
@@ -216,9 +233,7 @@ fn write(
 impl Signature {
     /// The signature of one element, where all types are pairs.
     fn scalar(&self) -> Option<Self> {
-        let element = |t: &String| {
-            Some(t.strip_prefix("<2 x ")?.strip_suffix('>')?.to_owned())
-        };
+        let element = |t: &String| Some(t.strip_prefix("<2 x ")?.strip_suffix('>')?.to_owned());
         Some(Self {
             result: element(&self.result)?,
             params: self.params.iter().map(element).collect::<Option<_>>()?,
@@ -226,8 +241,12 @@ impl Signature {
     }
 
     fn arguments(&self, value: impl Fn(usize) -> String) -> String {
-        let list: Vec<_> =
-            self.params.iter().enumerate().map(|(i, t)| format!("{t} {}", value(i))).collect();
+        let list: Vec<_> = self
+            .params
+            .iter()
+            .enumerate()
+            .map(|(i, t)| format!("{t} {}", value(i)))
+            .collect();
         list.join(", ")
     }
 }
@@ -259,9 +278,7 @@ fn flushed(inner: &str, signature: &Signature) -> String {
     let result = &signature.result;
     body += &format!("%r = call {result} @\"{inner}\"({arguments})\n");
     match flush(result) {
-        Some(flush) => {
-            body + &format!("%f = call {result} @{flush}({result} %r)\nret {result} %f")
-        }
+        Some(flush) => body + &format!("%f = call {result} @{flush}({result} %r)\nret {result} %f"),
         None => body + &format!("ret {result} %r"),
     }
 }
@@ -312,9 +329,17 @@ fn block(name: &str) -> Option<(String, String, Signature)> {
         let params = params.trim_end().strip_suffix(')')?;
         let signature = Signature {
             result: result.trim().to_owned(),
-            params: params.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect(),
+            params: params
+                .split(',')
+                .map(|p| p.trim().to_owned())
+                .filter(|p| !p.is_empty())
+                .collect(),
         };
-        Some((substitute(body, &captures, &signature), attributes.trim().to_owned(), signature))
+        Some((
+            substitute(body, &captures, &signature),
+            attributes.trim().to_owned(),
+            signature,
+        ))
     })
 }
 
@@ -385,7 +410,9 @@ const OFFSETS: &[(&str, usize)] = &[
 /// Size in bytes of a type, or of a vector's elements: what a load may be
 /// assumed to be aligned to.
 fn element_size(ty: &str) -> u32 {
-    let element = ty.split_once(" x ").map_or(ty, |(_, t)| t.trim_end_matches('>'));
+    let element = ty
+        .split_once(" x ")
+        .map_or(ty, |(_, t)| t.trim_end_matches('>'));
     match element {
         "i16" | "half" | "bfloat" => 2,
         "i32" | "float" => 4,

@@ -22,12 +22,17 @@ fn all_intrinsics() -> Vec<(u32, String)> {
     let first = "llvm.nvvm.abs.bf16";
     // SAFETY: the name is as long as said.
     let first = unsafe { LLVMLookupIntrinsicID(first.as_ptr().cast(), first.len()) };
-    (first..).map(|id| (id, name(id))).take_while(|(_, n)| n.starts_with("llvm.nvvm.")).collect()
+    (first..)
+        .map(|id| (id, name(id)))
+        .take_while(|(_, n)| n.starts_with("llvm.nvvm."))
+        .collect()
 }
 
 fn is_refused(name: &str) -> bool {
     let short = name.strip_prefix("llvm.nvvm.").unwrap();
-    REFUSED_INTRINSICS.iter().any(|p| capture(p, short).is_some())
+    REFUSED_INTRINSICS
+        .iter()
+        .any(|p| capture(p, short).is_some())
 }
 
 #[test]
@@ -36,9 +41,15 @@ fn every_intrinsic_is_lowered_or_refused_by_decision() {
     assert!(all.len() > 1500, "{}", all.len());
     let supported = |n: &str| matches!(find(n), Some(Found::Body(_)));
     // What the table has wins over the refusal of a group it belongs to.
-    let undecided: Vec<_> =
-        all.iter().filter(|(_, n)| !supported(n) && !is_refused(n)).map(|(_, n)| n).collect();
-    assert!(undecided.is_empty(), "neither supported nor refused: {undecided:?}");
+    let undecided: Vec<_> = all
+        .iter()
+        .filter(|(_, n)| !supported(n) && !is_refused(n))
+        .map(|(_, n)| n)
+        .collect();
+    assert!(
+        undecided.is_empty(),
+        "neither supported nor refused: {undecided:?}"
+    );
 }
 
 #[test]
@@ -55,13 +66,21 @@ fn every_intrinsic_becomes_valid_ir() {
             let function = LLVMGetIntrinsicDeclaration(scratch.module, id, std::ptr::null_mut(), 0);
             let signature = crate::lower::nvvm::signature(function);
             let list = |value: &dyn Fn(usize) -> String| {
-                let list: Vec<_> = signature.params.iter().enumerate().map(|(i, t)| format!("{t} {}", value(i))).collect();
+                let list: Vec<_> = signature
+                    .params
+                    .iter()
+                    .enumerate()
+                    .map(|(i, t)| format!("{t} {}", value(i)))
+                    .collect();
                 list.join(", ")
             };
             let (result, arguments) = (&signature.result, list(&|i| format!("%{i}")));
             // What must be an immediate is none here; nothing looks before the
             // intrinsic is gone.
-            text += &format!("declare {result} @{name}({})\n", signature.params.join(", "));
+            text += &format!(
+                "declare {result} @{name}({})\n",
+                signature.params.join(", ")
+            );
             text += &format!("define {result} @\"test.{name}\"({arguments}) {{\nentry:\n");
             text += &match result.as_str() {
                 "void" => format!("  call void @{name}({arguments})\n  ret void\n}}\n"),
@@ -78,8 +97,15 @@ fn every_intrinsic_becomes_valid_ir() {
     let lowered = module.text();
     assert!(!lowered.contains("@llvm.nvvm."), "an intrinsic is left");
     // What sets the rounding mode or loops stays a function.
-    let stays = |l: &str| ["gr.name.", ".d(", "@gr.fns("].iter().any(|n| l.contains(n));
-    let left: Vec<_> = lowered.lines().filter(|l| l.contains("call ") && l.contains("@gr.") && !stays(l)).collect();
+    let stays = |l: &str| {
+        ["gr.name.", ".d(", "@gr.fns("]
+            .iter()
+            .any(|n| l.contains(n))
+    };
+    let left: Vec<_> = lowered
+        .lines()
+        .filter(|l| l.contains("call ") && l.contains("@gr.") && !stays(l))
+        .collect();
     assert!(left.is_empty(), "not inlined: {left:?}");
 }
 
@@ -154,44 +180,144 @@ fn atomics_carry_scope_and_order() {
         crate::ir::definitions(module.module)
             .flat_map(|f| crate::ir::instructions(f))
             .filter(|&i| {
-                let atomic = !LLVMIsAAtomicRMWInst(i).is_null() || !LLVMIsAAtomicCmpXchgInst(i).is_null();
-                atomic || (!LLVMIsALoadInst(i).is_null() && LLVMGetOrdering(i) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
+                let atomic =
+                    !LLVMIsAAtomicRMWInst(i).is_null() || !LLVMIsAAtomicCmpXchgInst(i).is_null();
+                atomic
+                    || (!LLVMIsALoadInst(i).is_null()
+                        && LLVMGetOrdering(i) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
             })
             .map(|i| crate::atomics::semantics(i))
             .collect()
     };
-    assert_eq!(found, [(Block, Relaxed), (Device, Relaxed), (Block, Relaxed), (Block, AcqRel)]);
+    assert_eq!(
+        found,
+        [
+            (Block, Relaxed),
+            (Device, Relaxed),
+            (Block, Relaxed),
+            (Block, AcqRel)
+        ]
+    );
 }
 
 #[test]
 fn synchronisation_becomes_entry_points_at_the_same_line() {
     let calls = [
-        ("void", "llvm.nvvm.barrier0", "", "void @__gpurace_barrier(i32 0, i32 0, i32 -1)"),
-        ("void", "llvm.nvvm.barrier.sync.cnt", "i32 3, i32 64", "void @__gpurace_barrier(i32 3, i32 64, i32 -1)"),
-        ("i32", "llvm.nvvm.barrier0.or", "i32 5", "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -1)"),
-        ("void", "llvm.nvvm.bar.warp.sync", "i32 15", "void @__gpurace_syncwarp(i32 15, i32 -1)"),
-        ("void", "llvm.nvvm.membar.cta", "", "void @__gpurace_fence(i32 0, i32 4, i32 -1)"),
-        ("void", "llvm.nvvm.membar.gl", "", "void @__gpurace_fence(i32 2, i32 4, i32 -1)"),
-        ("void", "llvm.nvvm.membar.sys", "", "void @__gpurace_fence(i32 3, i32 4, i32 -1)"),
-        ("float", "llvm.nvvm.shfl.sync.down.f32", "i32 -1, float 1.0, i32 4, i32 31", "i64 @__gpurace_shfl(i32 2, i32 -1, i32 1065353216, i32 4, i32 31, i32 -1)"),
-        ("{ i32, i1 }", "llvm.nvvm.shfl.sync.bfly.i32p", "i32 7, i32 1, i32 4, i32 31", "i64 @__gpurace_shfl(i32 3, i32 7, i32 1, i32 4, i32 31, i32 -1)"),
-        ("i1", "llvm.nvvm.vote.any.sync", "i32 7, i1 true", "i32 @__gpurace_vote(i32 1, i32 7, i32 1, i32 -1)"),
-        ("i32", "llvm.nvvm.vote.ballot.sync", "i32 7, i1 true", "i32 @__gpurace_vote(i32 3, i32 7, i32 1, i32 -1)"),
-        ("{ i32, i1 }", "llvm.nvvm.match.all.sync.i64p", "i32 7, i64 9", "i64 @__gpurace_match(i32 1, i32 7, i64 9, i32 64, i32 -1)"),
-        ("i32", "llvm.nvvm.redux.sync.umax", "i32 7, i32 9", "i32 @__gpurace_redux(i32 2, i32 7, i32 9, i32 -1)"),
-        ("i32", "llvm.nvvm.activemask", "", "i32 @__gpurace_activemask()"),
+        (
+            "void",
+            "llvm.nvvm.barrier0",
+            "",
+            "void @__gpurace_barrier(i32 0, i32 0, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.barrier.sync.cnt",
+            "i32 3, i32 64",
+            "void @__gpurace_barrier(i32 3, i32 64, i32 -1)",
+        ),
+        (
+            "i32",
+            "llvm.nvvm.barrier0.or",
+            "i32 5",
+            "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.bar.warp.sync",
+            "i32 15",
+            "void @__gpurace_syncwarp(i32 15, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.membar.cta",
+            "",
+            "void @__gpurace_fence(i32 0, i32 4, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.membar.gl",
+            "",
+            "void @__gpurace_fence(i32 2, i32 4, i32 -1)",
+        ),
+        (
+            "void",
+            "llvm.nvvm.membar.sys",
+            "",
+            "void @__gpurace_fence(i32 3, i32 4, i32 -1)",
+        ),
+        (
+            "float",
+            "llvm.nvvm.shfl.sync.down.f32",
+            "i32 -1, float 1.0, i32 4, i32 31",
+            "i64 @__gpurace_shfl(i32 2, i32 -1, i32 1065353216, i32 4, i32 31, i32 -1)",
+        ),
+        (
+            "{ i32, i1 }",
+            "llvm.nvvm.shfl.sync.bfly.i32p",
+            "i32 7, i32 1, i32 4, i32 31",
+            "i64 @__gpurace_shfl(i32 3, i32 7, i32 1, i32 4, i32 31, i32 -1)",
+        ),
+        (
+            "i1",
+            "llvm.nvvm.vote.any.sync",
+            "i32 7, i1 true",
+            "i32 @__gpurace_vote(i32 1, i32 7, i32 1, i32 -1)",
+        ),
+        (
+            "i32",
+            "llvm.nvvm.vote.ballot.sync",
+            "i32 7, i1 true",
+            "i32 @__gpurace_vote(i32 3, i32 7, i32 1, i32 -1)",
+        ),
+        (
+            "{ i32, i1 }",
+            "llvm.nvvm.match.all.sync.i64p",
+            "i32 7, i64 9",
+            "i64 @__gpurace_match(i32 1, i32 7, i64 9, i32 64, i32 -1)",
+        ),
+        (
+            "i32",
+            "llvm.nvvm.redux.sync.umax",
+            "i32 7, i32 9",
+            "i32 @__gpurace_redux(i32 2, i32 7, i32 9, i32 -1)",
+        ),
+        (
+            "i32",
+            "llvm.nvvm.activemask",
+            "",
+            "i32 @__gpurace_activemask()",
+        ),
         ("void", "llvm.nvvm.exit", "", "void @__gpurace_exit()"),
         ("void", "llvm.trap", "", "void @__gpurace_trap(i32 -1)"),
-        ("void", "llvm.nvvm.nanosleep", "i32 100", "void @__gpurace_nanosleep(i32 100)"),
+        (
+            "void",
+            "llvm.nvvm.nanosleep",
+            "i32 100",
+            "void @__gpurace_nanosleep(i32 100)",
+        ),
     ];
     let mut text = String::new();
     let mut body = String::new();
     for (line, (result, name, arguments, _)) in calls.iter().enumerate() {
-        let types: Vec<_> = arguments.split(", ").map(|a| a.split(' ').next().unwrap()).collect();
+        let types: Vec<_> = arguments
+            .split(", ")
+            .map(|a| a.split(' ').next().unwrap())
+            .collect();
         text += &format!("declare {result} @{name}({})\n", types.join(", "));
-        let target = if *result == "void" { String::new() } else { format!("%r{line} = ") };
-        body += &format!("  {target}call {result} @{name}({arguments}), !dbg !{}\n", line + 10);
-        text += &format!("!{} = !DILocation(line: {}, scope: !2)\n", line + 10, line + 100);
+        let target = if *result == "void" {
+            String::new()
+        } else {
+            format!("%r{line} = ")
+        };
+        body += &format!(
+            "  {target}call {result} @{name}({arguments}), !dbg !{}\n",
+            line + 10
+        );
+        text += &format!(
+            "!{} = !DILocation(line: {}, scope: !2)\n",
+            line + 10,
+            line + 100
+        );
     }
     text += &format!("define void @f() !dbg !2 {{\n{body}  ret void\n}}\n");
     text += "!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!4}\n!4 = !{i32 2, !\"Debug Info Version\", i32 3}\n
@@ -204,9 +330,16 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
     for (line, (.., want)) in calls.iter().enumerate() {
         let found = got.lines().find(|l| l.contains(&format!("call {want}")));
         let found = found.unwrap_or_else(|| panic!("no `{want}` in\n{got}"));
-        let node = found.rsplit_once("!dbg ").map(|(_, n)| n.trim()).unwrap_or_default();
+        let node = found
+            .rsplit_once("!dbg ")
+            .map(|(_, n)| n.trim())
+            .unwrap_or_default();
         let location = format!("{node} = !DILocation(line: {},", line + 100);
-        assert!(got.contains(&location), "`{found}` is not at line {}:\n{got}", line + 100);
+        assert!(
+            got.contains(&location),
+            "`{found}` is not at line {}:\n{got}",
+            line + 100
+        );
     }
     assert!(got.contains("declare void @__gpurace_barrier(i32, i32, i32) #"));
 }
@@ -227,7 +360,11 @@ fn special_registers_are_loads_from_the_context() {
     assert_eq!(module.lower(), Vec::<String>::new());
     let got = module.text();
     for offset in [offset::NTID + 4, offset::GRID_WORKSPACE + 4] {
-        assert!(got.contains(&format!("getelementptr i8, ptr %c.i, i64 {offset}")) || got.contains(&format!(", i64 {offset}\n")), "{got}");
+        assert!(
+            got.contains(&format!("getelementptr i8, ptr %c.i, i64 {offset}"))
+                || got.contains(&format!(", i64 {offset}\n")),
+            "{got}"
+        );
     }
     assert_eq!(got.matches("call ptr @__gpurace_ctx()").count(), 2);
     assert_eq!(got.matches("!nosanitize").count(), 2);
@@ -238,20 +375,27 @@ fn lane_masks() {
     let names = ["eq", "lt", "le", "gt", "ge"];
     let mut text = String::from("@lane = global i32 0\n");
     for n in names {
-        text += &format!("declare i32 @llvm.nvvm.read.ptx.sreg.lanemask.{n}()\ndefine i32 @{n}(ptr %context) {{\n %r = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.{n}()\n ret i32 %r\n}}\n");
+        text += &format!(
+            "declare i32 @llvm.nvvm.read.ptx.sreg.lanemask.{n}()\ndefine i32 @{n}(ptr %context) {{\n %r = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.{n}()\n ret i32 %r\n}}\n"
+        );
     }
     let lowered = Module::parse(&text);
     lowered.lower();
     // The hidden parameter takes the place of the context function.
-    let threaded = lowered.text().replace("call ptr @__gpurace_ctx()", "bitcast ptr %context to ptr");
+    let threaded = lowered
+        .text()
+        .replace("call ptr @__gpurace_ctx()", "bitcast ptr %context to ptr");
     let code = Module::parse(&threaded).compile();
     for lane in [0u32, 1, 15, 30, 31] {
         let mut context = [0u8; 256];
         let at = gpurace_abi::context::offset::LANE;
         context[at..at + 4].copy_from_slice(&lane.to_le_bytes());
         // SAFETY: the type that `text` defines; the context is larger than any offset.
-        let f = |name: &str| unsafe { code.get::<extern "C" fn(*const u8) -> u32>(name)(context.as_ptr()) };
-        let mask = |keep: &dyn Fn(u32) -> bool| (0..32).filter(|&i| keep(i)).map(|i| 1 << i).sum::<u32>();
+        let f = |name: &str| unsafe {
+            code.get::<extern "C" fn(*const u8) -> u32>(name)(context.as_ptr())
+        };
+        let mask =
+            |keep: &dyn Fn(u32) -> bool| (0..32).filter(|&i| keep(i)).map(|i| 1 << i).sum::<u32>();
         assert_eq!(f("eq"), mask(&|i| i == lane));
         assert_eq!(f("lt"), mask(&|i| i < lane));
         assert_eq!(f("le"), mask(&|i| i <= lane));
@@ -283,7 +427,9 @@ fn reflection_is_folded() {
     let module = Module::parse(text);
     assert_eq!(module.lower(), Vec::<String>::new());
     assert!(module.text().contains("ret i32 9001"), "{}", module.text());
-    let flagged = format!("{text}\n!llvm.module.flags = !{{!0}}\n!0 = !{{i32 4, !\"nvvm-reflect-ftz\", i32 1}}\n");
+    let flagged = format!(
+        "{text}\n!llvm.module.flags = !{{!0}}\n!0 = !{{i32 4, !\"nvvm-reflect-ftz\", i32 1}}\n"
+    );
     let module = Module::parse(&flagged);
     module.lower();
     assert!(module.text().contains("ret i32 -1"), "{}", module.text());
@@ -308,9 +454,22 @@ fn what_is_refused_is_named() {
         }";
     let module = Module::parse(text);
     let refused = module.lower();
-    assert_eq!(refused, ["cudaDeviceSynchronize", "llvm.nvvm.tex.unified.1d.v4f32.f32", "llvm.nvvm.texsurf.handle", "malloc"]);
+    assert_eq!(
+        refused,
+        [
+            "cudaDeviceSynchronize",
+            "llvm.nvvm.tex.unified.1d.v4f32.f32",
+            "llvm.nvvm.texsurf.handle",
+            "malloc"
+        ]
+    );
     let got = module.text();
-    assert_eq!(got.matches("call void @__gpurace_unsupported(ptr @").count(), 4, "{got}");
+    assert_eq!(
+        got.matches("call void @__gpurace_unsupported(ptr @")
+            .count(),
+        4,
+        "{got}"
+    );
     assert!(got.contains("c\"llvm.nvvm.tex.unified.1d.v4f32.f32\\00\""));
 }
 
@@ -321,10 +480,12 @@ fn library_functions_become_services() {
         declare void @__assertfail(ptr, ptr, i32, ptr, i64) noreturn
         declare ptr @malloc(i64)
         declare void @free(ptr)
+        declare zeroext i16 @__usAtomicCAS(ptr, i16 zeroext, i16 zeroext)
         define void @f(ptr %p) {
           %a = call i32 @vprintf(ptr %p, ptr null)
           %b = call ptr @malloc(i64 8)
           call void @free(ptr %b)
+          %c = call zeroext i16 @__usAtomicCAS(ptr %p, i16 zeroext 1, i16 zeroext 2)
           call void @__assertfail(ptr %p, ptr %p, i32 7, ptr %p, i64 1) noreturn
           unreachable
         }
@@ -338,6 +499,7 @@ fn library_functions_become_services() {
         "call i32 @__gpurace_vprintf(ptr %p, ptr null)",
         "call ptr @__gpurace_malloc(i64 8)",
         "call void @__gpurace_free(ptr %",
+        "cmpxchg ptr %p, i16 1, i16 2 monotonic monotonic, align 2, !gpurace.atomic !",
         "call void @__gpurace_assertfail(ptr %p, ptr %p, i32 7, ptr %p)",
     ] {
         assert!(got.contains(want), "no `{want}` in\n{got}");
@@ -382,7 +544,10 @@ fn mbarrier_counts_phases() {
         define i32 @pending(i64 %s) {\n %r = call i32 @llvm.nvvm.mbarrier.pending.count(i64 %s)\n ret i32 %r\n}";
     let lowered = Module::parse(text);
     assert_eq!(lowered.lower(), Vec::<String>::new());
-    let text = lowered.text().replace("declare void @__gpurace_yield() #0", "define void @__gpurace_yield() {\n ret void\n}");
+    let text = lowered.text().replace(
+        "declare void @__gpurace_yield() #0",
+        "define void @__gpurace_yield() {\n ret void\n}",
+    );
     let code = Module::parse(&text).compile();
     // SAFETY: the types that the text defines.
     unsafe {

@@ -12,6 +12,7 @@ use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTar
 
 use crate::ir;
 use crate::lower::nvvm::{lower_nvvm, make_division_total};
+use crate::prepare::run_passes;
 
 /// A module and the context that it lives in.
 pub struct Module {
@@ -39,9 +40,18 @@ impl Module {
             let mut module = ptr::null_mut();
             let mut message = ptr::null_mut();
             let failed = llvm_sys::ir_reader::LLVMParseIRInContext(
-                context, buffer, &mut module, &mut message,
+                context,
+                buffer,
+                &mut module,
+                &mut message,
             );
-            assert_eq!(failed, 0, "{}\n{}", ir::text(message), String::from_utf8_lossy(bytes));
+            assert_eq!(
+                failed,
+                0,
+                "{}\n{}",
+                ir::text(message),
+                String::from_utf8_lossy(bytes)
+            );
             Self { context, module }
         }
     }
@@ -90,11 +100,16 @@ impl Module {
                 );
                 LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
             }
+            // As in a program: the optimiser must keep what the lowering means.
+            run_passes(self.module, "default<O2>", ptr::null_mut()).unwrap();
             let mut engine = ptr::null_mut();
             let mut message = ptr::null_mut();
             let failed = LLVMCreateJITCompilerForModule(&mut engine, self.module, 2, &mut message);
             assert_eq!(failed, 0, "{}", ir::text(message));
-            Code { engine, context: self.context }
+            Code {
+                engine,
+                context: self.context,
+            }
         }
     }
 }
@@ -122,10 +137,16 @@ impl Code {
         for (name, ty) in list {
             let (result, params) = ty.trim_end_matches(')').split_once('(').unwrap();
             let params: Vec<_> = params.split(", ").filter(|p| !p.is_empty()).collect();
-            let arguments: Vec<_> =
-                params.iter().enumerate().map(|(i, p)| format!("{p} %{i}")).collect();
+            let arguments: Vec<_> = params
+                .iter()
+                .enumerate()
+                .map(|(i, p)| format!("{p} %{i}"))
+                .collect();
             let arguments = arguments.join(", ");
-            text += &format!("declare {result} @llvm.nvvm.{name}({})\n", params.join(", "));
+            text += &format!(
+                "declare {result} @llvm.nvvm.{name}({})\n",
+                params.join(", ")
+            );
             text += &format!(
                 "define {result} @{name}({arguments}) {{\nentry:\n  %r = call {result} @llvm.nvvm.{name}({arguments})\n  ret {result} %r\n}}\n"
             );
@@ -178,10 +199,33 @@ impl Random {
 /// Floats at every edge: zeros, subnormals, ties, ends of integer ranges, NaN.
 pub fn floats() -> Vec<f32> {
     let mut values = vec![
-        0.0, 1.0, 1.5, 2.5, 0.5, 0.49999997, 3.0, 1e-3, 1e10, 1e30, 1e-30, 1e-38,
-        f32::MIN_POSITIVE, f32::from_bits(1), f32::from_bits(0x7fffff), f32::MAX, f32::INFINITY,
-        2147483648.0, 2147483520.0, 4294967296.0, 4294967040.0, 9.223372e18, 1.8446744e19,
-        1.0 + f32::EPSILON, 1.0 - f32::EPSILON / 2.0, 8388608.5, 16777216.0,
+        0.0,
+        1.0,
+        1.5,
+        2.5,
+        0.5,
+        0.49999997,
+        3.0,
+        1e-3,
+        1e10,
+        1e30,
+        1e-30,
+        1e-38,
+        f32::MIN_POSITIVE,
+        f32::from_bits(1),
+        f32::from_bits(0x7fffff),
+        f32::MAX,
+        f32::INFINITY,
+        2147483648.0,
+        2147483520.0,
+        4294967296.0,
+        4294967040.0,
+        9.223372e18,
+        1.8446744e19,
+        1.0 + f32::EPSILON,
+        1.0 - f32::EPSILON / 2.0,
+        8388608.5,
+        16777216.0,
     ];
     values.extend(values.clone().into_iter().map(|v: f32| -v));
     values.push(f32::NAN);
@@ -192,9 +236,22 @@ pub fn floats() -> Vec<f32> {
 pub fn doubles() -> Vec<f64> {
     let mut values: Vec<f64> = floats().into_iter().map(f64::from).collect();
     for v in [
-        f64::MIN_POSITIVE, f64::from_bits(1), f64::from_bits(0xfffffffffffff), f64::MAX,
-        1.0 + f64::EPSILON, 1.0 - f64::EPSILON / 2.0, 1e-320, 1e300, 2147483647.5, 4294967295.5,
-        9007199254740993.0, 3.4028235677973366e38, 3.4028235e38, 1e-46, 7e-46, 1.0000000596046448,
+        f64::MIN_POSITIVE,
+        f64::from_bits(1),
+        f64::from_bits(0xfffffffffffff),
+        f64::MAX,
+        1.0 + f64::EPSILON,
+        1.0 - f64::EPSILON / 2.0,
+        1e-320,
+        1e300,
+        2147483647.5,
+        4294967295.5,
+        9007199254740993.0,
+        3.4028235677973366e38,
+        3.4028235e38,
+        1e-46,
+        7e-46,
+        1.0000000596046448,
     ] {
         values.extend([v, -v]);
     }

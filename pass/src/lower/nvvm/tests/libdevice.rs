@@ -14,11 +14,19 @@ use crate::prepare::run_passes;
 fn libdevice() -> Option<Vec<u8>> {
     let mut places: Vec<PathBuf> = ["CUDA_PATH", "CUDA_HOME"]
         .iter()
-        .filter_map(|v| std::env::var_os(v))
+        .filter_map(std::env::var_os)
         .map(|p| PathBuf::from(p).join("nvvm/libdevice"))
         .collect();
-    places.extend(["/usr/local/cuda/nvvm/libdevice", "/usr/lib/nvidia-cuda-toolkit/libdevice"].map(PathBuf::from));
-    let found = places.iter().find_map(|p| std::fs::read(p.join("libdevice.10.bc")).ok());
+    places.extend(
+        [
+            "/usr/local/cuda/nvvm/libdevice",
+            "/usr/lib/nvidia-cuda-toolkit/libdevice",
+        ]
+        .map(PathBuf::from),
+    );
+    let found = places
+        .iter()
+        .find_map(|p| std::fs::read(p.join("libdevice.10.bc")).ok());
     if found.is_none() {
         eprintln!("skipped: no libdevice in any of {places:?}");
     }
@@ -123,13 +131,14 @@ fn libdevice_lowers_and_agrees_with_libm() {
 }
 
 unsafe extern "C" {
-    fn erff(v: f32) -> f32;
-    fn lgammaf(v: f32) -> f32;
-    fn tgamma(v: f64) -> f64;
-    fn erfc(v: f64) -> f64;
-    fn j0(v: f64) -> f64;
-    fn y1(v: f64) -> f64;
-    fn lgamma(v: f64) -> f64;
+    // SAFETY: libm's types; they read and write no memory but `signgam`.
+    safe fn erff(v: f32) -> f32;
+    safe fn lgammaf(v: f32) -> f32;
+    safe fn tgamma(v: f64) -> f64;
+    safe fn erfc(v: f64) -> f64;
+    safe fn j0(v: f64) -> f64;
+    safe fn y1(v: f64) -> f64;
+    safe fn lgamma(v: f64) -> f64;
 }
 
 type Floats = &'static [(&'static str, fn(f32) -> f32, f32, f32, f64)];
@@ -152,8 +161,8 @@ const FLOATS: Floats = &[
     ("__nv_cbrtf", f32::cbrt, -1e6, 1e6, 2.0),
     ("__nv_rsqrtf", |v| 1.0 / v.sqrt(), 1e-30, 1e30, 2.5),
     ("__nv_sqrtf", f32::sqrt, 0.0, 1e30, 0.0),
-    ("__nv_erff", |v| unsafe { erff(v) }, -3.0, 3.0, 3.0),
-    ("__nv_lgammaf", |v| unsafe { lgammaf(v) }, 3.0, 50.0, 7.0),
+    ("__nv_erff", |v| erff(v), -3.0, 3.0, 3.0),
+    ("__nv_lgammaf", |v| lgammaf(v), 3.0, 50.0, 7.0),
     ("__nv_rintf", f32::round_ties_even, -1e3, 1e3, 0.0),
     ("__nv_truncf", f32::trunc, -1e9, 1e9, 0.0),
     ("__nv_roundf", f32::round, -1e3, 1e3, 0.0),
@@ -164,20 +173,42 @@ const DOUBLES: Doubles = &[
     ("__nv_exp", f64::exp, -700.0, 700.0, 2.0),
     ("__nv_log", f64::ln, 1e-300, 1e300, 2.0),
     ("__nv_tanh", f64::tanh, -5.0, 5.0, 3.0),
-    ("__nv_erfc", |v| unsafe { erfc(v) }, -3.0, 10.0, 7.0),
-    ("__nv_tgamma", |v| unsafe { tgamma(v) }, 0.5, 100.0, 15.0),
-    ("__nv_lgamma", |v| unsafe { lgamma(v) }, 3.0, 100.0, 8.0),
+    ("__nv_erfc", |v| erfc(v), -3.0, 10.0, 7.0),
+    ("__nv_tgamma", |v| tgamma(v), 0.5, 100.0, 15.0),
+    ("__nv_lgamma", |v| lgamma(v), 3.0, 100.0, 8.0),
     ("__nv_sqrt", f64::sqrt, 0.0, 1e300, 0.0),
 ];
 
 /// Names of the functions that are called.
 fn names() -> Vec<&'static str> {
     let others = [
-        "__nv_powf", "__nv_pow", "__nv_fast_fdividef", "__nv_fmodf", "__nv_j0", "__nv_y1", "__nv_normcdf", "__nv_erfcinv",
-        "__nv_float2int_rn", "__nv_double2ll_rd", "__nv_ll2float_ru", "__nv_brev", "__nv_popcll", "__nv_clz",
-        "__nv_umul64hi", "__nv_sad", "__nv_byte_perm", "__nv_fmaf_rz", "__nv_half2float", "__nv_float2half_rn",
+        "__nv_powf",
+        "__nv_pow",
+        "__nv_fast_fdividef",
+        "__nv_fmodf",
+        "__nv_j0",
+        "__nv_y1",
+        "__nv_normcdf",
+        "__nv_erfcinv",
+        "__nv_float2int_rn",
+        "__nv_double2ll_rd",
+        "__nv_ll2float_ru",
+        "__nv_brev",
+        "__nv_popcll",
+        "__nv_clz",
+        "__nv_umul64hi",
+        "__nv_sad",
+        "__nv_byte_perm",
+        "__nv_fmaf_rz",
+        "__nv_half2float",
+        "__nv_float2half_rn",
     ];
-    FLOATS.iter().map(|f| f.0).chain(DOUBLES.iter().map(|f| f.0)).chain(others).collect()
+    FLOATS
+        .iter()
+        .map(|f| f.0)
+        .chain(DOUBLES.iter().map(|f| f.0))
+        .chain(others)
+        .collect()
 }
 
 /// Removes what the functions do not need: some of the rest has inline PTX.
@@ -195,7 +226,10 @@ fn keep_only(module: &Module, names: &[&str]) {
     let assembly: Vec<_> = text.lines().filter(|l| l.contains(" asm ")).collect();
     assert!(assembly.is_empty(), "{assembly:?}");
     for name in names {
-        assert!(text.contains(&format!("@{name}(")), "libdevice has no `{name}`");
+        assert!(
+            text.contains(&format!("@{name}(")),
+            "libdevice has no `{name}`"
+        );
     }
 }
 
@@ -211,7 +245,10 @@ fn floats_agree(code: &Code) {
         for v in spread(low.into(), high.into()) {
             let (got, want) = (f(v as f32), host(v as f32));
             let error = ulps(got.into(), want.into(), f32::EPSILON.into(), 1e-45);
-            assert!(error <= bound, "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)");
+            assert!(
+                error <= bound,
+                "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)"
+            );
         }
     }
     // SAFETY: libdevice's types.
@@ -222,8 +259,24 @@ fn floats_agree(code: &Code) {
         for a in spread(0.01, 50.0) {
             for b in [-7.5f32, -1.0, 0.3, 2.0, 9.0] {
                 let a = a as f32;
-                assert!(ulps(pow(a, b).into(), a.powf(b).into(), f32::EPSILON.into(), 1e-45) <= 6.0, "{a}^{b}");
-                assert!(ulps(divide(a, b).into(), (a / b).into(), f32::EPSILON.into(), 1e-45) <= 2.0, "{a}/{b}");
+                assert!(
+                    ulps(
+                        pow(a, b).into(),
+                        a.powf(b).into(),
+                        f32::EPSILON.into(),
+                        1e-45
+                    ) <= 6.0,
+                    "{a}^{b}"
+                );
+                assert!(
+                    ulps(
+                        divide(a, b).into(),
+                        (a / b).into(),
+                        f32::EPSILON.into(),
+                        1e-45
+                    ) <= 2.0,
+                    "{a}/{b}"
+                );
                 assert_eq!(modulo(a, b), a % b, "{a} % {b}");
             }
         }
@@ -237,7 +290,10 @@ fn doubles_agree(code: &Code) {
         for v in spread(low, high) {
             let (got, want) = (f(v), host(v));
             let error = ulps(got, want, f64::EPSILON, 5e-324);
-            assert!(error <= bound, "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)");
+            assert!(
+                error <= bound,
+                "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)"
+            );
         }
     }
     // SAFETY: libdevice's and libm's types.
@@ -249,10 +305,16 @@ fn doubles_agree(code: &Code) {
             assert!((f("__nv_j0")(v) - j0(v)).abs() < 1e-13, "j0({v})");
             assert!((f("__nv_y1")(v) - y1(v)).abs() < 1e-12, "y1({v})");
             let normal = 0.5 * erfc(-v / std::f64::consts::SQRT_2);
-            assert!((f("__nv_normcdf")(v) - normal).abs() < 1e-14, "normcdf({v})");
+            assert!(
+                (f("__nv_normcdf")(v) - normal).abs() < 1e-14,
+                "normcdf({v})"
+            );
             let inverse = f("__nv_erfcinv")(v / 11.0);
             assert!((erfc(inverse) - v / 11.0).abs() < 1e-13, "erfcinv({v})");
-            assert!(ulps(pow(v, 3.7), v.powf(3.7), f64::EPSILON, 5e-324) <= 3.0, "pow({v})");
+            assert!(
+                ulps(pow(v, 3.7), v.powf(3.7), f64::EPSILON, 5e-324) <= 3.0,
+                "pow({v})"
+            );
         }
     }
 }
@@ -261,7 +323,10 @@ fn integers_agree(code: &Code) {
     // SAFETY: libdevice's types.
     unsafe {
         let to_int: extern "C" fn(f32) -> i32 = code.get("__nv_float2int_rn");
-        assert_eq!([2.5, 3.5, -2.5, 1e10, f32::NAN].map(|v| to_int(v)), [2, 4, -2, i32::MAX, 0]);
+        assert_eq!(
+            [2.5, 3.5, -2.5, 1e10, f32::NAN].map(|v| to_int(v)),
+            [2, 4, -2, i32::MAX, 0]
+        );
         let floor: extern "C" fn(f64) -> i64 = code.get("__nv_double2ll_rd");
         assert_eq!([-0.5, 1e300].map(|v| floor(v)), [-1, i64::MAX]);
         let up: extern "C" fn(i64) -> f32 = code.get("__nv_ll2float_ru");
@@ -269,7 +334,10 @@ fn integers_agree(code: &Code) {
         let brev: extern "C" fn(u32) -> u32 = code.get("__nv_brev");
         let popc: extern "C" fn(u64) -> i32 = code.get("__nv_popcll");
         let clz: extern "C" fn(u32) -> i32 = code.get("__nv_clz");
-        assert_eq!((brev(1), popc(u64::MAX), clz(0), clz(1)), (1 << 31, 64, 32, 31));
+        assert_eq!(
+            (brev(1), popc(u64::MAX), clz(0), clz(1)),
+            (1 << 31, 64, 32, 31)
+        );
         let high: extern "C" fn(u64, u64) -> u64 = code.get("__nv_umul64hi");
         assert_eq!(high(u64::MAX, u64::MAX), u64::MAX - 1);
         let sad: extern "C" fn(i32, i32, u32) -> u32 = code.get("__nv_sad");
