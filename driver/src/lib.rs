@@ -1,1 +1,33 @@
-//! placeholder
+//! `gclang`, `gclang++` and `gpurace`.
+//!
+//! `gclang` is clang with one more sanitizer. Where neither
+//! `-fsanitize=gpurace` nor `-fgpurace-exec=cpu` is given it is clang itself;
+//! where one is, each CUDA input takes five steps (device code, image,
+//! container, host code, link), and everything else stays clang's own business.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`flags`] | the flags that gpurace adds, each defined once |
+//! | [`clang_options`] | which of clang's options take a value, and which stage they belong to |
+//! | [`response`] | `@file` arguments |
+//! | [`args`] | a command line, sorted into inputs, options and what gpurace was asked |
+//! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
+//! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
+//! | [`config`] | what the plugin is told |
+//! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
+//! | [`run`] | running them |
+//! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
+//! | [`doctor`] | what `gpurace doctor` prints |
+
+pub mod args;
+pub mod clang_options;
+pub mod config;
+pub mod cuda;
+pub mod diagnostic;
+pub mod doctor;
+pub mod flags;
+pub mod gclang;
+pub mod plan;
+pub mod response;
+pub mod run;
+pub mod toolchain;

@@ -1,0 +1,510 @@
+//! A command line, sorted: inputs, options by the stage that they belong to,
+//! and what gpurace itself was asked.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::clang_options as clang;
+use crate::diagnostic::Error;
+use crate::flags::{self, Exec, Flag, Prune};
+
+/// A command line without our own flags.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Args {
+    /// Every word but ours, in order: what clang is given where it does the whole job.
+    pub passed: Vec<OsString>,
+    /// The same words, sorted.
+    pub items: Vec<Item>,
+    /// What we were asked.
+    pub asked: Asked,
+    /// The value of the last `-o`.
+    pub output: Option<OsString>,
+    /// `-c`: objects and no link.
+    pub compile_only: bool,
+    /// The first option after which clang writes no host object (`-E`, `-S`, …).
+    pub no_object: Option<String>,
+    /// `-###`
+    pub dry_run: bool,
+    /// `-v`
+    pub verbose: bool,
+    /// `--help`
+    pub help: bool,
+    /// `-save-temps`
+    pub save_temps: Option<SaveTemps>,
+    /// The first GPU architecture named, if it is a real one (`native` and `all` are not).
+    pub gpu_arch: Option<String>,
+    /// The value of `--cuda-path`.
+    pub cuda_path: Option<PathBuf>,
+    /// `-nocudainc`, `-nogpuinc`: no toolkit wanted.
+    pub no_toolkit: bool,
+    /// The level of the last `-O`, 0 to 3.
+    pub opt_level: u8,
+    /// The user said how much debug info to make.
+    pub debug_info: bool,
+    /// The last `-march`.
+    pub march: Option<String>,
+    /// The spelling that asked for separate compilation, if one did.
+    pub separate_compilation: Option<String>,
+    /// The spelling that asked for a static executable, if one did.
+    pub static_link: Option<String>,
+    /// The spelling that asked for a processor other than x86-64, if one did.
+    pub other_target: Option<String>,
+    /// `-r`, `-nostdlib` or another reason to add no library.
+    pub bare_link: bool,
+    /// `-Werror` without a name.
+    pub warnings_are_errors: bool,
+    /// `-w`
+    pub no_warnings: bool,
+}
+
+/// What gpurace's own flags ask.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// `-fsanitize=gpurace`, last one wins.
+    pub sanitize: bool,
+    /// `-fgpurace-exec=`
+    pub exec: Option<Exec>,
+    /// `-fgpurace-prune=`
+    pub prune: Prune,
+    /// `-fgpurace-facts=`
+    pub facts: Option<PathBuf>,
+    /// `-Wno-gpurace` was not the last word.
+    pub no_warn: bool,
+    /// `-Werror=gpurace` (true), `-Wno-error=gpurace` (false).
+    pub werror: Option<bool>,
+    /// `-Rpass=` names gpurace.
+    pub rpass: bool,
+    /// `-Rpass-missed=` names gpurace.
+    pub rpass_missed: bool,
+    /// `--clang=`
+    pub clang: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Whether device code is built for the CPU executor.
+    pub fn builds_for_cpu(&self) -> bool {
+        self.sanitize || self.exec == Some(Exec::Cpu)
+    }
+}
+
+/// Where `-save-temps` keeps temporary files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveTemps {
+    /// In the working directory.
+    Cwd,
+    /// Beside the output.
+    Obj,
+}
+
+/// One argument with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A file to compile or link.
+    Input(Input),
+    /// An option, one or two words.
+    Option {
+        /// The words, as given.
+        words: Vec<OsString>,
+        /// Which stages it belongs to.
+        role: Role,
+    },
+}
+
+/// A file to compile or link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// As given.
+    pub path: OsString,
+    /// The language that `-x` had set, if any.
+    pub language: Option<String>,
+}
+
+/// What clang does with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// Compiles it for host and device.
+    Cuda,
+    /// Compiles it for the host.
+    Host,
+    /// Hands it to the linker.
+    Linker,
+}
+
+impl Input {
+    /// What clang does with it.
+    pub fn kind(&self) -> InputKind {
+        let name = self.path.to_string_lossy();
+        match self.language.as_deref() {
+            Some("cuda") => InputKind::Cuda,
+            Some(_) => InputKind::Host,
+            None if clang::is_cuda_source(&name) => InputKind::Cuda,
+            None if clang::is_source(&name) => InputKind::Host,
+            None => InputKind::Linker,
+        }
+    }
+}
+
+/// Which stages an option belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Compilation; also links, where clang may compile and where some options choose libraries.
+    Any,
+    /// Linking only.
+    Link,
+    /// Dependency files: host compilation only.
+    Dependency,
+    /// `-o`
+    Output,
+    /// `-c`
+    CompileOnly,
+    /// GPU architectures, `--cuda-path`: the plan writes its own.
+    Device,
+    /// Language of the inputs that follow: the plan writes its own.
+    Language,
+    /// `-save-temps`, `-###` and the like: the plan decides.
+    Driver,
+}
+
+impl Args {
+    /// Sorts a command line (without the program's name, response files expanded).
+    pub fn parse(words: Vec<OsString>) -> Result<Self, Error> {
+        let mut args = Args::default();
+        let mut language: Option<String> = None;
+        let mut only_inputs = false;
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy().into_owned();
+            if only_inputs || !text.starts_with('-') || text == "-" {
+                args.passed.push(word.clone());
+                args.items.push(Item::Input(Input { path: word, language: language.clone() }));
+                continue;
+            }
+            if text == "--" {
+                only_inputs = true;
+                args.passed.push(word);
+                continue;
+            }
+            if let Some(flag) = flags::parse(&text)? {
+                args.asked.apply(flag);
+                continue;
+            }
+            if let Some((on, values)) = sanitizer_list(&text) {
+                let Some(rest) = args.asked.sanitizers(on, values) else { continue };
+                args.push(vec![rest.into()], Role::Any);
+                continue;
+            }
+            let mut value = None;
+            if clang::takes_next_word(&text) {
+                value = words.next();
+            }
+            let value_text = value.as_ref().map(|v| v.to_string_lossy().into_owned());
+            if let Some(name) = language_of(&text, value_text.as_deref()) {
+                language = (name != "none").then_some(name);
+            }
+            let role = args.note(&text, value_text.as_deref());
+            args.push([Some(word), value].into_iter().flatten().collect(), role);
+        }
+        Ok(args)
+    }
+
+    fn push(&mut self, words: Vec<OsString>, role: Role) {
+        self.passed.extend(words.iter().cloned());
+        self.items.push(Item::Option { words, role });
+    }
+
+    /// Learns what the plan must know from one option of clang's, and says where it belongs.
+    fn note(&mut self, word: &str, value: Option<&str>) -> Role {
+        if clang::chooses_debug_info(word) {
+            self.debug_info = true;
+        }
+        if clang::leaves_no_object(word) && self.no_object.is_none() {
+            self.no_object = Some(word.to_owned());
+        }
+        if clang::is_dependency(word) {
+            return Role::Dependency;
+        }
+        match (word, value) {
+            ("-c" | "--compile", _) => {
+                self.compile_only = true;
+                return Role::CompileOnly;
+            }
+            ("-o" | "--output", Some(value)) => {
+                self.output = Some(value.into());
+                return Role::Output;
+            }
+            ("-x" | "--language", _) => return Role::Language,
+            ("-###", _) => {
+                self.dry_run = true;
+                return Role::Driver;
+            }
+            ("-v" | "--verbose", _) => self.verbose = true,
+            ("--help" | "-help" | "--help-hidden", _) => self.help = true,
+            ("-save-temps" | "-save-temps=cwd" | "--save-temps" | "--save-temps=cwd", _) => {
+                self.save_temps = Some(SaveTemps::Cwd);
+                return Role::Driver;
+            }
+            ("-save-temps=obj" | "--save-temps=obj", _) => {
+                self.save_temps = Some(SaveTemps::Obj);
+                return Role::Driver;
+            }
+            ("-nocudainc" | "-nogpuinc", _) => self.no_toolkit = true,
+            ("-fgpu-rdc" | "-fcuda-rdc" | "-rdc=true" | "--relocatable-device-code=true", _) => {
+                self.separate_compilation = Some(word.to_owned());
+            }
+            ("-fno-gpu-rdc" | "-fno-cuda-rdc" | "-rdc=false", _) => {
+                self.separate_compilation = None;
+            }
+            ("-static" | "--static" | "-static-pie", _) => {
+                self.static_link = Some(word.to_owned());
+            }
+            ("-r" | "-nostdlib" | "-nodefaultlibs", _) => self.bare_link = true,
+            ("-Werror", _) => self.warnings_are_errors = true,
+            ("-Wno-error", _) => self.warnings_are_errors = false,
+            ("-w", _) => self.no_warnings = true,
+            ("-m32" | "-mx32", _) => self.other_target = Some(word.to_owned()),
+            ("-target", Some(target)) => self.target(target),
+            _ => {}
+        }
+        if let Some((option, value)) = word.split_once('=') {
+            match option {
+                "--output" => {
+                    self.output = Some(value.into());
+                    return Role::Output;
+                }
+                "--language" => return Role::Language,
+                "--cuda-path" => {
+                    self.cuda_path = Some(value.into());
+                    return Role::Device;
+                }
+                "--cuda-gpu-arch" | "--offload-arch" => {
+                    let arch = value.split(',').next().unwrap_or_default();
+                    if self.gpu_arch.is_none() && arch.starts_with("sm_") {
+                        self.gpu_arch = Some(arch.to_owned());
+                    }
+                    return Role::Device;
+                }
+                "--no-cuda-gpu-arch" | "--no-offload-arch" => return Role::Device,
+                "--target" => self.target(value),
+                "-march" => self.march = Some(value.to_owned()),
+                "-Rpass" => self.asked.rpass = names_gpurace(value),
+                "-Rpass-missed" => self.asked.rpass_missed = names_gpurace(value),
+                _ => {}
+            }
+        }
+        if let Some(level) = word.strip_prefix("-O") {
+            self.opt_level = match level {
+                "0" => 0,
+                "" | "1" | "g" => 1,
+                "2" | "s" | "z" => 2,
+                _ => 3,
+            };
+        }
+        if word.starts_with("-x") {
+            return Role::Language;
+        }
+        if let Some(output) = word.strip_prefix("-o").filter(|rest| !rest.is_empty()) {
+            // `-object` and its like are not outputs; clang itself reads `-oapp` as one.
+            if !word.starts_with("-obj") {
+                self.output = Some(output.into());
+                return Role::Output;
+            }
+        }
+        if clang::is_link_only(word) { Role::Link } else { Role::Any }
+    }
+
+    fn target(&mut self, triple: &str) {
+        let x86_64_linux = ["x86_64", "amd64"].iter().any(|arch| triple.starts_with(arch))
+            && (triple.contains("linux") || !triple.contains('-'));
+        self.other_target = (!x86_64_linux).then(|| triple.to_owned());
+    }
+
+    /// The inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &Input> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Input(input) => Some(input),
+            Item::Option { .. } => None,
+        })
+    }
+
+    /// Whether an input is CUDA.
+    pub fn has_cuda_input(&self) -> bool {
+        self.inputs().any(|input| input.kind() == InputKind::Cuda)
+    }
+
+    /// Whether the linker is given anything by name, so that clang would link.
+    pub fn has_inputs(&self) -> bool {
+        self.inputs().next().is_some()
+    }
+}
+
+impl Asked {
+    fn apply(&mut self, flag: Flag) {
+        match flag {
+            Flag::Exec(exec) => self.exec = Some(exec),
+            Flag::Prune(prune) => self.prune = prune,
+            Flag::Facts(path) => self.facts = Some(path),
+            Flag::Warn(on) => self.no_warn = !on,
+            Flag::Werror(on) => self.werror = Some(on),
+            Flag::Clang(path) => self.clang = Some(path),
+        }
+    }
+
+    /// Takes `gpurace` out of a list of sanitizers: what is left for clang, if anything.
+    fn sanitizers(&mut self, on: bool, values: &str) -> Option<String> {
+        let mut rest = Vec::new();
+        for value in values.split(',') {
+            match value {
+                "gpurace" => self.sanitize = on,
+                "all" if !on => {
+                    self.sanitize = false;
+                    rest.push(value);
+                }
+                _ => rest.push(value),
+            }
+        }
+        let option = if on { "-fsanitize=" } else { "-fno-sanitize=" };
+        (!rest.is_empty()).then(|| format!("{option}{}", rest.join(",")))
+    }
+}
+
+/// The values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
+fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
+    let on = word.strip_prefix("-fsanitize=").map(|values| (true, values));
+    on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
+}
+
+/// The language that `-x` sets.
+fn language_of(word: &str, value: Option<&str>) -> Option<String> {
+    match word {
+        "-x" | "--language" => value.map(str::to_owned),
+        _ => word
+            .strip_prefix("--language=")
+            .or_else(|| word.strip_prefix("-x"))
+            .map(str::to_owned),
+    }
+}
+
+/// Whether the pattern of an `-Rpass` asks for our remarks.
+fn names_gpurace(pattern: &str) -> bool {
+    pattern.contains("gpurace") || matches!(pattern, ".*" | "." | ".+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Args {
+        Args::parse(line.split_whitespace().map(Into::into).collect()).unwrap()
+    }
+
+    fn roles(line: &str) -> Vec<(String, Role)> {
+        let text = |words: &Vec<OsString>| {
+            words.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        parse(line)
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Option { words, role } => Some((text(words), *role)),
+                Item::Input(_) => None,
+            })
+            .collect()
+    }
+
+    fn passed(line: &str) -> String {
+        parse(line).passed.join(" ".as_ref()).into_string().unwrap()
+    }
+
+    #[test]
+    fn sanitizer_lists_lose_gpurace_and_keep_the_rest() {
+        assert_eq!(passed("-fsanitize=gpurace a.cu"), "a.cu");
+        assert_eq!(passed("-fsanitize=address,gpurace,undefined"), "-fsanitize=address,undefined");
+        assert!(parse("-fsanitize=address,gpurace").asked.sanitize);
+        assert!(!parse("-fsanitize=gpurace -fno-sanitize=gpurace").asked.sanitize);
+        assert!(parse("-fno-sanitize=gpurace -fsanitize=gpurace").asked.sanitize);
+        assert!(!parse("-fsanitize=gpurace -fno-sanitize=all").asked.sanitize);
+        assert_eq!(passed("-fsanitize=gpurace -fno-sanitize=all"), "-fno-sanitize=all");
+    }
+
+    #[test]
+    fn everything_else_passes_in_order() {
+        let line = "-O2 -I inc -DX=1 -x cuda a.txt -x none b.o -Wl,-rpath,x -l m -- -odd.cu";
+        assert_eq!(passed(line), line);
+    }
+
+    #[test]
+    fn values_are_not_inputs() {
+        let args = parse("-I a.cu -o b.cu -include c.cu -MF d.cu -Xclang e.cu -Xarch_host f.cu g.cu");
+        let inputs: Vec<_> = args.inputs().map(|i| i.path.to_str().unwrap()).collect();
+        assert_eq!(inputs, ["g.cu"]);
+    }
+
+    #[test]
+    fn inputs_know_their_kind() {
+        let args = parse("a.cu b.cpp c.o d.so.1 -x cuda e.cpp f.o -x none g.o -xc++ h.cu -- -i.cu");
+        use InputKind::*;
+        let kinds: Vec<_> = args.inputs().map(Input::kind).collect();
+        assert_eq!(kinds, [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]);
+        assert_eq!(parse("-- -i.cu").inputs().next().unwrap().kind(), Cuda);
+    }
+
+    #[test]
+    fn options_know_their_stage() {
+        use Role::*;
+        let got = roles("-c -o x -O2 -Lx -lm -MD -MF y --cuda-path=z --offload-arch=sm_90 -shared");
+        let want = [
+            ("-c", CompileOnly),
+            ("-o x", Output),
+            ("-O2", Any),
+            ("-Lx", Link),
+            ("-lm", Link),
+            ("-MD", Dependency),
+            ("-MF y", Dependency),
+            ("--cuda-path=z", Device),
+            ("--offload-arch=sm_90", Device),
+            ("-shared", Link),
+        ];
+        assert_eq!(got, want.map(|(word, role)| (word.to_owned(), role)));
+    }
+
+    #[test]
+    fn the_last_level_and_the_first_architecture_count() {
+        let level = |line: &str| parse(line).opt_level;
+        assert_eq!(["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level), [0, 1, 0, 2, 1, 3]);
+        let arch = |line: &str| parse(line).gpu_arch;
+        assert_eq!(arch("--cuda-gpu-arch=sm_70 --offload-arch=sm_90"), Some("sm_70".into()));
+        assert_eq!(arch("--offload-arch=sm_75,sm_90"), Some("sm_75".into()));
+        assert_eq!(arch("--offload-arch=native"), None);
+    }
+
+    #[test]
+    fn outputs_may_be_joined() {
+        assert_eq!(parse("-oapp").output, Some("app".into()));
+        assert_eq!(parse("--output=app").output, Some("app".into()));
+        assert_eq!(parse("-object-file-name x").output, None);
+    }
+
+    #[test]
+    fn targets_other_than_x86_64_linux_are_noticed() {
+        assert_eq!(parse("--target=aarch64-linux-gnu").other_target, Some("aarch64-linux-gnu".into()));
+        assert_eq!(parse("-target x86_64-pc-linux-gnu").other_target, None);
+        assert_eq!(parse("-m32").other_target, Some("-m32".into()));
+    }
+
+    #[test]
+    fn own_flags_are_taken_out() {
+        let line = "-fgpurace-exec=cpu -fgpurace-prune=off -fgpurace-facts=f.json -Wno-gpurace \
+                    -Werror=gpurace --clang=/opt/clang a.cu";
+        let args = parse(line);
+        assert_eq!(args.passed, ["a.cu"]);
+        assert_eq!(args.asked, Asked {
+            exec: Some(Exec::Cpu),
+            prune: Prune::Off,
+            facts: Some("f.json".into()),
+            no_warn: true,
+            werror: Some(true),
+            clang: Some("/opt/clang".into()),
+            ..Asked::default()
+        });
+    }
+}

@@ -1,0 +1,258 @@
+//! CUDA toolkits: where they lie, and which of them clang 19 can parse.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A toolkit's version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// 12 in 12.5.
+    pub major: u32,
+    /// 5 in 12.5.
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// The versions whose headers clang 19 parses: from the first, to before the second.
+pub const PARSED: (Version, Version) =
+    (Version { major: 11, minor: 0 }, Version { major: 13, minor: 0 });
+
+/// Where a toolkit was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `--cuda-path`
+    Argument,
+    /// `CUDA_PATH` or `CUDA_HOME`
+    Environment,
+    /// Where clang looks by itself.
+    System,
+    /// Brought by gpurace.
+    Own,
+}
+
+/// A toolkit that clang 19 can parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolkit {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Its version.
+    pub version: Version,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// Why a folder is not a toolkit that serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// There is no such folder, or nothing of CUDA in it.
+    Absent,
+    /// A file that clang needs is not there.
+    Lacks(&'static str),
+    /// clang 19 does not parse this version.
+    Version(Version),
+}
+
+impl Unusable {
+    /// What is wrong with the toolkit at `path`, as the start of a sentence.
+    pub fn explain(&self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Unusable::Absent => format!("there is no CUDA toolkit at `{path}`"),
+            Unusable::Lacks(what) => format!("the CUDA toolkit at `{path}` lacks `{what}`"),
+            Unusable::Version(version) => {
+                format!("the CUDA toolkit at `{path}` is version {version}, which clang 19 cannot parse")
+            }
+        }
+    }
+}
+
+/// Looks at one folder.
+pub fn inspect(path: &Path, origin: Origin) -> Result<Toolkit, Unusable> {
+    let header = match fs::read_to_string(path.join("include/cuda.h")) {
+        Ok(header) => header,
+        Err(_) if path.join("include").is_dir() || path.join("bin/nvcc").exists() => {
+            return Err(Unusable::Lacks("include/cuda.h"));
+        }
+        Err(_) => return Err(Unusable::Absent),
+    };
+    let version = version_of(&header).ok_or(Unusable::Lacks("CUDA_VERSION in include/cuda.h"))?;
+    if version < PARSED.0 || version >= PARSED.1 {
+        return Err(Unusable::Version(version));
+    }
+    for needed in
+        ["bin", "include/cuda_runtime.h", "include/curand_mtgp32_kernel.h", "nvvm/libdevice/libdevice.10.bc"]
+    {
+        if !path.join(needed).exists() {
+            return Err(Unusable::Lacks(needed));
+        }
+    }
+    Ok(Toolkit { path: path.to_owned(), version, origin })
+}
+
+/// `#define CUDA_VERSION 12050` is 12.5.
+fn version_of(header: &str) -> Option<Version> {
+    let number: u32 = header
+        .lines()
+        .find_map(|line| line.strip_prefix("#define CUDA_VERSION"))?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(Version { major: number / 1000, minor: number % 1000 / 10 })
+}
+
+/// Where to look for toolkits.
+#[derive(Clone, Debug, Default)]
+pub struct Search {
+    /// `--cuda-path`
+    pub argument: Option<PathBuf>,
+    /// `CUDA_PATH`, `CUDA_HOME`
+    pub environment: Vec<PathBuf>,
+    /// Where clang looks by itself, in its order.
+    pub system: Vec<PathBuf>,
+    /// Where gpurace keeps its own.
+    pub own: Vec<PathBuf>,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The toolkit to use.
+    pub toolkit: Option<Toolkit>,
+    /// Toolkits that were passed over on the way to it.
+    pub unusable: Vec<(PathBuf, Unusable)>,
+}
+
+impl Search {
+    /// The first toolkit that clang can parse; a `--cuda-path` rules out all others.
+    pub fn run(&self) -> Found {
+        let mut found = Found::default();
+        let places: Vec<(&PathBuf, Origin)> = match &self.argument {
+            Some(path) => vec![(path, Origin::Argument)],
+            None => self
+                .environment
+                .iter()
+                .map(|path| (path, Origin::Environment))
+                .chain(self.system.iter().map(|path| (path, Origin::System)))
+                .chain(self.own.iter().map(|path| (path, Origin::Own)))
+                .collect(),
+        };
+        for (path, origin) in places {
+            match inspect(path, origin) {
+                Ok(toolkit) => {
+                    found.toolkit = Some(toolkit);
+                    break;
+                }
+                Err(Unusable::Absent) if matches!(origin, Origin::System | Origin::Own) => {}
+                Err(why) => found.unusable.push((path.clone(), why)),
+            }
+        }
+        found
+    }
+}
+
+/// The folders where clang 19 looks by itself on Debian: beside a `ptxas` in
+/// `path_dirs`, then under `root`.
+pub fn clang_search_dirs(path_dirs: &[PathBuf], root: &Path) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = path_dirs
+        .iter()
+        .filter(|dir| dir.join("ptxas").is_file())
+        .filter_map(|dir| fs::canonicalize(dir.join("ptxas")).ok())
+        .filter_map(|ptxas| Some(ptxas.parent()?.parent()?.to_owned()))
+        .collect();
+    dirs.push(root.join("usr/local/cuda"));
+    let mut numbered: Vec<_> = fs::read_dir(root.join("usr/local"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("cuda-"))
+        .map(|entry| entry.path())
+        .collect();
+    numbered.sort();
+    dirs.extend(numbered.into_iter().rev());
+    dirs.push(root.join("usr/lib/cuda"));
+    dirs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with the files that `inspect` asks for.
+    fn fake(root: &Path, name: &str, version: u32) -> PathBuf {
+        let path = root.join(name);
+        for dir in ["bin", "include", "nvvm/libdevice"] {
+            fs::create_dir_all(path.join(dir)).unwrap();
+        }
+        let header = format!("#ifndef X\n#define CUDA_VERSION {version}\n#endif\n");
+        fs::write(path.join("include/cuda.h"), header).unwrap();
+        for file in
+            ["include/cuda_runtime.h", "include/curand_mtgp32_kernel.h", "nvvm/libdevice/libdevice.10.bc"]
+        {
+            fs::write(path.join(file), "").unwrap();
+        }
+        path
+    }
+
+    #[test]
+    fn the_first_that_clang_parses_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let new = fake(root.path(), "cuda-13.0", 13000);
+        let old = fake(root.path(), "cuda-10.2", 10020);
+        let own = fake(root.path(), "own", 12050);
+        let search = Search {
+            environment: vec![new.clone()],
+            system: vec![old.clone(), root.path().join("absent")],
+            own: vec![own.clone()],
+            ..Search::default()
+        };
+        let found = search.run();
+        let version = Version { major: 12, minor: 5 };
+        assert_eq!(found.toolkit, Some(Toolkit { path: own, version, origin: Origin::Own }));
+        assert_eq!(found.unusable, [
+            (new, Unusable::Version(Version { major: 13, minor: 0 })),
+            (old, Unusable::Version(Version { major: 10, minor: 2 })),
+        ]);
+    }
+
+    #[test]
+    fn an_argument_rules_out_all_others() {
+        let root = tempfile::tempdir().unwrap();
+        let own = fake(root.path(), "own", 12050);
+        let absent = root.path().join("absent");
+        let search =
+            Search { argument: Some(absent.clone()), own: vec![own], ..Search::default() };
+        assert_eq!(search.run(), Found { toolkit: None, unusable: vec![(absent, Unusable::Absent)] });
+    }
+
+    #[test]
+    fn missing_parts_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let path = fake(root.path(), "cuda", 12040);
+        fs::remove_file(path.join("nvvm/libdevice/libdevice.10.bc")).unwrap();
+        let why = inspect(&path, Origin::System).unwrap_err();
+        assert_eq!(why, Unusable::Lacks("nvvm/libdevice/libdevice.10.bc"));
+        assert_eq!(
+            Unusable::Version(Version { major: 13, minor: 1 }).explain(Path::new("/c")),
+            "the CUDA toolkit at `/c` is version 13.1, which clang 19 cannot parse"
+        );
+    }
+
+    #[test]
+    fn clang_s_own_places_come_in_its_order() {
+        let root = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(root.path()).unwrap();
+        fs::create_dir_all(base.join("opt/c/bin")).unwrap();
+        fs::write(base.join("opt/c/bin/ptxas"), "").unwrap();
+        fs::create_dir_all(base.join("usr/local/cuda-11.8")).unwrap();
+        fs::create_dir_all(base.join("usr/local/cuda-12.4")).unwrap();
+        let dirs = clang_search_dirs(&[base.join("bin"), base.join("opt/c/bin")], &base);
+        let want = ["opt/c", "usr/local/cuda", "usr/local/cuda-12.4", "usr/local/cuda-11.8", "usr/lib/cuda"];
+        assert_eq!(dirs, want.map(|dir| base.join(dir)));
+    }
+}

@@ -1,0 +1,100 @@
+//! `gpurace doctor`: what a build needs, what of it is there, and how to get the rest.
+
+use std::fmt::Write as _;
+
+use crate::config::Cpu;
+use crate::cuda::{self, Origin};
+use crate::diagnostic::Error;
+use crate::toolchain::{self, Driver, World};
+
+/// One thing that a build needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub what: &'static str,
+    /// What was found, or what is wrong.
+    pub outcome: Result<String, Error>,
+}
+
+/// Looks for everything.
+pub fn examine(world: &World) -> Vec<Finding> {
+    let compiler = |driver| {
+        world.compiler(driver, None).and_then(|found| {
+            let version = toolchain::llvm_version(&found.path)?;
+            Ok(format!("{version} at `{}`", found.path.display()))
+        })
+    };
+    let installation = world.installation();
+    vec![
+        Finding { what: "clang", outcome: compiler(Driver::C) },
+        Finding { what: "clang++", outcome: compiler(Driver::Cxx) },
+        Finding {
+            what: "plugin",
+            outcome: installation.clone().map(|found| format!("`{}`", found.plugin.display())),
+        },
+        Finding {
+            what: "runtime",
+            outcome: installation
+                .map(|found| format!("`{}`", found.library_dir.join("libgpurace_rt.so").display())),
+        },
+        Finding { what: "CUDA toolkit", outcome: toolkit(&world.cuda_search(None).run()) },
+        Finding {
+            what: "processor",
+            outcome: Ok(match Cpu::of_this_machine() {
+                Cpu::V3 => "x86-64-v3: device code uses AVX2 and FMA".to_owned(),
+                Cpu::Baseline => "x86-64: device code does without AVX2 and FMA".to_owned(),
+            }),
+        },
+    ]
+}
+
+fn toolkit(found: &cuda::Found) -> Result<String, Error> {
+    let Some(toolkit) = &found.toolkit else { return Err(toolchain::no_toolkit_error(found)) };
+    let mut text = format!("{} at `{}`", toolkit.version, toolkit.path.display());
+    text += match toolkit.origin {
+        Origin::Argument | Origin::System => "",
+        Origin::Environment => " (from the environment)",
+        Origin::Own => " (gpurace's own)",
+    };
+    for (path, why) in &found.unusable {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "; {}", why.explain(path));
+    }
+    Ok(text)
+}
+
+/// The findings as text, one a line.
+pub fn render(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for Finding { what, outcome } in findings {
+        let _ = match outcome {
+            Ok(found) => writeln!(text, "ok       {what:<13} {found}"),
+            Err(error) => writeln!(text, "missing  {what:<13} {}", error.message),
+        };
+        if let Err(Error { hint: Some(hint), .. }) = outcome {
+            let _ = writeln!(text, "{:23}hint: {hint}", "");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_with_a_hint() {
+        let findings = [
+            Finding { what: "clang", outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()) },
+            Finding {
+                what: "CUDA toolkit",
+                outcome: Err(toolchain::no_toolkit_error(&cuda::Found::default())),
+            },
+        ];
+        insta::assert_snapshot!(render(&findings), @r"
+        ok       clang         19.1.7 at `/usr/bin/clang-19`
+        missing  CUDA toolkit  no CUDA toolkit was found
+                               hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        ");
+    }
+}

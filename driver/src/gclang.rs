@@ -1,0 +1,116 @@
+//! `gclang` and `gclang++` as stages: parse, find the toolchain, plan, run.
+
+use std::env;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::args::{Args, InputKind, SaveTemps};
+use crate::config::Cpu;
+use crate::cuda;
+use crate::diagnostic::{Error, Exit, note};
+use crate::plan::{self, Step};
+use crate::toolchain::{self, Driver, Toolchain, World};
+use crate::{flags, response, run};
+
+/// The whole program: `gclang`, or `gclang++` where it was called by a name
+/// that ends so.
+pub fn main() -> ExitCode {
+    let name = env::args_os().next().unwrap_or_default();
+    let driver = if name.to_string_lossy().ends_with("++") { Driver::Cxx } else { Driver::C };
+    let exit = stages(driver).unwrap_or_else(|error| {
+        error.print(driver.name());
+        Exit::Refused
+    });
+    exit.into()
+}
+
+fn stages(driver: Driver) -> Result<Exit, Error> {
+    let args = Args::parse(response::expand(env::args_os().skip(1).collect()))?;
+    plan::refuse(&args)?;
+    let toolchain = find(&args, driver)?;
+    let work = Work::new(&args)?;
+    let plan = plan::plan(&args, &toolchain, work.path());
+    if args.dry_run && plan::builds(&args) {
+        // As clang does; a closed standard error is no reason to fail.
+        let _ = std::io::stderr().write_all(plan.render().as_bytes());
+        return Ok(Exit::Success);
+    }
+    let exit = match plan.steps.as_slice() {
+        [Step::Clang(command)] if !args.help && !command.is_long() => {
+            drop(work);
+            run::become_command(command, driver.name())
+        }
+        _ => run::run(&plan, driver.name(), args.verbose && plan::builds(&args), work.path()),
+    };
+    if args.help {
+        anstream::print!("{}", flags::help());
+    }
+    Ok(exit)
+}
+
+/// Finds what this command line needs, and nothing that it does not.
+fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
+    let world = World::real()?;
+    let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
+    let builds = plan::builds(args);
+    let installation = if builds { Some(world.installation()?) } else { None };
+    let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
+    let mut toolkit = None;
+    if !args.no_toolkit && (args.has_cuda_input() || compiles_host) {
+        let mut search = world.cuda_search(args.cuda_path.as_deref());
+        if !builds {
+            // clang does not look at these variables: where it finds a toolkit, that one is used.
+            search.system.append(&mut search.environment);
+        }
+        let found = search.run();
+        if builds && args.has_cuda_input() {
+            report_toolkit(&found, driver)?;
+        }
+        toolkit = found.toolkit;
+    }
+    let mut system_prefixes = world.system_prefixes(&compiler, toolkit.as_ref());
+    system_prefixes.extend(installation.iter().map(|found| found.include_dir.clone()));
+    Ok(Toolchain { compiler, installation, toolkit, system_prefixes, cpu: Cpu::of_this_machine() })
+}
+
+fn report_toolkit(found: &cuda::Found, driver: Driver) -> Result<(), Error> {
+    if found.toolkit.is_none() {
+        return Err(toolchain::no_toolkit_error(found));
+    }
+    if let Some(text) = toolchain::own_toolkit_note(found) {
+        note(driver.name(), &text);
+    }
+    Ok(())
+}
+
+/// The folder of temporary files: removed at the end, or the user's with `-save-temps`.
+enum Work {
+    Temporary(tempfile::TempDir),
+    Kept(PathBuf),
+}
+
+impl Work {
+    fn new(args: &Args) -> Result<Self, Error> {
+        Ok(match args.save_temps {
+            Some(SaveTemps::Cwd) => Work::Kept(PathBuf::new()),
+            Some(SaveTemps::Obj) => {
+                let output = args.output.as_ref().map(Path::new);
+                Work::Kept(output.and_then(Path::parent).map(Path::to_owned).unwrap_or_default())
+            }
+            None => Work::Temporary(
+                tempfile::Builder::new()
+                    .prefix("gpurace-")
+                    .tempdir()
+                    .map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))?,
+            ),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Work::Temporary(dir) => dir.path(),
+            Work::Kept(path) => path,
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! The commands that a command line comes to: a pure function of arguments
+//! and toolchain.
+//!
+//! Where nothing is asked of gpurace, the plan is one run of clang. Else, for
+//! each CUDA input:
+//!
+//! ```text
+//! device     clang --cuda-device-only, plugin loaded   → object and description of the device code
+//! image      clang -shared                             → host image, an ELF shared object
+//! container  image + description                       → what lies in the fat-binary slot
+//! host       clang --cuda-host-only                    → object that carries the container
+//! ```
+//!
+//! and one run of clang for all other inputs and the link.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::args::{Args, Input, InputKind, Item, Role, SaveTemps};
+use crate::clang_options as clang;
+use crate::config::{self, Cpu, PassConfig};
+use crate::cuda::Origin;
+use crate::diagnostic::Error;
+use crate::flags::Exec;
+use crate::toolchain::{COMPATIBILITY_HEADER, Installation, Toolchain};
+
+/// The architecture of device code where none is named.
+pub const DEFAULT_GPU_ARCH: &str = "sm_80";
+
+/// Arguments of more bytes than this travel in a response file; the system
+/// takes about 2 MiB with the environment.
+pub const LONGEST_COMMAND: usize = 256 * 1024;
+
+/// What to run, in order; the first failure ends it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Run clang, with our streams.
+    Clang(Command),
+    /// Link a host image; what the linker says is put in the user's terms.
+    Image {
+        /// The link.
+        command: Command,
+        /// The CUDA source, as the user named it.
+        source: String,
+    },
+    /// Pack image and description for the fat-binary slot.
+    Container {
+        /// The host image.
+        image: PathBuf,
+        /// The description of the module.
+        meta: PathBuf,
+        /// The file to write.
+        output: PathBuf,
+    },
+}
+
+/// A program with its arguments and what is added to its environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Command {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Variables to set.
+    pub env: Vec<(String, String)>,
+}
+
+/// What gpurace cannot build, said before anything is looked for.
+pub fn refuse(args: &Args) -> Result<(), Error> {
+    if args.asked.exec == Some(Exec::Cuda) {
+        return Err(Error::new("`-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend")
+            .hint("`-fgpurace-exec=cpu` checks the same code on the host's processor"));
+    }
+    if !builds(args) {
+        return Ok(());
+    }
+    if let Some(option) = &args.separate_compilation {
+        return Err(Error::new(format!("`{option}` is not supported yet with `{}`", asked_by(args)))
+            .hint("define each device function in the file that calls it, or include its source"));
+    }
+    if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
+        return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args)))
+            .hint("the runtime is a shared library: device code is opened at run time and linked against it"));
+    }
+    if let Some(target) = &args.other_target {
+        return Err(Error::new(format!("`{target}` is not supported with `{}`", asked_by(args)))
+            .hint("device code is built for x86-64 Linux"));
+    }
+    if args.inputs().any(|input| input.path == "-" && input.kind() == InputKind::Cuda) {
+        return Err(Error::new(format!("CUDA on standard input is not supported with `{}`", asked_by(args)))
+            .hint("it is compiled twice, for host and device: put it in a file"));
+    }
+    let sources = args.inputs().filter(|input| input.kind() != InputKind::Linker).count();
+    if args.compile_only && args.output.is_some() && sources > 1 {
+        return Err(Error::new("cannot specify -o when generating multiple output files"));
+    }
+    Ok(())
+}
+
+/// The flag that asked for the CPU executor.
+fn asked_by(args: &Args) -> &'static str {
+    if args.asked.sanitize { "-fsanitize=gpurace" } else { "-fgpurace-exec=cpu" }
+}
+
+/// Whether this command line has anything for gpurace to build or link.
+pub fn builds(args: &Args) -> bool {
+    let has_work = args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker);
+    args.asked.builds_for_cpu() && args.no_object.is_none() && has_work
+}
+
+/// The steps for `args`; temporary files go to `work`.
+pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
+    match &toolchain.installation {
+        Some(installation) if builds(args) => {
+            Planner { args, toolchain, installation, work }.plan()
+        }
+        _ => Plan { steps: vec![Step::Clang(as_clang(args, toolchain))] },
+    }
+}
+
+/// One run of clang that does what the user asked of it.
+fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
+    let mut command = clang_command(toolchain);
+    if args.has_cuda_input() && args.cuda_path.is_none() {
+        // Where clang finds a toolkit by itself, nothing is added.
+        if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
+            command.arg(joined("--cuda-path=", &toolkit.path));
+            command.arg("-Wno-unknown-cuda-version");
+        }
+    }
+    command.args.extend(args.passed.iter().cloned());
+    command
+}
+
+fn clang_command(toolchain: &Toolchain) -> Command {
+    let compiler = &toolchain.compiler;
+    let args = compiler.mode.iter().map(OsString::from).collect();
+    Command { program: compiler.path.clone(), args, env: Vec::new() }
+}
+
+struct Planner<'a> {
+    args: &'a Args,
+    toolchain: &'a Toolchain,
+    installation: &'a Installation,
+    work: &'a Path,
+}
+
+/// The files that one CUDA input becomes.
+struct Files {
+    bitcode: PathBuf,
+    device_object: PathBuf,
+    meta: PathBuf,
+    image: PathBuf,
+    container: PathBuf,
+    /// The host object that carries the container.
+    object: PathBuf,
+}
+
+impl Planner<'_> {
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::default();
+        let mut objects = Vec::new();
+        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Cuda) {
+            let files = self.files(input, objects.len());
+            plan.steps.push(Step::Clang(self.device(input, &files)));
+            plan.steps.push(Step::Image {
+                command: self.image(&files),
+                source: input.path.to_string_lossy().into_owned(),
+            });
+            plan.steps.push(Step::Container {
+                image: files.image.clone(),
+                meta: files.meta.clone(),
+                output: files.container.clone(),
+            });
+            plan.steps.push(Step::Clang(self.host(input, &files)));
+            objects.push(files.object);
+        }
+        if !self.args.compile_only {
+            plan.steps.push(Step::Clang(self.link(&objects)));
+        } else if self.args.inputs().any(|input| input.kind() == InputKind::Host) {
+            plan.steps.push(Step::Clang(self.compile_others()));
+        }
+        plan
+    }
+
+    fn files(&self, input: &Input, index: usize) -> Files {
+        let stem = stem(&input.path);
+        let unique = match index {
+            0 => stem.clone(),
+            n => format!("{stem}-{n}"),
+        };
+        let temporary = |end: &str| self.work.join(format!("{unique}.gpurace{end}"));
+        let object = match (&self.args.output, self.args.compile_only) {
+            (Some(output), true) => output.into(),
+            (None, true) => format!("{stem}.o").into(),
+            (_, false) => self.work.join(format!("{unique}.o")),
+        };
+        Files {
+            bitcode: temporary(".bc"),
+            device_object: temporary(".device.o"),
+            meta: temporary(".json"),
+            image: temporary(".so"),
+            container: temporary(".container"),
+            object,
+        }
+    }
+
+    /// The user's options of these roles, in order.
+    fn options(&self, wanted: &[Role]) -> impl Iterator<Item = OsString> {
+        self.args
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Option { words, role } if wanted.contains(role) => Some(words.clone()),
+                _ => None,
+            })
+            .flatten()
+    }
+
+    /// What both compilations of a CUDA input start with: clang, and what nvcc
+    /// declares in every source.
+    fn cuda_command(&self) -> Command {
+        let mut command = clang_command(self.toolchain);
+        command.arg("-isystem");
+        command.arg(&self.installation.include_dir);
+        command.args(["-include", COMPATIBILITY_HEADER]);
+        command
+    }
+
+    /// What both compilations of a CUDA input are told beside the user's options.
+    fn cuda_options(&self, command: &mut Command) {
+        let arch = self.args.gpu_arch.as_deref().unwrap_or(DEFAULT_GPU_ARCH);
+        command.arg(format!("--cuda-gpu-arch={arch}"));
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            command.arg(joined("--cuda-path=", &toolkit.path));
+        }
+        self.debug_info(command);
+        // Each step sees options that are another step's.
+        command.arg("-Qunused-arguments");
+    }
+
+    fn debug_info(&self, command: &mut Command) {
+        if self.args.asked.sanitize && !self.args.debug_info {
+            command.arg("-gline-tables-only");
+        }
+    }
+
+    fn device(&self, input: &Input, files: &Files) -> Command {
+        let mut command = self.cuda_command();
+        command.args.extend(self.options(&[Role::Any]));
+        command.arg("--cuda-device-only");
+        self.cuda_options(&mut command);
+        command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
+        command.args(["-Xclang", "-disable-O0-optnone"]);
+        command.arg(joined("-fpass-plugin=", &self.installation.plugin));
+        command.args(["-emit-llvm", "-c", "-o"]);
+        command.arg(&files.bitcode);
+        command.source(input);
+        let config = self.config(input, files);
+        // Strings, numbers and lists of them: nothing that could fail to serialise.
+        let json = serde_json::to_string(&config).unwrap_or_default();
+        command.env.push((config::VARIABLE.to_owned(), json));
+        command
+    }
+
+    fn config(&self, input: &Input, files: &Files) -> PassConfig {
+        let asked = &self.args.asked;
+        let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
+        PassConfig {
+            version: config::VERSION,
+            sanitize: asked.sanitize,
+            exec: "cpu",
+            prune: asked.prune,
+            opt_level: self.args.opt_level,
+            object: files.device_object.clone(),
+            meta: files.meta.clone(),
+            facts: asked.facts.clone(),
+            system_prefixes: self.toolchain.system_prefixes.clone(),
+            cpu: if baseline { Cpu::Baseline } else { self.toolchain.cpu },
+            warn: !asked.no_warn && !self.args.no_warnings,
+            werror: asked.werror.unwrap_or(self.args.warnings_are_errors),
+            rpass: asked.rpass,
+            rpass_missed: asked.rpass_missed,
+            main_file: input.path.to_string_lossy().into_owned(),
+        }
+    }
+
+    fn image(&self, files: &Files) -> Command {
+        let mut command = clang_command(self.toolchain);
+        // As the C driver, or C++'s library would be linked in.
+        command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
+        // Names that neither the image nor the runtime define are errors here,
+        // not when the program opens the image.
+        command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
+        command.arg(&files.device_object);
+        command.arg("-o");
+        command.arg(&files.image);
+        command.arg(joined("-L", &self.installation.library_dir));
+        command.args(["-lgpurace_rt", "-lm"]);
+        command
+    }
+
+    fn host(&self, input: &Input, files: &Files) -> Command {
+        let mut command = self.cuda_command();
+        command.args.extend(self.options(&[Role::Any, Role::Dependency]));
+        command.arg("--cuda-host-only");
+        self.cuda_options(&mut command);
+        if self.toolchain.toolkit.as_ref().is_some_and(|t| t.origin != Origin::Argument) {
+            command.arg("-Wno-unknown-cuda-version");
+        }
+        command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
+        command.arg(&files.container);
+        command.args(match self.args.save_temps {
+            Some(SaveTemps::Cwd) => &["-save-temps=cwd"][..],
+            Some(SaveTemps::Obj) => &["-save-temps=obj"],
+            None => &[],
+        });
+        if !self.args.compile_only {
+            self.dependency_names(input, &mut command);
+        }
+        command.args(["-c", "-o"]);
+        command.arg(&files.object);
+        command.source(input);
+        command
+    }
+
+    /// Names the dependency file and its target as one run of clang would:
+    /// left alone, it would name them after the temporary object.
+    fn dependency_names(&self, input: &Input, command: &mut Command) {
+        let given: Vec<_> = self.options(&[Role::Dependency]).collect();
+        let has = |options: &[&str]| {
+            given.iter().any(|word| options.iter().any(|o| word.to_string_lossy().starts_with(o)))
+        };
+        if !has(&["-MD", "-MMD", "--write"]) {
+            return;
+        }
+        if !has(&["-MF"]) {
+            let file = match &self.args.output {
+                Some(output) => Path::new(output).with_extension("d"),
+                None => format!("{}.d", stem(&input.path)).into(),
+            };
+            command.arg("-MF");
+            command.arg(file);
+        }
+        if !has(&["-MT", "-MQ"]) {
+            let object = || format!("{}.o", stem(&input.path)).into();
+            command.arg("-MT");
+            command.arg(self.args.output.clone().unwrap_or_else(object));
+        }
+    }
+
+    /// `-c` of the inputs that are not CUDA.
+    fn compile_others(&self) -> Command {
+        let mut command = clang_command(self.toolchain);
+        command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
+        self.host_only_options(&mut command);
+        command.arg("-c");
+        if let Some(output) = &self.args.output {
+            command.arg("-o");
+            command.arg(output);
+        }
+        let mut language = None;
+        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Host) {
+            command.input(&input.path, input.language.as_deref(), &mut language);
+        }
+        command
+    }
+
+    /// For host code that is not CUDA: `cuda_runtime.h` is found after all else.
+    fn host_only_options(&self, command: &mut Command) {
+        self.debug_info(command);
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            command.arg("-idirafter");
+            command.arg(toolkit.path.join("include"));
+        }
+    }
+
+    /// The link, with the compilation of what is not CUDA.
+    fn link(&self, objects: &[PathBuf]) -> Command {
+        let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
+        let mut command = clang_command(self.toolchain);
+        let mut objects = objects.iter();
+        let mut language = None;
+        if compiles {
+            self.host_only_options(&mut command);
+        }
+        if !objects.as_slice().is_empty() {
+            command.arg("-Qunused-arguments");
+        }
+        for item in &self.args.items {
+            match item {
+                Item::Input(input) => match input.kind() {
+                    InputKind::Cuda => {
+                        if let Some(object) = objects.next() {
+                            command.input(object.as_os_str(), None, &mut language);
+                        }
+                    }
+                    _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
+                    _ => command.input(&input.path, input.language.as_deref(), &mut language),
+                },
+                Item::Option { words, role: Role::Dependency | Role::Driver } if compiles => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option { words, role: Role::Link } if !is_replaced_library(words) => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option { words, role: Role::Any | Role::Output } => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option { .. } => {}
+            }
+        }
+        if !self.args.bare_link {
+            let library_dir = &self.installation.library_dir;
+            command.arg(joined("-L", library_dir));
+            command.arg("-lgpurace_rt");
+            command.arg(joined("-Wl,-rpath,", library_dir));
+        }
+        command
+    }
+}
+
+/// Whether these words are `-lcudart` or another library that the runtime stands in for.
+fn is_replaced_library(words: &[OsString]) -> bool {
+    let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
+    text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
+        Some(file) => clang::is_replaced_library_file(file),
+        None => clang::REPLACED_LIBRARIES.contains(&name),
+    })
+}
+
+/// A file's name without folder and extension.
+fn stem(path: &OsStr) -> String {
+    Path::new(path).file_stem().unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+impl Command {
+    /// Whether the arguments must travel in a response file.
+    pub fn is_long(&self) -> bool {
+        self.args.iter().map(|arg| arg.len() + 1).sum::<usize>() > LONGEST_COMMAND
+    }
+
+    fn arg(&mut self, arg: impl Into<OsString>) {
+        self.args.push(arg.into());
+    }
+
+    fn args(&mut self, args: impl IntoIterator<Item = impl Into<OsString>>) {
+        self.args.extend(args.into_iter().map(Into::into));
+    }
+
+    /// An input, after `-x` where its language is not the one in force.
+    fn input(&mut self, path: &OsStr, language: Option<&str>, in_force: &mut Option<String>) {
+        if in_force.as_deref() != language {
+            self.args(["-x", language.unwrap_or("none")]);
+            *in_force = language.map(str::to_owned);
+        }
+        self.path(path);
+    }
+
+    /// The one CUDA source of a compilation.
+    fn source(&mut self, input: &Input) {
+        self.args(["-x", "cuda"]);
+        self.path(&input.path);
+    }
+
+    /// A file name, which may look like an option (after `--` it may).
+    fn path(&mut self, path: &OsStr) {
+        if path != "-" && path.to_string_lossy().starts_with(['-', '@']) {
+            self.arg(Path::new(".").join(path));
+        } else {
+            self.arg(path);
+        }
+    }
+}
+
+impl Plan {
+    /// The steps as `-###` and `-v` print them, in clang's form.
+    pub fn render(&self) -> String {
+        self.steps.iter().map(Step::render).collect()
+    }
+}
+
+impl Step {
+    /// One line, in clang's form.
+    pub fn render(&self) -> String {
+        match self {
+            Step::Clang(command) | Step::Image { command, .. } => command.render(),
+            Step::Container { image, meta, output } => format!(
+                " # container \"{}\": image \"{}\", description \"{}\"\n",
+                output.display(),
+                image.display(),
+                meta.display()
+            ),
+        }
+    }
+}
+
+impl Command {
+    fn render(&self) -> String {
+        let mut line = String::new();
+        for (name, value) in &self.env {
+            // Writing to a string cannot fail.
+            let _ = write!(line, " {name}='{}'", value.replace('\'', r"'\''"));
+        }
+        let program = [self.program.as_os_str()];
+        for word in program.into_iter().chain(self.args.iter().map(OsString::as_os_str)) {
+            let word = word.to_string_lossy().replace('\\', r"\\").replace('"', "\\\"");
+            let _ = write!(line, " \"{word}\"");
+        }
+        line + "\n"
+    }
+}

@@ -1,0 +1,263 @@
+//! Running a plan: each step in order, temporary files removed whatever
+//! happens, the linker's words about device code put in the user's terms.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpurace_abi::image::{SectionKind, build_container};
+
+use crate::diagnostic::{Error, Exit};
+use crate::plan::{Command, Plan, Step};
+use crate::response;
+
+/// Runs the steps in order. `program` is our name, for messages; `work` takes
+/// response files.
+pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
+    let interrupted = match watch_signals() {
+        Ok(flag) => flag,
+        Err(e) => {
+            Error::new(format!("cannot watch for signals: {e}")).print(program);
+            return Exit::Refused;
+        }
+    };
+    for (index, step) in plan.steps.iter().enumerate() {
+        if verbose {
+            // clang's own `-v` goes to the same stream; a closed one is no reason to stop.
+            let _ = io::stderr().write_all(step.render().as_bytes());
+        }
+        let response_file = work.join(format!("arguments-{index}"));
+        let exit = match step {
+            Step::Clang(command) => run_command(command, program, &response_file),
+            Step::Image { command, source } => link_image(command, source, program, &response_file),
+            Step::Container { image, meta, output } => {
+                pack(image, meta, output).map_or_else(|error| refused(error, program), |()| Exit::Success)
+            }
+        };
+        match interrupted.load(Ordering::Relaxed) {
+            0 if exit == Exit::Success => {}
+            0 => return exit,
+            signal => return Exit::Signal(signal as i32),
+        }
+    }
+    Exit::Success
+}
+
+/// Replaces this process by the plan's only command: signals, streams and
+/// exit status are then clang's own. Returns only if that fails.
+pub fn become_command(command: &Command, program: &str) -> Exit {
+    let error = std::process::Command::new(&command.program).args(&command.args).exec();
+    refused(cannot_run(command, &error), program)
+}
+
+fn refused(error: Error, program: &str) -> Exit {
+    error.print(program);
+    Exit::Refused
+}
+
+fn cannot_run(command: &Command, error: &io::Error) -> Error {
+    Error::new(format!("cannot run `{}`: {error}", command.program.display()))
+}
+
+/// The last signal of those that end a build, 0 for none. The handler lets
+/// this process outlive its child, which gets the signal from the terminal as
+/// well, and remove the temporary files.
+fn watch_signals() -> io::Result<Arc<AtomicUsize>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let flag = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register_usize(signal, Arc::clone(&flag), signal as usize)?;
+    }
+    Ok(flag)
+}
+
+fn prepare(command: &Command, response_file: &Path) -> Result<std::process::Command, Error> {
+    let mut process = std::process::Command::new(&command.program);
+    process.envs(command.env.iter().map(|(name, value)| (name, value)));
+    if command.is_long() {
+        write(response_file, &response::render(&command.args))?;
+        let mut word = OsString::from("@");
+        word.push(response_file);
+        process.arg(word);
+    } else {
+        process.args(&command.args);
+    }
+    Ok(process)
+}
+
+fn run_command(command: &Command, program: &str, response_file: &Path) -> Exit {
+    let status = prepare(command, response_file)
+        .and_then(|mut process| process.status().map_err(|error| cannot_run(command, &error)));
+    status.map_or_else(|error| refused(error, program), exit_of)
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Exit::Success,
+        (Some(code), _) => Exit::Step(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or_default()),
+    }
+}
+
+fn link_image(command: &Command, source: &str, program: &str, response_file: &Path) -> Exit {
+    let output = prepare(command, response_file).and_then(|mut process| {
+        process.stdin(Stdio::null()).output().map_err(|error| cannot_run(command, &error))
+    });
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return refused(error, program),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let exit = exit_of(output.status);
+    if exit == Exit::Success {
+        return exit;
+    }
+    let undefined = undefined_symbols(&said);
+    if undefined.is_empty() {
+        // Not about the user's code: the linker's own words are the best there are.
+        let _ = io::stderr().write_all(&output.stderr);
+        return refused(Error::new(format!("the device code of `{source}` did not link")), program);
+    }
+    for symbol in &undefined {
+        explain_undefined(symbol, source).print(program);
+    }
+    exit
+}
+
+/// A name that a device image refers to and nothing defines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undefined {
+    /// The name, demangled.
+    pub name: String,
+    /// `file:line` of the first reference, where the object says so.
+    pub referenced_at: Option<String>,
+}
+
+/// Reads the undefined symbols out of what lld printed.
+pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
+    let mut found: Vec<Undefined> = Vec::new();
+    for line in said.lines() {
+        if let Some((_, name)) = line.split_once("error: undefined symbol: ") {
+            found.push(Undefined { name: name.to_owned(), referenced_at: None });
+        } else if let (Some(place), Some(last)) =
+            (line.strip_prefix(">>> referenced by "), found.last_mut())
+        {
+            let short = place.split(" (").next().unwrap_or(place);
+            let has_line = short.rsplit_once(':').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+            if has_line && last.referenced_at.is_none() {
+                last.referenced_at = Some(short.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// Says what an undefined name means to the user.
+pub fn explain_undefined(symbol: &Undefined, source: &str) -> Error {
+    let name = &symbol.name;
+    let at = match &symbol.referenced_at {
+        Some(place) => format!(" (used at {place})"),
+        None => String::new(),
+    };
+    if name.starts_with("__gpurace_") {
+        return Error::new(format!("the runtime does not define `{name}`, which the plugin asks for"))
+            .hint("plugin and runtime are of different builds: run `scripts/setup` again");
+    }
+    if name.starts_with("llvm.") || name.starts_with("__nv") {
+        return Error::new(format!("the CPU executor does not support `{name}`{at} in `{source}`"));
+    }
+    let kind = if name.ends_with(')') { "function" } else { "symbol" };
+    Error::new(format!("device {kind} `{name}` is declared but not defined in `{source}`{at}"))
+        .hint("define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet")
+}
+
+fn pack(image: &Path, meta: &Path, output: &Path) -> Result<(), Error> {
+    let (image, meta) = (read(image)?, read(meta)?);
+    let container = build_container(&[(SectionKind::HostImage, &image), (SectionKind::Meta, &meta)]);
+    write(output, &container)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    fs::read(path).map_err(|e| {
+        Error::new(format!("cannot read `{}`: {e}", path.display()))
+            .hint("the plugin writes it: plugin and driver may be of different builds")
+    })
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lld_s_words_are_understood() {
+        let said = "\
+ld.lld: error: undefined symbol: foo(int)
+>>> referenced by img2.c:1 (/src/img2.c:1)
+>>>               img2.o:(__gpurace_image)
+ld.lld: error: undefined symbol: table
+>>> referenced by img2.o:(.text+0x1)
+clang-19: error: linker command failed with exit code 1 (use -v to see invocation)
+";
+        let found = undefined_symbols(said);
+        assert_eq!(found, [
+            Undefined { name: "foo(int)".into(), referenced_at: Some("img2.c:1".into()) },
+            Undefined { name: "table".into(), referenced_at: None },
+        ]);
+        insta::assert_snapshot!(explain_undefined(&found[0], "img2.cu"), @r"
+        error: device function `foo(int)` is declared but not defined in `img2.cu` (used at img2.c:1)
+        hint: define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet
+        ");
+        insta::assert_snapshot!(explain_undefined(&found[1], "img2.cu"), @r"
+        error: device symbol `table` is declared but not defined in `img2.cu`
+        hint: define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet
+        ");
+    }
+
+    #[test]
+    fn what_the_executor_lacks_is_not_blamed_on_the_user() {
+        let error = |name: &str| {
+            explain_undefined(&Undefined { name: name.into(), referenced_at: None }, "a.cu").to_string()
+        };
+        insta::assert_snapshot!(error("__gpurace_warp"), @r"
+        error: the runtime does not define `__gpurace_warp`, which the plugin asks for
+        hint: plugin and runtime are of different builds: run `scripts/setup` again
+        ");
+        insta::assert_snapshot!(error("llvm.nvvm.x"), @"error: the CPU executor does not support `llvm.nvvm.x` in `a.cu`");
+    }
+
+    #[test]
+    fn long_commands_travel_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = "x".repeat(crate::plan::LONGEST_COMMAND);
+        let command = Command {
+            program: "/bin/true".into(),
+            args: vec![long.into(), "a b".into()],
+            env: Vec::new(),
+        };
+        let file = dir.path().join("arguments");
+        let process = prepare(&command, &file).unwrap();
+        let given: Vec<_> = process.get_args().map(ToOwned::to_owned).collect();
+        assert_eq!(response::expand(given), command.args);
+    }
+
+    #[test]
+    fn statuses_are_the_step_s_own() {
+        let run = |script: &str| {
+            let args = vec!["-c".into(), script.into()];
+            let command = Command { program: "/bin/sh".into(), args, env: Vec::new() };
+            run_command(&command, "gclang", Path::new("/nonexistent/arguments"))
+        };
+        assert_eq!(run("exit 0").code(), 0);
+        assert_eq!(run("exit 70").code(), 70);
+        assert_eq!(run("kill -9 $$").code(), 137);
+    }
+}

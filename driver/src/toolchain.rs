@@ -1,0 +1,382 @@
+//! Where clang, the plugin, the runtime and the CUDA toolkit are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::config::Cpu;
+use crate::cuda::{self, Origin, Search, Toolkit};
+use crate::diagnostic::Error;
+
+/// The LLVM that the plugin is built for.
+pub const LLVM_MAJOR: u32 = 19;
+
+/// What nvcc declares in every CUDA source, below [`Installation::include_dir`].
+pub const COMPATIBILITY_HEADER: &str = "gpurace/nvcc_compat.h";
+
+/// Which driver the user called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// `gclang`
+    C,
+    /// `gclang++`
+    Cxx,
+}
+
+impl Driver {
+    /// Our name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::C => "gclang",
+            Driver::Cxx => "gclang++",
+        }
+    }
+
+    /// clang's name for it, without version.
+    fn clang(self) -> &'static str {
+        match self {
+            Driver::C => "clang",
+            Driver::Cxx => "clang++",
+        }
+    }
+}
+
+/// A clang 19.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// The program.
+    pub path: PathBuf,
+    /// Words that make it the driver that was asked for, where its name does not.
+    pub mode: Vec<String>,
+}
+
+/// The parts of gpurace that a build needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// `libgpurace_pass.so`
+    pub plugin: PathBuf,
+    /// The folder of `libgpurace_rt.so`.
+    pub library_dir: PathBuf,
+    /// The folder of our own headers.
+    pub include_dir: PathBuf,
+}
+
+/// Everything that a plan refers to outside the user's own files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// clang.
+    pub compiler: Compiler,
+    /// Plugin and runtime, where the command line needs them.
+    pub installation: Option<Installation>,
+    /// The CUDA toolkit, where the command line needs one and one was found.
+    pub toolkit: Option<Toolkit>,
+    /// Folders of headers that are not the user's.
+    pub system_prefixes: Vec<PathBuf>,
+    /// The best processor level of this machine.
+    pub cpu: Cpu,
+}
+
+/// The world as discovery sees it; tests give a made one.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The folder of our executable, links resolved.
+    pub exe_dir: PathBuf,
+    /// The folders of `PATH`.
+    pub path: Vec<PathBuf>,
+    /// `CUDA_PATH`, `CUDA_HOME`
+    pub cuda_variables: Vec<PathBuf>,
+    /// `/`
+    pub root: PathBuf,
+}
+
+impl World {
+    /// This machine.
+    pub fn real() -> Result<Self, Error> {
+        let exe = env::current_exe()
+            .and_then(fs::canonicalize)
+            .map_err(|e| Error::new(format!("cannot find the path of this program: {e}")))?;
+        let variable = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        Ok(Self {
+            exe_dir: exe.parent().map(Path::to_owned).unwrap_or_default(),
+            path: env::var_os("PATH").map(|p| env::split_paths(&p).collect()).unwrap_or_default(),
+            cuda_variables: ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(variable).collect(),
+            root: "/".into(),
+        })
+    }
+
+    /// clang 19: `chosen` (`--clang`), else `clang-19` in `PATH`, else LLVM's
+    /// own folder, else a plain `clang` of that version.
+    pub fn compiler(&self, driver: Driver, chosen: Option<&Path>) -> Result<Compiler, Error> {
+        if let Some(path) = chosen {
+            expect_llvm(path)?;
+            let is_cxx = path.file_name().is_some_and(|name| name.to_string_lossy().contains("++"));
+            let mode = match (driver, is_cxx) {
+                (Driver::Cxx, false) => vec!["--driver-mode=g++".to_owned()],
+                (Driver::C, true) => vec!["--driver-mode=gcc".to_owned()],
+                _ => Vec::new(),
+            };
+            return Ok(Compiler { path: path.to_owned(), mode });
+        }
+        let found = |path| Ok(Compiler { path, mode: Vec::new() });
+        let prefix = self.root.join(format!("usr/lib/llvm-{LLVM_MAJOR}/bin"));
+        let numbered = format!("{}-{LLVM_MAJOR}", driver.clang());
+        let in_prefix = prefix.join(driver.clang());
+        if let Some(path) = self.in_path(&numbered) {
+            let distributed = fs::canonicalize(&path).is_ok_and(|real| real.starts_with(&prefix));
+            if !distributed {
+                expect_llvm(&path)?;
+            }
+            return found(path);
+        }
+        if in_prefix.is_file() {
+            return found(in_prefix);
+        }
+        match self.in_path(driver.clang()) {
+            Some(path) => expect_llvm(&path).and_then(|()| found(path)),
+            None => Err(Error::new(format!("`{numbered}` was not found"))
+                .hint(format!("install it with `apt-get install clang-{LLVM_MAJOR}`, or set `--clang=PATH`"))),
+        }
+    }
+
+    fn in_path(&self, name: &str) -> Option<PathBuf> {
+        self.path.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
+    }
+
+    /// Plugin and runtime: beside our executable, or in the `lib/gpurace` of
+    /// its prefix. Headers: in its checkout or in the prefix.
+    pub fn installation(&self) -> Result<Installation, Error> {
+        let places = [self.exe_dir.clone(), self.exe_dir.join("../lib/gpurace")];
+        let mut missing = None;
+        for place in &places {
+            let plugin = place.join("libgpurace_pass.so");
+            let runtime = place.join("libgpurace_rt.so");
+            match (plugin.is_file(), runtime.is_file()) {
+                (true, true) => {
+                    let library_dir = fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+                    let plugin = library_dir.join("libgpurace_pass.so");
+                    let include_dir = self.include_dir()?;
+                    return Ok(Installation { plugin, library_dir, include_dir });
+                }
+                (true, false) => missing = Some("libgpurace_rt.so"),
+                _ => missing = missing.or(Some("libgpurace_pass.so")),
+            }
+        }
+        let missing = missing.unwrap_or("libgpurace_pass.so");
+        let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
+        Err(Error::new(format!("`{missing}` was not found in {}", looked.join(" or ")))
+            .hint("build gpurace with `scripts/setup`"))
+    }
+
+    fn include_dir(&self) -> Result<PathBuf, Error> {
+        let places = self.own_places("driver/include", "share/gpurace/include");
+        let found = places.iter().find(|place| place.join(COMPATIBILITY_HEADER).is_file());
+        found.map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.clone())).ok_or_else(|| {
+            let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
+            Error::new(format!("`{COMPATIBILITY_HEADER}` was not found in {}", looked.join(" or ")))
+        })
+    }
+
+    /// Where to look for a CUDA toolkit.
+    pub fn cuda_search(&self, argument: Option<&Path>) -> Search {
+        Search {
+            argument: argument.map(Path::to_owned),
+            environment: self.cuda_variables.clone(),
+            system: cuda::clang_search_dirs(&self.path, &self.root),
+            own: self.own_toolkits(),
+        }
+    }
+
+    /// Where gpurace keeps a toolkit of its own.
+    pub fn own_toolkits(&self) -> Vec<PathBuf> {
+        self.own_places(".cache/cuda-12.5", "share/gpurace/cuda")
+    }
+
+    /// Where a part of ours may lie: in the checkout (seen from
+    /// `target/<profile>`), in an installed prefix, or in the checkout that we
+    /// were built from, for target folders that lie elsewhere.
+    fn own_places(&self, in_checkout: &str, in_prefix: &str) -> Vec<PathBuf> {
+        let checkout = self.exe_dir.ancestors().nth(2).map(|root| root.join(in_checkout));
+        let prefix = self.exe_dir.parent().map(|prefix| prefix.join(in_prefix));
+        let built_from =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|root| root.join(in_checkout));
+        checkout.into_iter().chain(prefix).chain(built_from).collect()
+    }
+
+    /// Folders of headers that are not the user's.
+    pub fn system_prefixes(&self, compiler: &Compiler, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
+        // clang names C++'s library by way of its own folder.
+        let mut prefixes: Vec<PathBuf> =
+            ["/usr/include", "/usr/local/include", "/usr/lib", "/usr/bin/../lib"].map(Into::into).into();
+        if let Some(resources) = resource_dir(&compiler.path) {
+            prefixes.push(resources);
+        }
+        prefixes.extend(toolkit.map(|toolkit| toolkit.path.join("include")));
+        prefixes
+    }
+}
+
+/// clang's own headers: beside the real program, in `../lib/clang/19`.
+fn resource_dir(clang: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(clang).ok()?;
+    let dir = real.parent()?.parent()?.join(format!("lib/clang/{LLVM_MAJOR}"));
+    dir.is_dir().then_some(dir)
+}
+
+/// Asks a clang for its version.
+pub fn llvm_version(clang: &Path) -> Result<String, Error> {
+    let output = Command::new(clang)
+        .arg("--version")
+        .output()
+        .map_err(|e| Error::new(format!("cannot run `{}`: {e}", clang.display())))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.split_once("clang version ")
+        .map(|(_, rest)| rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect())
+        .ok_or_else(|| Error::new(format!("`{}` is not a clang", clang.display())))
+}
+
+/// Refuses a clang of another version: the plugin would not load.
+fn expect_llvm(clang: &Path) -> Result<(), Error> {
+    let version = llvm_version(clang)?;
+    if version.split('.').next() == Some(&LLVM_MAJOR.to_string()) {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "plugin was built for LLVM {LLVM_MAJOR} but `{}` is LLVM {version}",
+        clang.display()
+    ))
+    .hint("set `--clang=PATH`"))
+}
+
+/// What to say of the toolkits that were passed over, where gpurace's own is used instead.
+pub fn own_toolkit_note(found: &cuda::Found) -> Option<String> {
+    let toolkit = found.toolkit.as_ref().filter(|toolkit| toolkit.origin == Origin::Own)?;
+    let (path, why) = found.unusable.first()?;
+    let why = why.explain(path);
+    Some(format!("{why}; using gpurace's CUDA {} at `{}`", toolkit.version, toolkit.path.display()))
+}
+
+/// The error where no toolkit serves.
+pub fn no_toolkit_error(found: &cuda::Found) -> Error {
+    let message = match found.unusable.first() {
+        Some((path, why)) => why.explain(path),
+        None => "no CUDA toolkit was found".to_owned(),
+    };
+    let (first, end) = cuda::PARSED;
+    Error::new(message).hint(format!(
+        "`scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from {first} to before {end}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn world(root: &Path) -> World {
+        World {
+            exe_dir: root.join("checkout/target/release"),
+            path: vec![root.join("bin")],
+            cuda_variables: Vec::new(),
+            root: root.to_owned(),
+        }
+    }
+
+    fn program(path: &Path, prints: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// An error's text with the temporary folder's name taken out.
+    fn text(error: Error, root: &Path) -> String {
+        error.to_string().replace(&root.display().to_string(), "ROOT")
+    }
+
+    #[test]
+    fn numbered_clang_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        program(&dir.path().join("bin/clang"), "clang version 18.1.0");
+        program(&dir.path().join("bin/clang-19"), "Debian clang version 19.1.7 (3)");
+        let found = world(dir.path()).compiler(Driver::C, None).unwrap();
+        assert_eq!(found.path, dir.path().join("bin/clang-19"));
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        program(&dir.path().join("bin/clang++"), "clang version 18.1.0 (tags)");
+        let error = world(dir.path()).compiler(Driver::Cxx, None).unwrap_err();
+        insta::assert_snapshot!(text(error, dir.path()), @r"
+        error: plugin was built for LLVM 19 but `ROOT/bin/clang++` is LLVM 18.1.0
+        hint: set `--clang=PATH`
+        ");
+    }
+
+    #[test]
+    fn no_clang_at_all_is_explained() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = world(dir.path()).compiler(Driver::Cxx, None).unwrap_err();
+        insta::assert_snapshot!(error, @r"
+        error: `clang++-19` was not found
+        hint: install it with `apt-get install clang-19`, or set `--clang=PATH`
+        ");
+    }
+
+    #[test]
+    fn a_chosen_clang_is_made_the_right_driver() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("my-clang");
+        program(&path, "clang version 19.1.0");
+        let mode = |driver| world(dir.path()).compiler(driver, Some(&path)).unwrap().mode;
+        assert_eq!(mode(Driver::Cxx), ["--driver-mode=g++"]);
+        assert!(mode(Driver::C).is_empty());
+        let error = world(dir.path()).compiler(Driver::C, Some(&dir.path().join("none"))).unwrap_err();
+        insta::assert_snapshot!(text(error, dir.path()), @"error: cannot run `ROOT/none`: No such file or directory (os error 2)");
+        program(&path, "gcc 12");
+        let error = world(dir.path()).compiler(Driver::C, Some(&path)).unwrap_err();
+        insta::assert_snapshot!(text(error, dir.path()), @"error: `ROOT/my-clang` is not a clang");
+    }
+
+    #[test]
+    fn the_installation_is_beside_the_program_or_in_its_prefix() {
+        let dir = tempfile::tempdir().unwrap();
+        let world = world(dir.path());
+        fs::create_dir_all(&world.exe_dir).unwrap();
+        insta::assert_snapshot!(text(world.installation().unwrap_err(), dir.path()), @r"
+        error: `libgpurace_pass.so` was not found in `ROOT/checkout/target/release` or `ROOT/checkout/target/release/../lib/gpurace`
+        hint: build gpurace with `scripts/setup`
+        ");
+        fs::write(world.exe_dir.join("libgpurace_pass.so"), "").unwrap();
+        assert!(world.installation().unwrap_err().message.starts_with("`libgpurace_rt.so`"));
+        let prefix = world.exe_dir.join("../lib/gpurace");
+        fs::create_dir_all(&prefix).unwrap();
+        for library in ["libgpurace_pass.so", "libgpurace_rt.so"] {
+            fs::write(prefix.join(library), "").unwrap();
+        }
+        let found = world.installation().unwrap();
+        assert!(found.library_dir.ends_with("checkout/target/lib/gpurace"));
+    }
+
+    #[test]
+    fn the_toolkit_passed_over_is_named() {
+        let toolkit = Toolkit {
+            path: "/own".into(),
+            version: cuda::Version { major: 12, minor: 5 },
+            origin: Origin::Own,
+        };
+        let unusable = vec![("/usr/local/cuda".into(), cuda::Unusable::Version(cuda::PARSED.1))];
+        let found = cuda::Found { toolkit: Some(toolkit), unusable };
+        insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse; using gpurace's CUDA 12.5 at `/own`");
+        let none = cuda::Found { toolkit: None, ..found };
+        insta::assert_snapshot!(no_toolkit_error(&none), @r"
+        error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse
+        hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        ");
+        insta::assert_snapshot!(no_toolkit_error(&cuda::Found::default()), @r"
+        error: no CUDA toolkit was found
+        hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        ");
+    }
+}

@@ -1,0 +1,184 @@
+//! The plan for a command line, with a toolchain whose paths are made up.
+
+use std::path::Path;
+
+use gpurace_driver::args::Args;
+use gpurace_driver::config::Cpu;
+use gpurace_driver::cuda::{Origin, Toolkit, Version};
+use gpurace_driver::plan::{self, Plan, Step};
+use gpurace_driver::toolchain::{Compiler, Installation, Toolchain};
+
+fn toolchain() -> Toolchain {
+    Toolchain {
+        compiler: Compiler { path: "clang++-19".into(), mode: Vec::new() },
+        installation: Some(Installation {
+            plugin: "/lib/libgpurace_pass.so".into(),
+            library_dir: "/lib".into(),
+            include_dir: "/include".into(),
+        }),
+        toolkit: Some(Toolkit {
+            path: "/cuda".into(),
+            version: Version { major: 12, minor: 5 },
+            origin: Origin::Own,
+        }),
+        system_prefixes: vec!["/usr/include".into()],
+        cpu: Cpu::V3,
+    }
+}
+
+fn args(line: &str) -> Args {
+    Args::parse(line.split_whitespace().map(Into::into).collect()).unwrap()
+}
+
+fn plan_with(line: &str, toolchain: &Toolchain) -> Plan {
+    plan::plan(&args(line), toolchain, Path::new("/work"))
+}
+
+/// The plan as `-###` prints it, without quotes and the plugin's configuration.
+fn plan(line: &str) -> String {
+    readable(&plan_with(line, &toolchain()))
+}
+
+fn readable(plan: &Plan) -> String {
+    let short = |line: &str| {
+        let (variable, command) = line.rsplit_once("' ").unwrap_or(("", line));
+        let variable = variable.split_once('=').map_or("", |(name, _)| name);
+        format!("{variable} {}\n", command.replace('"', "").trim_start()).replace("  ", " ")
+    };
+    plan.render().lines().map(short).collect()
+}
+
+fn refusal(line: &str) -> String {
+    plan::refuse(&args(line)).unwrap_err().to_string()
+}
+
+#[test]
+fn one_file_compiled_and_linked() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -O2 app.cu -o app"));
+}
+
+#[test]
+fn compile_only() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -c -MMD -MF k.d -Iinc src/k.cu -o obj/k.o"));
+}
+
+#[test]
+fn objects_are_only_linked() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace,address a.o libk.a b.so -lm -lcudart -L/cuda/lib -o app"));
+}
+
+#[test]
+fn several_files_of_both_kinds() {
+    insta::assert_snapshot!(plan("-fgpurace-exec=cpu -g a.cu main.cpp b.cu util.o -x cuda k.txt -lcudart_static -MD -o app"));
+}
+
+#[test]
+fn compile_only_of_both_kinds() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c d/a.cu main.cpp -x c odd.txt"));
+}
+
+#[test]
+fn a_shared_library() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -shared -fPIC k.cu /cuda/lib64/libcudart.so -o libk.so"));
+}
+
+#[test]
+fn temporary_files_are_kept_when_asked() {
+    insta::assert_snapshot!(readable(&plan::plan(
+        &args("-fsanitize=gpurace -save-temps k.cu"),
+        &toolchain(),
+        Path::new("")
+    )));
+}
+
+#[test]
+fn the_plugin_is_told_what_was_asked() {
+    let line = "-fsanitize=gpurace -O3 -fgpurace-prune=off -fgpurace-facts=f.json -Wno-gpurace \
+                -Werror -Wno-error=gpurace -Rpass=gpurace -march=x86-64 --offload-arch=sm_90 k.cu";
+    let plan = plan_with(line, &toolchain());
+    let Step::Clang(device) = &plan.steps[0] else { panic!("the device code comes first") };
+    assert!(device.args.iter().any(|arg| arg == "--cuda-gpu-arch=sm_90"));
+    assert!(!device.args.iter().any(|arg| arg == "--offload-arch=sm_90"));
+    let config: serde_json::Value = serde_json::from_str(&device.env[0].1).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&config).unwrap());
+}
+
+#[test]
+fn without_us_it_is_clang() {
+    let system = Toolchain {
+        toolkit: Some(Toolkit { origin: Origin::System, ..toolchain().toolkit.unwrap() }),
+        ..toolchain()
+    };
+    let as_clang = |line: &str| readable(&plan_with(line, &system));
+    for line in [
+        "-O2 app.cu -o app -lcudart",
+        "-c a.cpp -x cuda b.cpp -MD",
+        "--version",
+        "-print-resource-dir",
+        "-E a.cu",
+        "-fsanitize=address a.c",
+    ] {
+        assert_eq!(as_clang(line), format!(" clang++-19 {line}\n"));
+    }
+    // Where clang finds no toolkit, it is told of ours; where there is no CUDA, it is not.
+    insta::assert_snapshot!(plan("a.cu"), @" clang++-19 --cuda-path=/cuda -Wno-unknown-cuda-version a.cu");
+    insta::assert_snapshot!(plan("a.cpp"), @" clang++-19 a.cpp");
+    insta::assert_snapshot!(plan("--cuda-path=/other a.cu"), @" clang++-19 --cuda-path=/other a.cu");
+}
+
+#[test]
+fn commands_that_make_no_object_are_clang_s() {
+    for option in ["-E", "-S", "-fsyntax-only", "-M", "-MM", "--cuda-device-only", "-emit-llvm"] {
+        let plan = plan_with(&format!("-fsanitize=gpurace {option} a.cu"), &toolchain());
+        assert_eq!(plan.steps.len(), 1, "{option}");
+        assert!(!plan.render().contains("gpurace"), "{option}");
+    }
+    for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
+        assert!(!plan(line).contains("gpurace"), "{line}");
+    }
+}
+
+#[test]
+fn relocatable_links_get_no_library() {
+    assert!(!plan("-fsanitize=gpurace -r a.o b.o -o c.o").contains("-lgpurace_rt"));
+}
+
+#[test]
+fn host_code_without_cuda_sees_the_toolkit_last() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-19 -g -idirafter /cuda/include -c main.cpp");
+}
+
+#[test]
+fn names_that_look_like_options_stay_files() {
+    let text = plan("-fsanitize=gpurace -c -- -k.cu");
+    assert!(text.contains(" -x cuda ./-k.cu\n"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_built_is_refused() {
+    insta::assert_snapshot!(refusal("-fgpurace-exec=cuda a.cu"), @r"
+    error: `-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend
+    hint: `-fgpurace-exec=cpu` checks the same code on the host's processor
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpu-rdc a.cu"), @r"
+    error: `-fgpu-rdc` is not supported yet with `-fsanitize=gpurace`
+    hint: define each device function in the file that calls it, or include its source
+    ");
+    insta::assert_snapshot!(refusal("-fgpurace-exec=cpu -static a.cu"), @r"
+    error: `-static` is not supported with `-fgpurace-exec=cpu`
+    hint: the runtime is a shared library: device code is opened at run time and linked against it
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace --target=aarch64-linux-gnu a.cu"), @r"
+    error: `aarch64-linux-gnu` is not supported with `-fsanitize=gpurace`
+    hint: device code is built for x86-64 Linux
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace -x cuda -"), @r"
+    error: CUDA on standard input is not supported with `-fsanitize=gpurace`
+    hint: it is compiled twice, for host and device: put it in a file
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace -c a.cu b.cpp -o x.o"), @"error: cannot specify -o when generating multiple output files");
+    // None of it is ours to refuse where nothing was asked of us.
+    for line in ["-fgpu-rdc a.cu", "-static a.cu", "-fsanitize=gpurace -fgpu-rdc -fno-gpu-rdc a.cu"] {
+        assert!(plan::refuse(&args(line)).is_ok(), "{line}");
+    }
+}
