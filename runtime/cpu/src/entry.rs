@@ -1,0 +1,358 @@
+//! The entry points that lowered device code calls, as `entry_points!` lists them.
+//!
+//! Two look at their caller's frame and are therefore naked:
+//! `__gpurace_yield`, to tell a thread that waits from one that gets on, and
+//! `__gpurace_activemask`, to tell from where it was called.
+
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "one contract for all, in the list's documentation"
+)]
+
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::offset_of;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+
+use crate::block::{LaneState, slot};
+use crate::checks;
+use crate::collective::{Collective, Operand};
+use crate::fault::FaultKind;
+use crate::sync::{self, Arrival};
+use crate::{frame, printf};
+
+/// Says why every entry point is sound to call: the lowering passes the
+/// context of the running device thread, and addresses that it accesses.
+macro_rules! entries {
+    ($($(#[$meta:meta])* fn $name:ident($ctx:ident $(, $param:ident: $ty:ty)*) $(-> $ret:ty)? $body:block)*) => {$(
+        $(#[$meta])*
+        ///
+        /// # Safety
+        /// `ctx` is the context of the device thread that runs.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($ctx: *mut ThreadCtx $(, $param: $ty)*) $(-> $ret)? {
+            // SAFETY: the lowering's contract.
+            unsafe { $body }
+        }
+    )*};
+}
+
+entries! {
+    /// A plain read.
+    fn __gpurace_read(ctx, addr: *mut c_void, size: u32, site: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.read((*ctx).linear_tid, addr.addr(), size, site);
+        }
+    }
+
+    /// A plain write.
+    fn __gpurace_write(ctx, addr: *mut c_void, size: u32, site: u32, value: u64) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.write((*ctx).linear_tid, addr.addr(), size, site, Some(value));
+        }
+    }
+
+    /// A read of any length.
+    fn __gpurace_read_range(ctx, addr: *mut c_void, size: u64, site: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.read_range((*ctx).linear_tid, addr.addr(), size, site);
+        }
+    }
+
+    /// A write of any length.
+    fn __gpurace_write_range(ctx, addr: *mut c_void, size: u64, site: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.write_range((*ctx).linear_tid, addr.addr(), size, site);
+        }
+    }
+
+    /// An atomic or volatile access, before it happens.
+    fn __gpurace_atomic(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            (*sync::lane_of(ctx)).site = Some(site);
+            let (kind, scope, order) = atomic_words(kind, scope, order);
+            checks.atomic((*ctx).linear_tid, addr.addr(), size, site, kind, scope, order);
+        }
+    }
+
+    /// An atomic or volatile access, after it happened.
+    fn __gpurace_atomic_done(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            let (kind, scope, order) = atomic_words(kind, scope, order);
+            checks.atomic_done((*ctx).linear_tid, addr.addr(), size, site, kind, scope, order);
+        }
+    }
+
+    /// A fence.
+    fn __gpurace_fence(ctx, scope: u32, order: u32, _sync: u32) {
+        // No address: null lies in no thread's local memory.
+        if let Some(checks) = checks::of(ctx, 0) {
+            let (_, scope, order) = atomic_words(0, scope, order);
+            checks.fence((*ctx).linear_tid, scope, order);
+        }
+    }
+
+    /// `bar.sync`.
+    fn __gpurace_barrier(ctx, id: u32, threads: u32, sync: u32) {
+        sync::barrier(ctx, id, threads, Arrival::Wait, sync);
+    }
+
+    /// `bar.arrive`.
+    fn __gpurace_barrier_arrive(ctx, id: u32, threads: u32, sync: u32) {
+        sync::barrier(ctx, id, threads, Arrival::Pass, sync);
+    }
+
+    /// `bar.red`.
+    fn __gpurace_barrier_red(ctx, id: u32, threads: u32, op: u32, pred: u32, sync: u32) -> u32 {
+        sync::barrier(ctx, id, threads, Arrival::Reduce(op, pred != 0), sync)
+    }
+
+    /// `bar.warp.sync`.
+    fn __gpurace_syncwarp(ctx, mask: u32, sync: u32) {
+        sync::collective(ctx, Collective::Sync, mask, Operand::default(), sync);
+    }
+
+    /// `shfl.sync`.
+    fn __gpurace_shfl(ctx, mode: u32, mask: u32, value: u32, b: u32, c: u32, sync: u32) -> u64 {
+        let operand = Operand { value: value.into(), mode, b, c };
+        sync::collective(ctx, Collective::Shuffle, mask, operand, sync)
+    }
+
+    /// `vote.sync`.
+    fn __gpurace_vote(ctx, mode: u32, mask: u32, pred: u32, sync: u32) -> u32 {
+        let operand = Operand { value: pred.into(), mode, ..Operand::default() };
+        sync::collective(ctx, Collective::Vote, mask, operand, sync) as u32
+    }
+
+    /// `match.sync`.
+    fn __gpurace_match(ctx, mode: u32, mask: u32, value: u64, bits: u32, sync: u32) -> u64 {
+        let value = if bits == 32 { value & u64::from(u32::MAX) } else { value };
+        let operand = Operand { value, mode, ..Operand::default() };
+        sync::collective(ctx, Collective::Match, mask, operand, sync)
+    }
+
+    /// `redux.sync`.
+    fn __gpurace_redux(ctx, op: u32, mask: u32, value: u32, sync: u32) -> u32 {
+        let operand = Operand { value: value.into(), mode: op, ..Operand::default() };
+        sync::collective(ctx, Collective::Reduce, mask, operand, sync) as u32
+    }
+
+    /// `nanosleep`: gives way at once; the time is the others'.
+    fn __gpurace_nanosleep(ctx, _ns: u32) {
+        (*ctx).executor[slot::COUNTDOWN] = std::ptr::null_mut();
+        __gpurace_yield(ctx);
+    }
+
+    /// `vprintf`.
+    fn __gpurace_vprintf(_ctx, format: *mut c_void, args: *mut c_void) -> u32 {
+        if format.is_null() {
+            return u32::MAX;
+        }
+        let mut out = Vec::new();
+        let taken = printf::format(format.cast_const().cast(), args.cast_const().cast(), &mut out);
+        printf::to_stdout(&out);
+        taken as u32
+    }
+
+    /// A failed `assert`.
+    fn __gpurace_assertfail(ctx, message: *mut c_void, file: *mut c_void, line: u32, function: *mut c_void) {
+        let [message, file, function] = [message, file, function].map(|s| text(s));
+        let ([bx, by, bz], [tx, ty, tz]) = ((*ctx).ctaid, (*ctx).tid);
+        // CUDA's own words.
+        let line = format!(
+            "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] \
+             Assertion `{message}` failed."
+        );
+        eprintln!("{line}");
+        sync::fail(ctx, FaultKind::Assert, format!("assertion `{message}` failed"), None);
+    }
+
+    /// `trap`.
+    fn __gpurace_trap(ctx, sync: u32) {
+        sync::fail(ctx, FaultKind::Trap, "trap".into(), Some(sync));
+    }
+
+    /// `exit`.
+    fn __gpurace_exit(ctx) {
+        let lane = sync::lane_of(ctx);
+        loop {
+            (*lane).state = LaneState::Exited;
+            sync::suspend(lane);
+        }
+    }
+
+    /// Device-side `malloc`.
+    fn __gpurace_malloc(ctx, size: u64) -> *mut c_void {
+        let Ok(size) = usize::try_from(size) else { return std::ptr::null_mut() };
+        let memory = libc::malloc(size);
+        forget(ctx, memory);
+        memory
+    }
+
+    /// Device-side `free`.
+    fn __gpurace_free(ctx, ptr: *mut c_void) {
+        forget(ctx, ptr);
+        libc::free(ptr);
+    }
+
+    /// `clock64`: nanoseconds, as cycles of 1 GHz. A loop that waits for time
+    /// to pass lets the others run.
+    fn __gpurace_clock(ctx) -> u64 {
+        __gpurace_yield(ctx);
+        now()
+    }
+
+    /// `globaltimer`.
+    fn __gpurace_globaltimer(ctx) -> u64 {
+        __gpurace_yield(ctx);
+        now()
+    }
+
+    /// Whether an address lies in the block's shared memory.
+    fn __gpurace_is_shared(ctx, addr: *mut c_void) -> u32 {
+        let (start, len) = (*sync::block_of(ctx)).shared;
+        u32::from(addr.addr().wrapping_sub(start) < len)
+    }
+
+    /// Whether an address lies in local memory.
+    fn __gpurace_is_local(ctx, addr: *mut c_void) -> u32 {
+        let (start, len) = (*sync::block_of(ctx)).local;
+        u32::from(addr.addr().wrapping_sub(start) < len)
+    }
+
+    /// Something that could not be lowered.
+    fn __gpurace_unsupported(ctx, what: *mut c_void, sync: u32) {
+        let what = text(what);
+        let message = format!("`{what}` is not supported on the CPU");
+        sync::fail(ctx, FaultKind::Unsupported(what), message, Some(sync));
+    }
+}
+
+/// Offset in [`ThreadCtx`] of the calls left until a switch.
+const COUNTDOWN: usize = offset_of!(ThreadCtx, executor) + 8 * slot::COUNTDOWN;
+
+/// A hint that the thread may be waiting for another one: every
+/// [`YIELD_PERIOD`](crate::block::YIELD_PERIOD)th call gives way.
+///
+/// # Safety
+/// `ctx` is the context of the device thread that runs.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn __gpurace_yield(ctx: *mut ThreadCtx) {
+    naked_asm!(
+        "mov rax, [rdi + {countdown}]",
+        "sub rax, 1",
+        "jb 2f",
+        "mov [rdi + {countdown}], rax",
+        "ret",
+        // The registers that calls preserve are part of the thread's private
+        // state: laid beside its stack, they are digested with it.
+        "2:",
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov rsi, rsp",
+        "sub rsp, 8",
+        "call {give_way}",
+        "add rsp, 56",
+        "ret",
+        countdown = const COUNTDOWN,
+        give_way = sym give_way,
+    )
+}
+
+/// `frame` points to the caller's preserved registers, its return address and its stack.
+unsafe extern "C" fn give_way(ctx: *mut ThreadCtx, frame: *const u64) {
+    // SAFETY: the lowering's contract; the stack is readable to its top.
+    unsafe {
+        let top = (*sync::lane_of(ctx)).stack.top();
+        sync::give_way(ctx, frame::digest(frame, top));
+    }
+}
+
+/// `activemask`: the lanes of the warp that are at this call, reached the
+/// same way, once no lane of the warp can go on without giving way.
+///
+/// # Safety
+/// `ctx` is the context of the device thread that runs.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn __gpurace_activemask(ctx: *mut ThreadCtx) -> u32 {
+    naked_asm!(
+        "mov rsi, rsp",
+        "jmp {active_lanes}",
+        active_lanes = sym active_lanes,
+    )
+}
+
+/// `frame` points to the caller's return address and its stack.
+unsafe extern "C" fn active_lanes(ctx: *mut ThreadCtx, frame: *const u64) -> u32 {
+    // SAFETY: the lowering's contract; the stack is readable to its top.
+    unsafe {
+        let top = (*sync::lane_of(ctx)).stack.top();
+        let code = (*(*sync::block_of(ctx)).launch).code();
+        sync::active_lanes(ctx, frame::call_chain(frame, top, code))
+    }
+}
+
+/// The numbers of an atomic access or a fence; what is unknown is taken as
+/// the weakest, which never adds an order.
+fn atomic_words(kind: u32, scope: u32, order: u32) -> (AtomicKind, Scope, Order) {
+    (
+        AtomicKind::from_u32(kind).unwrap_or(AtomicKind::VolatileStore),
+        Scope::from_u32(scope).unwrap_or(Scope::Block),
+        Order::from_u32(order).unwrap_or(Order::Relaxed),
+    )
+}
+
+/// Memory from the device heap is new, or gone: what was accessed there is forgotten.
+unsafe fn forget(ctx: *mut ThreadCtx, memory: *mut c_void) {
+    // SAFETY: the thread runs; `memory` is null or of the C library's heap.
+    unsafe {
+        if let (false, Some(checks)) = (memory.is_null(), checks::of(ctx, 0)) {
+            checks.forget(memory.addr(), libc::malloc_usable_size(memory));
+        }
+    }
+}
+
+/// A C string of the program, for a message.
+unsafe fn text(s: *mut c_void) -> String {
+    if s.is_null() {
+        return "?".into();
+    }
+    // SAFETY: the lowering passes C strings.
+    unsafe { CStr::from_ptr(s.cast::<c_char>()) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn now() -> u64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Every entry point of the list is defined here with the listed signature.
+macro_rules! defined {
+    ($($(#[$doc:meta])* $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $convergent:literal;)*) => {
+        const _: () = {
+            $(let _: unsafe extern "C" fn(*mut ThreadCtx $(, ty::$ty)*) -> ty::$ret = $name;)*
+        };
+    };
+}
+
+/// The types of the list.
+mod ty {
+    pub(super) type Ptr = *mut std::ffi::c_void;
+    pub(super) type I32 = u32;
+    pub(super) type I64 = u64;
+    pub(super) type Void = ();
+}
+
+gpurace_abi::entry_points!(defined);

@@ -1,0 +1,251 @@
+//! The executor: a pool of workers that runs launches.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::fault::{Fault, FaultKind};
+use crate::launch::{Launch, LaunchReport, LaunchState};
+use crate::stack;
+use crate::worker::Worker;
+
+/// Stack that entry points need below the kernel's own frames, bytes.
+const ENTRY_STACK: usize = 16 << 10;
+/// Stack of the fiber of a loop over threads, bytes: there is one per worker.
+const LOOP_STACK: usize = 1 << 20;
+/// Threads of a launch below which waking other workers costs more than it saves.
+const INLINE_THREADS: u64 = 256;
+
+/// How an [`Executor`] is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Worker OS threads, the calling one among them; 0 takes one per core.
+    pub workers: usize,
+    /// Stack of one device thread, bytes; a kernel's own estimate may raise it.
+    pub stack_bytes: usize,
+    /// Wall time after which threads that only wait in loops, with nothing
+    /// else running, end the launch as a deadlock.
+    pub spin_limit: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: 0,
+            stack_bytes: 64 << 10,
+            spin_limit: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Runs launches. Several OS threads may use one executor at a time.
+pub struct Executor {
+    config: Mutex<Config>,
+    most_stacks: usize,
+    /// Workers that are not running a launch, for callers.
+    idle: Mutex<Vec<Worker>>,
+    pool: Arc<Pool>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A worker's share of a launch.
+struct Job {
+    launch: Arc<LaunchState>,
+    worker: usize,
+}
+
+#[derive(Default)]
+struct Pool {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// OS threads that wait for a job.
+    waiting: usize,
+    stop: bool,
+}
+
+impl Executor {
+    /// An executor; OS threads are started when a launch first needs them.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config: Mutex::new(config),
+            most_stacks: stack::most_stacks(),
+            idle: Mutex::default(),
+            pool: Arc::default(),
+            threads: Mutex::default(),
+        }
+    }
+
+    /// How the executor is set up.
+    pub fn config(&self) -> Config {
+        *self.config.lock()
+    }
+
+    /// Sets the stack size of device threads, bytes, from the next launch on.
+    pub fn set_stack_bytes(&self, bytes: usize) {
+        self.config.lock().stack_bytes = bytes;
+    }
+
+    /// Worker OS threads that a launch may use.
+    pub fn workers(&self) -> usize {
+        match self.config.lock().workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        }
+    }
+
+    /// Most blocks of a cooperative launch with so many threads and bytes of
+    /// shared memory per block.
+    pub fn max_cooperative_blocks(&self, threads_per_block: u32, shared_bytes: usize) -> u64 {
+        if shared_bytes > crate::launch::MAX_SHARED_BYTES {
+            return 0;
+        }
+        (self.most_stacks as u64) / u64::from(threads_per_block.max(1))
+    }
+
+    /// Runs a launch to its end.
+    ///
+    /// # Errors
+    /// The [`Fault`] that ended it.
+    pub fn run(&self, launch: &Launch<'_>) -> Result<LaunchReport, Fault> {
+        let named = |mut fault: Fault| {
+            fault.kernel.clone_from(&launch.kernel.name);
+            fault
+        };
+        let workers = self.workers_for(launch);
+        let config = self.config();
+        let threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
+        let stacks = if launch.kernel.sync.suspends {
+            threads.max(1) as usize
+        } else {
+            1
+        };
+        let state = LaunchState::new(
+            launch,
+            workers,
+            stack_bytes(&config, launch),
+            config.spin_limit,
+            (self.most_stacks / stacks / workers).max(1),
+        )
+        .map_err(named)?;
+        if launch.cooperative {
+            let max_blocks = self.max_cooperative_blocks(state.threads, state.shared_bytes());
+            if state.blocks > max_blocks {
+                return Err(named(Fault::of_launch(
+                    FaultKind::CooperativeLaunchTooLarge { max_blocks },
+                    format!(
+                        "cooperative launch of {} blocks where at most {max_blocks} were wanted",
+                        state.blocks
+                    ),
+                )));
+            }
+        }
+        let state = Arc::new(state);
+        if workers > 1 {
+            self.offer(&state);
+        }
+        let mut worker = self.idle.lock().pop().unwrap_or_else(Worker::new);
+        worker.run(&state, 0);
+        self.idle.lock().push(worker);
+        state.wait().map_err(named)
+    }
+
+    /// Workers that this launch is spread over.
+    fn workers_for(&self, launch: &Launch<'_>) -> usize {
+        let product = |d: [u32; 3]| d.iter().fold(1u64, |n, &d| n.saturating_mul(u64::from(d)));
+        let blocks = product(launch.grid);
+        let threads = blocks.saturating_mul(product(launch.block));
+        if launch.seed != 0 || threads <= INLINE_THREADS {
+            return 1;
+        }
+        self.workers()
+            .min(usize::try_from(blocks).unwrap_or(usize::MAX))
+            .max(1)
+    }
+
+    /// Gives all shares but the first to the pool.
+    fn offer(&self, launch: &Arc<LaunchState>) {
+        let mut queue = self.pool.queue.lock();
+        for worker in 1..launch.workers {
+            queue.jobs.push_back(Job {
+                launch: launch.clone(),
+                worker,
+            });
+        }
+        // Every job has an OS thread of its own: shares of a cooperative
+        // launch wait for each other.
+        for _ in queue.waiting..queue.jobs.len() {
+            let pool = self.pool.clone();
+            let spawned = std::thread::Builder::new()
+                .name("gpurace-worker".into())
+                .spawn(move || serve(&pool));
+            match spawned {
+                Ok(thread) => self.threads.lock().push(thread),
+                Err(e) => {
+                    let message = format!("cannot start a worker thread: {e}");
+                    launch.fail(Fault::of_launch(FaultKind::TooManyResources, message));
+                    let mine = |job: &Job| Arc::ptr_eq(&job.launch, launch);
+                    for job in queue.jobs.iter().filter(|job| mine(job)) {
+                        launch.finish(job.worker);
+                    }
+                    queue.jobs.retain(|job| !mine(job));
+                    return;
+                }
+            }
+        }
+        self.pool.wake.notify_all();
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.pool.queue.lock().stop = true;
+        self.pool.wake.notify_all();
+        for thread in self.threads.get_mut().drain(..) {
+            // A worker that panicked has nothing left to give back.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// An OS thread of the pool: runs jobs until told to stop.
+fn serve(pool: &Pool) {
+    let mut worker = Worker::new();
+    let mut queue = pool.queue.lock();
+    loop {
+        if let Some(job) = queue.jobs.pop_front() {
+            drop(queue);
+            worker.run(&job.launch, job.worker);
+            drop(job);
+            queue = pool.queue.lock();
+        } else if queue.stop {
+            return;
+        } else {
+            queue.waiting += 1;
+            pool.wake.wait(&mut queue);
+            queue.waiting -= 1;
+        }
+    }
+}
+
+/// Stack of each device thread of a launch, bytes.
+fn stack_bytes(config: &Config, launch: &Launch<'_>) -> usize {
+    let kernel = launch.kernel.stack as usize + ENTRY_STACK;
+    let least = if launch.kernel.sync.suspends {
+        config.stack_bytes
+    } else {
+        LOOP_STACK
+    };
+    config
+        .stack_bytes
+        .max(kernel)
+        .max(least)
+        .next_multiple_of(4096)
+}

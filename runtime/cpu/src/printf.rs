@@ -1,0 +1,376 @@
+//! Device-side `printf`: CUDA's packed argument buffer, formatted by the
+//! host's C library one conversion at a time.
+//!
+//! The buffer holds the promoted arguments as a C structure would: each
+//! aligned to its size, 4 bytes or 8, `float` as `double`.
+
+use std::ffi::{CStr, c_char, c_int};
+
+/// What a conversion takes from the argument buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Int,
+    Long,
+    Double,
+    Pointer,
+    Text,
+}
+
+/// One piece of a format.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    /// Copied as it is.
+    Text(&'a [u8]),
+    /// A conversion: its text with the `%`, how many `*` it has, what it takes.
+    Conversion(&'a [u8], u32, Kind),
+}
+
+/// Splits a format. A `%` that begins no conversion is copied, as CUDA does.
+fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    while let Some(at) = rest.iter().position(|&c| c == b'%') {
+        if at > 0 {
+            pieces.push(Piece::Text(&rest[..at]));
+        }
+        rest = &rest[at..];
+        if rest.get(1) == Some(&b'%') {
+            pieces.push(Piece::Text(&rest[..1]));
+            rest = &rest[2..];
+            continue;
+        }
+        match conversion(rest) {
+            Some((len, stars, kind)) => {
+                pieces.push(Piece::Conversion(&rest[..len], stars, kind));
+                rest = &rest[len..];
+            }
+            None => {
+                pieces.push(Piece::Text(&rest[..1]));
+                rest = &rest[1..];
+            }
+        }
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    pieces
+}
+
+/// Length, number of `*` and kind of the conversion that `text` begins with.
+fn conversion(text: &[u8]) -> Option<(usize, u32, Kind)> {
+    let (mut long, mut stars) = (false, 0);
+    for (i, c) in text.iter().enumerate().skip(1) {
+        let kind = match c {
+            b'-' | b'+' | b' ' | b'#' | b'0'..=b'9' | b'.' | b'h' => continue,
+            b'*' => {
+                stars += 1;
+                continue;
+            }
+            b'l' | b'z' | b'j' | b't' => {
+                long = true;
+                continue;
+            }
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' if long => Kind::Long,
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' | b'c' => Kind::Int,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => Kind::Double,
+            b'p' => Kind::Pointer,
+            b's' => Kind::Text,
+            _ => return None,
+        };
+        return Some((i + 1, stars, kind));
+    }
+    None
+}
+
+/// Reads the packed arguments.
+struct Arguments(*const u8);
+
+impl Arguments {
+    /// The next argument of type `T`, whose alignment is its size.
+    unsafe fn take<T: Copy>(&mut self) -> T {
+        let at = self.0.wrapping_add(self.0.align_offset(size_of::<T>()));
+        self.0 = at.wrapping_add(size_of::<T>());
+        // SAFETY: the caller's buffer holds the arguments of its format.
+        unsafe { at.cast::<T>().read_unaligned() }
+    }
+}
+
+/// Formats into `out`; returns the number of arguments taken.
+///
+/// # Safety
+/// `format` is a C string, `args` the packed arguments that it asks for.
+pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Vec<u8>) -> i32 {
+    // SAFETY: the caller's.
+    let format = unsafe { CStr::from_ptr(format) };
+    let mut args = Arguments(args);
+    let mut taken = 0;
+    for piece in pieces(format.to_bytes()) {
+        match piece {
+            Piece::Text(text) => out.extend_from_slice(text),
+            Piece::Conversion(text, stars, kind) => {
+                let mut conversion = text.to_vec();
+                conversion.push(0);
+                taken += 1 + stars as i32;
+                // SAFETY: the buffer holds the arguments, of the kinds that
+                // the conversion names.
+                unsafe {
+                    let mut star = [0 as c_int; 2];
+                    for s in star.iter_mut().take(stars as usize) {
+                        *s = args.take();
+                    }
+                    let stars = &star[..(stars as usize).min(2)];
+                    match kind {
+                        Kind::Int => put(out, &conversion, stars, args.take::<c_int>()),
+                        Kind::Long => put(out, &conversion, stars, args.take::<i64>()),
+                        Kind::Double => put(out, &conversion, stars, args.take::<f64>()),
+                        Kind::Pointer => put(out, &conversion, stars, args.take::<*const u8>()),
+                        Kind::Text => {
+                            let text = args.take::<*const c_char>();
+                            let text = if text.is_null() {
+                                c"(null)".as_ptr()
+                            } else {
+                                text
+                            };
+                            put(out, &conversion, stars, text);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    taken
+}
+
+/// Appends what `snprintf` makes of one conversion.
+///
+/// # Safety
+/// `conversion` is nul-terminated, has as many `*` as `stars` has items, and
+/// takes a `T`.
+unsafe fn put<T: Copy>(out: &mut Vec<u8>, conversion: &[u8], stars: &[c_int], value: T)
+where
+    T: Variadic,
+{
+    let write = |buffer: *mut c_char, len: usize| {
+        let f = conversion.as_ptr().cast();
+        // SAFETY: the caller's; `buffer` has `len` bytes.
+        unsafe {
+            match *stars {
+                [] => value.print(buffer, len, f, None, None),
+                [a] => value.print(buffer, len, f, Some(a), None),
+                [a, b, ..] => value.print(buffer, len, f, Some(a), Some(b)),
+            }
+        }
+    };
+    let mut small = [0 as c_char; 128];
+    let len = usize::try_from(write(small.as_mut_ptr(), small.len())).unwrap_or(0);
+    if len < small.len() {
+        out.extend(small[..len].iter().map(|&c| c as u8));
+    } else {
+        let mut large = vec![0u8; len + 1];
+        write(large.as_mut_ptr().cast(), large.len());
+        out.extend_from_slice(&large[..len]);
+    }
+}
+
+/// A type that travels through C's variable arguments.
+trait Variadic {
+    /// `snprintf` with up to two `*` arguments before the value.
+    ///
+    /// # Safety
+    /// As `snprintf`.
+    unsafe fn print(
+        self,
+        buffer: *mut c_char,
+        len: usize,
+        format: *const c_char,
+        first: Option<c_int>,
+        second: Option<c_int>,
+    ) -> c_int;
+}
+
+macro_rules! variadic {
+    ($($t:ty),*) => {$(
+        impl Variadic for $t {
+            unsafe fn print(
+                self,
+                buffer: *mut c_char,
+                len: usize,
+                format: *const c_char,
+                first: Option<c_int>,
+                second: Option<c_int>,
+            ) -> c_int {
+                // SAFETY: the caller's.
+                unsafe {
+                    match (first, second) {
+                        (Some(a), Some(b)) => libc::snprintf(buffer, len, format, a, b, self),
+                        (Some(a), None) => libc::snprintf(buffer, len, format, a, self),
+                        _ => libc::snprintf(buffer, len, format, self),
+                    }
+                }
+            }
+        }
+    )*};
+}
+variadic!(c_int, i64, f64, *const u8, *const c_char);
+
+unsafe extern "C" {
+    /// The C library's standard output: the host program's own buffer, so
+    /// that device and host output keep their order.
+    static stdout: *mut libc::FILE;
+}
+
+/// Writes to the host program's standard output.
+pub(crate) fn to_stdout(bytes: &[u8]) {
+    // SAFETY: `stdout` is the C library's, which locks it.
+    unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packs arguments as clang does for `vprintf`.
+    #[derive(Default)]
+    struct Packed(Vec<u8>);
+
+    impl Packed {
+        fn push(mut self, bytes: &[u8]) -> Self {
+            self.0.resize(self.0.len().next_multiple_of(bytes.len()), 0);
+            self.0.extend_from_slice(bytes);
+            self
+        }
+        fn int(self, v: i32) -> Self {
+            self.push(&v.to_ne_bytes())
+        }
+        fn long(self, v: i64) -> Self {
+            self.push(&v.to_ne_bytes())
+        }
+        fn double(self, v: f64) -> Self {
+            self.push(&v.to_ne_bytes())
+        }
+        fn format(&self, f: &CStr) -> (String, i32) {
+            // The buffer is 8-aligned, as the device's local memory is.
+            let mut aligned = vec![0u64; self.0.len() / 8 + 1];
+            // SAFETY: `aligned` is as large as the bytes; the format fits them.
+            let (out, n) = unsafe {
+                std::ptr::copy_nonoverlapping(
+                    self.0.as_ptr(),
+                    aligned.as_mut_ptr().cast(),
+                    self.0.len(),
+                );
+                let mut out = Vec::new();
+                let n = format(f.as_ptr(), aligned.as_ptr().cast(), &mut out);
+                (out, n)
+            };
+            (String::from_utf8(out).expect("text"), n)
+        }
+    }
+
+    macro_rules! libc_says {
+        ($f:expr, $($arg:expr),*) => {{
+            let mut buffer = [0u8; 600];
+            // SAFETY: the arguments fit the format.
+            let n = unsafe {
+                libc::snprintf(buffer.as_mut_ptr().cast(), buffer.len(), $f.as_ptr(), $($arg),*)
+            };
+            String::from_utf8(buffer[..n as usize].to_vec()).expect("text")
+        }};
+    }
+
+    #[test]
+    fn conversions_agree_with_libc() {
+        let f = c"%d|%5i|%-6u|%#x|%08X|%o|%c|%+d|%%";
+        let got = Packed::default()
+            .int(-3)
+            .int(42)
+            .int(7)
+            .int(255)
+            .int(0xbeef)
+            .int(8)
+            .int('z' as i32)
+            .int(5)
+            .format(f);
+        let want = libc_says!(
+            f,
+            -3 as c_int,
+            42 as c_int,
+            7 as c_int,
+            255 as c_int,
+            0xbeef as c_int,
+            8 as c_int,
+            'z' as c_int,
+            5 as c_int
+        );
+        assert_eq!(got, (want, 8));
+    }
+
+    #[test]
+    fn wide_arguments_are_aligned_after_narrow_ones() {
+        let f = c"%d %ld %d %lld %hd %zu %f %d %.3e %g %a %p";
+        let got = Packed::default()
+            .int(1)
+            .long(-(1 << 40))
+            .int(2)
+            .long(1 << 50)
+            .int(3)
+            .long(77)
+            .double(1.5)
+            .int(4)
+            .double(12345.678)
+            .double(1e-9)
+            .double(0.1)
+            .long(0x1234)
+            .format(f);
+        let want = libc_says!(
+            f,
+            1 as c_int,
+            -(1i64 << 40),
+            2 as c_int,
+            1i64 << 50,
+            3 as c_int,
+            77i64,
+            1.5f64,
+            4 as c_int,
+            12345.678f64,
+            1e-9f64,
+            0.1f64,
+            0x1234 as *const u8
+        );
+        assert_eq!(got, (want, 12));
+    }
+
+    #[test]
+    fn text_stars_and_long_output() {
+        let s = c"race".as_ptr();
+        let f = c"[%s] [%10s] [%-8s] [%.2s] [%*d] [%.*f]";
+        let p = s as i64;
+        let got = Packed::default()
+            .long(p)
+            .long(p)
+            .long(p)
+            .long(p)
+            .int(6)
+            .int(9)
+            .int(2)
+            .double(3.14159)
+            .format(f);
+        let want = libc_says!(
+            f, s, s, s, s, 6 as c_int, 9 as c_int, 2 as c_int, 3.14159f64
+        );
+        assert_eq!(got, (want, 8));
+        let (long, _) = Packed::default().int(7).format(c"%500d");
+        assert_eq!(long, format!("{:500}", 7));
+    }
+
+    #[test]
+    fn what_is_no_conversion_is_copied() {
+        assert_eq!(
+            Packed::default().format(c"100%, %q"),
+            ("100%, %q".into(), 0)
+        );
+        assert_eq!(
+            Packed::default().format(c"no arguments"),
+            ("no arguments".into(), 0)
+        );
+        assert_eq!(Packed::default().long(0).format(c"%s").0, "(null)");
+    }
+}

@@ -1,0 +1,212 @@
+//! Signals raised by device code end the launch, not the process.
+//!
+//! A handler for `SIGSEGV`, `SIGBUS`, `SIGFPE` and `SIGILL` runs on an
+//! alternate stack. Where the interrupted code is a device thread, the handler
+//! notes what happened and lets the thread's fiber end as trapped; otherwise
+//! it does what would have happened without it.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Once;
+
+use crate::block::Lane;
+use crate::fiber::{CoroFiber, Fiber};
+
+/// What a signal told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raised {
+    pub(crate) signal: libc::c_int,
+    /// The address accessed, where the processor tells it.
+    pub(crate) address: Option<usize>,
+    /// Whether the access was a write.
+    pub(crate) write: bool,
+}
+
+/// Which device thread runs on an OS thread.
+pub(crate) struct Running {
+    /// The running lane, or null.
+    pub(crate) lane: Cell<*mut Lane>,
+    /// What the handler noted.
+    pub(crate) raised: Cell<Option<Raised>>,
+}
+
+impl Running {
+    pub(crate) fn new() -> Self {
+        Self {
+            lane: Cell::new(ptr::null_mut()),
+            raised: Cell::new(None),
+        }
+    }
+}
+
+thread_local! {
+    static RUNNING: Cell<*const Running> = const { Cell::new(ptr::null()) };
+    static ALTERNATE: AlternateStack = AlternateStack::install();
+}
+
+/// Makes `running` the current OS thread's until dropped.
+pub(crate) struct Entered(*const Running);
+
+/// Prepares the current OS thread to run device code under `running`, which
+/// must outlive the result.
+pub(crate) fn enter(running: *const Running) -> Entered {
+    install_handlers();
+    ALTERNATE.with(|_| {});
+    Entered(RUNNING.replace(running))
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        RUNNING.set(self.0);
+    }
+}
+
+const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+
+/// The actions that the handler replaced; written once, before the handler can run.
+static mut PREVIOUS: [MaybeUninit<libc::sigaction>; 4] = [MaybeUninit::zeroed(); 4];
+
+fn install_handlers() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (i, &signal) in SIGNALS.iter().enumerate() {
+            // SAFETY: `action` is a valid action; `PREVIOUS` is written here
+            // only, before the handler that reads it is in place.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handle as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigemptyset(&mut action.sa_mask);
+                let previous = (&raw mut PREVIOUS).cast::<libc::sigaction>().add(i);
+                libc::sigaction(signal, ptr::null(), previous);
+                libc::sigaction(signal, &action, ptr::null_mut());
+            }
+        }
+    });
+}
+
+/// Error code bit of a page fault: the access was a write (Intel SDM, vol. 3, 4.7).
+const PAGE_FAULT_WRITE: i64 = 2;
+
+unsafe extern "C" fn handle(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    let running = RUNNING.get();
+    // SAFETY: `enter`'s caller keeps `running` alive while it is set, and a
+    // lane that runs is alive. `context` is the kernel's.
+    let ended = unsafe {
+        !running.is_null() && !(*running).lane.get().is_null() && {
+            let context = &mut *context.cast::<libc::ucontext_t>();
+            let raised = Raised {
+                signal,
+                // A positive code names a fault of the access itself; a
+                // non-canonical address comes as `SI_KERNEL` without address.
+                address: ((*info).si_code > 0 && (*info).si_code != libc::SI_KERNEL)
+                    .then(|| (*info).si_addr() as usize),
+                write: context.uc_mcontext.gregs[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
+            };
+            let ended = match (*(*running).lane.get()).trap {
+                Some(trap) => CoroFiber::end_trapped(trap, context),
+                None => false,
+            };
+            if ended {
+                (*running).raised.set(Some(raised));
+            }
+            ended
+        }
+    };
+    if !ended {
+        // SAFETY: the handler's own arguments.
+        unsafe { chain(signal, info, context) };
+    }
+}
+
+/// Does what the action that was replaced would have done.
+unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let Some(i) = SIGNALS.iter().position(|&s| s == signal) else {
+        return;
+    };
+    // SAFETY: `PREVIOUS` was written before this handler was installed; a
+    // handler in it has the signature that its flags say.
+    unsafe {
+        let previous = &*(&raw const PREVIOUS).cast::<libc::sigaction>().add(i);
+        match previous.sa_sigaction {
+            libc::SIG_IGN if (*info).si_code <= 0 => {}
+            libc::SIG_DFL | libc::SIG_IGN => {
+                // A fault is raised again when the instruction runs again; a
+                // signal that was sent is sent again.
+                libc::signal(signal, libc::SIG_DFL);
+                if (*info).si_code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+            handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                    std::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+            handler => {
+                let handler: extern "C" fn(libc::c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// An OS thread's alternate signal stack, unless it has one already.
+struct AlternateStack(Option<*mut libc::c_void>);
+
+impl AlternateStack {
+    /// Enough for the handler and for one that it chains to.
+    const BYTES: usize = 64 << 10;
+
+    fn install() -> Self {
+        // SAFETY: plain system calls on memory made here.
+        unsafe {
+            let mut old: libc::stack_t = std::mem::zeroed();
+            if libc::sigaltstack(ptr::null(), &mut old) == 0 && old.ss_flags & libc::SS_DISABLE == 0
+            {
+                return Self(None);
+            }
+            let memory = libc::mmap(
+                ptr::null_mut(),
+                Self::BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            if memory == libc::MAP_FAILED {
+                return Self(None);
+            }
+            let new = libc::stack_t {
+                ss_sp: memory,
+                ss_flags: 0,
+                ss_size: Self::BYTES,
+            };
+            libc::sigaltstack(&new, ptr::null_mut());
+            Self(Some(memory))
+        }
+    }
+}
+
+impl Drop for AlternateStack {
+    fn drop(&mut self) {
+        if let Some(memory) = self.0 {
+            // SAFETY: the stack is this OS thread's own; it is taken away
+            // before its memory goes.
+            unsafe {
+                let none = libc::stack_t {
+                    ss_sp: ptr::null_mut(),
+                    ss_flags: libc::SS_DISABLE,
+                    ss_size: 0,
+                };
+                libc::sigaltstack(&none, ptr::null_mut());
+                libc::munmap(memory, Self::BYTES);
+            }
+        }
+    }
+}

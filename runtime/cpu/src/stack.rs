@@ -1,0 +1,221 @@
+//! Memory of a block that is resident on a worker: one stack for each of its
+//! threads, and its shared memory, in one mapping.
+//!
+//! ```text
+//! | guard | shared memory | guard | stack 0 | guard | stack 1 | guard | ...
+//! ```
+//!
+//! Page-aligned stacks of one size map their hot ends to the same few cache
+//! sets; each is therefore started [`COLOUR_STEP`] bytes lower than the one
+//! before it, over one page.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+use corosensei::stack::{Stack, StackPointer};
+
+/// Unmapped bytes below each stack, and around shared memory.
+const GUARD: usize = 32 << 10;
+/// By how much the start of each stack is lower than that of its neighbour.
+const COLOUR_STEP: usize = 128;
+/// Size of a page.
+const PAGE: usize = 4096;
+
+/// The stacks and the shared memory of one block.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    base: NonNull<u8>,
+    len: usize,
+    shared_bytes: usize,
+    stacks: usize,
+    stack_bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the `Slab` alone and is not tied to a thread.
+unsafe impl Send for Slab {}
+
+/// One stack of a [`Slab`], which must outlive it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlabStack {
+    base: usize,
+    limit: usize,
+}
+
+impl SlabStack {
+    /// Whether `address` lies in the guard pages below the stack.
+    pub(crate) fn guards(&self, address: usize) -> bool {
+        (self.limit..self.limit + GUARD).contains(&address)
+    }
+
+    /// Past the stack's highest byte.
+    pub(crate) fn top(&self) -> usize {
+        self.base
+    }
+}
+
+// SAFETY: `base` is 16-aligned, the stack below it is as large as `Slab::new`
+// asked for, at least `MIN_STACK_SIZE`, and ends in guard pages at `limit`.
+unsafe impl Stack for SlabStack {
+    fn base(&self) -> StackPointer {
+        StackPointer::new(self.base).unwrap_or(StackPointer::MIN)
+    }
+
+    fn limit(&self) -> StackPointer {
+        StackPointer::new(self.limit).unwrap_or(StackPointer::MIN)
+    }
+}
+
+impl Slab {
+    /// Maps `stacks` stacks of at least `stack_bytes` usable bytes and
+    /// `shared_bytes` of shared memory.
+    ///
+    /// # Errors
+    /// Where the system has no such mapping left.
+    pub(crate) fn new(stacks: usize, stack_bytes: usize, shared_bytes: usize) -> io::Result<Self> {
+        // The colour takes up to one page off a stack.
+        let stack_bytes = stack_bytes.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
+        let shared_bytes = shared_bytes.max(1).next_multiple_of(PAGE);
+        let len = GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
+        // SAFETY: a fresh anonymous mapping; nothing is overlaid.
+        let base = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                len,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let Some(base) = NonNull::new(base.cast::<u8>()) else {
+            return Err(io::Error::other("mapping at address 0"));
+        };
+        let slab = Self {
+            base,
+            len,
+            shared_bytes,
+            stacks,
+            stack_bytes,
+        };
+        slab.open(GUARD, shared_bytes)?;
+        for i in 0..stacks {
+            slab.open(slab.stack_offset(i), stack_bytes)?;
+        }
+        Ok(slab)
+    }
+
+    /// Makes a part of the mapping readable and writable.
+    fn open(&self, offset: usize, len: usize) -> io::Result<()> {
+        debug_assert!(offset + len <= self.len);
+        // SAFETY: the range lies in the mapping, which nobody uses yet.
+        let rc = unsafe {
+            libc::mprotect(
+                self.base.as_ptr().add(offset).cast(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        };
+        if rc == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// Offset of the lowest usable byte of stack `i`.
+    fn stack_offset(&self, i: usize) -> usize {
+        GUARD + self.shared_bytes + i * (GUARD + self.stack_bytes) + GUARD
+    }
+
+    /// Whether the slab serves a block of this size.
+    pub(crate) fn serves(&self, stacks: usize, stack_bytes: usize, shared_bytes: usize) -> bool {
+        self.stacks >= stacks
+            && self.stack_bytes >= stack_bytes + PAGE
+            && self.shared_bytes >= shared_bytes
+    }
+
+    /// Stack `i`.
+    pub(crate) fn stack(&self, i: usize) -> SlabStack {
+        debug_assert!(i < self.stacks);
+        let lowest = self.base.as_ptr() as usize + self.stack_offset(i);
+        let colour = i * COLOUR_STEP % PAGE;
+        SlabStack {
+            base: lowest + self.stack_bytes - colour,
+            limit: lowest - GUARD,
+        }
+    }
+
+    /// First byte of shared memory; page-aligned.
+    pub(crate) fn shared(&self) -> *mut u8 {
+        // SAFETY: shared memory follows the first guard inside the mapping.
+        unsafe { self.base.as_ptr().add(GUARD) }
+    }
+
+    /// The addresses of all stacks, guards among them: start and length.
+    pub(crate) fn local_range(&self) -> (usize, usize) {
+        let start = GUARD + self.shared_bytes;
+        (self.base.as_ptr() as usize + start, self.len - start)
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the slab's own, and its stacks and shared
+        // memory are not used past its life.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// How many stacks all slabs of a process may have together, so that their
+/// guards stay well within the system's limit on mappings.
+pub(crate) fn most_stacks() -> usize {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count")
+        .ok()
+        .and_then(|s| s.trim().parse::<usize>().ok())
+        .unwrap_or(65_530);
+    // A stack and its guard are two mappings; half is left to the program.
+    (limit / 4).clamp(2048, 1 << 16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_apart_and_writable_to_their_ends() {
+        let slab = Slab::new(40, 64 << 10, 1000).expect("mapping");
+        for i in 0..40 {
+            let s = slab.stack(i);
+            assert_eq!(s.top() % 16, 0);
+            let lowest = s.limit + GUARD;
+            assert!(s.top() - lowest >= 64 << 10);
+            assert!(s.guards(lowest - 1) && !s.guards(lowest));
+            // SAFETY: both bytes belong to the stack.
+            unsafe {
+                (lowest as *mut u8).write(1);
+                ((s.top() - 1) as *mut u8).write(1);
+            }
+            if i > 0 {
+                assert!(slab.stack(i - 1).top() <= s.limit);
+                assert_ne!(slab.stack(i - 1).top() % PAGE, s.top() % PAGE);
+            }
+        }
+        // SAFETY: 1000 bytes of shared memory were asked for.
+        unsafe { slab.shared().add(999).write(1) };
+        let (start, len) = slab.local_range();
+        assert!((start..start + len).contains(&(slab.stack(39).top() - 1)));
+        assert!(!(start..start + len).contains(&(slab.shared() as usize + 999)));
+    }
+
+    #[test]
+    fn a_slab_serves_what_it_was_made_for() {
+        let slab = Slab::new(8, 64 << 10, 5000).expect("mapping");
+        assert!(slab.serves(8, 64 << 10, 5000));
+        assert!(!slab.serves(9, 64 << 10, 5000));
+        assert!(!slab.serves(8, 80 << 10, 5000));
+        assert!(!slab.serves(8, 64 << 10, 9000));
+    }
+}

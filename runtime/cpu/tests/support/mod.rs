@@ -1,0 +1,151 @@
+//! Kernels written directly in Rust against the entry points, and how they
+//! are launched.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::time::Duration;
+
+use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::image::KernelFn;
+use gpurace_abi::meta::{KernelMeta, SyncFeatures};
+use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport};
+
+/// The entry points, with the types of the list.
+pub mod device {
+    use super::ThreadCtx;
+
+    pub type Ptr = *mut std::ffi::c_void;
+    pub type I32 = u32;
+    pub type I64 = u64;
+    pub type Void = ();
+
+    macro_rules! declare {
+        ($($(#[$doc:meta])* $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $convergent:literal;)*) => {
+            unsafe extern "C" {
+                $(pub fn $name(ctx: *mut ThreadCtx $(, $param: $ty)*) -> $ret;)*
+            }
+        };
+    }
+    gpurace_abi::entry_points!(declare);
+}
+
+/// Every lane of a warp.
+pub const FULL: u32 = u32::MAX;
+
+/// The `n`th argument, a pointer or an integer of 8 bytes.
+///
+/// # Safety
+/// The launch passed that many arguments.
+pub unsafe fn arg<T>(args: *const u8, n: usize) -> *mut T {
+    // SAFETY: the caller's.
+    unsafe { args.cast::<*mut T>().add(n).read() }
+}
+
+/// A launch to be made.
+pub struct Run {
+    pub entry: KernelFn,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub args: Vec<u8>,
+    pub meta: KernelMeta,
+    pub dynamic: u32,
+    pub seed: u64,
+    pub cooperative: bool,
+}
+
+/// A launch of `blocks` blocks of `threads` threads.
+pub fn kernel(entry: KernelFn, blocks: u32, threads: u32) -> Run {
+    Run {
+        entry,
+        grid: [blocks, 1, 1],
+        block: [threads, 1, 1],
+        args: Vec::new(),
+        meta: KernelMeta {
+            name: "kernel".into(),
+            sync: SyncFeatures {
+                suspends: true,
+                ..SyncFeatures::default()
+            },
+            ..KernelMeta::default()
+        },
+        dynamic: 0,
+        seed: 0,
+        cooperative: false,
+    }
+}
+
+impl Run {
+    /// Adds a pointer argument.
+    pub fn pointer<T>(mut self, p: *mut T) -> Self {
+        self.args.extend_from_slice(&(p as usize).to_ne_bytes());
+        self
+    }
+
+    /// Adds an argument that points to a buffer.
+    pub fn buffer<T>(self, b: &mut [T]) -> Self {
+        self.pointer(b.as_mut_ptr())
+    }
+
+    /// Adds an integer argument.
+    pub fn value(mut self, v: u64) -> Self {
+        self.args.extend_from_slice(&v.to_ne_bytes());
+        self
+    }
+
+    pub fn shared(mut self, bytes: u32) -> Self {
+        self.meta.shared_static = bytes;
+        self
+    }
+
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    pub fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
+    }
+
+    /// As a loop over threads.
+    pub fn looped(mut self) -> Self {
+        self.meta.sync.suspends = false;
+        self
+    }
+
+    pub fn on(&self, executor: &Executor) -> Result<LaunchReport, Fault> {
+        executor.run(&Launch {
+            entry: self.entry,
+            kernel: &self.meta,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared_bytes: self.dynamic,
+            args: &self.args,
+            cooperative: self.cooperative,
+            id: 1,
+            checks: None,
+            checked_blocks: None,
+            seed: self.seed,
+        })
+    }
+
+    /// Runs it on `workers` workers and expects it to end well.
+    pub fn ok_on(&self, workers: usize) {
+        let report = self.on(&executor(workers)).expect("launch");
+        assert_eq!(report, LaunchReport::default());
+    }
+
+    /// Runs it on one worker and on three, and expects it to end well.
+    pub fn ok(&self) {
+        self.ok_on(1);
+        self.ok_on(3);
+    }
+}
+
+/// An executor of so many workers.
+pub fn executor(workers: usize) -> Executor {
+    Executor::new(Config {
+        workers,
+        spin_limit: Duration::from_millis(400),
+        ..Config::default()
+    })
+}
