@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::edge::{api, get, guard, put};
 use crate::errors::{self, Error, Result};
 use crate::types::cudaDeviceProp;
-use crate::{memory, properties, stream};
+use crate::{executor, memory, properties, stream};
 
 /// `Ok` for the only device.
 ///
@@ -26,8 +26,8 @@ static LIMITS: [AtomicUsize; 7] = [
     AtomicUsize::new(64),
     AtomicUsize::new(0),
 ];
-/// Number of `cudaLimitMallocHeapSize`.
-const LIMIT_MALLOC_HEAP: usize = 2;
+/// Number of `cudaLimitStackSize`.
+const LIMIT_STACK: u32 = 0;
 
 /// Flags of `cudaSetDeviceFlags`; mapped host memory is always possible.
 static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(8);
@@ -36,13 +36,16 @@ static SHARED_CONFIG: AtomicU32 = AtomicU32::new(0);
 /// `cudaFuncCache`; kept for those who ask.
 static CACHE_CONFIG: AtomicU32 = AtomicU32::new(0);
 
-/// Bytes that device code may allocate with `malloc`.
-pub fn malloc_heap_limit() -> usize {
-    LIMITS[LIMIT_MALLOC_HEAP].load(Ordering::Relaxed)
-}
-
 fn limit(number: u32) -> Result<&'static AtomicUsize> {
     LIMITS.get(number as usize).ok_or(Error::UNSUPPORTED_LIMIT)
+}
+
+fn set_limit(number: u32, value: usize) -> Result {
+    limit(number)?.store(value, Ordering::Relaxed);
+    if number == LIMIT_STACK {
+        executor::raise_stack(value);
+    }
+    Ok(())
 }
 
 fn cache_config(config: u32) -> Result {
@@ -135,19 +138,13 @@ api! {
 
     @always fn cudaThreadExit() { reset() }
 
-    fn cudaDeviceSetLimit(number: u32, value: usize) {
-        limit(number)?.store(value, Ordering::Relaxed);
-        Ok(())
-    }
+    fn cudaDeviceSetLimit(number: u32, value: usize) { set_limit(number, value) }
 
     fn cudaDeviceGetLimit(value: *mut usize, number: u32) {
         put(value, limit(number)?.load(Ordering::Relaxed))
     }
 
-    fn cudaThreadSetLimit(number: u32, value: usize) {
-        limit(number)?.store(value, Ordering::Relaxed);
-        Ok(())
-    }
+    fn cudaThreadSetLimit(number: u32, value: usize) { set_limit(number, value) }
 
     fn cudaThreadGetLimit(value: *mut usize, number: u32) {
         put(value, limit(number)?.load(Ordering::Relaxed))

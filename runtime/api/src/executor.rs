@@ -1,68 +1,146 @@
-//! How a launch runs.
+//! How a launch runs: the way to gpurace-cpu, and from its faults to CUDA's
+//! errors.
 
-use std::ffi::CString;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::image::{ImageTable, KernelEntry, VariableEntry};
-use gpurace_abi::meta::ModuleMeta;
+use gpurace_cpu::{Config, Executor, Fault, FaultKind};
+use gpurace_report::schema::{Divergence, Waiting};
 
-use crate::errors::{Error, Result};
+use crate::errors::{self, Error, Result};
 use crate::launch::Launch;
+use crate::message;
+use crate::resolve;
+use crate::session::{self, Begun};
 
-/// An open host image.
-pub struct Image {
-    table: &'static ImageTable,
+/// The executor of this process.
+fn executor() -> &'static Executor {
+    static EXECUTOR: OnceLock<Executor> = OnceLock::new();
+    EXECUTOR.get_or_init(|| Executor::new(Config::default()))
 }
 
-impl Image {
-    /// Its table.
-    pub fn table(&self) -> &ImageTable {
-        self.table
-    }
-    /// Its kernels.
-    pub fn kernels(&self) -> &[KernelEntry] {
-        unsafe { std::slice::from_raw_parts(self.table.kernels, self.table.kernel_count as usize) }
-    }
-    /// Its variables.
-    pub fn variables(&self) -> &[VariableEntry] {
-        unsafe { std::slice::from_raw_parts(self.table.variables, self.table.variable_count as usize) }
+/// Most blocks of a cooperative launch of so many threads and bytes of shared
+/// memory each.
+pub fn max_cooperative_blocks(threads: u32, shared: usize) -> u64 {
+    executor().max_cooperative_blocks(threads, shared)
+}
+
+/// Sets the stack of a device thread, bytes, where the program asks for more
+/// than there is.
+pub fn raise_stack(bytes: usize) {
+    let executor = executor();
+    if bytes > executor.config().stack_bytes {
+        executor.set_stack_bytes(bytes.next_multiple_of(4096));
     }
 }
-unsafe impl Send for Image {}
-unsafe impl Sync for Image {}
 
-/// Opens an image.
-pub fn open(bytes: &[u8]) -> std::result::Result<Image, String> {
-    unsafe {
-        let fd = libc::memfd_create(c"gpurace".as_ptr(), 0);
-        let fd = OwnedFd::from_raw_fd(fd);
-        use std::io::Write;
-        let mut f = std::fs::File::from(fd);
-        f.write_all(bytes).map_err(|e| e.to_string())?;
-        let path = CString::new(format!("/proc/self/fd/{}", f.as_raw_fd())).unwrap();
-        let h = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        if h.is_null() {
-            return Err(std::ffi::CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned());
+/// Runs a launch to its end. A fault of a thread stays for later calls, as on a
+/// device, where the launch itself succeeds.
+///
+/// # Errors
+/// What keeps the launch from starting.
+pub fn run(launch: &Launch<'_>) -> Result {
+    let kernel = launch.kernel;
+    let session = session::get();
+    let begun = session.begin(launch);
+    let entry = match &begun.checks {
+        Some(_) => kernel.run,
+        None => kernel.run_bare.unwrap_or(kernel.run),
+    };
+    let checked_blocks = session.options.blocks.as_ref().map(|_| {
+        let options = &session::get().options;
+        Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
+    });
+    // SAFETY: the words are as many bytes; any alignment suits bytes.
+    let args = unsafe {
+        std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args))
+    };
+    let result = executor().run(&gpurace_cpu::Launch {
+        entry,
+        kernel: kernel.meta(),
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared_bytes: launch.dynamic_shared,
+        args,
+        cooperative: launch.cooperative,
+        id: begun.record.id,
+        checks: begun.checks.clone(),
+        checked_blocks,
+        seed: session.options.seed,
+    });
+    match result {
+        Ok(report) => {
+            session.end(&begun, Some(&report));
+            Ok(())
         }
-        let s = libc::dlsym(h, c"__gpurace_image".as_ptr());
-        if s.is_null() {
-            return Err("no table".into());
+        Err(fault) => {
+            let ended = end_with(&fault, &begun);
+            session.end(&begun, None);
+            ended
         }
-        Ok(Image { table: &*s.cast() })
     }
 }
 
-/// Ids.
-pub fn reserve_ids(_meta: &ModuleMeta) -> (u32, u32) {
-    (0, 0)
+/// Says what went wrong and makes it CUDA's error.
+fn end_with(fault: &Fault, begun: &Begun) -> Result {
+    let (error, starts) = match &fault.kind {
+        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, true),
+        FaultKind::Assert => (Error::ASSERT, true),
+        FaultKind::Unsupported(_) => (Error::NOT_SUPPORTED, true),
+        FaultKind::Deadlock => (Error::LAUNCH_TIMEOUT, true),
+        FaultKind::TooManyResources => (Error::LAUNCH_OUT_OF_RESOURCES, false),
+        FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, false),
+        FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, false),
+        // A trap, an overflow of the stack, arithmetic that the processor refused.
+        _ => (Error::LAUNCH_FAILURE, true),
+    };
+    message::error(&describe(fault, begun));
+    if fault.kind == FaultKind::Deadlock {
+        session::get().add_divergence(deadlock(fault, begun));
+    }
+    if starts {
+        errors::set_sticky(error);
+        Ok(())
+    } else {
+        Err(error)
+    }
 }
 
-/// Bound.
-pub fn max_cooperative_blocks(_threads: u32, _shared: usize) -> u64 {
-    1
+/// The fault with its kernel, thread and source line.
+fn describe(fault: &Fault, begun: &Begun) -> String {
+    let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
+    let mut add = |what: &str, index: Option<[u32; 3]>| {
+        if let Some([x, y, z]) = index {
+            text.push_str(&format!(", {what} ({x},{y},{z})"));
+        }
+    };
+    add("block", fault.block);
+    add("thread", fault.thread);
+    if let (Some(file), line) = fault_position(fault, begun) {
+        match line {
+            Some(line) => text.push_str(&format!(", at {file}:{line}")),
+            None => text.push_str(&format!(", in {file}")),
+        }
+    }
+    text
 }
 
-/// Runs.
-pub fn run(_launch: &Launch<'_>) -> Result {
-    Err(Error::NOT_SUPPORTED)
+fn fault_position(fault: &Fault, begun: &Begun) -> (Option<String>, Option<u32>) {
+    match (fault.sync, fault.site, &fault.kind) {
+        (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
+        // The last atomic access is where a waiting thread is; of another
+        // fault it says nothing.
+        (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
+        _ => (None, None),
+    }
+}
+
+/// Threads that wait in loops for something that no thread will do.
+fn deadlock(fault: &Fault, begun: &Begun) -> Divergence {
+    let (file, line) = fault_position(fault, begun);
+    Divergence {
+        kernel: begun.record.kernel.demangled.clone(),
+        launch: begun.record.id,
+        block: fault.block.unwrap_or_default(),
+        waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
+    }
 }

@@ -1,0 +1,203 @@
+//! The two ends of the process. Before `main` the options are read; after it,
+//! however the program ends, the report is completed and the exit status set.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gpurace_options::{Device, Options};
+use gpurace_report::schema::Report;
+
+use crate::edge::guard;
+use crate::message;
+use crate::session::{self, Session};
+
+/// Signals that end a program that does not handle them.
+const SIGNALS: [c_int; 12] = [
+    libc::SIGABRT,
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGPIPE,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+/// Seconds that the report of a program that a signal ended may take: a lock
+/// that the interrupted code holds must not keep it alive.
+const SECONDS_AFTER_SIGNAL: u32 = 30;
+/// Stack of the signal handlers, bytes; reports are rendered on it.
+const SIGNAL_STACK: usize = 512 << 10;
+
+/// Exit status of a program whose options are not right.
+const BAD_OPTIONS: c_int = 1;
+
+unsafe extern "C" {
+    /// As `atexit`, with the exit status.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Runs when the library is loaded, before the program's constructors: so it
+/// runs last at exit, after the program's destructors.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+/// Reads the options and takes its place at the process's end.
+pub extern "C" fn start() {
+    guard("start", (), || {
+        match Options::from_env() {
+            Ok(options) => {
+                if options.help {
+                    session::get();
+                    print_help();
+                }
+                if options.device == Device::Cuda {
+                    message::error("`device=cuda`: this build has no backend for NVIDIA GPUs");
+                    message::hint("leave `device` out, or set `device=cpu`");
+                    exit_now(BAD_OPTIONS);
+                }
+                if let Some(file) = &options.suppressions {
+                    message::error(&format!("`suppressions={}`: suppressions are not supported", file.display()));
+                    exit_now(BAD_OPTIONS);
+                }
+            }
+            Err(error) => {
+                message::error(&error.to_string());
+                message::hint("`GPURACE_OPTIONS=help=1` lists every option");
+                exit_now(BAD_OPTIONS);
+            }
+        }
+        session::get();
+        // SAFETY: the function stays: the library is never unloaded.
+        unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+        install_handlers();
+    });
+}
+
+fn print_help() {
+    use std::io::Write;
+    // Nobody is left to tell where standard error is closed.
+    let _ = std::io::stderr().write_all(gpurace_options::help_text().as_bytes());
+}
+
+fn exit_now(status: c_int) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}
+
+/// Whether the report was completed: a signal in an exit handler must not
+/// complete it again.
+static DONE: AtomicBool = AtomicBool::new(false);
+
+/// Completes text and JSON. Gives the report, or `None` where that was done.
+fn complete(session: &Session) -> Option<Report> {
+    if !session.is_own_process() || DONE.swap(true, Ordering::AcqRel) {
+        return None;
+    }
+    let Some(report) = session.finish() else {
+        message::error("interrupted while findings were being noted: the report is incomplete");
+        return None;
+    };
+    if let Some(pattern) = &session.options.json {
+        let path = pattern.expand(std::process::id());
+        if let Err(error) = std::fs::write(&path, report.to_json()) {
+            message::error(&format!("cannot write `{}`: {error}", path.display()));
+        }
+    }
+    session.write_end(&report);
+    Some(report)
+}
+
+/// Writes out what the program has printed, which `_exit` would lose.
+fn flush() {
+    // SAFETY: a null pointer stands for all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    guard("at_exit", (), || {
+        let session = session::get();
+        // The report comes after what the program printed.
+        flush();
+        let Some(report) = complete(session) else { return };
+        // Only the low byte reaches the parent.
+        if report.has_findings() && status & 0xff == 0 {
+            flush();
+            exit_now(session.options.exitcode.into());
+        }
+    });
+}
+
+/// Ends the program at its first finding.
+pub fn halt(session: &Session) -> ! {
+    flush();
+    complete(session);
+    exit_now(session.options.exitcode.into())
+}
+
+fn install_handlers() {
+    install_stack();
+    for signal in SIGNALS {
+        // SAFETY: valid actions; a signal that somebody handles or ignores is
+        // left to them.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction != libc::SIG_DFL {
+                continue;
+            }
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = on_signal as *const () as usize;
+            new.sa_flags = libc::SA_ONSTACK | libc::SA_SIGINFO;
+            libc::sigfillset(&mut new.sa_mask);
+            libc::sigdelset(&mut new.sa_mask, libc::SIGALRM);
+            libc::sigaction(signal, &new, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Gives the main thread a stack for signals, so that a report comes also when
+/// its own has overflowed.
+fn install_stack() {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh mapping, which stays for the life of the process.
+    unsafe {
+        let stack = libc::mmap(std::ptr::null_mut(), SIGNAL_STACK, protection, flags, -1, 0);
+        if stack != libc::MAP_FAILED {
+            let new = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: SIGNAL_STACK };
+            libc::sigaltstack(&new, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Completes the report, then lets the signal do what it would have done.
+extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: default actions are valid; raising a signal that is blocked here
+    // delivers it when this handler returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::signal(libc::SIGALRM, libc::SIG_DFL);
+        libc::alarm(SECONDS_AFTER_SIGNAL);
+    }
+    if let Some(session) = session::existing() {
+        guard("on_signal", (), || {
+            complete(session);
+        });
+    }
+    // SAFETY: as above. A fault comes again by itself, in its own place, which
+    // is what a core dump should show; one that somebody sent does not.
+    unsafe {
+        libc::alarm(0);
+        let faulted = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL)
+            && !info.is_null()
+            && (*info).si_code > 0;
+        if !faulted {
+            libc::raise(signal);
+        }
+    }
+}

@@ -128,7 +128,7 @@ api! {
 
     fn cudaFuncGetName(to: *mut *const c_char, stub: *const c_void) {
         let kernel = kernel_of_stub(stub)?;
-        put(to, kernel.module.image.kernels()[kernel.index].name)
+        put(to, kernel.name.as_ptr())
     }
 
     fn cudaFuncGetParamInfo(stub: *const c_void, index: usize, offset: *mut usize, size: *mut usize) {

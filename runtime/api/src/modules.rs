@@ -9,18 +9,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use gpurace_abi::image::{
-    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, SectionKind, section_headers,
+    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, KernelFn, SectionKind, section_headers,
 };
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_cpu::Image;
 use gpurace_report::demangle;
 use parking_lot::RwLock;
 
 use crate::edge::guard;
 use crate::errors::{Error, Result};
-use crate::executor::{self, Image};
+use crate::function::default_dynamic_shared;
 use crate::message;
+use crate::session;
 use crate::types::FatbinWrapper;
 
 /// First bytes of a fat binary that NVIDIA's `fatbinary` made.
@@ -36,6 +39,9 @@ struct Payload {
 /// One registered translation unit.
 pub struct Module {
     payload: Result<Payload>,
+    /// The program unregistered it: its payload may be gone.
+    gone: AtomicBool,
+    meta: OnceLock<Result<&'static ModuleMeta>>,
     loaded: OnceLock<Result<&'static Loaded>>,
 }
 
@@ -44,25 +50,31 @@ pub struct Loaded {
     /// Its code.
     pub image: Image,
     /// Its description.
-    pub meta: ModuleMeta,
+    pub meta: &'static ModuleMeta,
     /// Number of its first site among the sites of all modules.
     pub site_base: u32,
-    /// Number of its first synchronisation among those of all modules.
-    pub sync_base: u32,
 }
 
 /// A kernel that the host program can launch.
 pub struct Kernel {
     /// The module that it is in.
     pub module: &'static Loaded,
+    /// Its number among all kernels.
+    pub key: u32,
     /// Its index among the kernels of the module.
-    pub index: usize,
+    index: usize,
+    /// Its mangled name.
+    pub name: &'static CStr,
     /// Its name as people write it.
     pub demangled: String,
+    /// Its code as built: with checks if the module was instrumented.
+    pub run: KernelFn,
+    /// Its code without checks, where there is such.
+    pub run_bare: Option<KernelFn>,
     /// Dynamic shared memory that `cudaFuncSetAttribute` allowed it, bytes.
-    pub max_dynamic_shared: std::sync::atomic::AtomicUsize,
+    pub max_dynamic_shared: AtomicUsize,
     /// `cudaFuncAttributePreferredSharedMemoryCarveout`; kept for those who ask.
-    pub carveout: std::sync::atomic::AtomicI32,
+    pub carveout: AtomicI32,
 }
 
 impl Kernel {
@@ -83,6 +95,8 @@ pub struct Variable {
     pub name: &'static str,
     /// Lies in constant memory.
     pub constant: bool,
+    /// The host reaches it too.
+    pub managed: bool,
 }
 
 /// A host address that stands for something of a module.
@@ -104,8 +118,12 @@ struct Registry {
     symbols: HashMap<usize, Symbol>,
     /// Variables of loaded modules by address.
     variables: BTreeMap<usize, Variable>,
-    /// Loaded modules with the first site of each, in the order of loading.
+    /// Every module, in the order of registration.
+    registered: Vec<&'static Module>,
+    /// Modules whose images are open, in the order of loading.
     loaded: Vec<&'static Loaded>,
+    /// Kernels that were looked up, by their number.
+    kernels: Vec<&'static Kernel>,
 }
 
 static REGISTRY: RwLock<Option<Registry>> = RwLock::new(None);
@@ -170,43 +188,80 @@ impl Module {
     fn load(&'static self) -> Result<&'static Loaded> {
         *self.loaded.get_or_init(|| {
             let loaded: &'static Loaded = Box::leak(Box::new(self.open()?));
-            with_registry(|registry| registry.add(loaded));
+            with_registry(|registry| registry.add(self, loaded));
             Ok(loaded)
         })
     }
 
     fn open(&self) -> Result<Loaded> {
-        let payload = self.payload?;
-        let invalid = |what: String| {
-            message::error(&what);
-            Error::INVALID_KERNEL_IMAGE
-        };
-        let meta: ModuleMeta = serde_json::from_slice(payload.meta)
-            .map_err(|error| invalid(format!("cannot read a device module's description: {error}")))?;
-        let image = executor::open(payload.image)
-            .map_err(|error| invalid(format!("cannot open the device code of `{}`: {error}", meta.source)))?;
-        if image.table().kernel_count != meta.kernels.len() as u64
-            || image.table().variable_count != meta.variables.len() as u64
-        {
-            return Err(invalid(format!("the device code of `{}` is not that of its description", meta.source)));
-        }
-        let (site_base, sync_base) = executor::reserve_ids(&meta);
-        Ok(Loaded { image, meta, site_base, sync_base })
+        let meta = self.meta()?;
+        // SAFETY: the payload is a container that gpurace made.
+        let image = unsafe { Image::open(self.payload?.image) }.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            invalid(&format!("`{}`: {error}{}", meta.source, cause.unwrap_or_default()))
+        })?;
+        // Sites are numbered through all modules, so that a race may have its
+        // sides in two of them.
+        static SITES: AtomicU32 = AtomicU32::new(0);
+        let site_base = SITES.fetch_add(meta.sites.len() as u32, Ordering::Relaxed);
+        Ok(Loaded { image, meta, site_base })
+    }
+
+    /// The module's description.
+    fn meta(&self) -> Result<&'static ModuleMeta> {
+        *self.meta.get_or_init(|| {
+            let payload = self.payload?;
+            if self.gone.load(Ordering::Relaxed) {
+                return Err(Error::INVALID_KERNEL_IMAGE);
+            }
+            let meta: ModuleMeta = serde_json::from_slice(payload.meta)
+                .map_err(|error| invalid(&format!("cannot read the description of device code: {error}")))?;
+            Ok(Box::leak(Box::new(meta)))
+        })
     }
 }
 
+/// Says why device code cannot be used.
+fn invalid(what: &str) -> Error {
+    message::error(what);
+    Error::INVALID_KERNEL_IMAGE
+}
+
 impl Registry {
-    fn add(&mut self, loaded: &'static Loaded) {
+    fn add(&mut self, module: &Module, loaded: &'static Loaded) {
         self.loaded.push(loaded);
-        for (entry, meta) in loaded.image.variables().iter().zip(&loaded.meta.variables) {
-            let variable = Variable {
-                address: entry.address as usize,
-                size: entry.size as usize,
-                name: Box::leak(demangle(&meta.name).into_boxed_str()),
-                constant: meta.constant,
+        for entry in loaded.image.variables() {
+            let Some(meta) = loaded.meta.variables.iter().find(|meta| meta.name == entry.name) else {
+                continue;
             };
-            self.variables.insert(variable.address, variable);
+            let address = match meta.managed {
+                true => self.bind_managed(module, &entry.name, entry.address),
+                false => Some(entry.address),
+            };
+            let Some(address) = address else { continue };
+            let variable = Variable {
+                address,
+                size: meta.size as usize,
+                name: Box::leak(demangle(&entry.name).into_boxed_str()),
+                constant: meta.constant,
+                managed: meta.managed,
+            };
+            self.variables.insert(address, variable);
         }
+    }
+
+    /// Lets device code find a `__managed__` variable: its storage is the host
+    /// program's, whose address goes into the cell. Gives that address.
+    fn bind_managed(&self, module: &Module, name: &str, cell: usize) -> Option<usize> {
+        let mut symbols = self.symbols.iter();
+        let found = symbols.find(|(_, symbol)| {
+            std::ptr::eq(symbol.module, module) && symbol.name.to_bytes() == name.as_bytes()
+        });
+        let (&host, _) = found?;
+        // SAFETY: the image's entry of a managed variable addresses a pointer,
+        // and no kernel of the image runs before its module is loaded.
+        unsafe { (cell as *mut usize).write(host) };
+        Some(host)
     }
 }
 
@@ -220,6 +275,18 @@ pub fn module_of_site(site: u32) -> Option<&'static Loaded> {
 /// The modules whose images are open, in the order of loading.
 pub fn loaded() -> Vec<&'static Loaded> {
     REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.loaded.clone())
+}
+
+/// The descriptions of all modules, in the order of registration; `None` for
+/// device code that cannot be used or is gone.
+pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
+    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
+    modules.into_iter().map(|module| module.meta().ok()).collect()
+}
+
+/// The kernel of this number.
+pub fn kernel_of_key(key: u32) -> Option<&'static Kernel> {
+    REGISTRY.read().as_ref()?.kernels.get(key as usize).copied()
 }
 
 /// The device variable that holds `address`, if its module is loaded.
@@ -242,14 +309,11 @@ pub fn variable_of_symbol(symbol: *const c_void) -> Result<Variable> {
         (found.module, found.name)
     };
     let loaded = module.load()?;
-    let index = loaded
-        .meta
-        .variables
-        .iter()
-        .position(|variable| variable.name.as_bytes() == name.to_bytes())
-        .ok_or(Error::INVALID_SYMBOL)?;
-    let entry = &loaded.image.variables()[index];
-    variable_at(entry.address as usize).ok_or(Error::INVALID_SYMBOL)
+    let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
+    let entry = loaded.image.variable(name).ok_or(Error::INVALID_SYMBOL)?;
+    let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
+    let address = if managed { symbol as usize } else { entry.address };
+    variable_at(address).ok_or(Error::INVALID_SYMBOL)
 }
 
 /// The kernel that a host stub stands for.
@@ -265,23 +329,32 @@ pub fn kernel_of_stub(stub: *const c_void) -> Result<&'static Kernel> {
             .and_then(|functions| functions.get(&(stub as usize)))
             .ok_or(Error::INVALID_DEVICE_FUNCTION)?
     };
-    *function.kernel.get_or_init(|| {
-        let loaded = function.symbol.module.load()?;
-        let name = function.symbol.name.to_bytes();
-        let index = loaded
-            .meta
-            .kernels
-            .iter()
-            .position(|kernel| kernel.name.as_bytes() == name)
-            .ok_or(Error::INVALID_DEVICE_FUNCTION)?;
-        Ok(Box::leak(Box::new(Kernel {
-            module: loaded,
+    *function.kernel.get_or_init(|| find_kernel(&function.symbol))
+}
+
+fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
+    let module = symbol.module.load()?;
+    let name = symbol.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+    let kernels = &module.meta.kernels;
+    let index = kernels.iter().position(|kernel| kernel.name == name);
+    let (Some(index), Some(code)) = (index, module.image.kernel(name)) else {
+        return Err(Error::INVALID_DEVICE_FUNCTION);
+    };
+    Ok(with_registry(|registry| {
+        let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
+            module,
+            key: registry.kernels.len() as u32,
             index,
-            demangled: demangle(&loaded.meta.kernels[index].name),
-            max_dynamic_shared: crate::function::default_dynamic_shared(&loaded.meta.kernels[index]).into(),
-            carveout: (-1).into(),
-        })))
-    })
+            name: symbol.name,
+            demangled: demangle(name),
+            run: code.run,
+            run_bare: code.run_bare,
+            max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
+            carveout: AtomicI32::new(-1),
+        }));
+        registry.kernels.push(kernel);
+        kernel
+    }))
 }
 
 /// The module of a handle from [`__cudaRegisterFatBinary`].
@@ -306,7 +379,13 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
             message::hint("rebuild the objects that hold kernels with gclang");
             Error::NO_KERNEL_IMAGE_FOR_DEVICE
         });
-        let module: &'static Module = Box::leak(Box::new(Module { payload, loaded: OnceLock::new() }));
+        let module: &'static Module = Box::leak(Box::new(Module {
+            payload,
+            gone: AtomicBool::new(false),
+            meta: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }));
+        with_registry(|registry| registry.registered.push(module));
         std::ptr::from_ref(module).cast_mut().cast()
     })
 }
@@ -325,6 +404,11 @@ pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
     guard("__cudaUnregisterFatBinary", (), || {
         // SAFETY: as the caller vouches.
         let Some(module) = (unsafe { module_of(handle) }) else { return };
+        // The report counts its accesses after the payload is gone.
+        if session::existing().is_some_and(session::Session::counts_sites) {
+            let _ = module.meta();
+        }
+        module.gone.store(true, Ordering::Relaxed);
         with_registry(|registry| {
             registry.functions.retain(|_, f| !std::ptr::eq(f.symbol.module, module));
             registry.symbols.retain(|_, s| !std::ptr::eq(s.module, module));

@@ -14,7 +14,9 @@
 //!
 //! Host threads share one clock: how they synchronise with each other cannot be
 //! seen here, and an order too many hides a race where an order too few would
-//! invent one.
+//! invent one. For the same reason a new stream starts after everything that
+//! all streams before it had already waited for, so that a program with one
+//! stream keeps nothing.
 
 use std::collections::BTreeMap;
 
@@ -64,6 +66,16 @@ struct Pending {
     tick: u64,
 }
 
+/// Where a launch stands to the ones before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// Earlier launches that nothing orders before it, in the order of their
+    /// submission.
+    pub unordered: Vec<u64>,
+    /// Launches up to this one are before every launch still to come.
+    pub settled: u64,
+}
+
 /// The order of everything that was submitted.
 #[derive(Debug, Default)]
 pub struct Order {
@@ -89,9 +101,10 @@ impl Order {
 
     /// A new stream; `blocking` if it is ordered with the default stream.
     pub fn create(&mut self, blocking: bool) -> StreamId {
+        let clock = self.after_all();
         self.last_stream += 1;
         let id = StreamId(self.last_stream);
-        self.streams.insert(id, StreamOrder { clock: self.host.clone(), blocking });
+        self.streams.insert(id, StreamOrder { clock, blocking });
         id
     }
 
@@ -135,21 +148,53 @@ impl Order {
         submitted
     }
 
-    /// A launch is submitted to `stream`. Gives the earlier launches that
-    /// nothing orders before it, in the order of their submission.
-    pub fn launch(&mut self, id: StreamId, launch: u64) -> Vec<u64> {
+    /// A launch is submitted to `stream`; later launches have larger ids.
+    pub fn launch(&mut self, id: StreamId, launch: u64) -> Ordered {
+        self.settle();
         let clock = self.submit(id);
-        let host = &self.host;
-        self.pending.retain(|earlier| !host.knows(earlier.stream, earlier.tick));
         let unordered = self
             .pending
             .iter()
             .filter(|earlier| !clock.knows(earlier.stream, earlier.tick))
             .map(|earlier| earlier.launch)
             .collect();
+        let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         self.pending.push(Pending { launch, stream: id, tick });
-        unordered
+        Ordered { unordered, settled }
+    }
+
+    /// Forgets launches that every stream, new ones too, is ordered after.
+    fn settle(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let after_all = self.after_all();
+        self.pending.retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
+    }
+
+    /// What every stream would wait for if it were submitted to now.
+    fn after_all(&mut self) -> Clock {
+        let mut default = std::mem::take(&mut self.default_stream().clock);
+        let waited = default.clone();
+        for stream in self.streams.values().filter(|stream| stream.blocking) {
+            default.join(&stream.clock);
+        }
+        let mut all = default;
+        for (&id, stream) in &self.streams {
+            if id == DEFAULT {
+                continue;
+            }
+            all.0.retain(|of, tick| {
+                let own = stream.clock.0.get(of).copied().unwrap_or_default();
+                let through = if stream.blocking { waited.0.get(of).copied().unwrap_or_default() } else { 0 };
+                *tick = (*tick).min(own.max(through));
+                *tick > 0
+            });
+        }
+        self.default_stream().clock = waited;
+        all.join(&self.host);
+        all
     }
 
     /// `stream` waits for what `clock` has seen.
@@ -183,6 +228,11 @@ impl Order {
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn expect(order: &mut Order, stream: StreamId, launch: u64, unordered: &[u64]) {
+        assert_eq!(order.launch(stream, launch).unordered, unordered);
+    }
+
     fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
         let mut order = Order::new();
         let a = order.create(blocking);
@@ -193,23 +243,23 @@ mod tests {
     #[test]
     fn one_stream_is_in_order_and_two_are_not() {
         let (mut order, a, b) = two_streams(true);
-        assert_eq!(order.launch(a, 1), [0u64; 0]);
-        assert_eq!(order.launch(a, 2), [0u64; 0]);
-        assert_eq!(order.launch(b, 3), [1, 2]);
-        assert_eq!(order.launch(a, 4), [3]);
+        expect(&mut order, a, 1, &[]);
+        expect(&mut order, a, 2, &[]);
+        expect(&mut order, b, 3, &[1, 2]);
+        expect(&mut order, a, 4, &[3]);
     }
 
     #[test]
     fn the_default_stream_orders_blocking_streams_only() {
         let (mut order, a, b) = two_streams(true);
         order.launch(a, 1);
-        assert_eq!(order.launch(DEFAULT, 2), [0u64; 0]);
-        assert_eq!(order.launch(b, 3), [0u64; 0]);
+        expect(&mut order, DEFAULT, 2, &[]);
+        expect(&mut order, b, 3, &[]);
 
         let (mut order, a, b) = two_streams(false);
         order.launch(a, 1);
-        assert_eq!(order.launch(DEFAULT, 2), [1]);
-        assert_eq!(order.launch(b, 3), [1, 2]);
+        expect(&mut order, DEFAULT, 2, &[1]);
+        expect(&mut order, b, 3, &[1, 2]);
     }
 
     #[test]
@@ -219,7 +269,7 @@ mod tests {
         let event = order.submit(a);
         order.launch(a, 2);
         order.wait(b, &event);
-        assert_eq!(order.launch(b, 3), [2]);
+        expect(&mut order, b, 3, &[2]);
     }
 
     #[test]
@@ -227,13 +277,37 @@ mod tests {
         let (mut order, a, b) = two_streams(false);
         order.launch(a, 1);
         let done = order.submit(a);
-        assert_eq!(order.launch(b, 2), [1]);
+        expect(&mut order, b, 2, &[1]);
         order.host_waits(&done);
-        assert_eq!(order.launch(b, 3), [0u64; 0]);
-        assert_eq!(order.launch(a, 4), [2, 3]);
+        expect(&mut order, b, 3, &[]);
+        expect(&mut order, a, 4, &[2, 3]);
         order.host_waits_for_all();
-        assert_eq!(order.launch(b, 5), [0u64; 0]);
-        assert!(order.pending.len() == 1);
+        expect(&mut order, b, 5, &[]);
+        assert_eq!(order.pending.len(), 1);
+    }
+
+    #[test]
+    fn one_stream_settles_each_launch_at_once() {
+        let mut order = Order::new();
+        for launch in 1..100 {
+            let ordered = order.launch(DEFAULT, launch);
+            assert_eq!(ordered, Ordered { unordered: vec![], settled: launch - 1 });
+        }
+        assert_eq!(order.pending.len(), 1);
+        // A stream that comes later is after all of them, a later launch is not.
+        let late = order.create(false);
+        expect(&mut order, late, 100, &[]);
+        expect(&mut order, DEFAULT, 101, &[100]);
+        assert_eq!(order.launch(late, 102), Ordered { unordered: vec![101], settled: 99 });
+    }
+
+    #[test]
+    fn a_blocking_stream_beside_the_default_one_settles_too() {
+        let mut order = Order::new();
+        let a = order.create(true);
+        assert_eq!(order.launch(a, 1), Ordered { unordered: vec![], settled: 0 });
+        assert_eq!(order.launch(DEFAULT, 2), Ordered { unordered: vec![], settled: 1 });
+        assert_eq!(order.launch(a, 3), Ordered { unordered: vec![], settled: 2 });
     }
 
     #[test]
@@ -241,8 +315,8 @@ mod tests {
         let (mut order, a, b) = two_streams(false);
         order.launch(a, 1);
         order.destroy(a);
-        assert_eq!(order.launch(b, 2), [1]);
+        expect(&mut order, b, 2, &[1]);
         order.host_waits_for_all();
-        assert_eq!(order.launch(b, 3), [0u64; 0]);
+        expect(&mut order, b, 3, &[]);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 
 use crate::errors::{Error, Result};
+use crate::executor;
 use crate::types::cudaDeviceProp;
 
 /// Name of the device.
@@ -69,7 +70,9 @@ pub fn multiprocessors() -> c_int {
     static COUNT: OnceLock<c_int> = OnceLock::new();
     *COUNT.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        cores.clamp(2, 128) as c_int
+        // A grid that fills the device must be able to wait for itself.
+        let resident = executor::max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
+        cores.clamp(2, 128).min(resident.max(1)) as c_int
     })
 }
 

@@ -1,0 +1,279 @@
+//! From what the checker and the executor say, in addresses and site numbers,
+//! to what a report says: names, lines, objects.
+
+use gpurace_abi::meta::{Frame, ModuleMeta, Site, SyncSite};
+use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
+use gpurace_cpu::{Divergence, Waiting};
+use gpurace_options::select::ObjectDescription;
+use gpurace_report::hint::{SideFacts, hint};
+use gpurace_report::schema;
+
+use crate::call_site;
+use crate::launch::CallSite;
+use crate::memory;
+use crate::modules::{self, Kernel};
+
+/// What stays known of a launch.
+#[derive(Clone, Copy)]
+pub struct LaunchRecord {
+    /// Which launch of the process it was, from 1.
+    pub id: u64,
+    /// What ran.
+    pub kernel: &'static Kernel,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, bytes.
+    pub dynamic_shared: u32,
+    /// Where the program launched it.
+    pub call_site: CallSite,
+}
+
+/// `linear` as an index of three dimensions, x fastest.
+fn unflatten(linear: u64, dim: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(dim[0]), u64::from(dim[1]));
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
+}
+
+/// The innermost frame in user code; where all are in headers of the toolkit,
+/// the innermost.
+fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
+    let is_user = |frame: &&Frame| meta.files.get(frame.file as usize).is_some_and(|f| !f.system);
+    frames.iter().find(is_user).or_else(|| frames.first())
+}
+
+/// File and line of a frame; 0 is an unknown line.
+fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
+    let file = meta.files.get(frame.file as usize).map(|file| file.name.clone());
+    (file, (frame.line != 0).then_some(frame.line))
+}
+
+/// A launch as the report shows it.
+pub fn launch(record: &LaunchRecord) -> schema::Launch {
+    let position = call_site::position(record.call_site);
+    schema::Launch {
+        index: record.id,
+        grid: record.grid,
+        block: record.block,
+        line: position.as_ref().map(|position| position.line),
+        file: position.map(|position| position.file),
+    }
+}
+
+/// The site of a number that counts the sites of all modules.
+fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
+    let module = modules::module_of_site(global)?;
+    Some((&module.meta, module.meta.sites.get((global - module.site_base) as usize)?))
+}
+
+/// What a side did. A volatile access is reported by its own kind.
+fn effect(side: &Side) -> schema::Effect {
+    let volatile = site(side.site).is_some_and(|(_, site)| site.volatile);
+    match side.op {
+        SideOp::Read => schema::Effect::Read,
+        SideOp::Write => schema::Effect::Write,
+        SideOp::AtomicLoad if volatile => schema::Effect::Read,
+        SideOp::AtomicWrite if volatile => schema::Effect::Write,
+        SideOp::AtomicLoad | SideOp::AtomicWrite => schema::Effect::Atomic,
+    }
+}
+
+fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
+    let op = match effect(side) {
+        schema::Effect::Read => schema::Op::Read,
+        schema::Effect::Write => schema::Op::Write,
+        schema::Effect::Atomic => schema::Op::Atomic,
+    };
+    let mut access = schema::Access::new(op);
+    access.size = side.size.map(u64::from);
+    access.launch = Some(side.launch);
+    access.stream = Some(side.stream);
+    if let Some(launch) = launch {
+        access.block = side.block.map(|block| unflatten(block, launch.grid));
+        access.thread = side.thread.map(|thread| unflatten(thread.into(), launch.block));
+    }
+    if let Some((meta, site)) = site(side.site) {
+        if access.size.is_none() && site.size != 0 {
+            access.size = Some(site.size.into());
+        }
+        if let Some(frame) = user_frame(meta, &site.frames) {
+            (access.file, access.line) = position(meta, frame);
+            access.column = (frame.column != 0).then_some(frame.column);
+            access.function = (!frame.function.is_empty()).then(|| frame.function.clone());
+        }
+    }
+    access
+}
+
+/// A memory object, and what the option `objects` looks at.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// As the report shows it.
+    pub shown: schema::Object,
+    /// It lies in shared memory.
+    shared: bool,
+    /// Which allocation it is.
+    order: Option<u64>,
+}
+
+impl Object {
+    /// What the option `objects` looks at.
+    pub fn description(&self) -> ObjectDescription<'_> {
+        ObjectDescription {
+            shared: self.shared,
+            name: self.shown.name.as_deref().filter(|_| self.order.is_none()),
+            size: self.shown.size.unwrap_or_default(),
+            order: self.order,
+        }
+    }
+}
+
+/// The variable at this offset of a block's shared memory.
+fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
+    let meta = launch.kernel.meta();
+    let shown = |name: Option<String>, size: u64, start: u64| Object {
+        shown: schema::Object {
+            kind: schema::ObjectKind::Shared,
+            name,
+            size: Some(size),
+            offset: Some(offset - start),
+        },
+        shared: true,
+        order: None,
+    };
+    let dynamic = u64::from(meta.shared_static).next_multiple_of(16);
+    if offset >= dynamic {
+        // All `extern __shared__` arrays begin at the same byte.
+        let name = match &meta.dynamic_shared[..] {
+            [name] => Some(name.clone()),
+            _ => None,
+        };
+        return shown(name, launch.dynamic_shared.into(), dynamic);
+    }
+    let holds = |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
+    match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
+        Some(variable) => shown(Some(variable.name.clone()), variable.size.into(), variable.offset.into()),
+        None => shown(None, meta.shared_static.into(), 0),
+    }
+}
+
+/// The variable or allocation that holds a global address.
+fn global_object(address: usize) -> Option<Object> {
+    if let Some(variable) = modules::variable_at(address) {
+        return Some(Object {
+            shown: schema::Object {
+                kind: schema::ObjectKind::Variable,
+                name: Some(variable.name.to_owned()),
+                size: Some(variable.size as u64),
+                offset: Some((address - variable.address) as u64),
+            },
+            shared: false,
+            order: None,
+        });
+    }
+    let allocation = memory::find(address)?;
+    let order = u64::from(allocation.order);
+    Some(Object {
+        shown: schema::Object {
+            kind: schema::ObjectKind::Allocation,
+            name: Some(format!("#{order}")),
+            size: Some(allocation.size as u64),
+            offset: Some((address - allocation.address) as u64),
+        },
+        shared: false,
+        order: Some(order),
+    })
+}
+
+/// Where the access that found the race begins, or the first common byte.
+fn object(record: &RaceRecord, launch: Option<&LaunchRecord>) -> Option<Object> {
+    let address = record.later.address.unwrap_or(record.address);
+    match record.space {
+        Space::Shared => {
+            let offset = address.checked_sub(record.shared_base)?;
+            Some(shared_object(launch?, offset as u64))
+        }
+        Space::Global => global_object(address),
+    }
+}
+
+/// What a hint may use of a side.
+fn facts(side: &Side) -> SideFacts {
+    SideFacts {
+        atomic_scope: side.scope,
+        volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
+        fenced: false,
+    }
+}
+
+/// A race as the report shows it, with its object; `None` for two accesses
+/// that only read, which are no race. `launch_of` knows the launches.
+pub fn race(
+    record: &RaceRecord,
+    launch_of: impl Fn(u64) -> Option<LaunchRecord>,
+) -> Option<(schema::Race, Option<Object>)> {
+    let kind = schema::RaceKind::new(effect(&record.earlier), effect(&record.later))?;
+    let later_launch = launch_of(record.later.launch);
+    let earlier_launch = launch_of(record.earlier.launch);
+    let object = object(record, later_launch.as_ref());
+    let mut race = schema::Race {
+        kind,
+        space: match record.space {
+            Space::Shared => gpurace_abi::meta::Space::Shared,
+            Space::Global => gpurace_abi::meta::Space::Global,
+        },
+        scope: match record.scope {
+            RaceScope::Warp => schema::Scope::Warp,
+            RaceScope::Block => schema::Scope::Block,
+            RaceScope::Cluster => schema::Scope::Cluster,
+            RaceScope::Grid => schema::Scope::Grid,
+            RaceScope::Device => schema::Scope::Device,
+            RaceScope::System => schema::Scope::System,
+        },
+        same_value: record.same_value,
+        kernel: modules::kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
+        launch: later_launch.as_ref().map(launch),
+        object: object.as_ref().map(|object| object.shown.clone()),
+        accesses: [
+            access(&record.later, later_launch.as_ref()),
+            access(&record.earlier, earlier_launch.as_ref()),
+        ],
+        hint: None,
+        count: record.count,
+    };
+    race.hint = hint(&race, [facts(&record.later), facts(&record.earlier)]);
+    Some((race, object))
+}
+
+/// Position of a synchronisation of the kernel's module.
+pub fn sync_position(kernel: &Kernel, sync: u32) -> (Option<String>, Option<u32>) {
+    let meta = &kernel.module.meta;
+    let frames = meta.syncs.get(sync as usize).map(|sync: &SyncSite| &sync.frames[..]);
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+}
+
+/// Position of an access of the kernel's module.
+pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>) {
+    let meta = &kernel.module.meta;
+    let frames = meta.sites.get(site as usize).map(|site| &site.frames[..]);
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+}
+
+/// Threads that wait for threads that do not come, as the report shows them.
+pub fn divergence(record: &LaunchRecord, divergence: &Divergence) -> schema::Divergence {
+    let group = |waiting: &Waiting| {
+        let (file, line) = sync_position(record.kernel, waiting.sync);
+        schema::Waiting::at(file, line, waiting.threads, waiting.example)
+    };
+    let mut waiting: Vec<_> = divergence.waiting.iter().map(group).collect();
+    if let Some(example) = divergence.exited_example {
+        waiting.push(schema::Waiting::exited(divergence.exited, example));
+    }
+    schema::Divergence {
+        kernel: record.kernel.demangled.clone(),
+        launch: record.id,
+        block: divergence.block,
+        waiting,
+    }
+}

@@ -1,0 +1,387 @@
+//! What one run of the program asks for, finds and counts.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use gpurace_abi::meta::{ModuleMeta, Verdict};
+use gpurace_check::{Checker, KernelKey, LaunchInfo, Limits};
+use gpurace_cpu::LaunchReport;
+use gpurace_options::{Options, SameValue};
+use gpurace_report::collect::{Added, Collector};
+use gpurace_report::schema::{self, KernelStats, Report, Sites, Stats};
+use gpurace_report::sources::DiskSources;
+use gpurace_report::text::TextRenderer;
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::finish;
+use crate::launch::Launch;
+use crate::log::Log;
+use crate::modules::{self, Kernel};
+use crate::order::ORDER;
+use crate::resolve::{self, LaunchRecord};
+
+/// Launches that a report can still name; what is older is shown without its
+/// grid and line.
+const LAUNCHES_KEPT: usize = 1 << 16;
+/// Closes the last finding, as the report's text opens each.
+const RULE: &str = "==================\n";
+
+/// One run of the program.
+pub struct Session {
+    /// What `GPURACE_OPTIONS` asks for.
+    pub options: Options,
+    /// Process that it is about: a forked child is another until it launches.
+    pid: AtomicU32,
+    log: OnceLock<Log>,
+    checker: OnceLock<Checker>,
+    sources: OnceLock<DiskSources>,
+    last_launch: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// A race that was resolved when it was found, while its objects were alive.
+struct Found {
+    race: schema::Race,
+    /// The options leave it out.
+    left_out: bool,
+    /// Its text was written, or another of its entry's.
+    written: bool,
+}
+
+struct State {
+    launches: VecDeque<LaunchRecord>,
+    counts: HashMap<u32, Counts>,
+    /// The checker's races, in its order; `None` for what is none.
+    found: Vec<Option<Found>>,
+    divergence: Vec<schema::Divergence>,
+    notes: Vec<String>,
+    live: Collector,
+}
+
+/// Launches of one kernel.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    launches: u64,
+    unchecked: u64,
+    checks: u64,
+}
+
+/// A launch that has begun.
+pub struct Begun {
+    /// What stays known of it.
+    pub record: LaunchRecord,
+    /// Its checks; `None` where it runs bare.
+    pub checks: Option<Arc<gpurace_check::Launch>>,
+}
+
+/// Reads memory of the program for the comparison of written values.
+fn read_memory(address: usize, size: u32) -> Option<u64> {
+    // It is asked for where another thread has accessed the same bytes before
+    // and the checked access comes next: they are there.
+    let mut bytes = [0u8; 8];
+    let size = size as usize;
+    if address == 0 || size > bytes.len() {
+        return None;
+    }
+    // SAFETY: see above.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size) };
+    Some(u64::from_le_bytes(bytes))
+}
+
+impl Session {
+    /// A session with these options.
+    pub fn new(options: Options) -> Self {
+        let collector = collector(&options);
+        Self {
+            options,
+            pid: AtomicU32::new(std::process::id()),
+            log: OnceLock::new(),
+            checker: OnceLock::new(),
+            sources: OnceLock::new(),
+            last_launch: AtomicU64::new(0),
+            state: Mutex::new(State {
+                launches: VecDeque::new(),
+                counts: HashMap::new(),
+                found: Vec::new(),
+                divergence: Vec::new(),
+                notes: Vec::new(),
+                live: collector,
+            }),
+        }
+    }
+
+    /// Whether this process is the one that the session is about.
+    pub fn is_own_process(&self) -> bool {
+        self.pid.load(Ordering::Relaxed) == std::process::id()
+    }
+
+    /// Whether somebody wants to know how many accesses there are.
+    pub fn counts_sites(&self) -> bool {
+        self.options.json.is_some() || self.options.stats
+    }
+
+    fn log(&self) -> &Log {
+        self.log.get_or_init(|| Log::open(&self.options.log_path, std::process::id()))
+    }
+
+    fn checker(&self) -> &Checker {
+        self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
+    }
+
+    fn renderer(&self) -> TextRenderer<'_> {
+        let sources = self.sources.get_or_init(|| {
+            let mut directories: Vec<PathBuf> = Vec::new();
+            for module in modules::registered() {
+                for file in module.iter().flat_map(|meta| &meta.files) {
+                    let directory = PathBuf::from(&file.directory);
+                    if !file.system && !directories.contains(&directory) {
+                        directories.push(directory);
+                    }
+                }
+            }
+            DiskSources::new(directories)
+        });
+        TextRenderer { pid: std::process::id(), color: self.log().color, sources }
+    }
+
+    /// A launch begins: it gets its number, and checks if the options say so.
+    pub fn begin(&self, launch: &Launch<'_>) -> Begun {
+        self.pid.store(std::process::id(), Ordering::Relaxed);
+        let (kernel, meta) = (launch.kernel, launch.kernel.meta());
+        // The number and the order are taken together: later launches have
+        // larger numbers.
+        let (id, ordered) = {
+            let mut order = ORDER.lock();
+            let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
+            (id, order.launch(launch.stream, id))
+        };
+        let record = LaunchRecord {
+            id,
+            kernel,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            call_site: launch.call_site,
+        };
+        let checked = {
+            let mut state = self.state.lock();
+            if state.launches.len() == LAUNCHES_KEPT {
+                state.launches.pop_front();
+            }
+            state.launches.push_back(record);
+            let counts = state.counts.entry(kernel.key).or_default();
+            let nth = counts.launches;
+            counts.launches += 1;
+            let checked = self.options.checks_kernel(&kernel.demangled)
+                && nth % u64::from(self.options.every.get()) == 0;
+            if kernel.module.meta.instrumented && !checked {
+                counts.unchecked += 1;
+            }
+            checked && kernel.module.meta.instrumented
+        };
+        let checks = checked.then(|| {
+            let info = LaunchInfo {
+                id,
+                kernel: KernelKey(kernel.key),
+                site_base: kernel.module.site_base,
+                features: meta.sync,
+                threads_per_block: launch.block.iter().product(),
+                blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+                stream: launch.stream.0,
+                settled: ordered.settled,
+            };
+            self.checker().begin_launch(info, &ordered.unordered)
+        });
+        Begun { record, checks }
+    }
+
+    /// A launch has ended: what it found is counted and written.
+    pub fn end(&self, begun: &Begun, report: Option<&LaunchReport>) {
+        if let Some(checks) = &begun.checks {
+            let stats = self.checker().end_launch(checks);
+            let mut state = self.state.lock();
+            state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
+            self.write_new_races(&mut state);
+        }
+        if let Some(report) = report.filter(|report| report.divergences > 0) {
+            for divergence in &report.divergence {
+                self.add_divergence(resolve::divergence(&begun.record, divergence));
+            }
+            let rest = report.divergences - report.divergence.len() as u64;
+            if rest > 0 {
+                let kernel = &begun.record.kernel.demangled;
+                self.note(format!("{rest} more blocks of `{kernel}` with barrier divergence not shown"));
+            }
+        }
+        let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
+        if halt {
+            finish::halt(self);
+        }
+    }
+
+    /// Adds a divergence or deadlock and writes it if it is new.
+    pub fn add_divergence(&self, divergence: schema::Divergence) {
+        let mut state = self.state.lock();
+        if state.live.add_divergence(divergence.clone()) == Added::First {
+            self.log().write(&self.renderer().divergence(&divergence));
+        }
+        state.divergence.push(divergence);
+    }
+
+    /// Adds something that was lost or not checked.
+    pub fn note(&self, note: String) {
+        self.state.lock().notes.push(note);
+    }
+
+    /// The memory was freed: what is there next has no history.
+    pub fn forget(&self, address: usize, size: usize) {
+        if let Some(checker) = self.checker.get() {
+            checker.forget(address, size);
+        }
+    }
+
+    /// Resolves the races that the checker has found since the last time and
+    /// writes those that are new entries.
+    fn write_new_races(&self, state: &mut State) {
+        let Some(checker) = self.checker.get() else { return };
+        for record in checker.take_new_races() {
+            let launches = &state.launches;
+            let launch_of = |id| {
+                let at = launches.binary_search_by_key(&id, |launch: &LaunchRecord| launch.id).ok()?;
+                launches.get(at).copied()
+            };
+            let Some((race, object)) = resolve::race(&record, launch_of) else {
+                state.found.push(None);
+                continue;
+            };
+            let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
+                || [&record.later, &record.earlier]
+                    .iter()
+                    .any(|side| side.block.is_some_and(|block| !self.options.checks_block(block)));
+            let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone()) };
+            if added == Added::First {
+                self.log().write(&self.renderer().race(&race));
+            }
+            let written = matches!(added, Added::First | Added::Again);
+            state.found.push(Some(Found { race, left_out, written }));
+        }
+    }
+
+    /// Locks the state, or gives up where a signal interrupted its holder.
+    fn state_at_end(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock_for(Duration::from_secs(1))
+    }
+
+    /// The whole report, with what was found since the last launch. Gives
+    /// `None` where a signal came while the findings were being changed.
+    pub fn finish(&self) -> Option<Report> {
+        let mut state = self.state_at_end()?;
+        let state = &mut *state;
+        self.write_new_races(state);
+        let mut last = collector(&self.options);
+        if let Some(checker) = self.checker.get() {
+            // Counts and values have grown since the races were written.
+            for (found, record) in state.found.iter_mut().zip(checker.races()) {
+                let Some(found) = found.as_mut().filter(|found| !found.left_out) else { continue };
+                found.race.count = record.count;
+                found.race.same_value = record.same_value;
+                if last.add_race(found.race.clone()) == Added::First && !found.written {
+                    found.written = true;
+                    self.log().write(&self.renderer().race(&found.race));
+                }
+            }
+            for note in checker.notes() {
+                last.note(note);
+            }
+        }
+        for divergence in &state.divergence {
+            last.add_divergence(divergence.clone());
+        }
+        for note in &state.notes {
+            last.note(note.clone());
+        }
+        Some(last.report(schema::Device::Cpu, stats(&state.counts)))
+    }
+
+    /// Writes what ends the text of the report.
+    pub fn write_end(&self, report: &Report) {
+        let renderer = self.renderer();
+        let mut text = String::new();
+        if report.has_findings() {
+            text.push_str(RULE);
+        }
+        text.push_str(&renderer.notes(&report.notes));
+        if self.options.stats {
+            text.push_str(&renderer.stats(&report.stats));
+        }
+        text.push_str(&renderer.summary(report));
+        if !text.is_empty() {
+            self.log().write(&text);
+        }
+    }
+}
+
+fn collector(options: &Options) -> Collector {
+    Collector::new(options.max_reports, options.same_value == SameValue::Ignore)
+}
+
+/// What became of accesses. A proof under a condition that nobody has tested
+/// is none.
+fn sites<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Sites {
+    let mut sites = Sites::default();
+    for verdict in verdicts {
+        sites.total += 1;
+        match verdict {
+            Verdict::Proved => sites.proved += 1,
+            Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => sites.checked += 1,
+        }
+    }
+    sites
+}
+
+fn stats(counts: &HashMap<u32, Counts>) -> Stats {
+    let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
+    let mut stats = Stats {
+        sites: sites(metas.iter().filter(|m| m.instrumented).flat_map(|m| &m.sites).map(|s| &s.verdict)),
+        ..Stats::default()
+    };
+    let mut keys: Vec<_> = counts.iter().collect();
+    keys.sort_by_key(|(key, _)| **key);
+    for (&key, count) in keys {
+        stats.launches += count.launches;
+        stats.launches_unchecked += count.unchecked;
+        stats.checks_executed += count.checks;
+        let Some(kernel) = modules::kernel_of_key(key) else { continue };
+        stats.kernels.push(KernelStats {
+            name: kernel.demangled.clone(),
+            sites: kernel_sites(kernel),
+            launches: count.launches,
+            checks_executed: count.checks,
+        });
+    }
+    stats
+}
+
+fn kernel_sites(kernel: &Kernel) -> Sites {
+    let meta = &kernel.module.meta;
+    if !meta.instrumented {
+        return Sites::default();
+    }
+    sites(kernel.meta().sites.iter().filter_map(|&site| meta.sites.get(site as usize)).map(|s| &s.verdict))
+}
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// The session of this process. Options that cannot be read leave the
+/// defaults here; [`finish::start`] has ended the program by then.
+pub fn get() -> &'static Session {
+    SESSION.get_or_init(|| Session::new(Options::from_env().unwrap_or_default()))
+}
+
+/// The session, if anything has needed it yet.
+pub fn existing() -> Option<&'static Session> {
+    SESSION.get()
+}

@@ -91,6 +91,8 @@ pub struct RaceRecord {
     pub address: usize,
     /// Which memory it is in.
     pub space: Space,
+    /// First byte of the shared memory of the later access's block.
+    pub shared_base: usize,
     /// The narrowest group that holds both threads.
     pub scope: RaceScope,
     /// Whether equal values were written, each time that the race was seen;

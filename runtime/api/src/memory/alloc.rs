@@ -60,10 +60,13 @@ pub fn pitch_of(width: usize) -> Result<usize> {
 }
 
 fn check_device_range(pointer: *const c_void, count: usize) -> Result {
-    match map::find(pointer as usize) {
-        Some(found) if found.contains(pointer as usize, count) => Ok(()),
-        _ => Err(Error::INVALID_VALUE),
-    }
+    let address = pointer as usize;
+    let fits = match map::find(address) {
+        Some(found) => found.contains(address, count),
+        None => modules::variable_at(address)
+            .is_some_and(|variable| count <= variable.size - (address - variable.address)),
+    };
+    if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
 fn check_location(location: c_int) -> Result {
@@ -82,12 +85,15 @@ fn attributes_of(pointer: *mut c_void) -> cudaPointerAttributes {
         Some(Kind::Host | Kind::Registered) => known(1, true),
         Some(Kind::Device) => known(2, false),
         Some(Kind::Managed) => known(3, true),
-        None if modules::variable_at(pointer as usize).is_some() => known(2, false),
-        None => cudaPointerAttributes {
-            kind: 0,
-            device: INVALID_DEVICE,
-            devicePointer: std::ptr::null_mut(),
-            hostPointer: pointer,
+        None => match modules::variable_at(pointer as usize) {
+            Some(variable) if variable.managed => known(3, true),
+            Some(_) => known(2, false),
+            None => cudaPointerAttributes {
+                kind: 0,
+                device: INVALID_DEVICE,
+                devicePointer: std::ptr::null_mut(),
+                hostPointer: pointer,
+            },
         },
     }
 }

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 
 use crate::errors::{Error, Result};
 use crate::properties;
+use crate::session;
 
 /// Alignment of every allocation, bytes (CUDA C++ Programming Guide, "Device
 /// Memory Accesses").
@@ -139,6 +140,9 @@ pub fn free(address: usize, kinds: &[Kind]) -> Result<Allocation> {
 }
 
 fn release(allocation: Allocation) {
+    if let Some(session) = session::existing() {
+        session.forget(allocation.address, allocation.size);
+    }
     if allocation.kind == Kind::Registered {
         return;
     }
