@@ -6,6 +6,7 @@
 //! several workers at once: they meet in the shadow words, which change by
 //! compare-and-swap, and in chains, which a worker takes by making the word busy.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use crate::chain::{Chain, Entry, Member};
 use crate::history;
 use crate::launch::{Inner, Launch, Origin};
 use crate::order::{BlockOrder, Mode};
-use crate::race::Space;
+use crate::race::{RaceRecord, Space};
 use crate::sighting::Sightings;
 use crate::state::{self, Next, Relation, Status};
 use crate::word::{self, Compact, FULL, GRANULE, KEY_MASK, NO_KEY, Op, STATE_MASK, Span, Touch, Word};
@@ -38,7 +39,7 @@ pub(crate) struct State {
     fences: bool,
     checks: u64,
     /// Locations on which this block released.
-    published: Vec<usize>,
+    published: HashSet<usize>,
     /// Chains without a word, to be used again.
     pool: Vec<Box<Chain>>,
 }
@@ -88,7 +89,7 @@ impl Block {
                 exact: mode == Mode::Exact,
                 fences: launch.features.fences,
                 checks: 0,
-                published: Vec::new(),
+                published: HashSet::new(),
                 pool: Vec::new(),
             },
         }
@@ -119,9 +120,13 @@ impl Block {
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
         s.sightings.flush(&self.inner.races);
-        if !s.published.is_empty() {
-            self.inner.syncvars.block_ended(s.order.home(), &s.published);
-            s.published.clear();
+        for address in s.published.drain() {
+            if s.shared.contains(&address) {
+                // The next block's shared memory may lie there.
+                self.inner.syncvars.overwrite(address, 1, None);
+            } else {
+                self.inner.syncvars.block_ended(s.order.home(), address);
+            }
         }
     }
 
@@ -202,8 +207,18 @@ impl Block {
         order: Order,
     ) {
         self.state.checks += 1;
-        let modifies = kind != AtomicKind::Load;
-        let op = Op::Atomic { modifies, scope, start: 0, size: size as u8 };
+        let (modifies, volatile) = match kind {
+            AtomicKind::Load => (false, false),
+            AtomicKind::Store | AtomicKind::Rmw => (true, false),
+            AtomicKind::VolatileLoad => (false, true),
+            AtomicKind::VolatileStore => (true, true),
+        };
+        // A volatile access carries order as an atomic one does, and races as a plain one.
+        let op = match (volatile, modifies) {
+            (true, false) => Op::Read,
+            (true, true) => Op::Write,
+            (false, _) => Op::Atomic { modifies, scope, start: 0, size: size as u8 },
+        };
         self.words(thread, address, size.into(), site, op, None);
         let s = &mut self.state;
         if !s.fences {
@@ -216,8 +231,8 @@ impl Block {
             let what = s.order.publish(thread, address, scope, order);
             let head = s.order.head(thread, scope);
             self.inner.syncvars.write(address, size, head, &what, kind == AtomicKind::Rmw);
-            if !what.block.is_empty() && !s.published.contains(&address) {
-                s.published.push(address);
+            if !what.block.is_empty() {
+                s.published.insert(address);
             }
         }
     }
@@ -239,12 +254,17 @@ impl Block {
         if !s.fences {
             return;
         }
-        if kind != AtomicKind::Store {
+        let (reads, writes) = match kind {
+            AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
+            AtomicKind::Store | AtomicKind::VolatileStore => (false, true),
+            AtomicKind::Rmw => (true, true),
+        };
+        if reads {
             let head = s.order.head(thread, scope);
             let seen = self.inner.syncvars.read(address, size, head);
             s.order.observe(thread, address, scope, order, seen);
         }
-        if kind != AtomicKind::Load {
+        if writes {
             self.inner.syncvars.written(address, size);
         }
     }
@@ -296,6 +316,17 @@ impl Block {
     /// Forgets all accesses to a range: this block has freed it, or newly allocated it.
     pub fn forget(&mut self, address: usize, size: usize) {
         self.inner.forget(address, size);
+    }
+
+    /// From now on keeps every sighting of a race, for [`Block::take_traced`]:
+    /// so a test sees what each single access found.
+    pub fn trace(&mut self) {
+        self.state.sightings.trace();
+    }
+
+    /// The sightings since the last call, where [`Block::trace`] was called.
+    pub fn take_traced(&mut self) -> Vec<RaceRecord> {
+        self.state.sightings.take_traced()
     }
 
     /// Checks made since the block began.

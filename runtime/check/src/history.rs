@@ -23,7 +23,10 @@ enum Fate {
 pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access, shared: bool) {
     let site = state.launch.data.site_base + a.site;
     let reads_only = chain.reads_only && a.touch.op == Op::Read;
-    let first = if reads_only { chain.entries.len().saturating_sub(LOOK_BACK) } else { 0 };
+    let first = if reads_only { first_to_meet(state, chain, a, shared) } else { 0 };
+    if reads_only && state.exact && joins_warp(state, chain, a, site) {
+        return;
+    }
     let mut represented = false;
     let mut kept = first;
     for i in first..chain.entries.len() {
@@ -42,6 +45,32 @@ pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Acc
         }
     }
     chain.reads_only = reads_only || chain.entries.iter().all(|e| e.touch.op == Op::Read);
+}
+
+/// Where a read that comes to reads only begins to look.
+fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usize {
+    let oldest = chain.entries.first();
+    let settled = oldest
+        .is_some_and(|e| state.standing(a.thread, &e.member, shared).status == Status::Settled);
+    if settled { 0 } else { chain.entries.len().saturating_sub(LOOK_BACK) }
+}
+
+/// The common case among reads only: other lanes of the warp have just read
+/// the word by the same instruction.
+fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
+    let Some(e) = chain.entries.last_mut() else { return false };
+    let m = &mut e.member;
+    let joins = m.lanes != 0
+        && m.uid == state.order.uid()
+        && m.warp() == a.thread / 32
+        && m.clock == state.order.clock(a.thread)
+        && e.site == site
+        && e.touch == a.touch;
+    if joins {
+        m.lanes |= 1 << (a.thread % 32);
+        m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
+    }
+    joins
 }
 
 fn meet(

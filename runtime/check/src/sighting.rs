@@ -18,6 +18,7 @@ pub(crate) struct Sightings {
     seen: HashMap<PairKey, Sighting>,
     /// Number of the access being checked: its words count once.
     access: u64,
+    traced: Option<Vec<RaceRecord>>,
 }
 
 struct Sighting {
@@ -32,6 +33,14 @@ struct Sighting {
 impl Sightings {
     pub(crate) fn next_access(&mut self) {
         self.access += 1;
+    }
+
+    pub(crate) fn trace(&mut self) {
+        self.traced = Some(Vec::new());
+    }
+
+    pub(crate) fn take_traced(&mut self) -> Vec<RaceRecord> {
+        self.traced.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(crate) fn flush(&mut self, races: &Races) {
@@ -58,6 +67,10 @@ impl State {
         let key = (self.launch.kernel, e.site.min(site), e.site.max(site));
         let same_value = self.same_value(e.touch, a);
         let access = self.sightings.access;
+        if self.sightings.traced.is_some() {
+            let record = self.record(e, s, a, self.launch.kernel, same_value);
+            self.sightings.traced.as_mut().expect("checked").push(record);
+        }
         if let Some(seen) = self.sightings.seen.get_mut(&key) {
             if seen.access != access {
                 seen.access = access;
@@ -120,6 +133,7 @@ impl State {
             },
             address: a.word + overlap,
             space: self.space(a.word),
+            shared_base: self.shared.start,
             scope: match who.relation {
                 Relation::Itself | Relation::Warp => RaceScope::Warp,
                 Relation::Block => RaceScope::Block,

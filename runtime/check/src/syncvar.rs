@@ -299,14 +299,13 @@ impl SyncVars {
         }
     }
 
-    /// A block has ended: what it published for its own threads is not needed any more.
-    pub fn block_ended(&self, home: u64, addresses: &[usize]) {
-        for address in addresses {
-            let line = address / LINE;
-            if let Some(vars) = self.shard(line).lock().get_mut(&line) {
-                for v in vars.iter_mut().filter(|v| v.address == *address) {
-                    v.value.blocks.retain(|b| b.0 != home);
-                }
+    /// A block that published on a location has ended: what it published for
+    /// its own threads is not needed any more.
+    pub fn block_ended(&self, home: u64, address: usize) {
+        let line = address / LINE;
+        if let Some(vars) = self.shard(line).lock().get_mut(&line) {
+            for v in vars.iter_mut().filter(|v| v.address == address) {
+                v.value.blocks.retain(|b| b.0 != home);
             }
         }
     }

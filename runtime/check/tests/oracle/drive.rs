@@ -1,0 +1,293 @@
+//! Runs a history through the checker and through the oracle.
+
+use std::sync::Arc;
+
+use gpurace_check::{
+    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, RaceRecord, RaceScope, SideOp,
+    SyncFeatures,
+};
+
+use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
+
+/// Where the words under test lie: no memory of that address is touched.
+pub const GLOBAL: usize = 0x10_0000_0000;
+/// Where the blocks' shared memory lies, one after the other.
+pub const SHARED: usize = 0x20_0000_0000;
+pub const SHARED_SIZE: usize = 64;
+
+/// A checker that many histories run through, one launch after the other.
+pub struct Driver {
+    pub machine: Machine,
+    features: SyncFeatures,
+    threads_per_block: u32,
+    blocks: u64,
+    checker: Checker,
+    limits: Limits,
+    next_id: u64,
+    runs: u64,
+    running: Vec<(Arc<Launch>, Vec<Block>)>,
+    fresh_oracle: Oracle,
+    pub events: u64,
+    pub races: u64,
+}
+
+impl Driver {
+    pub fn new(machine: Machine, features: SyncFeatures) -> Self {
+        Self::with(machine, features, Limits::default())
+    }
+
+    pub fn with(machine: Machine, features: SyncFeatures, limits: Limits) -> Self {
+        let threads_per_block = machine.threads.iter().map(|t| t.2).max().unwrap() + 1;
+        let blocks = machine.threads.iter().map(|t| t.1).max().unwrap() + 1;
+        Self {
+            fresh_oracle: Oracle::new(machine.clone()),
+            machine,
+            features,
+            threads_per_block,
+            blocks,
+            checker: Checker::with(limits, None),
+            limits,
+            next_id: 1,
+            runs: 0,
+            running: Vec::new(),
+            events: 0,
+            races: 0,
+        }
+    }
+
+    fn begin(&mut self) -> u64 {
+        self.runs += 1;
+        if self.runs.is_multiple_of(1 << 18) {
+            // Keeps the table of launches small.
+            self.running.clear();
+            self.checker = Checker::with(self.limits, None);
+        }
+        let first = self.next_id;
+        let mut old = std::mem::take(&mut self.running).into_iter();
+        for l in 0..self.machine.unordered.len() {
+            let id = self.next_id;
+            self.next_id += 1;
+            let unordered: Vec<u64> =
+                self.machine.unordered[l].iter().map(|&u| first + u as u64).collect();
+            let info = LaunchInfo {
+                id,
+                kernel: KernelKey(l as u32 % 2),
+                site_base: 0,
+                features: self.features,
+                threads_per_block: self.threads_per_block,
+                blocks: self.blocks,
+                stream: 0,
+                settled: first - 1,
+            };
+            let launch = self.checker.begin_launch(info, &unordered);
+            let shared = |b: u64| {
+                let slot = l as u64 * self.blocks + b;
+                let at = SHARED + slot as usize * SHARED_SIZE;
+                at..at + SHARED_SIZE
+            };
+            let blocks = match old.next() {
+                Some((_, mut blocks)) => {
+                    for (b, block) in blocks.iter_mut().enumerate() {
+                        block.restart(&launch, b as u64, shared(b as u64));
+                    }
+                    blocks
+                }
+                None => (0..self.blocks)
+                    .map(|b| {
+                        let mut block = Block::begin(&launch, b, shared(b));
+                        block.trace();
+                        block
+                    })
+                    .collect(),
+            };
+            self.running.push((launch, blocks));
+        }
+        first
+    }
+
+    /// Runs one history; where checker and oracle disagree, panics with the
+    /// shortest history that still shows it.
+    pub fn run(&mut self, history: &[Event]) {
+        let Err(mut why) = self.attempt(history) else { return };
+        let mut history = history.to_vec();
+        let mut i = 0;
+        while i < history.len() {
+            let mut shorter = history.clone();
+            shorter.remove(i);
+            match self.attempt(&shorter) {
+                Err(w) => (history, why, i) = (shorter, w, 0),
+                Ok(()) => i += 1,
+            }
+        }
+        let threads = &self.machine.threads;
+        let lines: Vec<String> = history.iter().map(|e| format!("  {e:?}")).collect();
+        panic!("{why}\nthreads (launch, block, thread): {threads:?}\n{}", lines.join("\n"));
+    }
+
+    fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
+        let first = self.begin();
+        let mut oracle = self.fresh_oracle.clone();
+        for l in 0..self.running.len() {
+            // All launches begin at once or, where ordered, before anything of
+            // the later one runs: the caller puts events in that order.
+            if l == 0 || !self.machine.unordered[l].is_empty() {
+                oracle.begin_launch(l);
+            }
+        }
+        let mut begun = vec![false; self.running.len()];
+        let mut accesses = 0;
+        for (i, e) in history.iter().enumerate() {
+            let launch = self.launch_of(e);
+            if !begun[launch] {
+                begun[launch] = true;
+                oracle.begin_launch(launch);
+            }
+            let pairs = oracle.step(e);
+            let found = self.check(e);
+            self.events += 1;
+            match e {
+                Event::Access { address, size, .. } => {
+                    compare(&oracle, accesses, *address, *size, &pairs, &found, first)
+                        .map_err(|why| format!("event {i}: {why}\nreported: {found:?}"))?;
+                    self.races += u64::from(!pairs.is_empty());
+                    accesses += 1;
+                }
+                Event::Fence { .. } => accesses += 1,
+                _ => {}
+            }
+        }
+        for (launch, _) in &self.running {
+            self.checker.end_launch(launch);
+        }
+        Ok(())
+    }
+
+    pub fn notes(&self) -> Vec<String> {
+        self.checker.notes()
+    }
+
+    fn launch_of(&self, e: &Event) -> usize {
+        match *e {
+            Event::Access { thread, .. } | Event::Fence { thread, .. } | Event::Arrive { thread, .. } => {
+                self.machine.threads[thread].0
+            }
+            Event::Syncwarp { launch, .. } | Event::Barrier { launch, .. } => launch,
+            Event::NamedBarrier { ref waited, .. } => self.machine.threads[waited[0]].0,
+        }
+    }
+
+    fn check(&mut self, e: &Event) -> Vec<RaceRecord> {
+        let threads = &self.machine.threads;
+        match *e {
+            Event::Access { thread, op, address, size, site } => {
+                let (launch, b, tid) = threads[thread];
+                let block = &mut self.running[launch].1[b as usize];
+                let n = size as u32;
+                match op {
+                    Op::Read if size > 16 => block.read_range(tid, address, size as u64, site),
+                    Op::Write if size > 8 => block.write_range(tid, address, size as u64, site),
+                    Op::Read => block.read(tid, address, n, site),
+                    Op::Write => block.write(tid, address, n, site, None),
+                    Op::Atomic(kind, scope, order) => {
+                        block.atomic(tid, address, n, site, kind, scope, order);
+                        block.atomic_done(tid, address, n, site, kind, scope, order);
+                    }
+                }
+                return block.take_traced();
+            }
+            Event::Fence { thread, scope, order } => {
+                let (launch, b, tid) = threads[thread];
+                self.running[launch].1[b as usize].fence(tid, scope, order);
+            }
+            Event::Syncwarp { launch, block, warp, mask } => {
+                self.running[launch].1[block as usize].syncwarp(warp, mask);
+            }
+            Event::Barrier { launch, block } => self.running[launch].1[block as usize].barrier(),
+            Event::Arrive { thread, barrier } => {
+                let (launch, b, tid) = threads[thread];
+                self.running[launch].1[b as usize].barrier_arrive(tid, barrier);
+            }
+            Event::NamedBarrier { barrier, ref waited } => {
+                let (launch, b, _) = threads[waited[0]];
+                let tids: Vec<u32> = waited.iter().map(|&t| threads[t].2).collect();
+                self.running[launch].1[b as usize].named_barrier(barrier, &tids);
+            }
+        }
+        Vec::new()
+    }
+}
+
+fn compare(
+    oracle: &Oracle,
+    access: usize,
+    address: usize,
+    size: usize,
+    pairs: &[Pair],
+    found: &[RaceRecord],
+    first_launch: u64,
+) -> Result<(), String> {
+    let in_word = |pair: &Pair, word: usize| pair.bytes.start < word + 4 && word < pair.bytes.end;
+    let me = oracle.named(access);
+    for r in found {
+        let real = pairs.iter().any(|p| {
+            let n = oracle.named(p.earlier);
+            p.bytes.contains(&r.address)
+                && names(r, &n, first_launch)
+                && r.earlier.block.is_none_or(|b| b == n.block)
+                && r.earlier.thread.is_none_or(|t| t == n.tid)
+                && (r.later.block, r.later.thread) == (Some(me.block), Some(me.tid))
+                && r.scope == scope(&n, &me)
+        });
+        if !real {
+            return Err(format!("reported, but no race: {r:#?}\nraces: {pairs:?}"));
+        }
+    }
+    for word in (address & !3..address + size).step_by(4) {
+        let reports = |k: usize| {
+            let n = oracle.named(k);
+            found.iter().any(|r| r.address & !3 == word && names(r, &n, first_launch))
+        };
+        for p in pairs.iter().filter(|p| in_word(p, word)) {
+            let i = p.earlier;
+            // Who stands for `i`, who stands for those, and so on.
+            let mut standing = vec![i];
+            let mut next = 0;
+            while next < standing.len() {
+                let i = standing[next];
+                next += 1;
+                for k in pairs.iter().filter(|q| in_word(q, word)).map(|q| q.earlier) {
+                    let own = oracle.named(i).thread == oracle.named(k).thread;
+                    if (own || oracle.before(i, k)) && !standing.contains(&k) {
+                        standing.push(k);
+                    }
+                }
+            }
+            if !standing.iter().any(|&k| reports(k)) {
+                return Err(format!("not reported: {:?} against {me:?}", oracle.named(i)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn names(r: &RaceRecord, n: &Named, first_launch: u64) -> bool {
+    let op = match n.op.as_raced() {
+        Op::Read => SideOp::Read,
+        Op::Write => SideOp::Write,
+        Op::Atomic(AtomicKind::Load, ..) => SideOp::AtomicLoad,
+        Op::Atomic(..) => SideOp::AtomicWrite,
+    };
+    r.earlier.site == n.site && r.earlier.op == op && r.earlier.launch == first_launch + n.launch as u64
+}
+
+fn scope(a: &Named, b: &Named) -> RaceScope {
+    if a.launch != b.launch {
+        RaceScope::Device
+    } else if a.block != b.block {
+        RaceScope::Grid
+    } else if a.tid / 32 != b.tid / 32 {
+        RaceScope::Block
+    } else {
+        RaceScope::Warp
+    }
+}

@@ -1,0 +1,255 @@
+//! Random histories far past the exhaustive bounds. The seed of a failing
+//! history is in its message; `GPURACE_ORACLE_HISTORIES=n` runs `n` per test.
+
+use gpurace_check::{AtomicKind, Limits, Order, Scope, SyncFeatures};
+
+use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
+use crate::model::{Event, Machine, Op};
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// What the histories of a test are made of.
+struct Mix {
+    features: SyncFeatures,
+    words: usize,
+    shared: bool,
+    sub_word: bool,
+    /// Of 100 events, how many synchronise.
+    sync: usize,
+    length: usize,
+    sites: usize,
+}
+
+const SCOPES: [Scope; 4] = [Scope::Block, Scope::Cluster, Scope::Device, Scope::System];
+const ORDERS: [Order; 5] =
+    [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
+const KINDS: [AtomicKind; 5] = [
+    AtomicKind::Load,
+    AtomicKind::Store,
+    AtomicKind::Rmw,
+    AtomicKind::VolatileLoad,
+    AtomicKind::VolatileStore,
+];
+
+fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
+    let f = mix.features;
+    let threads: Vec<usize> =
+        (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
+    let thread = r.pick(&threads);
+    let (launch, block, tid) = m.threads[thread];
+    if r.below(100) < mix.sync {
+        let of_block: Vec<usize> =
+            threads.iter().copied().filter(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block)).collect();
+        loop {
+            match r.below(6) {
+                0 if r.below(3) == 0 => return Event::Barrier { launch, block },
+                1 if f.partial_masks => {
+                    // Lanes that the oracle does not have would pass order on.
+                    let lanes = of_block
+                        .iter()
+                        .filter(|&&t| m.threads[t].2 / 32 == tid / 32)
+                        .fold(0, |lanes, &t| lanes | 1 << (m.threads[t].2 % 32));
+                    let mask = match r.below(4) {
+                        0 => !0,
+                        _ => 1 << (tid % 32) | r.next() as u32 & lanes,
+                    };
+                    return Event::Syncwarp { launch, block, warp: tid / 32, mask };
+                }
+                1 => return Event::Syncwarp { launch, block, warp: tid / 32, mask: !0 },
+                2 if f.fences => {
+                    return Event::Fence { thread, scope: r.pick(&SCOPES), order: r.pick(&ORDERS[1..]) };
+                }
+                3 if f.named_barriers => {
+                    let barrier = r.below(2) as u32;
+                    return Event::Arrive { thread, barrier };
+                }
+                4 if f.named_barriers => {
+                    let mut waited = of_block.clone();
+                    waited.retain(|&t| t == thread || r.below(2) == 0);
+                    return Event::NamedBarrier { barrier: r.below(2) as u32, waited };
+                }
+                5 if f.fences => {
+                    // A flag, beside the data.
+                    let order = r.pick(&ORDERS);
+                    let op = Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
+                    let address = GLOBAL + 256 + 16 * r.below(3);
+                    return Event::Access { thread, op, address, size: 4, site: 900 };
+                }
+                _ => {}
+            }
+        }
+    }
+    let atomic = r.below(4) == 0;
+    let sizes: &[usize] = match (mix.sub_word, atomic) {
+        (false, _) => &[4],
+        (true, true) => &[1, 2, 4, 8, 16],
+        (true, false) => &[1, 2, 4, 8, 16, 20],
+    };
+    let size = r.pick(sizes);
+    let base = if mix.shared && r.below(2) == 0 {
+        let blocks = m.threads.iter().map(|t| t.1).max().unwrap() + 1;
+        SHARED + (launch as u64 * blocks + block) as usize * SHARED_SIZE
+    } else {
+        GLOBAL
+    };
+    let mut offset = r.below(mix.words * 4);
+    if atomic {
+        offset &= !(size - 1);
+    } else if !mix.sub_word || r.below(4) != 0 {
+        offset &= !(size.min(8).next_power_of_two() - 1);
+    }
+    let op = if atomic {
+        let order = if f.fences && r.below(4) == 0 { r.pick(&ORDERS) } else { Order::Relaxed };
+        Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
+    } else {
+        r.pick(&[Op::Read, Op::Read, Op::Write])
+    };
+    // A site is one instruction: one kind of access, of one size.
+    let kind = match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Atomic(k, s, o) => 2 + k as usize + 5 * (s as usize + 4 * o as usize),
+    };
+    let site = (kind * 8 + size.trailing_zeros() as usize) * 4 + r.below(mix.sites);
+    Event::Access { thread, op, address: base + offset, size, site: site as u32 }
+}
+
+fn run(name: &str, m: &Machine, mix: &Mix) {
+    run_with(name, m, mix, Limits::default());
+}
+
+fn run_with(name: &str, m: &Machine, mix: &Mix, limits: Limits) {
+    let histories = std::env::var("GPURACE_ORACLE_HISTORIES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(if cfg!(debug_assertions) { 300 } else { 10_000 });
+    run_some(name, m, mix, limits, 0..histories);
+}
+
+fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops::Range<u64>) {
+    let mut driver = Driver::with(m.clone(), mix.features, limits);
+    let concurrent = m.unordered.iter().any(|u| !u.is_empty());
+    for seed in seeds {
+        let r = &mut Random(seed);
+        let launches = m.unordered.len();
+        let history: Vec<Event> = (0..mix.length)
+            .map(|i| {
+                let now = i * launches / mix.length;
+                // A launch may still run beside those that are not ordered after it.
+                let running: Vec<usize> = (0..launches)
+                    .filter(|&l| {
+                        l == now
+                            || (concurrent && l < now && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
+                    })
+                    .collect();
+                event(r, m, mix, &running)
+            })
+            .collect();
+        driver.run(&history);
+    }
+    assert_eq!(driver.notes(), Vec::<String>::new());
+    assert!(driver.races > 0);
+    println!("{name}: {} events, {} racing accesses", driver.events, driver.races);
+}
+
+fn blocks(blocks: u64, tids: &[u32]) -> Machine {
+    Machine {
+        threads: (0..blocks).flat_map(|b| tids.iter().map(move |&t| (0, b, t))).collect(),
+        unordered: vec![vec![]],
+    }
+}
+
+fn regular() -> SyncFeatures {
+    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() }
+}
+
+fn exact() -> SyncFeatures {
+    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
+}
+
+fn mix(features: SyncFeatures) -> Mix {
+    Mix { features, words: 2, shared: true, sub_word: false, sync: 30, length: 60, sites: 2 }
+}
+
+#[test]
+fn regular_words() {
+    let m = blocks(3, &[0, 1, 2, 32, 33, 64]);
+    run("words", &m, &mix(regular()));
+    run("much sync", &m, &Mix { sync: 70, words: 1, ..mix(regular()) });
+    run("one site", &m, &Mix { sites: 1, words: 1, sync: 40, ..mix(regular()) });
+}
+
+#[test]
+fn regular_bytes() {
+    let m = blocks(2, &[0, 1, 32, 33]);
+    run("bytes", &m, &Mix { sub_word: true, words: 4, ..mix(regular()) });
+}
+
+#[test]
+fn masks_and_named_barriers() {
+    let m = blocks(2, &[0, 1, 2, 3, 32, 33, 64]);
+    let features = SyncFeatures { fences: false, ..exact() };
+    run("masks", &m, &Mix { sync: 50, ..mix(features) });
+    run("masks, bytes", &m, &Mix { sync: 50, sub_word: true, ..mix(features) });
+}
+
+#[test]
+fn releases_and_acquires() {
+    let m = blocks(3, &[0, 1, 32]);
+    run("fences", &m, &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) });
+    run("fences, few", &blocks(2, &[0, 32]), &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) });
+    run("fences, bytes", &m, &Mix { sync: 60, sub_word: true, ..mix(exact()) });
+}
+
+#[test]
+fn launches_in_order_and_beside_each_other() {
+    let threads = |launches: usize| -> Vec<(usize, u64, u32)> {
+        (0..launches)
+            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)])
+            .collect()
+    };
+    let ordered = Machine { threads: threads(3), unordered: vec![vec![]; 3] };
+    run("launches in order", &ordered, &mix(regular()));
+    run("launches in order, exact", &ordered, &mix(exact()));
+    let beside = Machine { threads: threads(2), unordered: vec![vec![], vec![0]] };
+    run("two streams", &beside, &mix(regular()));
+    run("two streams, exact", &beside, &mix(exact()));
+    let diamond = Machine { threads: threads(4), unordered: vec![vec![], vec![], vec![1], vec![]] };
+    run("fork and join", &diamond, &mix(regular()));
+    run("fork and join, exact", &diamond, &mix(exact()));
+}
+
+#[test]
+fn blocks_that_take_new_ids_at_barriers() {
+    let limits = Limits { clock: 3, ..Limits::default() };
+    let m = blocks(2, &[0, 1, 32]);
+    run_with("ids", &m, &Mix { sync: 50, ..mix(regular()) }, limits);
+    run_with("ids, exact", &m, &Mix { sync: 60, ..mix(exact()) }, limits);
+}
+
+#[test]
+fn shadow_that_is_cleared_between_launches() {
+    let limits = Limits { uids: 16, clock: 8, ..Limits::default() };
+    let m = blocks(2, &[0, 1, 32]);
+    let histories = Mix { length: 20, ..mix(regular()) };
+    run_some("clears", &m, &histories, limits, 0..100);
+}
