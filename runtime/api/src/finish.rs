@@ -1,7 +1,7 @@
 //! The two ends of the process. Before `main` the options are read; after it,
 //! however the program ends, the report is completed and the exit status set.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpurace_options::{Device, Options};
@@ -112,8 +112,20 @@ fn complete(session: &Session) -> Option<Report> {
     Some(report)
 }
 
-/// Writes out what the program has printed, which `_exit` would lose.
+/// Writes out what the program has printed, which `_exit` would lose: C's
+/// streams, and C++'s where the program has them.
 fn flush() {
+    type Flush = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+    // SAFETY: looks a name up.
+    let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // `std::ostream::flush()`, `std::cout`, `std::clog`
+    let method = find(c"_ZNSo5flushEv");
+    for stream in [c"_ZSt4cout", c"_ZSt4clog"].map(find) {
+        if !method.is_null() && !stream.is_null() {
+            // SAFETY: the Itanium C++ ABI: a method takes its object first.
+            unsafe { std::mem::transmute::<*mut c_void, Flush>(method)(stream) };
+        }
+    }
     // SAFETY: a null pointer stands for all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }

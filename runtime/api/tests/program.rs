@@ -73,7 +73,7 @@ fn program() -> Option<PathBuf> {
 fn build() -> Option<PathBuf> {
     let clang = support::clang()?;
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("program-{}", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("program");
     std::fs::create_dir_all(&folder).unwrap();
     let image = folder.join("image.so");
     support::compile(
@@ -192,6 +192,20 @@ fn a_race_is_reported_and_sets_the_status() {
     let text = ran.stderr();
     assert!(text.contains("WARNING: gpurace: data race"), "{text}");
     assert_eq!(text.lines().last(), Some("SUMMARY: gpurace: 1 data race"));
+}
+
+#[test]
+fn launches_that_no_stream_orders_race() {
+    let Some(ran) = run("streams", "") else { return };
+    ran.assert_status(66);
+    let report = ran.report.unwrap();
+    let [race] = &report.races[..] else { panic!("{report:?}") };
+    assert_eq!((race.kind, race.scope, race.count), (RaceKind::WriteWrite, Scope::Device, 1));
+    assert_eq!(race.accesses.clone().map(|access| (access.launch, access.stream)), [(Some(2), Some(2)), (Some(1), Some(1))]);
+    for ordered in ["streams wait", "streams sync"] {
+        let Some(ran) = run(ordered, "") else { return };
+        ran.assert_status(0);
+    }
 }
 
 #[test]

@@ -26,6 +26,10 @@ int cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
 int cudaMemset(void *, int, size_t);
 int cudaMallocManaged(void **, size_t, unsigned);
 int cudaDeviceSynchronize(void);
+int cudaStreamCreate(void **);
+int cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaEventCreate(void **);
+int cudaEventRecord(void *, void *);
 int cudaGetLastError(void);
 const char *cudaGetErrorName(int);
 
@@ -60,8 +64,9 @@ __attribute__((constructor)) static void register_all(void) {
 
 #define EXPECT(got, want) do { long g = (long)(got), w = (long)(want); \
     if (g != w) { printf("%s:%d: %s: %ld, wanted %ld\n", __FILE__, __LINE__, #got, g, w); exit(3); } } while (0)
-#define LAUNCH(g, b, call) do { if (!__cudaPushCallConfiguration((dim3){(g), 1, 1}, (dim3){(b), 1, 1}, shared, 0)) call; } while (0)
+#define LAUNCH(g, b, call) do { if (!__cudaPushCallConfiguration((dim3){(g), 1, 1}, (dim3){(b), 1, 1}, shared, stream)) call; } while (0)
 static size_t shared;
+static void *stream;
 
 static void test_scale(void) {
     enum { N = 1000 };
@@ -124,6 +129,22 @@ static void test_limits(void) {
     EXPECT(cudaGetLastError(), 98);
 }
 
+/* Two launches of one thread that write the same bytes. */
+static void two_streams(int *out, int wait, int sync) {
+    void *first, *second, *event;
+    EXPECT(cudaStreamCreate(&first), 0);
+    EXPECT(cudaStreamCreate(&second), 0);
+    EXPECT(cudaEventCreate(&event), 0);
+    stream = first;
+    LAUNCH(1, 1, clash(out));
+    EXPECT(cudaEventRecord(event, first), 0);
+    if (wait) EXPECT(cudaStreamWaitEvent(second, event, 0), 0);
+    if (sync) EXPECT(cudaDeviceSynchronize(), 0);
+    stream = second;
+    LAUNCH(1, 1, clash(out));
+    stream = 0;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int *out;
@@ -132,6 +153,7 @@ int main(int argc, char **argv) {
     if (strstr(what, "copies")) test_copies();
     if (strstr(what, "limits")) test_limits();
     if (strstr(what, "race")) LAUNCH(1, 2, clash(out)); /* the racy launch */
+    if (strstr(what, "streams")) two_streams(out, !!strstr(what, "wait"), !!strstr(what, "sync"));
     if (strstr(what, "fault")) {
         LAUNCH(1, 2, fault());
         EXPECT(cudaDeviceSynchronize(), 700);
