@@ -71,6 +71,17 @@ struct Queue {
     stop: bool,
 }
 
+impl Queue {
+    /// A job of this launch that has not begun.
+    fn take(&mut self, launch: &Arc<LaunchState>) -> Option<Job> {
+        let at = self
+            .jobs
+            .iter()
+            .position(|job| Arc::ptr_eq(&job.launch, launch))?;
+        self.jobs.remove(at)
+    }
+}
+
 impl Executor {
     /// An executor; OS threads are started when a launch first needs them.
     pub fn new(config: Config) -> Self {
@@ -153,6 +164,11 @@ impl Executor {
         }
         let mut worker = self.idle.lock().pop().unwrap_or_else(Worker::new);
         worker.run(&state, 0);
+        // Shares that no OS thread of the pool has begun are done here: a
+        // short launch does not wait for one to wake up.
+        while let Some(job) = self.pool.queue.lock().take(&state) {
+            worker.run(&state, job.worker);
+        }
         self.idle.lock().push(worker);
         state.wait().map_err(named)
     }
@@ -200,7 +216,9 @@ impl Executor {
                 }
             }
         }
-        self.pool.wake.notify_all();
+        for _ in 1..launch.workers {
+            self.pool.wake.notify_one();
+        }
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Image {
     kernels: Vec<Kernel>,
     variables: Vec<Variable>,
     _library: Library,
+    /// The loader tells objects apart by path: as long as the image lives, no
+    /// other file may come to have its descriptor.
+    _file: File,
 }
 
 /// A kernel of an image.
@@ -82,7 +85,7 @@ impl Image {
     pub unsafe fn open(bytes: &[u8]) -> Result<Self, ImageError> {
         let file = memory_file(bytes).map_err(ImageError::Memory)?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // SAFETY: the caller's. The loader keeps its own mapping of the file.
+        // SAFETY: the caller's.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
             .map_err(ImageError::Load)?;
         // SAFETY: the symbol is the table of an image that gpurace made.
@@ -107,6 +110,7 @@ impl Image {
                 kernels: kernels(table)?,
                 variables: variables(table)?,
                 _library: library,
+                _file: file,
             })
         }
     }
