@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::expr::ExprId;
-use crate::protocol::ObjectId;
+use crate::expr::{ExprId, Exprs};
+use crate::launch::Launch;
+use crate::place::Place;
+use crate::protocol::{ObjectId, Protocol};
+use crate::range::{Range, Ranges, View};
+use crate::run::uniform_value;
 
 /// A condition on one launch. Ids are those of
 /// [`Verdicts::exprs`](crate::verdict::Verdicts::exprs) and of the protocol.
@@ -26,4 +30,73 @@ pub enum Condition {
     /// No access to one object touches a byte that an access to the other
     /// touches, unless both only read.
     Disjoint(ObjectId, ObjectId),
+}
+
+impl Condition {
+    /// Whether it holds of a launch; false where that cannot be told.
+    pub fn holds(&self, protocol: &Protocol, exprs: &Exprs, launch: &Launch) -> bool {
+        match self {
+            Self::Holds(cond) => uniform_value(exprs, launch, *cond) == Some(1),
+            Self::Fits { value, signed, guards } => {
+                let view = if *signed { View::Signed } else { View::Unsigned };
+                Ranges::new(protocol, exprs, Some(launch)).guarded(guards).fits(*value, view)
+            }
+            Self::Disjoint(a, b) => disjoint(protocol, exprs, launch, *a, *b),
+        }
+    }
+}
+
+/// Whether the addresses that accesses to two objects may touch are apart,
+/// unless both only read.
+///
+/// An address whose range is not known is taken to lie in the allocation that
+/// the object's base points into: no access leaves the allocation of the
+/// pointer that it goes through.
+fn disjoint(
+    protocol: &Protocol,
+    exprs: &Exprs,
+    launch: &Launch,
+    a: ObjectId,
+    b: ObjectId,
+) -> bool {
+    let places = Place::all(protocol);
+    let bytes = |object: ObjectId| {
+        places
+            .iter()
+            .filter(|place| place.access.object == object)
+            .map(|place| {
+                let range = bytes_of(protocol, exprs, launch, place)?;
+                Some((place.access.op.writes(), range))
+            })
+            .collect::<Option<Vec<_>>>()
+    };
+    let (Some(of_a), Some(of_b)) = (bytes(a), bytes(b)) else { return false };
+    of_a.iter().all(|(writes_a, x)| {
+        of_b.iter().all(|(writes_b, y)| {
+            (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo
+        })
+    })
+}
+
+/// Addresses of the bytes that an access may touch, first and last, or `None`
+/// where they are not known.
+fn bytes_of(
+    protocol: &Protocol,
+    exprs: &Exprs,
+    launch: &Launch,
+    place: &Place,
+) -> Option<Range> {
+    let extent = (*launch.objects.get(place.access.object.0 as usize)?)?;
+    let mut ranges = Ranges::new(protocol, exprs, Some(launch)).guarded(&place.guards());
+    let offset = ranges.computed(place.access.offset, View::Signed);
+    let size = ranges.computed(place.access.size, View::Unsigned);
+    let base = i128::from(extent.base);
+    let range = Range::new(base + offset.lo, base + offset.hi + size.hi - 1);
+    let allocation = extent.allocation.map(|(start, end)| {
+        Range::new(i128::from(start), (i128::from(end) - 1).max(i128::from(start)))
+    });
+    match allocation {
+        Some(allocation) => Some(range.meet(allocation)),
+        None => (range.lo >= 0 && range.hi <= i128::from(u64::MAX)).then_some(range),
+    }
 }

@@ -222,6 +222,19 @@ pub enum Expr {
     Cast(Cast, Width, ExprId),
 }
 
+impl Expr {
+    /// The nodes that it is made of.
+    pub fn operands(self) -> impl Iterator<Item = ExprId> {
+        let all = match self {
+            Self::Bin(_, a, b) | Self::Cmp(_, a, b) => [Some(a), Some(b), None],
+            Self::Select(c, a, b) => [Some(c), Some(a), Some(b)],
+            Self::Cast(_, _, a) => [Some(a), None, None],
+            _ => [None; 3],
+        };
+        all.into_iter().flatten()
+    }
+}
+
 /// The arena. Equal nodes are one node, so that equal ids are equal values in
 /// the same thread and iteration.
 ///
@@ -290,6 +303,23 @@ impl Exprs {
             Expr::Const { bits, .. } => Some(bits),
             _ => None,
         }
+    }
+
+    /// Whether `found` holds of the node or of one that it is made of.
+    pub fn mentions(&self, id: ExprId, found: impl Fn(Expr) -> bool) -> bool {
+        let mut seen = std::collections::HashSet::new();
+        let mut todo = vec![id];
+        while let Some(id) = todo.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let node = self.get(id);
+            if found(node) {
+                return true;
+            }
+            todo.extend(node.operands());
+        }
+        false
     }
 
     /// The id of this node, added where it is new. Constant operands are

@@ -1,0 +1,386 @@
+//! Runs one thread of a concrete launch and lists what it touches.
+//!
+//! The meaning of a protocol, written as directly as it can be: the oracle of
+//! the tests and the check of every witness rest on it, the prover does not.
+
+use std::collections::HashMap;
+
+use crate::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, VarId};
+use crate::fold;
+use crate::launch::Launch;
+use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// A thread of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// `blockIdx`.
+    pub ctaid: [u32; 3],
+    /// `threadIdx`.
+    pub tid: [u32; 3],
+}
+
+impl Thread {
+    /// Linear index in the block.
+    pub fn linear(self, launch: &Launch) -> u32 {
+        let [x, y, z] = self.tid;
+        let [nx, ny, _] = launch.block;
+        x.wrapping_add(nx.wrapping_mul(y.wrapping_add(ny.wrapping_mul(z))))
+    }
+
+    /// Number of its warp in the block.
+    pub fn warp(self, launch: &Launch) -> u32 {
+        self.linear(launch) / WARP
+    }
+}
+
+/// Something that the protocol leaves open, at one moment of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Open {
+    /// What.
+    pub what: OpenKind,
+    /// The thread, as far as it matters: threads that must see the same value
+    /// have the same.
+    pub group: (Uniform, Thread),
+    /// Iterations of the loops around that matter.
+    pub iterations: Vec<u64>,
+}
+
+/// What a protocol leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpenKind {
+    /// An opaque value.
+    Opaque(OpaqueId),
+    /// A loop variable without a known step.
+    Var(VarId),
+    /// Whether a loop is left early after this iteration: the lowest bit.
+    Break(LoopId),
+    /// The result of a division by zero.
+    DivisionByZero(ExprId),
+}
+
+/// One access that a thread makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Number of the access statement in the order of the text.
+    pub access: usize,
+    /// Which instruction.
+    pub site: SiteId,
+    /// What it does.
+    pub op: Op,
+    /// Index of the object.
+    pub object: u32,
+    /// First byte, from the object's base.
+    pub offset: i64,
+    /// Number of bytes.
+    pub size: u64,
+    /// How many warp, block and grid barriers the thread has passed.
+    pub passed: [u32; 3],
+}
+
+/// Why a run stopped short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// It took too long.
+    #[error("more than the allowed number of steps")]
+    TooLong,
+    /// It came to a statement that the protocol does not describe.
+    #[error("a statement that the protocol does not describe")]
+    Unknown,
+}
+
+/// One run.
+pub struct Run<'a> {
+    protocol: &'a Protocol,
+    exprs: &'a Exprs,
+    launch: &'a Launch,
+    thread: Thread,
+    choose: &'a mut dyn FnMut(&Open) -> u64,
+    vars: HashMap<VarId, u64>,
+    iterations: Vec<(LoopId, u64)>,
+    /// Values found since the variables last changed.
+    known: HashMap<ExprId, u64>,
+    passed: [u32; 3],
+    access: usize,
+    /// Steps left.
+    fuel: u64,
+    touches: Vec<Touch>,
+    /// What was left open on the way.
+    asked: bool,
+}
+
+/// What a thread touches, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The accesses.
+    pub touches: Vec<Touch>,
+    /// Whether anything that the protocol leaves open was asked for.
+    pub asked: bool,
+}
+
+/// Runs a thread. `choose` gives the values that the protocol leaves open, the
+/// same for equal questions; at most `fuel` statements and iterations are run.
+pub fn trace(
+    protocol: &Protocol,
+    launch: &Launch,
+    thread: Thread,
+    choose: &mut dyn FnMut(&Open) -> u64,
+    fuel: u64,
+) -> Result<Trace, Stopped> {
+    let mut run = Run {
+        protocol,
+        exprs: &protocol.exprs,
+        launch,
+        thread,
+        choose,
+        vars: HashMap::new(),
+        iterations: Vec::new(),
+        known: HashMap::new(),
+        passed: [0; 3],
+        access: 0,
+        fuel,
+        touches: Vec::new(),
+        asked: false,
+    };
+    run.body(&protocol.body)?;
+    Ok(Trace { touches: run.touches, asked: run.asked })
+}
+
+/// Value of an expression over the launch alone, or `None` where it is over
+/// something else or divides by zero.
+pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> {
+    let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
+    let value = match exprs.get(id) {
+        Expr::Const { bits, .. } => bits,
+        Expr::Ntid(axis) => at(launch.block, axis),
+        Expr::Nctaid(axis) => at(launch.grid, axis),
+        Expr::Param { id, width } => width.truncate(*launch.params.get(id.0 as usize)?),
+        Expr::Bin(op, a, b) => {
+            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
+            fold::apply(op, exprs.width(a), x, y)?
+        }
+        Expr::Cmp(op, a, b) => {
+            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
+            u64::from(fold::compare(op, exprs.width(a), x, y))
+        }
+        Expr::Select(c, a, b) => {
+            let chosen = if uniform_value(exprs, launch, c)? == 1 { a } else { b };
+            uniform_value(exprs, launch, chosen)?
+        }
+        Expr::Cast(cast, width, a) => {
+            fold::convert(cast, exprs.width(a), width, uniform_value(exprs, launch, a)?)
+        }
+        Expr::Tid(_)
+        | Expr::Ctaid(_)
+        | Expr::Lane
+        | Expr::Var { .. }
+        | Expr::Iteration(_)
+        | Expr::Opaque { .. } => return None,
+    };
+    Some(value)
+}
+
+impl Run<'_> {
+    fn spend(&mut self) -> Result<(), Stopped> {
+        self.fuel = self.fuel.checked_sub(1).ok_or(Stopped::TooLong)?;
+        Ok(())
+    }
+
+    fn body(&mut self, body: &[Stmt]) -> Result<(), Stopped> {
+        for stmt in body {
+            self.spend()?;
+            match stmt {
+                Stmt::Access(access) => {
+                    let (offset, size) = (self.value(access.offset), self.value(access.size));
+                    self.touches.push(Touch {
+                        access: self.access,
+                        site: access.site,
+                        op: access.op,
+                        object: access.object.0,
+                        offset: offset as i64,
+                        size,
+                        passed: self.passed,
+                    });
+                    self.access += 1;
+                }
+                Stmt::Sync(Sync::Warp) => self.passed[0] += 1,
+                Stmt::Sync(Sync::Block) => self.passed[1] += 1,
+                Stmt::Sync(Sync::Grid) => self.passed[2] += 1,
+                Stmt::Unknown(_) => return Err(Stopped::Unknown),
+                Stmt::If { cond, then, otherwise } => {
+                    if self.value(*cond) == 1 {
+                        self.body(then)?;
+                        self.access += accesses_in(otherwise);
+                    } else {
+                        self.access += accesses_in(then);
+                        self.body(otherwise)?;
+                    }
+                }
+                Stmt::Loop(of) => self.run_loop(of)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn run_loop(&mut self, of: &crate::protocol::Loop) -> Result<(), Stopped> {
+        let first_access = self.access;
+        let from: Vec<_> = of.vars.iter().map(|var| self.value(var.from)).collect();
+        self.iterations.push((of.id, 0));
+        for (var, value) in of.vars.iter().zip(from) {
+            self.vars.insert(var.id, value);
+        }
+        self.known.clear();
+        let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
+        while go_on {
+            self.spend()?;
+            self.access = first_access;
+            self.body(&of.body)?;
+            if let Some(uniform) = of.may_break {
+                if self.ask(OpenKind::Break(of.id), uniform, None) & 1 == 1 {
+                    break;
+                }
+            }
+            let after = of.test == Test::After && self.value(of.cond) == 0;
+            if after {
+                break;
+            }
+            self.step(of);
+            go_on = of.test == Test::After || self.value(of.cond) == 1;
+        }
+        self.access = first_access + accesses_in(&of.body);
+        self.iterations.pop();
+        for var in &of.vars {
+            self.vars.remove(&var.id);
+        }
+        self.known.clear();
+        Ok(())
+    }
+
+    fn step(&mut self, of: &crate::protocol::Loop) {
+        let mut next = Vec::new();
+        for var in &of.vars {
+            let width = var.width;
+            let now = self.vars[&var.id];
+            let value = match var.step {
+                Step::Add(by) => now.wrapping_add(self.value(by)),
+                Step::Mul(by) => now.wrapping_mul(by),
+                Step::UDiv(by) => now / by.max(1),
+                Step::SDiv(by) => width.signed(now).wrapping_div((by as i64).max(1)) as u64,
+                Step::AShr(by) => (width.signed(now) >> by.min(63)) as u64,
+                Step::Any(_) => 0,
+            };
+            next.push(width.truncate(value));
+        }
+        if let Some(last) = self.iterations.last_mut() {
+            last.1 += 1;
+        }
+        self.known.clear();
+        for (var, value) in of.vars.iter().zip(next) {
+            let value = match var.step {
+                Step::Any(uniform) => {
+                    var.width.truncate(self.ask(OpenKind::Var(var.id), uniform, None))
+                }
+                _ => value,
+            };
+            self.vars.insert(var.id, value);
+        }
+    }
+
+    /// A value that the protocol leaves open; it may differ with the
+    /// iterations of `loops`, of all loops around where there is no list.
+    fn ask(&mut self, what: OpenKind, uniform: Uniform, loops: Option<&[LoopId]>) -> u64 {
+        self.asked = true;
+        let mut thread = self.thread;
+        if uniform >= Uniform::Warp {
+            // The group's number stands for its threads.
+            let warp = self.thread.warp(self.launch);
+            thread.tid = if uniform == Uniform::Warp { [warp, 0, 0] } else { [0; 3] };
+        }
+        if uniform == Uniform::Grid {
+            thread.ctaid = [0; 3];
+        }
+        let iterations = self
+            .iterations
+            .iter()
+            .filter(|(id, _)| loops.is_none_or(|loops| loops.contains(id)))
+            .map(|(_, k)| *k)
+            .collect();
+        (self.choose)(&Open { what, group: (uniform, thread), iterations })
+    }
+
+    fn value(&mut self, id: ExprId) -> u64 {
+        if let Some(value) = self.known.get(&id) {
+            return *value;
+        }
+        let width = self.exprs.width(id);
+        let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
+        let value = match self.exprs.get(id) {
+            Expr::Const { bits, .. } => bits,
+            Expr::Tid(axis) => at(self.thread.tid, axis),
+            Expr::Ctaid(axis) => at(self.thread.ctaid, axis),
+            Expr::Ntid(axis) => at(self.launch.block, axis),
+            Expr::Nctaid(axis) => at(self.launch.grid, axis),
+            Expr::Lane => u64::from(self.thread.linear(self.launch) % WARP),
+            Expr::Param { id, .. } => self.launch.params.get(id.0 as usize).copied().unwrap_or(0),
+            Expr::Var { id, .. } => self.vars.get(&id).copied().unwrap_or(0),
+            Expr::Iteration(of) => {
+                self.iterations.iter().rev().find(|(id, _)| *id == of).map_or(0, |(_, k)| *k)
+            }
+            Expr::Opaque { id, .. } => {
+                let protocol = self.protocol;
+                match protocol.opaques.get(id.0 as usize) {
+                    Some(opaque) => {
+                        let any = self.ask(OpenKind::Opaque(id), opaque.uniform, Some(&opaque.loops));
+                        match opaque.range {
+                            Some((lo, hi)) if lo <= hi => match (hi - lo).checked_add(1) {
+                                Some(count) => lo + any % count,
+                                None => any,
+                            },
+                            _ => any,
+                        }
+                    }
+                    None => 0,
+                }
+            }
+            Expr::Bin(op, a, b) => {
+                let (x, y) = (self.value(a), self.value(b));
+                match fold::apply(op, width, x, y) {
+                    Some(value) => value,
+                    None => self.ask(OpenKind::DivisionByZero(id), Uniform::Thread, None),
+                }
+            }
+            Expr::Cmp(op, a, b) => {
+                let (x, y) = (self.value(a), self.value(b));
+                u64::from(fold::compare(op, self.exprs.width(a), x, y))
+            }
+            Expr::Select(c, a, b) => {
+                if self.value(c) == 1 {
+                    self.value(a)
+                } else {
+                    self.value(b)
+                }
+            }
+            Expr::Cast(cast, to, a) => {
+                let x = self.value(a);
+                fold::convert(cast, self.exprs.width(a), to, x)
+            }
+        };
+        let value = width.truncate(value);
+        self.known.insert(id, value);
+        value
+    }
+}
+
+/// Number of access statements in the text of a body.
+pub fn accesses_in(body: &[Stmt]) -> usize {
+    body.iter()
+        .map(|stmt| match stmt {
+            Stmt::Access(_) => 1,
+            Stmt::Loop(of) => accesses_in(&of.body),
+            Stmt::If { then, otherwise, .. } => accesses_in(then) + accesses_in(otherwise),
+            Stmt::Sync(_) | Stmt::Unknown(_) => 0,
+        })
+        .sum()
+}
