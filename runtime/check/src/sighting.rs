@@ -24,6 +24,7 @@ pub(crate) struct Sightings {
 struct Sighting {
     /// Index in [`Races`].
     index: usize,
+    /// Further accesses that saw it, after the first.
     count: u64,
     same_value: Option<bool>,
     /// The last access that saw it.
@@ -45,9 +46,7 @@ impl Sightings {
 
     pub(crate) fn flush(&mut self, races: &Races) {
         for (_, s) in self.seen.drain() {
-            if s.count > 0 {
-                races.add(s.index, s.count, s.same_value);
-            }
+            races.add(s.index, s.count, s.same_value);
         }
     }
 }
@@ -75,11 +74,8 @@ impl State {
             if seen.access != access {
                 seen.access = access;
                 seen.count += 1;
-                seen.same_value =
-                    if seen.count == 1 { same_value } else { both_same(seen.same_value, same_value) };
-            } else if same_value == Some(false) {
-                seen.same_value = same_value;
             }
+            seen.same_value = both_same(seen.same_value, same_value);
             return;
         }
         let record = self.record(e, s, a, self.launch.kernel, same_value);
