@@ -446,12 +446,7 @@ impl State {
     }
 
     fn standing_by_clocks(&self, thread: u32, m: &Member, relation: Relation, mine: bool) -> Standing {
-        let mut ordered = 0;
-        for lane in (0..32).filter(|l| m.lanes >> l & 1 != 0) {
-            if m.clock < self.order.known(thread, m.uid, m.warp() * 32 + lane) {
-                ordered |= 1 << lane;
-            }
-        }
+        let ordered = self.order.known_lanes(thread, m.uid, m.warp(), m.lanes, m.clock);
         let status = if ordered == m.lanes { Status::Synced } else { Status::Unsynced };
         Standing { relation, status, ordered, mine }
     }

@@ -58,19 +58,23 @@ fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usiz
 /// The common case among reads only: other lanes of the warp have just read
 /// the word by the same instruction.
 fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
-    let Some(e) = chain.entries.last_mut() else { return false };
-    let m = &mut e.member;
-    let joins = m.lanes != 0
-        && m.uid == state.order.uid()
-        && m.warp() == a.thread / 32
-        && m.clock == state.order.clock(a.thread)
-        && e.site == site
-        && e.touch == a.touch;
-    if joins {
-        m.lanes |= 1 << (a.thread % 32);
-        m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
+    let (uid, clock) = (state.order.uid(), state.order.clock(a.thread));
+    let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
+    for e in recent {
+        let m = &mut e.member;
+        if m.uid == uid
+            && m.clock == clock
+            && m.warp() == a.thread / 32
+            && m.lanes != 0
+            && e.site == site
+            && e.touch == a.touch
+        {
+            m.lanes |= 1 << (a.thread % 32);
+            m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
+            return true;
+        }
     }
-    joins
+    false
 }
 
 fn meet(

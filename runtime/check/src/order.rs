@@ -21,7 +21,7 @@
 use gpurace_abi::scope::{Order, Scope};
 
 use crate::syncvar::{Carried, Head, Pending};
-use crate::vector::{BlockClock, Clocks};
+use crate::vector::{Clocks, Of};
 use crate::word::{self, NO_KEY};
 
 /// How much a kernel's synchronisation asks for.
@@ -215,6 +215,27 @@ impl BlockOrder {
         known
     }
 
+    /// Which lanes of a warp have done what they did in epoch `clock`, as
+    /// far as `thread` knows.
+    pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
+        let learnt = self.any_sync
+            && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
+        if !learnt && (uid != self.uid || self.warps[warp as usize].matrix.is_none()) {
+            if uid != self.uid && self.base.is_empty() {
+                return 0;
+            }
+            if uid == self.uid {
+                // All lanes alike; the base says no more of the block than the floor.
+                let own = warp == thread / 32;
+                let known = if own { self.warp_floor(warp) } else { self.floor };
+                return if clock < known { lanes } else { 0 };
+            }
+        }
+        (0..32)
+            .filter(|l| lanes >> l & 1 != 0 && clock < self.known(thread, uid, warp * 32 + l))
+            .fold(0, |known, l| known | 1 << l)
+    }
+
     /// All live threads have passed barrier 0. `further`: a fresh uid for
     /// the block, and the same as words hold it, where its clock grew too large.
     pub fn barrier(&mut self, further: Option<(u64, u64)>) {
@@ -230,8 +251,7 @@ impl BlockOrder {
         if let Some((uid, word_uid)) = further {
             if self.mode == Mode::Exact {
                 // What others learn from here on includes all that was before.
-                let all = BlockClock { floor: u32::MAX, threads: Vec::new() };
-                self.base.join(&Clocks::single(self.uid, all));
+                self.base.learn(self.uid, Of::Block, u32::MAX);
             }
             self.past.push(self.uid);
             (self.uid, self.word_uid) = (uid, word_uid);
@@ -316,24 +336,26 @@ impl BlockOrder {
     /// What a thread knows and has done, for others to learn; its next epoch begins.
     fn release(&mut self, thread: u32) -> Clocks {
         self.tick(thread);
-        let first = thread / 32 * 32;
-        let mut threads = Vec::new();
-        for t in first..(first + 32).min(self.threads) {
-            let c = if t == thread {
-                self.clock[t as usize]
-            } else {
-                let w = &self.warps[thread as usize / 32];
-                let row = w.matrix.as_ref().map_or(0, |m| m[(thread - first) as usize][(t - first) as usize]);
-                w.floor.max(row)
-            };
-            if c > self.floor {
-                threads.push((t as u16, c));
-            }
-        }
-        let mut all = Clocks::single(self.uid, BlockClock { floor: self.floor, threads });
-        all.join(&self.base);
+        let mut all = self.base.clone();
         if let Some(s) = &self.sync[thread as usize] {
             all.join(&s.acquired);
+        }
+        all.learn(self.uid, Of::Thread(thread), self.clock[thread as usize]);
+        if self.floor > 0 {
+            all.learn(self.uid, Of::Block, self.floor);
+        }
+        let warp = &self.warps[thread as usize / 32];
+        if warp.floor > self.floor {
+            all.learn(self.uid, Of::Warp(thread / 32), warp.floor);
+        }
+        if let Some(m) = &warp.matrix {
+            let known = self.floor.max(warp.floor);
+            for (lane, &epoch) in (0..).zip(&m[thread as usize % 32]) {
+                let other = thread / 32 * 32 + lane;
+                if epoch > known && other != thread {
+                    all.learn(self.uid, Of::Thread(other), epoch);
+                }
+            }
         }
         all
     }

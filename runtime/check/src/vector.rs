@@ -1,65 +1,40 @@
 //! Sparse vector clocks.
 //!
-//! A [`Clocks`] says up to which epoch each thread's accesses are known to
-//! have happened: for the threads of a block a common floor, and what single
-//! threads have beyond it. Blocks are the keys of a persistent big-endian
-//! Patricia tree (Okasaki and Gill, "Fast Mergeable Integer Maps", 1998): a
-//! join of two clocks that share most of their content costs only where they
-//! differ, so a counter on which thousands of blocks release and acquire stays cheap.
+//! A [`Clocks`] says up to which epoch each thread's accesses are known to have
+//! happened: for all threads of a block a common floor, the same for a warp,
+//! and what is known of single threads. These are the leaves of a persistent
+//! big-endian Patricia tree (Okasaki and Gill, "Fast Mergeable Integer Maps",
+//! 1998): a join of two clocks that share most of their content costs only
+//! where they differ, so a counter on which thousands of blocks release and
+//! acquire stays cheap.
 
 use std::sync::Arc;
 
-/// What is known of one block: accesses of its thread `t` in epochs below
-/// `max(floor, threads[t])` have happened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockClock {
-    /// Of every thread.
-    pub floor: u32,
-    /// Of single threads: index and epoch, by index, only what exceeds the floor.
-    pub threads: Vec<(u16, u32)>,
+/// Of whom something is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// A thread: its linear index in the block.
+    Thread(u32),
+    /// All lanes of a warp.
+    Warp(u32),
+    /// All threads of the block.
+    Block,
 }
 
-impl BlockClock {
-    /// The first epoch of `thread` that is not known.
-    pub fn of(&self, thread: u32) -> u32 {
-        match self.threads.binary_search_by_key(&thread, |t| u32::from(t.0)) {
-            Ok(i) => self.threads[i].1.max(self.floor),
-            Err(_) => self.floor,
-        }
-    }
+const PER_BLOCK_BITS: u32 = 11;
 
-    fn knows(&self, other: &Self) -> bool {
-        self.floor >= other.floor && other.threads.iter().all(|&(t, c)| self.of(t.into()) >= c)
-    }
-
-    fn join(&self, other: &Self) -> Self {
-        let floor = self.floor.max(other.floor);
-        let mut threads = Vec::with_capacity(self.threads.len().max(other.threads.len()));
-        let (mut a, mut b) = (self.threads.iter().peekable(), other.threads.iter().peekable());
-        loop {
-            let next = match (a.peek(), b.peek()) {
-                (None, None) => break,
-                (Some(_), None) => *a.next().expect("peeked"),
-                (None, Some(_)) => *b.next().expect("peeked"),
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    let c = x.1.max(y.1);
-                    b.next();
-                    (a.next().expect("peeked").0, c)
-                }
-                (Some(x), Some(y)) if x.0 < y.0 => *a.next().expect("peeked"),
-                (Some(_), Some(_)) => *b.next().expect("peeked"),
-            };
-            if next.1 > floor {
-                threads.push(next);
-            }
-        }
-        Self { floor, threads }
-    }
+const fn key(uid: u64, of: Of) -> u64 {
+    let within = match of {
+        Of::Thread(t) => t,
+        Of::Block => 1024,
+        Of::Warp(w) => 1025 + w,
+    };
+    uid << PER_BLOCK_BITS | within as u64
 }
 
 #[derive(Debug)]
 enum Node {
-    Leaf { key: u64, clock: BlockClock },
+    Leaf { key: u64, epoch: u32 },
     /// `bit` is the highest bit in which keys below differ; `prefix` is what
     /// they share above it; `zero` holds the keys with that bit clear.
     Branch { prefix: u64, bit: u32, zero: Arc<Node>, one: Arc<Node> },
@@ -76,34 +51,36 @@ impl Clocks {
     }
 
     /// Whether it knows nothing.
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.0.is_none()
-    }
-
-    /// What is known of one block.
-    pub fn single(uid: u64, clock: BlockClock) -> Self {
-        Self(Some(Arc::new(Node::Leaf { key: uid, clock })))
     }
 
     /// The first epoch of a thread that is not known.
     pub fn of(&self, uid: u64, thread: u32) -> u32 {
-        self.block(uid).map_or(0, |c| c.of(thread))
+        let Some(root) = &self.0 else { return 0 };
+        // The subtree of the block, then what it says of thread, warp and block.
+        let (first, last) = (uid << PER_BLOCK_BITS, ((uid + 1) << PER_BLOCK_BITS) - 1);
+        let mut node = &**root;
+        while let Node::Branch { prefix, bit, zero, one } = node {
+            if *bit < PER_BLOCK_BITS || first >> bit >> 1 != *prefix {
+                break;
+            }
+            node = if first >> bit & 1 == 0 { zero } else { one };
+        }
+        let lowest = match node {
+            Node::Leaf { key, .. } => *key,
+            Node::Branch { prefix, bit, .. } => prefix << bit << 1,
+        };
+        if lowest < first || lowest > last {
+            return 0;
+        }
+        let of = [Of::Thread(thread), Of::Warp(thread / 32), Of::Block];
+        of.into_iter().map(|of| get(node, key(uid, of))).max().unwrap_or(0)
     }
 
-    /// What is known of a block.
-    pub fn block(&self, uid: u64) -> Option<&BlockClock> {
-        let mut node = self.0.as_deref()?;
-        loop {
-            match node {
-                Node::Leaf { key, clock } => return (*key == uid).then_some(clock),
-                Node::Branch { prefix, bit, zero, one } => {
-                    if uid >> (bit + 1) != *prefix {
-                        return None;
-                    }
-                    node = if uid >> bit & 1 == 0 { zero } else { one };
-                }
-            }
-        }
+    /// Learns that epochs below `epoch` have happened.
+    pub fn learn(&mut self, uid: u64, of: Of, epoch: u32) {
+        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, of), epoch }))));
     }
 
     /// Learns what `other` knows.
@@ -111,7 +88,11 @@ impl Clocks {
         match (&self.0, &other.0) {
             (_, None) => {}
             (None, Some(_)) => self.0.clone_from(&other.0),
-            (Some(a), Some(b)) => self.0 = Some(join(a, b)),
+            (Some(a), Some(b)) => {
+                if !Arc::ptr_eq(a, b) {
+                    self.0 = Some(join(a, b));
+                }
+            }
         }
     }
 
@@ -125,38 +106,49 @@ impl Clocks {
     }
 }
 
+fn get(mut node: &Node, wanted: u64) -> u32 {
+    loop {
+        match node {
+            Node::Leaf { key, epoch } => return if *key == wanted { *epoch } else { 0 },
+            Node::Branch { prefix, bit, zero, one } => {
+                if wanted >> bit >> 1 != *prefix {
+                    return 0;
+                }
+                node = if wanted >> bit & 1 == 0 { zero } else { one };
+            }
+        }
+    }
+}
+
+/// Hands back one of the operands where it knows all that the other does:
+/// that keeps later joins cheap.
 fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return a.clone();
     }
     match (&**a, &**b) {
-        (Node::Leaf { key: ka, clock: ca }, Node::Leaf { key: kb, clock: cb }) => {
+        (Node::Leaf { key: ka, epoch: ea }, Node::Leaf { key: kb, epoch: eb }) => {
             if ka != kb {
-                return branch(*ka, a.clone(), *kb, b.clone());
-            }
-            // Handing back one of the operands keeps later joins cheap.
-            if ca.knows(cb) {
+                branch(*ka, a.clone(), *kb, b.clone())
+            } else if ea >= eb {
                 a.clone()
-            } else if cb.knows(ca) {
-                b.clone()
             } else {
-                Arc::new(Node::Leaf { key: *ka, clock: ca.join(cb) })
+                b.clone()
             }
         }
         (Node::Branch { .. }, Node::Leaf { key, .. }) => join_into(a, *key, b),
         (Node::Leaf { key, .. }, Node::Branch { .. }) => join_into(b, *key, a),
         (
             Node::Branch { prefix: pa, bit: ba, zero: za, one: oa },
-            Node::Branch { prefix: pb, bit: bb, .. },
+            Node::Branch { prefix: pb, bit: bb, zero: zb, one: ob },
         ) => {
             if ba > bb {
-                join_into(a, pb << (bb + 1), b)
+                join_into(a, pb << bb << 1, b)
             } else if ba < bb {
-                join_into(b, pa << (ba + 1), a)
+                join_into(b, pa << ba << 1, a)
             } else if pa != pb {
-                branch(pa << (ba + 1), a.clone(), pb << (bb + 1), b.clone())
+                branch(pa << ba << 1, a.clone(), pb << bb << 1, b.clone())
             } else {
-                let Node::Branch { zero: zb, one: ob, .. } = &**b else { unreachable!("matched") };
                 let (zero, one) = (join(za, zb), join(oa, ob));
                 if Arc::ptr_eq(&zero, za) && Arc::ptr_eq(&one, oa) {
                     a.clone()
@@ -173,8 +165,8 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 /// Joins the smaller tree `small`, whose keys start like `key`, into branch `big`.
 fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
     let Node::Branch { prefix, bit, zero, one } = &**big else { unreachable!("a branch") };
-    if key >> (bit + 1) != *prefix {
-        return branch(prefix << (bit + 1), big.clone(), key, small.clone());
+    if key >> bit >> 1 != *prefix {
+        return branch(prefix << bit << 1, big.clone(), key, small.clone());
     }
     let (zero, one) = if key >> bit & 1 == 0 {
         let joined = join(zero, small);
@@ -211,18 +203,24 @@ mod tests {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % n
         };
+        const THREADS: [u32; 5] = [0, 1, 31, 32, 1023];
         for _ in 0..500 {
             let mut trees = vec![Clocks::new(); 4];
             let mut maps = vec![BTreeMap::<(u64, u32), u32>::new(); 4];
             for _ in 0..60 {
                 let i = random(4) as usize;
                 if random(2) == 0 {
-                    let (uid, thread, c) = (random(40) * random(3), random(4) as u32, random(9) as u32);
-                    let floor = random(3) as u32;
-                    trees[i].join(&Clocks::single(uid, BlockClock { floor, threads: vec![(thread as u16, floor + c + 1)] }));
-                    for t in 0..4 {
+                    let (uid, epoch) = (random(40) * random(3), random(9) as u32);
+                    let thread = THREADS[random(5) as usize];
+                    let (of, known): (Of, fn(u32, u32) -> bool) = match random(4) {
+                        0 => (Of::Block, |_, _| true),
+                        1 => (Of::Warp(thread / 32), |t, u| t / 32 == u / 32),
+                        _ => (Of::Thread(thread), |t, u| t == u),
+                    };
+                    trees[i].learn(uid, of, epoch);
+                    for t in THREADS.into_iter().filter(|&t| known(t, thread)) {
                         let e = maps[i].entry((uid, t)).or_default();
-                        *e = (*e).max(floor).max(if t == thread { floor + c + 1 } else { 0 });
+                        *e = (*e).max(epoch);
                     }
                 } else {
                     let j = random(4) as usize;
@@ -234,11 +232,26 @@ mod tests {
                     }
                 }
                 for uid in 0..80 {
-                    for t in 0..4 {
-                        assert_eq!(trees[i].of(uid, t), maps[i].get(&(uid, t)).copied().unwrap_or(0));
+                    for t in THREADS {
+                        let want = maps[i].get(&(uid, t)).copied().unwrap_or(0);
+                        assert_eq!(trees[i].of(uid, t), want);
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_join_that_teaches_nothing_shares() {
+        let mut a = Clocks::new();
+        for uid in 0..100 {
+            a.learn(uid, Of::Block, 5);
+        }
+        let mut b = a.clone();
+        b.learn(7, Of::Block, 3);
+        assert!(a.same(&b));
+        b.learn(7, Of::Block, 6);
+        a.join(&b);
+        assert!(a.same(&b));
     }
 }
