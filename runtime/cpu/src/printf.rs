@@ -145,10 +145,7 @@ pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Ve
 /// # Safety
 /// `conversion` is nul-terminated, has as many `*` as `stars` has items, and
 /// takes a `T`.
-unsafe fn put<T: Copy>(out: &mut Vec<u8>, conversion: &[u8], stars: &[c_int], value: T)
-where
-    T: Variadic,
-{
+unsafe fn put<T: Copy + Variadic>(out: &mut Vec<u8>, conversion: &[u8], stars: &[c_int], value: T) {
     let write = |buffer: *mut c_char, len: usize| {
         let f = conversion.as_ptr().cast();
         // SAFETY: the caller's; `buffer` has `len` bytes.
@@ -351,11 +348,9 @@ mod tests {
             .int(6)
             .int(9)
             .int(2)
-            .double(3.14159)
+            .double(2.71)
             .format(f);
-        let want = libc_says!(
-            f, s, s, s, s, 6 as c_int, 9 as c_int, 2 as c_int, 3.14159f64
-        );
+        let want = libc_says!(f, s, s, s, s, 6 as c_int, 9 as c_int, 2 as c_int, 2.71f64);
         assert_eq!(got, (want, 8));
         let (long, _) = Packed::default().int(7).format(c"%500d");
         assert_eq!(long, format!("{:500}", 7));

@@ -18,6 +18,8 @@ use corosensei::stack::{Stack, StackPointer};
 const GUARD: usize = 32 << 10;
 /// By how much the start of each stack is lower than that of its neighbour.
 const COLOUR_STEP: usize = 128;
+/// Least shared memory of a slab, bytes.
+const LEAST_SHARED: usize = 64 << 10;
 /// Size of a page.
 const PAGE: usize = 4096;
 
@@ -74,7 +76,10 @@ impl Slab {
     pub(crate) fn new(stacks: usize, stack_bytes: usize, shared_bytes: usize) -> io::Result<Self> {
         // The colour takes up to one page off a stack.
         let stack_bytes = stack_bytes.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
-        let shared_bytes = shared_bytes.max(1).next_multiple_of(PAGE);
+        // What is mapped but never touched costs nothing: the slab is made to
+        // serve the launches to come as well.
+        let shared_bytes = shared_bytes.max(LEAST_SHARED).next_multiple_of(PAGE);
+        let stacks = stacks.next_power_of_two();
         let len = GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
         // SAFETY: a fresh anonymous mapping; nothing is overlaid.
         let base = unsafe {
@@ -135,6 +140,11 @@ impl Slab {
         self.stacks >= stacks
             && self.stack_bytes >= stack_bytes + PAGE
             && self.shared_bytes >= shared_bytes
+    }
+
+    /// How many stacks it has.
+    pub(crate) fn stacks(&self) -> usize {
+        self.stacks
     }
 
     /// Stack `i`.
@@ -212,10 +222,10 @@ mod tests {
 
     #[test]
     fn a_slab_serves_what_it_was_made_for() {
-        let slab = Slab::new(8, 64 << 10, 5000).expect("mapping");
-        assert!(slab.serves(8, 64 << 10, 5000));
-        assert!(!slab.serves(9, 64 << 10, 5000));
-        assert!(!slab.serves(8, 80 << 10, 5000));
-        assert!(!slab.serves(8, 64 << 10, 9000));
+        let slab = Slab::new(8, 64 << 10, 70 << 10).expect("mapping");
+        assert!(slab.serves(8, 64 << 10, 70 << 10));
+        assert!(!slab.serves(9, 64 << 10, 70 << 10));
+        assert!(!slab.serves(8, 80 << 10, 70 << 10));
+        assert!(!slab.serves(8, 64 << 10, 80 << 10));
     }
 }

@@ -139,7 +139,7 @@ pub(crate) unsafe fn collective(
         };
         (*lane).sync = sync;
         if wanted & !group == 0 {
-            complete(b, w, kind, group);
+            complete(b, w, kind, mask, group);
             // The caller goes on at once.
             (*lane).state = LaneState::Ready;
             (&mut (*b).warps)[w].ready &= !bit;
@@ -166,7 +166,7 @@ fn result(kind: Collective, operands: &[Operand; 32], group: u32, lane: usize) -
 }
 
 /// Gives every lane of a complete group its result and makes it ready.
-unsafe fn complete(b: *mut Block, w: usize, kind: Collective, group: u32) {
+unsafe fn complete(b: *mut Block, w: usize, kind: Collective, mask: u32, group: u32) {
     // SAFETY: the caller's block is live; lanes of the group wait or, one of
     // them, call this.
     unsafe {
@@ -189,7 +189,8 @@ unsafe fn complete(b: *mut Block, w: usize, kind: Collective, group: u32) {
         warp.ready |= group;
         (*b).ready_warps |= 1 << w;
         if let (Collective::Sync, Some(checks)) = (kind, &mut (*b).checks) {
-            checks.syncwarp(w as u32, group);
+            // Lanes that have exited count as arrived, as at a barrier.
+            checks.syncwarp(w as u32, mask);
         }
     }
 }
@@ -347,7 +348,7 @@ pub(crate) unsafe fn after_exit(b: *mut Block, w: usize, l: u32) {
             let wanted = group.mask & (&(*b).warps)[w].live;
             if group.mask >> l & 1 != 0 && wanted & !group.arrived == 0 {
                 (&mut (*b).warps)[w].groups.swap_remove(i);
-                complete(b, w, group.kind, group.arrived);
+                complete(b, w, group.kind, group.mask, group.arrived);
             } else {
                 i += 1;
             }

@@ -33,6 +33,9 @@ const WINDOW: usize = 8;
 /// before it counts as endless.
 const MOVING_LIMITS: u32 = 60;
 
+/// Places that a worker keeps for the launches to come.
+const MOST_IDLE: usize = 512;
+
 /// See the module.
 pub(crate) struct Worker {
     running: Box<Running>,
@@ -178,16 +181,19 @@ impl Worker {
         // SAFETY: idle blocks are live and the worker's own.
         let fits = |&b: &*mut Block| unsafe { (*b).slab.serves(stacks, bytes, shared) };
         let block = match self.idle.iter().position(fits) {
-            Some(i) => self.idle.swap_remove(i),
+            Some(i) => self.idle.remove(i),
             None => {
-                // A place that is too small makes room for the one that is wanted.
-                if let Some(small) = self.idle.pop() {
-                    free(small);
-                }
-                let slab = Slab::new(stacks, bytes, shared).map_err(|e| {
-                    let message = format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
-                    Fault::of_launch(FaultKind::TooManyResources, message)
-                })?;
+                self.make_room(stacks, launch.most_resident * stacks);
+                let slab = Slab::new(stacks, bytes, shared)
+                    .or_else(|_| {
+                        self.make_room(usize::MAX, 0);
+                        Slab::new(stacks, bytes, shared)
+                    })
+                    .map_err(|e| {
+                        let message =
+                            format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
+                        Fault::of_launch(FaultKind::TooManyResources, message)
+                    })?;
                 Box::into_raw(Block::new(slab, &raw const *self.running))
             }
         };
@@ -195,6 +201,20 @@ impl Worker {
         // until its workers are done.
         unsafe { Block::bind(block, launch) };
         Ok(block)
+    }
+
+    /// Lets go of the places that have been idle longest, until `stacks` more
+    /// stacks are within `budget`, and of places too many.
+    fn make_room(&mut self, stacks: usize, budget: usize) {
+        let held = |idle: &[*mut Block]| -> usize {
+            // SAFETY: idle blocks are live and the worker's own.
+            idle.iter().map(|&b| unsafe { (*b).slab.stacks() }).sum()
+        };
+        while !self.idle.is_empty()
+            && (self.idle.len() >= MOST_IDLE || held(&self.idle).saturating_add(stacks) > budget)
+        {
+            free(self.idle.remove(0));
+        }
     }
 }
 

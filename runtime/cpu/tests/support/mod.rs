@@ -1,12 +1,15 @@
 //! Kernels written directly in Rust against the entry points, and how they
 //! are launched.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::result_large_err, reason = "as in the library")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, SyncFeatures};
+use gpurace_check::{Checker, KernelKey, LaunchInfo, RaceRecord};
 use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport};
 
 /// The entry points, with the types of the list.
@@ -126,6 +129,53 @@ impl Run {
             checked_blocks: None,
             seed: self.seed,
         })
+    }
+
+    /// What synchronisation the checker is told that the kernel can reach.
+    pub fn features(mut self, change: impl FnOnce(&mut SyncFeatures)) -> Self {
+        change(&mut self.meta.sync);
+        self
+    }
+
+    /// Runs it under the checker, on `workers` workers: the races and the
+    /// number of checks made.
+    pub fn races(&self, workers: usize, blocks: Option<fn(u64) -> bool>) -> (Vec<RaceRecord>, u64) {
+        let checker = Checker::new();
+        let info = LaunchInfo {
+            id: 1,
+            kernel: KernelKey(0),
+            site_base: 0,
+            features: self.meta.sync,
+            threads_per_block: self.block.iter().product(),
+            blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
+            stream: 0,
+            settled: 0,
+        };
+        let checks = checker.begin_launch(info, &[]);
+        let report = executor(workers)
+            .run(&Launch {
+                entry: self.entry,
+                kernel: &self.meta,
+                grid: self.grid,
+                block: self.block,
+                dynamic_shared_bytes: self.dynamic,
+                args: &self.args,
+                cooperative: self.cooperative,
+                id: 1,
+                checks: Some(checks.clone()),
+                checked_blocks: blocks.map(|f| Arc::new(f) as _),
+                seed: self.seed,
+            })
+            .expect("launch");
+        assert_eq!(report, LaunchReport::default());
+        let stats = checker.end_launch(&checks);
+        assert_eq!(
+            Arc::strong_count(&checks),
+            1,
+            "the executor keeps no checks"
+        );
+        assert_eq!(checker.notes(), Vec::<String>::new());
+        (checker.races(), stats.checks_executed)
     }
 
     /// Runs it on `workers` workers and expects it to end well.
