@@ -21,7 +21,7 @@
 use gpurace_abi::scope::{Order, Scope};
 
 use crate::syncvar::{Carried, Head, Pending};
-use crate::vector::{Clocks, Of};
+use crate::vector::Clocks;
 use crate::word::{self, NO_KEY};
 
 /// How much a kernel's synchronisation asks for.
@@ -251,7 +251,7 @@ impl BlockOrder {
         if let Some((uid, word_uid)) = further {
             if self.mode == Mode::Exact {
                 // What others learn from here on includes all that was before.
-                self.base.learn(self.uid, Of::Block, u32::MAX);
+                self.base.learn_block(self.uid, u32::MAX);
             }
             self.past.push(self.uid);
             (self.uid, self.word_uid) = (uid, word_uid);
@@ -340,23 +340,17 @@ impl BlockOrder {
         if let Some(s) = &self.sync[thread as usize] {
             all.join(&s.acquired);
         }
-        all.learn(self.uid, Of::Thread(thread), self.clock[thread as usize]);
         if self.floor > 0 {
-            all.learn(self.uid, Of::Block, self.floor);
+            all.learn_block(self.uid, self.floor);
         }
         let warp = &self.warps[thread as usize / 32];
-        if warp.floor > self.floor {
-            all.learn(self.uid, Of::Warp(thread / 32), warp.floor);
+        let lane = thread as usize % 32;
+        let mut lanes = warp.matrix.as_ref().map_or([0; 32], |m| m[lane]);
+        for l in &mut lanes {
+            *l = (*l).max(warp.floor);
         }
-        if let Some(m) = &warp.matrix {
-            let known = self.floor.max(warp.floor);
-            for (lane, &epoch) in (0..).zip(&m[thread as usize % 32]) {
-                let other = thread / 32 * 32 + lane;
-                if epoch > known && other != thread {
-                    all.learn(self.uid, Of::Thread(other), epoch);
-                }
-            }
-        }
+        lanes[lane] = self.clock[thread as usize];
+        all.learn_warp(self.uid, thread / 32, lanes);
         all
     }
 
@@ -401,10 +395,7 @@ impl BlockOrder {
             && let Some(s) = &mut self.sync[thread as usize]
         {
             for p in &s.pending {
-                s.acquired.join(&p.seen.block);
-                if wide {
-                    s.acquired.join(&p.seen.wide);
-                }
+                p.seen.teach(&mut s.acquired, wide);
             }
             if wide {
                 s.pending.clear();
@@ -469,10 +460,7 @@ impl BlockOrder {
             && let Some(s) = &mut self.sync[thread as usize]
             && let Some(p) = s.pending.iter().find(|p| p.address == address)
         {
-            s.acquired.join(&p.seen.block);
-            if is_wide(scope) {
-                s.acquired.join(&p.seen.wide);
-            }
+            p.seen.teach(&mut s.acquired, is_wide(scope));
         }
     }
 

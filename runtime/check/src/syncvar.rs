@@ -52,8 +52,21 @@ impl Carried {
 
     /// Adds what `other` carries.
     pub fn join(&mut self, other: &Carried) {
+        let one = self.wide.same(&self.block) && other.wide.same(&other.block);
         self.wide.join(&other.wide);
-        self.block.join(&other.block);
+        if one {
+            self.block.clone_from(&self.wide);
+        } else {
+            self.block.join(&other.block);
+        }
+    }
+
+    /// Teaches `clocks` what an acquire of this scope learns.
+    pub fn teach(&self, clocks: &mut Clocks, wide: bool) {
+        clocks.join(&self.block);
+        if wide && !self.wide.same(&self.block) {
+            clocks.join(&self.wide);
+        }
     }
 
     fn same(&self, other: &Carried) -> bool {
@@ -91,12 +104,26 @@ struct Value {
 
 impl Value {
     fn publish(&mut self, home: u64, what: &Carried) {
+        if what.wide.same(&what.block)
+            && let [(h, clocks)] = self.blocks.as_mut_slice()
+            && *h == home
+            && self.wide.same(clocks)
+        {
+            // One block alone: both stay one object.
+            self.wide.join(&what.wide);
+            clocks.clone_from(&self.wide);
+            return;
+        }
         self.wide.join(&what.wide);
         if what.block.is_empty() {
             return;
         }
         match self.blocks.iter_mut().find(|b| b.0 == home) {
             Some(b) => b.1.join(&what.block),
+            // An equal tree of their own would make later joins compare them.
+            None if self.wide.same(&what.wide) && what.wide.same(&what.block) => {
+                self.blocks.push((home, self.wide.clone()));
+            }
             None => self.blocks.push((home, what.block.clone())),
         }
     }

@@ -1,40 +1,28 @@
 //! Sparse vector clocks.
 //!
 //! A [`Clocks`] says up to which epoch each thread's accesses are known to have
-//! happened: for all threads of a block a common floor, the same for a warp,
-//! and what is known of single threads. These are the leaves of a persistent
-//! big-endian Patricia tree (Okasaki and Gill, "Fast Mergeable Integer Maps",
-//! 1998): a join of two clocks that share most of their content costs only
-//! where they differ, so a counter on which thousands of blocks release and
-//! acquire stays cheap.
+//! happened: for all threads of a block a common floor, and 32 epochs for the
+//! lanes of a warp. These are the leaves of a persistent big-endian Patricia
+//! tree (Okasaki and Gill, "Fast Mergeable Integer Maps", 1998): a join of two
+//! clocks that share most of their content costs only where they differ, so a
+//! counter on which thousands of blocks release and acquire stays cheap.
 
 use std::sync::Arc;
 
-/// Of whom something is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
-    /// A thread: its linear index in the block.
-    Thread(u32),
-    /// All lanes of a warp.
-    Warp(u32),
-    /// All threads of the block.
-    Block,
-}
+/// Epochs of the 32 lanes of a warp.
+pub type Lanes = [u32; 32];
 
-const PER_BLOCK_BITS: u32 = 11;
+const PER_BLOCK_BITS: u32 = 6;
+/// Where a warp's index would be: lane 0's epoch is the floor of the block.
+const FLOOR: u64 = 32;
 
-const fn key(uid: u64, of: Of) -> u64 {
-    let within = match of {
-        Of::Thread(t) => t,
-        Of::Block => 1024,
-        Of::Warp(w) => 1025 + w,
-    };
-    uid << PER_BLOCK_BITS | within as u64
+const fn key(uid: u64, warp: u64) -> u64 {
+    uid << PER_BLOCK_BITS | warp
 }
 
 #[derive(Debug)]
 enum Node {
-    Leaf { key: u64, epoch: u32 },
+    Leaf { key: u64, lanes: Lanes },
     /// `bit` is the highest bit in which keys below differ; `prefix` is what
     /// they share above it; `zero` holds the keys with that bit clear.
     Branch { prefix: u64, bit: u32, zero: Arc<Node>, one: Arc<Node> },
@@ -58,29 +46,22 @@ impl Clocks {
     /// The first epoch of a thread that is not known.
     pub fn of(&self, uid: u64, thread: u32) -> u32 {
         let Some(root) = &self.0 else { return 0 };
-        // The subtree of the block, then what it says of thread, warp and block.
-        let (first, last) = (uid << PER_BLOCK_BITS, ((uid + 1) << PER_BLOCK_BITS) - 1);
-        let mut node = &**root;
-        while let Node::Branch { prefix, bit, zero, one } = node {
-            if *bit < PER_BLOCK_BITS || first >> bit >> 1 != *prefix {
-                break;
-            }
-            node = if first >> bit & 1 == 0 { zero } else { one };
-        }
-        let lowest = match node {
-            Node::Leaf { key, .. } => *key,
-            Node::Branch { prefix, bit, .. } => prefix << bit << 1,
-        };
-        if lowest < first || lowest > last {
-            return 0;
-        }
-        let of = [Of::Thread(thread), Of::Warp(thread / 32), Of::Block];
-        of.into_iter().map(|of| get(node, key(uid, of))).max().unwrap_or(0)
+        let floor = get(root, key(uid, FLOOR)).map_or(0, |l| l[0]);
+        let warp = get(root, key(uid, u64::from(thread / 32)));
+        floor.max(warp.map_or(0, |l| l[thread as usize % 32]))
     }
 
-    /// Learns that epochs below `epoch` have happened.
-    pub fn learn(&mut self, uid: u64, of: Of, epoch: u32) {
-        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, of), epoch }))));
+    /// Learns that epochs below `epoch` of all threads of a block have happened.
+    pub fn learn_block(&mut self, uid: u64, epoch: u32) {
+        let mut lanes = [0; 32];
+        lanes[0] = epoch;
+        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, FLOOR), lanes }))));
+    }
+
+    /// Learns that epochs below these of the lanes of a warp have happened.
+    pub fn learn_warp(&mut self, uid: u64, warp: u32, lanes: Lanes) {
+        let leaf = Node::Leaf { key: key(uid, warp.into()), lanes };
+        self.join(&Self(Some(Arc::new(leaf))));
     }
 
     /// Learns what `other` knows.
@@ -106,13 +87,13 @@ impl Clocks {
     }
 }
 
-fn get(mut node: &Node, wanted: u64) -> u32 {
+fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
     loop {
         match node {
-            Node::Leaf { key, epoch } => return if *key == wanted { *epoch } else { 0 },
+            Node::Leaf { key, lanes } => return (*key == wanted).then_some(lanes),
             Node::Branch { prefix, bit, zero, one } => {
                 if wanted >> bit >> 1 != *prefix {
-                    return 0;
+                    return None;
                 }
                 node = if wanted >> bit & 1 == 0 { zero } else { one };
             }
@@ -127,13 +108,20 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
         return a.clone();
     }
     match (&**a, &**b) {
-        (Node::Leaf { key: ka, epoch: ea }, Node::Leaf { key: kb, epoch: eb }) => {
+        (Node::Leaf { key: ka, lanes: la }, Node::Leaf { key: kb, lanes: lb }) => {
             if ka != kb {
-                branch(*ka, a.clone(), *kb, b.clone())
-            } else if ea >= eb {
+                return branch(*ka, a.clone(), *kb, b.clone());
+            }
+            let mut lanes = *la;
+            for (l, &m) in lanes.iter_mut().zip(lb) {
+                *l = (*l).max(m);
+            }
+            if lanes == *la {
                 a.clone()
-            } else {
+            } else if lanes == *lb {
                 b.clone()
+            } else {
+                Arc::new(Node::Leaf { key: *ka, lanes })
             }
         }
         (Node::Branch { .. }, Node::Leaf { key, .. }) => join_into(a, *key, b),
@@ -212,12 +200,22 @@ mod tests {
                 if random(2) == 0 {
                     let (uid, epoch) = (random(40) * random(3), random(9) as u32);
                     let thread = THREADS[random(5) as usize];
-                    let (of, known): (Of, fn(u32, u32) -> bool) = match random(4) {
-                        0 => (Of::Block, |_, _| true),
-                        1 => (Of::Warp(thread / 32), |t, u| t / 32 == u / 32),
-                        _ => (Of::Thread(thread), |t, u| t == u),
+                    let known: fn(u32, u32) -> bool = match random(3) {
+                        0 => {
+                            trees[i].learn_block(uid, epoch);
+                            |_, _| true
+                        }
+                        1 => {
+                            trees[i].learn_warp(uid, thread / 32, [epoch; 32]);
+                            |t, u| t / 32 == u / 32
+                        }
+                        _ => {
+                            let mut lanes = [0; 32];
+                            lanes[thread as usize % 32] = epoch;
+                            trees[i].learn_warp(uid, thread / 32, lanes);
+                            |t, u| t == u
+                        }
                     };
-                    trees[i].learn(uid, of, epoch);
                     for t in THREADS.into_iter().filter(|&t| known(t, thread)) {
                         let e = maps[i].entry((uid, t)).or_default();
                         *e = (*e).max(epoch);
@@ -245,12 +243,12 @@ mod tests {
     fn a_join_that_teaches_nothing_shares() {
         let mut a = Clocks::new();
         for uid in 0..100 {
-            a.learn(uid, Of::Block, 5);
+            a.learn_block(uid, 5);
         }
         let mut b = a.clone();
-        b.learn(7, Of::Block, 3);
+        b.learn_block(7, 3);
         assert!(a.same(&b));
-        b.learn(7, Of::Block, 6);
+        b.learn_block(7, 6);
         a.join(&b);
         assert!(a.same(&b));
     }
