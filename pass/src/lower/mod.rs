@@ -18,7 +18,7 @@ pub mod codegen;
 pub mod image;
 pub mod managed;
 pub mod nvvm;
-// pub mod ptx;
+pub mod ptx;
 pub mod shared;
 pub mod thread_context;
 pub mod yields;
@@ -45,7 +45,7 @@ pub const CONTEXT_FUNCTION: &str = "__gpurace_ctx";
 pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
     // SAFETY: by contract.
     unsafe {
-        let mut unsupported: Vec<String> = Vec::new();
+        let mut unsupported = ptx::lower_ptx(module);
         unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
         nvvm::make_division_total(module);
         codegen::settle_contraction(module);

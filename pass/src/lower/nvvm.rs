@@ -18,7 +18,7 @@
 mod blocks;
 mod floats;
 mod table;
-mod template;
+pub(in crate::lower) mod template;
 mod totality;
 
 #[cfg(test)]

@@ -344,7 +344,7 @@ impl Parser {
             let address = self.address()?;
             if self.is(',') {
                 // A tensor's `[map, {x, y}]`: only unsupported instructions take it.
-                while !self.ends_statement() && !self.is(']') {
+                while !matches!(self.peek(), None | Some(Token::Punct(';' | ']'))) {
                     self.at += 1;
                 }
                 self.expect(']', "`]`")?;

@@ -362,7 +362,7 @@ const TABLE: &[Entry] = &[
     refused("alloca", "stack allocation"),
     refused("stacksave", "stack pointer"),
     refused("stackrestore", "stack pointer"),
-    refused("griddepcontrol", "programmatic dependent launch"),
+    hint("griddepcontrol", ".launch_dependents, .wait: launches do not overlap here"),
     refused("setmaxnreg", "register reallocation"),
     // Clusters.
     refused("mapa", "addresses of other blocks of a cluster"),

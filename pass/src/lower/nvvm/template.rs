@@ -103,6 +103,17 @@ impl Functions {
     }
 }
 
+/// A module's text: functions written elsewhere, by name, with the building
+/// blocks and the entry points that they call.
+pub fn complete(mut definitions: BTreeMap<String, String>) -> String {
+    let written: Vec<_> = definitions.values().cloned().collect();
+    for text in written {
+        // A block that does not exist is left undeclared, which parsing reports.
+        let _ = needed_blocks(&text, &mut definitions);
+    }
+    Functions { entry: String::new(), definitions }.text()
+}
+
 /// Whether a text calls the function of this name.
 fn calls(text: &str, name: &str) -> bool {
     text.contains(&format!("@{name}("))
