@@ -259,7 +259,9 @@ impl Planner<'_> {
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command);
         command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
-        command.args(["-Xclang", "-disable-O0-optnone"]);
+        // One front end for all levels, after the user's own `-O`: verdicts do
+        // not depend on it. The pass hears of the level and optimises by it.
+        command.arg("-O2");
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(&files.bitcode);
