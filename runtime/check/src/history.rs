@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::block::{Access, State};
 use crate::chain::{Chain, Entry};
 use crate::launch::Inner;
+use crate::standing::Standing;
 use crate::state::{self, Next, Relation, Status};
 use crate::word::{Op, Span};
 
@@ -23,7 +24,11 @@ enum Fate {
 pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access, shared: bool) {
     let site = state.launch.data.site_base + a.site;
     let reads_only = chain.reads_only && a.touch.op == Op::Read;
-    let first = if reads_only { first_to_meet(state, chain, a, shared) } else { 0 };
+    let first = if reads_only {
+        first_to_meet(state, chain, a, shared)
+    } else {
+        0
+    };
     if reads_only && state.exact && joins_warp(state, chain, a, site) {
         return;
     }
@@ -52,7 +57,11 @@ fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usiz
     let oldest = chain.entries.first();
     let settled = oldest
         .is_some_and(|e| state.standing(a.thread, &e.member, shared).status == Status::Settled);
-    if settled { 0 } else { chain.entries.len().saturating_sub(LOOK_BACK) }
+    if settled {
+        0
+    } else {
+        chain.entries.len().saturating_sub(LOOK_BACK)
+    }
 }
 
 /// The common case among reads only: other lanes of the warp have just read
@@ -70,7 +79,11 @@ fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
             && e.touch == a.touch
         {
             m.lanes |= 1 << (a.thread % 32);
-            m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
+            m.span = if m.lanes.is_power_of_two() {
+                Span::Thread
+            } else {
+                Span::Warp
+            };
             return true;
         }
     }
@@ -93,7 +106,14 @@ fn meet(
     if state.exact && e.member.lanes != 0 {
         return meet_lanes(state, e, a, s, same_site, represented);
     }
-    let step = state::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
+    let step = state::step(
+        e.touch,
+        e.member.span,
+        a.touch,
+        s.relation,
+        s.status,
+        same_site,
+    );
     if step.race {
         state.race(e, &s, a);
     }
@@ -119,7 +139,7 @@ fn meet_lanes(
     state: &mut State,
     e: &mut Entry,
     a: &Access,
-    s: crate::block::Standing,
+    s: Standing,
     same_site: bool,
     represented: &mut bool,
 ) -> Fate {
@@ -128,7 +148,10 @@ fn meet_lanes(
     if unordered != 0 && state::conflict(e.touch, a.touch, s.relation) {
         state.race(e, &s, a);
     }
-    let same_block = matches!(s.relation, Relation::Itself | Relation::Warp | Relation::Block);
+    let same_block = matches!(
+        s.relation,
+        Relation::Itself | Relation::Warp | Relation::Block
+    );
     let now = e.member.uid == state.order.uid()
         && e.member.warp() == a.thread / 32
         && e.member.clock == state.order.clock(a.thread);

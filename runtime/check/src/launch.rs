@@ -206,7 +206,8 @@ impl Checker {
         let inner = &self.inner;
         let mut l = inner.launching.lock();
         l.streams_seen |= info.stream != 0 || !unordered.is_empty();
-        l.unsettled.retain(|&(id, _)| id > info.settled || unordered.contains(&id));
+        l.unsettled
+            .retain(|&(id, _)| id > info.settled || unordered.contains(&id));
         let next = inner.next_uid.load(Ordering::Relaxed);
         let quiet = l.active == 0 && unordered.is_empty();
         if quiet {
@@ -222,8 +223,13 @@ impl Checker {
         }
         l.active += 1;
         let first_uid = inner.next_uid.fetch_add(info.blocks, Ordering::Relaxed);
-        let settled_uid =
-            l.unsettled.iter().map(|&(_, uid)| uid).min().unwrap_or(first_uid).min(first_uid);
+        let settled_uid = l
+            .unsettled
+            .iter()
+            .map(|&(_, uid)| uid)
+            .min()
+            .unwrap_or(first_uid)
+            .min(first_uid);
         l.unsettled.push((info.id, first_uid));
         let sites = inner
             .kernels
@@ -256,7 +262,9 @@ impl Checker {
     /// Ends a launch all of whose blocks have ended.
     pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
         self.inner.launching.lock().active -= 1;
-        LaunchStats { checks_executed: launch.checks.load(Ordering::Relaxed) }
+        LaunchStats {
+            checks_executed: launch.checks.load(Ordering::Relaxed),
+        }
     }
 
     /// Forgets all accesses to a range: its memory was freed, or is new. No
@@ -380,6 +388,11 @@ impl Drop for Inner {
 }
 
 impl Launch {
+    /// Uids in words below this one are settled.
+    pub(crate) fn settled_in_words(&self) -> u64 {
+        self.settled_uid.saturating_sub(self.base)
+    }
+
     /// Where the block with this uid stands to this launch.
     pub(crate) fn origin(&self, uid: u64) -> Origin {
         let first = self.data.first_uid;

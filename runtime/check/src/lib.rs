@@ -12,9 +12,11 @@
 //! | [`syncvar`] | releases and acquires through atomics and fences |
 //! | [`launch`] | launches and their launch-unique block ids; the process's checker |
 //! | [`block`] | the checks that a running block makes |
-//! | [`history`] | a new access against a chain |
+//! | `cell` | one access to one shadow word |
+//! | `history` | a new access against a chain |
+//! | `standing` | how a record's threads are ordered to the one that makes an access |
 //! | [`race`] | what was found |
-//! | [`sighting`] | from a record and an access that race to what is reported |
+//! | `sighting` | from a record and an access that race to what is reported |
 //!
 //! [`word`] and [`state`] decide and touch no memory: they use only `core`.
 //!
@@ -38,6 +40,7 @@
 //! counted and said in [`Checker::notes`](launch::Checker::notes).
 
 pub mod block;
+mod cell;
 pub mod chain;
 mod history;
 pub mod launch;
@@ -45,6 +48,7 @@ pub mod order;
 pub mod race;
 pub mod shadow;
 mod sighting;
+mod standing;
 pub mod state;
 pub mod syncvar;
 pub mod vector;

@@ -17,7 +17,6 @@
 //! and warp syncs spread what one thread acquired. A release begins a new epoch
 //! for its thread: what follows it is not released.
 
-
 use gpurace_abi::scope::{Order, Scope};
 
 use crate::syncvar::{Carried, Head, Pending};
@@ -119,10 +118,15 @@ impl BlockOrder {
         self.keys.clear();
         self.keys.resize(threads as usize, NO_KEY);
         self.warps.clear();
-        self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
+        self.warps
+            .resize_with(threads.div_ceil(32) as usize, WarpSync::default);
         self.sync.clear();
         self.sync.resize_with(
-            if mode == Mode::Exact { threads as usize } else { 0 },
+            if mode == Mode::Exact {
+                threads as usize
+            } else {
+                0
+            },
             || None,
         );
         self.any_sync = false;
@@ -134,6 +138,11 @@ impl BlockOrder {
     /// Launch-unique id that new records carry.
     pub fn uid(&self) -> u64 {
         self.uid
+    }
+
+    /// The same as words hold it.
+    pub fn word_uid(&self) -> u64 {
+        self.word_uid
     }
 
     /// The block's identity in the order: its first uid.
@@ -219,7 +228,9 @@ impl BlockOrder {
     /// far as `thread` knows.
     pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
         let learnt = self.any_sync
-            && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
+            && self.sync[thread as usize]
+                .as_ref()
+                .is_some_and(|s| !s.acquired.is_empty());
         if !learnt && (uid != self.uid || self.warps[warp as usize].matrix.is_none()) {
             if uid != self.uid && self.base.is_empty() {
                 return 0;
@@ -227,7 +238,11 @@ impl BlockOrder {
             if uid == self.uid {
                 // All lanes alike; the base says no more of the block than the floor.
                 let own = warp == thread / 32;
-                let known = if own { self.warp_floor(warp) } else { self.floor };
+                let known = if own {
+                    self.warp_floor(warp)
+                } else {
+                    self.floor
+                };
                 return if clock < known { lanes } else { 0 };
             }
         }
@@ -286,7 +301,10 @@ impl BlockOrder {
         }
         let base = warp * 32;
         let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
-        let clock = 1 + lanes().map(|l| self.clock[(base + l) as usize]).max().unwrap_or(0);
+        let clock = 1 + lanes()
+            .map(|l| self.clock[(base + l) as usize])
+            .max()
+            .unwrap_or(0);
         if mask == all {
             let w = &mut self.warps[warp as usize];
             w.floor = clock;
@@ -429,7 +447,10 @@ impl BlockOrder {
         };
         if order.releases() {
             let released = self.release(thread);
-            let mut own = Carried { wide: Clocks::new(), block: released };
+            let mut own = Carried {
+                wide: Clocks::new(),
+                block: released,
+            };
             if is_wide(scope) {
                 own.wide = own.block.clone();
             }
@@ -449,7 +470,14 @@ impl BlockOrder {
     }
 
     /// An atomic read has seen `seen`.
-    pub fn observe(&mut self, thread: u32, address: usize, scope: Scope, order: Order, seen: Carried) {
+    pub fn observe(
+        &mut self,
+        thread: u32,
+        address: usize,
+        scope: Scope,
+        order: Order,
+        seen: Carried,
+    ) {
         if self.mode == Mode::Regular {
             return;
         }
@@ -466,7 +494,11 @@ impl BlockOrder {
 
     /// The thread as a writer or reader of an atomic location.
     pub fn head(&self, thread: u32, scope: Scope) -> Head {
-        Head { home: self.home, thread, wide: is_wide(scope) }
+        Head {
+            home: self.home,
+            thread,
+            wide: is_wide(scope),
+        }
     }
 }
 
@@ -474,4 +506,3 @@ impl BlockOrder {
 fn is_wide(scope: Scope) -> bool {
     matches!(scope, Scope::Device | Scope::System)
 }
-

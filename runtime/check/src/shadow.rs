@@ -40,7 +40,10 @@ impl Shadow {
     pub fn new() -> Self {
         let table = map(CHUNKS * size_of::<usize>())
             .unwrap_or_else(|e| panic!("cannot map the shadow table: {e}"));
-        Self { table: table.cast(), mapped: Mutex::new(Vec::new()) }
+        Self {
+            table: table.cast(),
+            mapped: Mutex::new(Vec::new()),
+        }
     }
 
     /// The shadow word of the application word that holds `address`. `None`
@@ -138,5 +141,9 @@ fn map(bytes: usize) -> io::Result<*mut libc::c_void> {
             0,
         )
     };
-    if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
+    if at == libc::MAP_FAILED {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(at)
+    }
 }

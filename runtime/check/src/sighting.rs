@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use gpurace_abi::scope::Scope;
 
-use crate::block::{Access, Standing, State};
+use crate::block::{Access, State};
 use crate::chain::{Entry, Member};
 use crate::launch::KernelKey;
 use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
+use crate::standing::Standing;
 use crate::state::{self, Relation};
 use crate::word::{GRANULE, Op, Span, Touch};
 
@@ -68,7 +69,7 @@ impl State {
         let access = self.sightings.access;
         if self.sightings.traced.is_some() {
             let record = self.record(e, s, a, self.launch.kernel, same_value);
-            self.sightings.traced.as_mut().expect("checked").push(record);
+            self.sightings.traced.get_or_insert_default().push(record);
         }
         if let Some(seen) = self.sightings.seen.get_mut(&key) {
             if seen.access != access {
@@ -80,7 +81,15 @@ impl State {
         }
         let record = self.record(e, s, a, self.launch.kernel, same_value);
         let index = self.launch.inner.races.see(key, record);
-        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
+        self.sightings.seen.insert(
+            key,
+            Sighting {
+                index,
+                count: 0,
+                same_value,
+                access,
+            },
+        );
     }
 
     fn record(
@@ -94,11 +103,14 @@ impl State {
         let who = self.culprit(e, s, a);
         let data = &self.launch.data;
         let owner = self.launch.owner(e.member.uid);
-        let (launch, stream) = owner.as_ref().map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
+        let (launch, stream) = owner
+            .as_ref()
+            .map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
         let (size, address) = match e.touch.op {
-            Op::Atomic { start, size, .. } => {
-                (Some(size.into()), Some(a.word.wrapping_add_signed(start.into())))
-            }
+            Op::Atomic { start, size, .. } => (
+                Some(size.into()),
+                Some(a.word.wrapping_add_signed(start.into())),
+            ),
             Op::Read | Op::Write => (None, None),
         };
         let overlap = (e.touch.mask & a.touch.mask).trailing_zeros() as usize;
@@ -112,7 +124,10 @@ impl State {
                 address,
                 launch,
                 stream,
-                block: who.uid.and_then(|uid| self.launch.owner(uid)).map(|(_, block)| block),
+                block: who
+                    .uid
+                    .and_then(|uid| self.launch.owner(uid))
+                    .map(|(_, block)| block),
                 thread: who.thread,
                 scope: scope_of(e.touch),
             },
@@ -147,26 +162,44 @@ impl State {
         let unordered = m.lanes & !s.ordered;
         if unordered != 0 {
             let thread = m.warp() * 32 + unordered.trailing_zeros();
-            return Culprit { uid: Some(m.uid), thread: Some(thread), relation: s.relation };
+            return Culprit {
+                uid: Some(m.uid),
+                thread: Some(thread),
+                relation: s.relation,
+            };
         }
         let known = u32::from(m.thread);
         let same_block = m.uid == self.order.uid() || self.order.was(m.uid);
         if !same_block {
-            return Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation };
+            return Culprit {
+                uid: Some(m.uid),
+                thread: Some(known),
+                relation: s.relation,
+            };
         }
         match m.span {
             // Every lane of it is concurrent, but the thread may be the one that asks.
             Span::Thread | Span::Warp if m.warp() == a.thread / 32 => {
                 let thread = (known != a.thread).then_some(known);
-                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+                Culprit {
+                    uid: Some(m.uid),
+                    thread,
+                    relation: s.relation,
+                }
             }
-            Span::Thread | Span::Warp => {
-                Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation }
-            }
+            Span::Thread | Span::Warp => Culprit {
+                uid: Some(m.uid),
+                thread: Some(known),
+                relation: s.relation,
+            },
             // The known thread's own warp may have synced since.
             Span::Block => {
                 let thread = (m.warp() != a.thread / 32).then_some(known);
-                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+                Culprit {
+                    uid: Some(m.uid),
+                    thread,
+                    relation: s.relation,
+                }
             }
             Span::Grid => self.culprit_in_grid(e.touch, m, a),
         }
@@ -176,15 +209,27 @@ impl State {
     /// either it races itself, or a block races that is not known.
     fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Access) -> Culprit {
         let thread = u32::from(m.thread);
-        let relation = if m.warp() == a.thread / 32 { Relation::Warp } else { Relation::Block };
+        let relation = if m.warp() == a.thread / 32 {
+            Relation::Warp
+        } else {
+            Relation::Block
+        };
         let races = m.uid == self.order.uid()
             && thread != a.thread
             && m.clock >= self.order.known(a.thread, m.uid, thread)
             && state::conflict(touch, a.touch, relation);
         if races {
-            Culprit { uid: Some(m.uid), thread: Some(thread), relation }
+            Culprit {
+                uid: Some(m.uid),
+                thread: Some(thread),
+                relation,
+            }
         } else {
-            Culprit { uid: None, thread: None, relation: Relation::Grid }
+            Culprit {
+                uid: None,
+                thread: None,
+                relation: Relation::Grid,
+            }
         }
     }
 
@@ -196,10 +241,12 @@ impl State {
         let value = a.value?;
         let read = self.launch.inner.read_memory?;
         let there = read(a.address, u32::try_from(a.size).ok().filter(|&n| n <= 8)?)?;
-        let same = (0..GRANULE).filter(|i| earlier.mask & a.touch.mask & 1 << i != 0).all(|i| {
-            let byte = a.word + i - a.address;
-            value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
-        });
+        let same = (0..GRANULE)
+            .filter(|i| earlier.mask & a.touch.mask & 1 << i != 0)
+            .all(|i| {
+                let byte = a.word + i - a.address;
+                value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
+            });
         Some(same)
     }
 }
@@ -208,7 +255,9 @@ fn side_op(touch: Touch) -> SideOp {
     match touch.op {
         Op::Read => SideOp::Read,
         Op::Write => SideOp::Write,
-        Op::Atomic { modifies: false, .. } => SideOp::AtomicLoad,
+        Op::Atomic {
+            modifies: false, ..
+        } => SideOp::AtomicLoad,
         Op::Atomic { modifies: true, .. } => SideOp::AtomicWrite,
     }
 }

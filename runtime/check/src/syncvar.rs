@@ -215,9 +215,10 @@ impl SyncVars {
             return;
         }
         let mut shard = self.shard(line).lock();
-        let found = shard
-            .get_mut(&line)
-            .and_then(|vars| vars.iter_mut().find(|v| v.address == address && v.size == size));
+        let found = shard.get_mut(&line).and_then(|vars| {
+            vars.iter_mut()
+                .find(|v| v.address == address && v.size == size)
+        });
         let var = match found {
             Some(var) => var,
             None if what.is_empty() => return,
@@ -245,7 +246,10 @@ impl SyncVars {
                 Some(r) => {
                     r.wide.join(&old.wide);
                     for (home, block) in &old.blocks {
-                        let block = Carried { wide: Clocks::new(), block: block.clone() };
+                        let block = Carried {
+                            wide: Clocks::new(),
+                            block: block.clone(),
+                        };
                         r.publish(*home, &block);
                     }
                     if r.head.is_none() {
@@ -266,8 +270,13 @@ impl SyncVars {
             return;
         }
         let mut shard = self.shard(line).lock();
-        let Some(vars) = shard.get_mut(&line) else { return };
-        if let Some(v) = vars.iter_mut().find(|v| v.address == address && v.size == size) {
+        let Some(vars) = shard.get_mut(&line) else {
+            return;
+        };
+        if let Some(v) = vars
+            .iter_mut()
+            .find(|v| v.address == address && v.size == size)
+        {
             v.stores_under_way = v.stores_under_way.saturating_sub(1);
             if v.stores_under_way == 0 {
                 v.replaced = None;
@@ -283,7 +292,9 @@ impl SyncVars {
             return learnt;
         }
         let shard = self.shard(line).lock();
-        let Some(vars) = shard.get(&line) else { return learnt };
+        let Some(vars) = shard.get(&line) else {
+            return learnt;
+        };
         if let Some(v) = vars.iter().find(|v| v.address == address && v.size == size) {
             v.value.read(reader, &mut learnt);
             if let Some(r) = &v.replaced {

@@ -22,10 +22,18 @@ const fn key(uid: u64, warp: u64) -> u64 {
 
 #[derive(Debug)]
 enum Node {
-    Leaf { key: u64, lanes: Lanes },
+    Leaf {
+        key: u64,
+        lanes: Lanes,
+    },
     /// `bit` is the highest bit in which keys below differ; `prefix` is what
     /// they share above it; `zero` holds the keys with that bit clear.
-    Branch { prefix: u64, bit: u32, zero: Arc<Node>, one: Arc<Node> },
+    Branch {
+        prefix: u64,
+        bit: u32,
+        zero: Arc<Node>,
+        one: Arc<Node>,
+    },
 }
 
 /// A vector clock over blocks (by uid) and their threads.
@@ -55,12 +63,18 @@ impl Clocks {
     pub fn learn_block(&mut self, uid: u64, epoch: u32) {
         let mut lanes = [0; 32];
         lanes[0] = epoch;
-        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, FLOOR), lanes }))));
+        self.join(&Self(Some(Arc::new(Node::Leaf {
+            key: key(uid, FLOOR),
+            lanes,
+        }))));
     }
 
     /// Learns that epochs below these of the lanes of a warp have happened.
     pub fn learn_warp(&mut self, uid: u64, warp: u32, lanes: Lanes) {
-        let leaf = Node::Leaf { key: key(uid, warp.into()), lanes };
+        let leaf = Node::Leaf {
+            key: key(uid, warp.into()),
+            lanes,
+        };
         self.join(&Self(Some(Arc::new(leaf))));
     }
 
@@ -91,7 +105,12 @@ fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
     loop {
         match node {
             Node::Leaf { key, lanes } => return (*key == wanted).then_some(lanes),
-            Node::Branch { prefix, bit, zero, one } => {
+            Node::Branch {
+                prefix,
+                bit,
+                zero,
+                one,
+            } => {
                 if wanted >> bit >> 1 != *prefix {
                     return None;
                 }
@@ -127,8 +146,18 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
         (Node::Branch { .. }, Node::Leaf { key, .. }) => join_into(a, *key, b),
         (Node::Leaf { key, .. }, Node::Branch { .. }) => join_into(b, *key, a),
         (
-            Node::Branch { prefix: pa, bit: ba, zero: za, one: oa },
-            Node::Branch { prefix: pb, bit: bb, zero: zb, one: ob },
+            Node::Branch {
+                prefix: pa,
+                bit: ba,
+                zero: za,
+                one: oa,
+            },
+            Node::Branch {
+                prefix: pb,
+                bit: bb,
+                zero: zb,
+                one: ob,
+            },
         ) => {
             if ba > bb {
                 join_into(a, pb << bb << 1, b)
@@ -143,7 +172,12 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
                 } else if Arc::ptr_eq(&zero, zb) && Arc::ptr_eq(&one, ob) {
                     b.clone()
                 } else {
-                    Arc::new(Node::Branch { prefix: *pa, bit: *ba, zero, one })
+                    Arc::new(Node::Branch {
+                        prefix: *pa,
+                        bit: *ba,
+                        zero,
+                        one,
+                    })
                 }
             }
         }
@@ -152,7 +186,15 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 
 /// Joins the smaller tree `small`, whose keys start like `key`, into branch `big`.
 fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
-    let Node::Branch { prefix, bit, zero, one } = &**big else { unreachable!("a branch") };
+    let Node::Branch {
+        prefix,
+        bit,
+        zero,
+        one,
+    } = &**big
+    else {
+        unreachable!("a branch")
+    };
     if key >> bit >> 1 != *prefix {
         return branch(prefix << bit << 1, big.clone(), key, small.clone());
     }
@@ -169,14 +211,24 @@ fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
         }
         (zero.clone(), joined)
     };
-    Arc::new(Node::Branch { prefix: *prefix, bit: *bit, zero, one })
+    Arc::new(Node::Branch {
+        prefix: *prefix,
+        bit: *bit,
+        zero,
+        one,
+    })
 }
 
 /// A branch over two trees with different prefixes.
 fn branch(ka: u64, a: Arc<Node>, kb: u64, b: Arc<Node>) -> Arc<Node> {
     let bit = 63 - (ka ^ kb).leading_zeros();
     let (zero, one) = if ka >> bit & 1 == 0 { (a, b) } else { (b, a) };
-    Arc::new(Node::Branch { prefix: ka >> bit >> 1, bit, zero, one })
+    Arc::new(Node::Branch {
+        prefix: ka >> bit >> 1,
+        bit,
+        zero,
+        one,
+    })
 }
 
 #[cfg(test)]
@@ -188,7 +240,9 @@ mod tests {
     fn joins_like_a_plain_map() {
         let mut seed = 1u64;
         let mut random = |n: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (seed >> 33) % n
         };
         const THREADS: [u32; 5] = [0, 1, 31, 32, 1023];

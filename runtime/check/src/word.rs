@@ -232,6 +232,21 @@ pub const fn expanded(address: u64) -> u64 {
     EXPANDED << STATE_SHIFT | address
 }
 
+/// Whether a word holds one record.
+pub const fn is_compact(word: u64) -> bool {
+    word >> STATE_SHIFT >= FIRST_COMPACT
+}
+
+/// The uid field of a compact word.
+pub const fn uid_field(word: u64) -> u64 {
+    word >> UID_SHIFT & ((1 << UID_BITS) - 1)
+}
+
+/// The clock field of a compact word.
+pub const fn clock_field(word: u64) -> u32 {
+    word as u32 & (CLOCK_VALUES - 1)
+}
+
 /// The word that the others wait for.
 pub const BUSY_WORD: u64 = BUSY << STATE_SHIFT;
 
@@ -282,13 +297,7 @@ mod tests {
 
     #[test]
     fn fields_partition_the_word() {
-        let fields = [
-            CLOCK_BITS,
-            UID_BITS,
-            THREAD_BITS,
-            SITE_BITS,
-            STATE_BITS,
-        ];
+        let fields = [CLOCK_BITS, UID_BITS, THREAD_BITS, SITE_BITS, STATE_BITS];
         assert_eq!(fields.iter().sum::<u32>(), 64);
         let all = [
             CLOCK_VALUES as u64 - 1,
@@ -314,7 +323,10 @@ mod tests {
                         for uid in [0, 1, UID_VALUES as u32 - 1] {
                             for clock in [0, 1, CLOCK_VALUES as u16 - 1] {
                                 let c = Compact {
-                                    touch: Touch { op: op_of(op), mask: FULL },
+                                    touch: Touch {
+                                        op: op_of(op),
+                                        mask: FULL,
+                                    },
                                     span,
                                     site,
                                     thread,
@@ -337,11 +349,31 @@ mod tests {
         assert_eq!(key(1024, 0, 0), None);
         assert_eq!(key(0, UID_VALUES, 0), None);
         assert_eq!(key(0, 0, CLOCK_VALUES), None);
-        assert_eq!(op_code(Touch { op: Op::Read, mask: 0b0111 }), None);
-        let wide = Op::Atomic { modifies: true, scope: Scope::Device, start: 0, size: 16 };
-        assert_eq!(op_code(Touch { op: wide, mask: FULL }), None);
+        assert_eq!(
+            op_code(Touch {
+                op: Op::Read,
+                mask: 0b0111
+            }),
+            None
+        );
+        let wide = Op::Atomic {
+            modifies: true,
+            scope: Scope::Device,
+            start: 0,
+            size: 16,
+        };
+        assert_eq!(
+            op_code(Touch {
+                op: wide,
+                mask: FULL
+            }),
+            None
+        );
         assert_eq!(Word::unpack(0), Word::Empty);
-        assert_eq!(Word::unpack(expanded(0x7fff_ffff_fff8)), Word::Expanded(0x7fff_ffff_fff8));
+        assert_eq!(
+            Word::unpack(expanded(0x7fff_ffff_fff8)),
+            Word::Expanded(0x7fff_ffff_fff8)
+        );
         assert_eq!(Word::unpack(BUSY_WORD), Word::Busy);
     }
 }

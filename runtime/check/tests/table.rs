@@ -34,7 +34,12 @@ const OPS: [(&str, Op); 6] = [
 ];
 
 const fn atomic(modifies: bool, scope: Scope) -> Op {
-    Op::Atomic { modifies, scope, start: 0, size: 4 }
+    Op::Atomic {
+        modifies,
+        scope,
+        start: 0,
+        size: 4,
+    }
 }
 
 /// Which orders and relations a record of a span can stand in.
@@ -55,7 +60,12 @@ fn cases(span: Span) -> Vec<(Status, Relation)> {
         // An acquire orders single threads; wider spans occur only without any.
         cases.push((Synced, Grid));
     }
-    cases.extend([(Unsynced, Grid), (Unsynced, Launch), (Synced, Launch), (Settled, Launch)]);
+    cases.extend([
+        (Unsynced, Grid),
+        (Unsynced, Launch),
+        (Synced, Launch),
+        (Settled, Launch),
+    ]);
     cases
 }
 
@@ -67,7 +77,8 @@ fn table() -> String {
                 text.push('\n');
                 for (status, relation) in cases(span) {
                     let touch = |op| Touch { op, mask: FULL };
-                    let of = |same| step(touch(earlier), span, touch(later), relation, status, same);
+                    let of =
+                        |same| step(touch(earlier), span, touch(later), relation, status, same);
                     let mut line = |instruction: &str, s: gpurace_check::state::Step| {
                         let order = match status {
                             Status::Unsynced => "unsynced",
@@ -116,9 +127,18 @@ fn the_committed_table_is_what_the_code_does() {
     }
     let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
     for (i, (is, was)) in table.lines().zip(committed.lines()).enumerate() {
-        assert_eq!(is, was, "line {} of `transitions.txt`: run with `GPURACE_BLESS=1`", i + 1);
+        assert_eq!(
+            is,
+            was,
+            "line {} of `transitions.txt`: run with `GPURACE_BLESS=1`",
+            i + 1
+        );
     }
-    assert_eq!(table.lines().count(), committed.lines().count(), "run with `GPURACE_BLESS=1`");
+    assert_eq!(
+        table.lines().count(),
+        committed.lines().count(),
+        "run with `GPURACE_BLESS=1`"
+    );
 }
 
 #[test]
@@ -143,7 +163,12 @@ fn conflict_does_not_ask_who_was_first() {
     use gpurace_check::state::conflict;
     for (_, a) in OPS {
         for (_, b) in OPS {
-            for relation in [Relation::Warp, Relation::Block, Relation::Grid, Relation::Launch] {
+            for relation in [
+                Relation::Warp,
+                Relation::Block,
+                Relation::Grid,
+                Relation::Launch,
+            ] {
                 for (x, y) in [(FULL, FULL), (0b0011, 0b0110), (0b0011, 0b1100)] {
                     let (a, b) = (Touch { op: a, mask: x }, Touch { op: b, mask: y });
                     assert_eq!(conflict(a, b, relation), conflict(b, a, relation));
@@ -158,8 +183,10 @@ fn what_covers_conflicts_with_all_that_the_other_does() {
     use gpurace_check::state::{conflict, covers};
     // A third access, by a thread of the same block or of another one.
     let masks = [FULL, 0b0011, 0b1100, 0b0001];
-    let touches: Vec<Touch> =
-        OPS.iter().flat_map(|&(_, op)| masks.map(|mask| Touch { op, mask })).collect();
+    let touches: Vec<Touch> = OPS
+        .iter()
+        .flat_map(|&(_, op)| masks.map(|mask| Touch { op, mask }))
+        .collect();
     for &strong in &touches {
         for &weak in &touches {
             for same_block in [true, false] {
@@ -168,7 +195,10 @@ fn what_covers_conflicts_with_all_that_the_other_does() {
                 }
                 for &third in &touches {
                     let relations: &[(Relation, Relation)] = if same_block {
-                        &[(Relation::Block, Relation::Block), (Relation::Grid, Relation::Grid)]
+                        &[
+                            (Relation::Block, Relation::Block),
+                            (Relation::Grid, Relation::Grid),
+                        ]
                     } else {
                         &[
                             (Relation::Block, Relation::Grid),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gpurace_check::{
-    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, RaceRecord, RaceScope, SideOp,
-    SyncFeatures,
+    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, RaceRecord, RaceScope,
+    SideOp, SyncFeatures,
 };
 
 use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
@@ -67,8 +67,10 @@ impl Driver {
         for l in 0..self.machine.unordered.len() {
             let id = self.next_id;
             self.next_id += 1;
-            let unordered: Vec<u64> =
-                self.machine.unordered[l].iter().map(|&u| first + u as u64).collect();
+            let unordered: Vec<u64> = self.machine.unordered[l]
+                .iter()
+                .map(|&u| first + u as u64)
+                .collect();
             let info = LaunchInfo {
                 id,
                 kernel: KernelKey(l as u32 % 2),
@@ -108,7 +110,9 @@ impl Driver {
     /// Runs one history; where checker and oracle disagree, panics with the
     /// shortest history that still shows it.
     pub fn run(&mut self, history: &[Event]) {
-        let Err(mut why) = self.attempt(history) else { return };
+        let Err(mut why) = self.attempt(history) else {
+            return;
+        };
         let mut history = history.to_vec();
         let mut i = 0;
         while i < history.len() {
@@ -121,7 +125,10 @@ impl Driver {
         }
         let threads = &self.machine.threads;
         let lines: Vec<String> = history.iter().map(|e| format!("  {e:?}")).collect();
-        panic!("{why}\nthreads (launch, block, thread): {threads:?}\n{}", lines.join("\n"));
+        panic!(
+            "{why}\nthreads (launch, block, thread): {threads:?}\n{}",
+            lines.join("\n")
+        );
     }
 
     fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
@@ -168,9 +175,9 @@ impl Driver {
 
     fn launch_of(&self, e: &Event) -> usize {
         match *e {
-            Event::Access { thread, .. } | Event::Fence { thread, .. } | Event::Arrive { thread, .. } => {
-                self.machine.threads[thread].0
-            }
+            Event::Access { thread, .. }
+            | Event::Fence { thread, .. }
+            | Event::Arrive { thread, .. } => self.machine.threads[thread].0,
             Event::Syncwarp { launch, .. } | Event::Barrier { launch, .. } => launch,
             Event::NamedBarrier { ref waited, .. } => self.machine.threads[waited[0]].0,
         }
@@ -179,7 +186,13 @@ impl Driver {
     fn check(&mut self, e: &Event) -> Vec<RaceRecord> {
         let threads = &self.machine.threads;
         match *e {
-            Event::Access { thread, op, address, size, site } => {
+            Event::Access {
+                thread,
+                op,
+                address,
+                size,
+                site,
+            } => {
                 let (launch, b, tid) = threads[thread];
                 let block = &mut self.running[launch].1[b as usize];
                 let n = size as u32;
@@ -195,11 +208,20 @@ impl Driver {
                 }
                 return block.take_traced();
             }
-            Event::Fence { thread, scope, order } => {
+            Event::Fence {
+                thread,
+                scope,
+                order,
+            } => {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].1[b as usize].fence(tid, scope, order);
             }
-            Event::Syncwarp { launch, block, warp, mask } => {
+            Event::Syncwarp {
+                launch,
+                block,
+                warp,
+                mask,
+            } => {
                 self.running[launch].1[block as usize].syncwarp(warp, mask);
             }
             Event::Barrier { launch, block } => self.running[launch].1[block as usize].barrier(),
@@ -207,7 +229,10 @@ impl Driver {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].1[b as usize].barrier_arrive(tid, barrier);
             }
-            Event::NamedBarrier { barrier, ref waited } => {
+            Event::NamedBarrier {
+                barrier,
+                ref waited,
+            } => {
                 let (launch, b, _) = threads[waited[0]];
                 let tids: Vec<u32> = waited.iter().map(|&t| threads[t].2).collect();
                 self.running[launch].1[b as usize].named_barrier(barrier, &tids);
@@ -245,7 +270,9 @@ fn compare(
     for word in (address & !3..address + size).step_by(4) {
         let reports = |k: usize| {
             let n = oracle.named(k);
-            found.iter().any(|r| r.address & !3 == word && names(r, &n, first_launch))
+            found
+                .iter()
+                .any(|r| r.address & !3 == word && names(r, &n, first_launch))
         };
         for p in pairs.iter().filter(|p| in_word(p, word)) {
             let i = p.earlier;
@@ -263,7 +290,10 @@ fn compare(
                 }
             }
             if !standing.iter().any(|&k| reports(k)) {
-                return Err(format!("not reported: {:?} against {me:?}", oracle.named(i)));
+                return Err(format!(
+                    "not reported: {:?} against {me:?}",
+                    oracle.named(i)
+                ));
             }
         }
     }
@@ -277,7 +307,9 @@ fn names(r: &RaceRecord, n: &Named, first_launch: u64) -> bool {
         Op::Atomic(AtomicKind::Load, ..) => SideOp::AtomicLoad,
         Op::Atomic(..) => SideOp::AtomicWrite,
     };
-    r.earlier.site == n.site && r.earlier.op == op && r.earlier.launch == first_launch + n.launch as u64
+    r.earlier.site == n.site
+        && r.earlier.op == op
+        && r.earlier.launch == first_launch + n.launch as u64
 }
 
 fn scope(a: &Named, b: &Named) -> RaceScope {

@@ -11,7 +11,10 @@ use crate::drive::{Driver, GLOBAL, SHARED};
 use crate::model::{Event, Machine, Op};
 
 fn depth(bound: usize) -> usize {
-    let more = std::env::var("GPURACE_ORACLE_DEPTH").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let more = std::env::var("GPURACE_ORACLE_DEPTH")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0);
     bound + more - usize::from(cfg!(debug_assertions))
 }
 
@@ -58,10 +61,20 @@ fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
 fn all(driver: &mut Driver, alphabet: &[Event], length: usize, symmetric: bool) -> u64 {
     let mut history = Vec::new();
     let mut count = 0;
-    descend(driver, alphabet, length, symmetric, &mut history, &mut count);
+    descend(
+        driver,
+        alphabet,
+        length,
+        symmetric,
+        &mut history,
+        &mut count,
+    );
     assert_eq!(driver.notes(), Vec::<String>::new());
     assert!(driver.races > 0, "no history raced: the test shows nothing");
-    println!("{count} histories, {} events, {} racing accesses", driver.events, driver.races);
+    println!(
+        "{count} histories, {} events, {} racing accesses",
+        driver.events, driver.races
+    );
     count
 }
 
@@ -95,7 +108,13 @@ const RELAXED: Order = Order::Relaxed;
 
 fn accesses(threads: usize, ops: &[(Op, u32)], at: usize) -> Vec<Event> {
     let one = |thread| {
-        ops.iter().map(move |&(op, site)| Event::Access { thread, op, address: at, size: 4, site })
+        ops.iter().map(move |&(op, site)| Event::Access {
+            thread,
+            op,
+            address: at,
+            size: 4,
+            site,
+        })
     };
     (0..threads).flat_map(one).collect()
 }
@@ -106,24 +125,47 @@ const ATOMICS: [(Op, u32); 2] = [
 ];
 const PLAIN: [(Op, u32); 3] = [(Op::Read, 0), (Op::Read, 1), (Op::Write, 2)];
 
-const GRID: [(u64, u32); 8] =
-    [(0, 0), (0, 1), (0, 32), (0, 33), (1, 0), (1, 1), (1, 32), (1, 33)];
+const GRID: [(u64, u32); 8] = [
+    (0, 0),
+    (0, 1),
+    (0, 32),
+    (0, 33),
+    (1, 0),
+    (1, 1),
+    (1, 32),
+    (1, 33),
+];
 
 fn grid_syncs(events: &mut Vec<Event>) {
     for block in 0..2 {
         events.push(Event::Barrier { launch: 0, block });
         for warp in 0..2 {
-            events.push(Event::Syncwarp { launch: 0, block, warp, mask: !0 });
+            events.push(Event::Syncwarp {
+                launch: 0,
+                block,
+                warp,
+                mask: !0,
+            });
         }
     }
 }
 
 fn regular() -> SyncFeatures {
-    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() }
+    SyncFeatures {
+        barriers: true,
+        warp_syncs: true,
+        suspends: true,
+        ..Default::default()
+    }
 }
 
 fn exact() -> SyncFeatures {
-    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
+    SyncFeatures {
+        partial_masks: true,
+        named_barriers: true,
+        fences: true,
+        ..regular()
+    }
 }
 
 #[test]
@@ -132,7 +174,12 @@ fn two_blocks_of_two_warps_of_two_threads() {
     alphabet.extend(accesses(8, &ATOMICS, GLOBAL));
     grid_syncs(&mut alphabet);
     for features in [regular(), exact()] {
-        all(&mut Driver::new(machine(&GRID), features), &alphabet, depth(4), true);
+        all(
+            &mut Driver::new(machine(&GRID), features),
+            &alphabet,
+            depth(4),
+            true,
+        );
     }
 }
 
@@ -140,7 +187,12 @@ fn two_blocks_of_two_warps_of_two_threads() {
 fn two_blocks_deeper_without_atomics() {
     let mut alphabet = accesses(8, &[(Op::Read, 0), (Op::Write, 1)], GLOBAL);
     grid_syncs(&mut alphabet);
-    all(&mut Driver::new(machine(&GRID), regular()), &alphabet, depth(5), true);
+    all(
+        &mut Driver::new(machine(&GRID), regular()),
+        &alphabet,
+        depth(5),
+        true,
+    );
 }
 
 #[test]
@@ -153,10 +205,23 @@ fn atomic_loads_and_stores_of_all_scopes() {
         .collect();
     let threads = [(0, 0), (0, 1), (0, 32), (1, 0)];
     let mut alphabet = accesses(4, &ops, GLOBAL);
-    alphabet.push(Event::Barrier { launch: 0, block: 0 });
-    alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp: 0, mask: !0 });
+    alphabet.push(Event::Barrier {
+        launch: 0,
+        block: 0,
+    });
+    alphabet.push(Event::Syncwarp {
+        launch: 0,
+        block: 0,
+        warp: 0,
+        mask: !0,
+    });
     for features in [regular(), exact()] {
-        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(4), false);
+        all(
+            &mut Driver::new(machine(&threads), features),
+            &alphabet,
+            depth(4),
+            false,
+        );
     }
 }
 
@@ -165,12 +230,25 @@ fn shared_memory_of_one_block() {
     let threads = [(0, 0), (0, 1), (0, 32), (0, 33)];
     let mut alphabet = accesses(4, &PLAIN, SHARED);
     alphabet.extend(accesses(4, &ATOMICS[..1], SHARED));
-    alphabet.push(Event::Barrier { launch: 0, block: 0 });
+    alphabet.push(Event::Barrier {
+        launch: 0,
+        block: 0,
+    });
     for warp in 0..2 {
-        alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp, mask: !0 });
+        alphabet.push(Event::Syncwarp {
+            launch: 0,
+            block: 0,
+            warp,
+            mask: !0,
+        });
     }
     for features in [regular(), exact()] {
-        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), true);
+        all(
+            &mut Driver::new(machine(&threads), features),
+            &alphabet,
+            depth(5),
+            true,
+        );
     }
 }
 
@@ -179,9 +257,22 @@ fn one_warp_of_four_lanes_with_every_mask() {
     let threads = [(0, 0), (0, 1), (0, 2), (0, 3)];
     for at in [GLOBAL, SHARED] {
         let mut alphabet = accesses(4, &[(Op::Read, 0), (Op::Write, 1)], at);
-        alphabet.extend((1..16).map(|mask| Event::Syncwarp { launch: 0, block: 0, warp: 0, mask }));
-        let features = SyncFeatures { partial_masks: true, ..regular() };
-        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), false);
+        alphabet.extend((1..16).map(|mask| Event::Syncwarp {
+            launch: 0,
+            block: 0,
+            warp: 0,
+            mask,
+        }));
+        let features = SyncFeatures {
+            partial_masks: true,
+            ..regular()
+        };
+        all(
+            &mut Driver::new(machine(&threads), features),
+            &alphabet,
+            depth(5),
+            false,
+        );
     }
 }
 
@@ -189,13 +280,24 @@ fn one_warp_of_four_lanes_with_every_mask() {
 fn three_warps_with_named_barriers() {
     let threads = [(0, 0), (0, 32), (0, 64)];
     let mut alphabet = accesses(3, &[(Op::Read, 0), (Op::Write, 1)], GLOBAL);
-    alphabet.push(Event::Barrier { launch: 0, block: 0 });
+    alphabet.push(Event::Barrier {
+        launch: 0,
+        block: 0,
+    });
     for waited in [vec![0, 1], vec![1, 2], vec![0, 2], vec![1], vec![0, 1, 2]] {
         alphabet.push(Event::NamedBarrier { barrier: 1, waited });
     }
     alphabet.extend((0..3).map(|thread| Event::Arrive { thread, barrier: 1 }));
-    let features = SyncFeatures { named_barriers: true, ..regular() };
-    all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), false);
+    let features = SyncFeatures {
+        named_barriers: true,
+        ..regular()
+    };
+    all(
+        &mut Driver::new(machine(&threads), features),
+        &alphabet,
+        depth(5),
+        false,
+    );
 }
 
 #[test]
@@ -206,14 +308,24 @@ fn three_blocks_with_releases_and_acquires() {
     alphabet.extend(accesses(
         3,
         &[
-            (Op::Atomic(AtomicKind::Store, Scope::Device, Order::Release), 2),
-            (Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire), 3),
+            (
+                Op::Atomic(AtomicKind::Store, Scope::Device, Order::Release),
+                2,
+            ),
+            (
+                Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire),
+                3,
+            ),
             (Op::Atomic(AtomicKind::Rmw, Scope::Device, RELAXED), 4),
         ],
         flag,
     ));
     for thread in 0..3 {
-        alphabet.push(Event::Fence { thread, scope: Scope::Device, order: Order::SeqCst });
+        alphabet.push(Event::Fence {
+            thread,
+            scope: Scope::Device,
+            order: Order::SeqCst,
+        });
     }
     let mut driver = Driver::new(machine(&threads), exact());
     all(&mut driver, &alphabet, depth(5), true);
@@ -235,10 +347,17 @@ fn releases_of_every_scope_within_and_across_blocks() {
             flag,
         ));
         for thread in 0..3 {
-            alphabet.push(Event::Fence { thread, scope, order: Order::SeqCst });
+            alphabet.push(Event::Fence {
+                thread,
+                scope,
+                order: Order::SeqCst,
+            });
         }
     }
-    alphabet.push(Event::Barrier { launch: 0, block: 0 });
+    alphabet.push(Event::Barrier {
+        launch: 0,
+        block: 0,
+    });
     let mut driver = Driver::new(machine(&threads), exact());
     all(&mut driver, &alphabet, depth(4), false);
 }
@@ -252,16 +371,38 @@ fn bytes_of_two_words() {
         for (i, (offset, size)) in extents.into_iter().enumerate() {
             for (op, site) in [(Op::Read, 0), (Op::Write, 1)] {
                 let site = site + 2 * i as u32;
-                alphabet.push(Event::Access { thread, op, address: GLOBAL + offset, size, site });
+                alphabet.push(Event::Access {
+                    thread,
+                    op,
+                    address: GLOBAL + offset,
+                    size,
+                    site,
+                });
             }
         }
         for (site, (offset, size)) in [(20, (0, 4)), (21, (4, 4)), (22, (0, 8)), (23, (2, 2))] {
             let op = Op::Atomic(AtomicKind::Rmw, Scope::Device, RELAXED);
-            alphabet.push(Event::Access { thread, op, address: GLOBAL + offset, size, site });
+            alphabet.push(Event::Access {
+                thread,
+                op,
+                address: GLOBAL + offset,
+                size,
+                site,
+            });
         }
     }
-    alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp: 0, mask: !0 });
+    alphabet.push(Event::Syncwarp {
+        launch: 0,
+        block: 0,
+        warp: 0,
+        mask: !0,
+    });
     for features in [regular(), exact()] {
-        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(4), true);
+        all(
+            &mut Driver::new(machine(&threads), features),
+            &alphabet,
+            depth(4),
+            true,
+        );
     }
 }

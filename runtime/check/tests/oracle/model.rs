@@ -42,21 +42,47 @@ impl Op {
         match self {
             Op::Atomic(AtomicKind::VolatileLoad, ..) => Op::Read,
             Op::Atomic(AtomicKind::VolatileStore, ..) => Op::Write,
-            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw, ..) | Op::Read | Op::Write => self,
+            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw, ..)
+            | Op::Read
+            | Op::Write => self,
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    Access { thread: Thread, op: Op, address: usize, size: usize, site: u32 },
-    Fence { thread: Thread, scope: Scope, order: Order },
+    Access {
+        thread: Thread,
+        op: Op,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
+    Fence {
+        thread: Thread,
+        scope: Scope,
+        order: Order,
+    },
     /// Lanes of one warp of one block.
-    Syncwarp { launch: usize, block: u64, warp: u32, mask: u32 },
-    Barrier { launch: usize, block: u64 },
-    Arrive { thread: Thread, barrier: u32 },
+    Syncwarp {
+        launch: usize,
+        block: u64,
+        warp: u32,
+        mask: u32,
+    },
+    Barrier {
+        launch: usize,
+        block: u64,
+    },
+    Arrive {
+        thread: Thread,
+        barrier: u32,
+    },
     /// All these threads, of one block, waited.
-    NamedBarrier { barrier: u32, waited: Vec<Thread> },
+    NamedBarrier {
+        barrier: u32,
+        waited: Vec<Thread>,
+    },
 }
 
 type Clock = Vec<u32>;
@@ -86,7 +112,10 @@ enum What {
         /// The write whose value it read, where it is an atomic read.
         observed: Option<usize>,
     },
-    Fence { scope: Scope, order: Order },
+    Fence {
+        scope: Scope,
+        order: Order,
+    },
 }
 
 #[derive(Clone)]
@@ -119,7 +148,12 @@ pub struct Named {
 impl Oracle {
     pub fn new(machine: Machine) -> Self {
         let n = machine.threads.len();
-        Self { machine, clocks: vec![vec![0; n]; n], past: Vec::new(), arrived: Vec::new() }
+        Self {
+            machine,
+            clocks: vec![vec![0; n]; n],
+            past: Vec::new(),
+            arrived: Vec::new(),
+        }
     }
 
     fn block(&self, t: Thread) -> (usize, u64) {
@@ -163,20 +197,39 @@ impl Oracle {
     /// The event takes place. For an access: the earlier ones it races with.
     pub fn step(&mut self, e: &Event) -> Vec<Pair> {
         match *e {
-            Event::Access { thread, op, address, size, site } => {
-                self.access(thread, op, address, size, site)
-            }
-            Event::Fence { thread, scope, order } => {
+            Event::Access {
+                thread,
+                op,
+                address,
+                size,
+                site,
+            } => self.access(thread, op, address, size, site),
+            Event::Fence {
+                thread,
+                scope,
+                order,
+            } => {
                 self.clocks[thread][thread] += 1;
                 if order.acquires() {
                     self.acquire(thread, scope, None);
                 }
                 let clock = self.clocks[thread].clone();
-                self.past.push(Past { thread, what: What::Fence { scope, order }, clock });
+                self.past.push(Past {
+                    thread,
+                    what: What::Fence { scope, order },
+                    clock,
+                });
                 Vec::new()
             }
-            Event::Syncwarp { launch, block, warp, mask } => {
-                let threads = self.of_block(launch, block, |tid| tid / 32 == warp && mask >> (tid % 32) & 1 != 0);
+            Event::Syncwarp {
+                launch,
+                block,
+                warp,
+                mask,
+            } => {
+                let threads = self.of_block(launch, block, |tid| {
+                    tid / 32 == warp && mask >> (tid % 32) & 1 != 0
+                });
                 self.meet(&threads);
                 Vec::new()
             }
@@ -190,7 +243,10 @@ impl Oracle {
                 self.arrived.push((self.block(thread), barrier, clock));
                 Vec::new()
             }
-            Event::NamedBarrier { barrier, ref waited } => {
+            Event::NamedBarrier {
+                barrier,
+                ref waited,
+            } => {
                 self.meet(waited);
                 let block = self.block(waited[0]);
                 let (here, rest) = std::mem::take(&mut self.arrived)
@@ -209,7 +265,10 @@ impl Oracle {
 
     fn of_block(&self, launch: usize, block: u64, f: impl Fn(u32) -> bool) -> Vec<Thread> {
         let threads = self.machine.threads.iter().enumerate();
-        threads.filter(|(_, t)| (t.0, t.1) == (launch, block) && f(t.2)).map(|(i, _)| i).collect()
+        threads
+            .filter(|(_, t)| (t.0, t.1) == (launch, block) && f(t.2))
+            .map(|(i, _)| i)
+            .collect()
     }
 
     fn meet(&mut self, threads: &[Thread]) {
@@ -226,7 +285,14 @@ impl Oracle {
     fn acquire(&mut self, thread: Thread, scope: Scope, location: Option<(usize, usize)>) {
         let mut learnt = vec![0; self.clocks.len()];
         for read in &self.past {
-            let What::Access { op: Op::Atomic(..), address, size, observed, .. } = read.what else {
+            let What::Access {
+                op: Op::Atomic(..),
+                address,
+                size,
+                observed,
+                ..
+            } = read.what
+            else {
                 continue;
             };
             if read.thread != thread || location.is_some_and(|l| l != (address, size)) {
@@ -235,7 +301,9 @@ impl Oracle {
             let mut write = observed;
             while let Some(w) = write {
                 self.released_by(w, thread, scope, &mut learnt);
-                let What::Access { observed, .. } = self.past[w].what else { unreachable!() };
+                let What::Access { observed, .. } = self.past[w].what else {
+                    unreachable!()
+                };
                 write = observed;
             }
         }
@@ -245,15 +313,21 @@ impl Oracle {
     /// What the release patterns that end in write `w` release to an acquire.
     fn released_by(&self, w: usize, to: Thread, scope: Scope, learnt: &mut Clock) {
         let write = &self.past[w];
-        let What::Access { address, size, .. } = write.what else { unreachable!() };
+        let What::Access { address, size, .. } = write.what else {
+            unreachable!()
+        };
         for first in &self.past[..=w] {
             if first.thread != write.thread {
                 continue;
             }
             let releases = match first.what {
                 What::Fence { scope, order } => order.releases().then_some(scope),
-                What::Access { op: Op::Atomic(kind, scope, order), address: a, size: s, .. } => (order
-                    .releases()
+                What::Access {
+                    op: Op::Atomic(kind, scope, order),
+                    address: a,
+                    size: s,
+                    ..
+                } => (order.releases()
                     && !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad)
                     && (a, s) == (address, size))
                     .then_some(scope),
@@ -270,26 +344,49 @@ impl Oracle {
     /// The write whose value an atomic read now sees, if it observes it in the model's sense.
     fn observed(&self, thread: Thread, scope: Scope, address: usize, size: usize) -> Option<usize> {
         for (i, p) in self.past.iter().enumerate().rev() {
-            let What::Access { op, address: a, size: s, .. } = p.what else { continue };
+            let What::Access {
+                op,
+                address: a,
+                size: s,
+                ..
+            } = p.what
+            else {
+                continue;
+            };
             if !op.modifies() || a >= address + size || address >= a + s {
                 continue;
             }
             // The newest write to any of the bytes.
             return match op {
-                Op::Atomic(_, of, _) if (a, s) == (address, size) => {
-                    self.morally_strong(p.thread, of, thread, scope).then_some(i)
-                }
+                Op::Atomic(_, of, _) if (a, s) == (address, size) => self
+                    .morally_strong(p.thread, of, thread, scope)
+                    .then_some(i),
                 Op::Atomic(..) | Op::Read | Op::Write => None,
             };
         }
         None
     }
 
-    fn access(&mut self, thread: Thread, op: Op, address: usize, size: usize, site: u32) -> Vec<Pair> {
+    fn access(
+        &mut self,
+        thread: Thread,
+        op: Op,
+        address: usize,
+        size: usize,
+        site: u32,
+    ) -> Vec<Pair> {
         self.clocks[thread][thread] += 1;
         let mut races = Vec::new();
         for (i, p) in self.past.iter().enumerate() {
-            let What::Access { op: before, address: a, size: s, .. } = p.what else { continue };
+            let What::Access {
+                op: before,
+                address: a,
+                size: s,
+                ..
+            } = p.what
+            else {
+                continue;
+            };
             let bytes = a.max(address)..(a + s).min(address + size);
             if bytes.is_empty() || p.thread == thread {
                 continue;
@@ -306,8 +403,18 @@ impl Oracle {
             Op::Atomic(..) | Op::Read | Op::Write => None,
         };
         let clock = self.clocks[thread].clone();
-        let what = What::Access { op, address, size, site, observed };
-        self.past.push(Past { thread, what, clock });
+        let what = What::Access {
+            op,
+            address,
+            size,
+            site,
+            observed,
+        };
+        self.past.push(Past {
+            thread,
+            what,
+            clock,
+        });
         if let Op::Atomic(_, scope, order) = op
             && order.acquires()
             && op.reads_atomically()
@@ -346,7 +453,16 @@ impl Oracle {
     pub fn named(&self, i: usize) -> Named {
         let p = &self.past[i];
         let (launch, block, tid) = self.machine.threads[p.thread];
-        let What::Access { op, site, .. } = p.what else { panic!("{i} is not an access") };
-        Named { launch, block, tid, thread: p.thread, op, site }
+        let What::Access { op, site, .. } = p.what else {
+            panic!("{i} is not an access")
+        };
+        Named {
+            launch,
+            block,
+            tid,
+            thread: p.thread,
+            op,
+            site,
+        }
     }
 }

@@ -40,8 +40,13 @@ struct Mix {
 }
 
 const SCOPES: [Scope; 4] = [Scope::Block, Scope::Cluster, Scope::Device, Scope::System];
-const ORDERS: [Order; 5] =
-    [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
+const ORDERS: [Order; 5] = [
+    Order::Relaxed,
+    Order::Acquire,
+    Order::Release,
+    Order::AcqRel,
+    Order::SeqCst,
+];
 const KINDS: [AtomicKind; 5] = [
     AtomicKind::Load,
     AtomicKind::Store,
@@ -52,13 +57,17 @@ const KINDS: [AtomicKind; 5] = [
 
 fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     let f = mix.features;
-    let threads: Vec<usize> =
-        (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
+    let threads: Vec<usize> = (0..m.threads.len())
+        .filter(|&t| launches.contains(&m.threads[t].0))
+        .collect();
     let thread = r.pick(&threads);
     let (launch, block, tid) = m.threads[thread];
     if r.below(100) < mix.sync {
-        let of_block: Vec<usize> =
-            threads.iter().copied().filter(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block)).collect();
+        let of_block: Vec<usize> = threads
+            .iter()
+            .copied()
+            .filter(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block))
+            .collect();
         loop {
             match r.below(6) {
                 0 if r.below(3) == 0 => return Event::Barrier { launch, block },
@@ -72,11 +81,27 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
                         0 => !0,
                         _ => 1 << (tid % 32) | r.next() as u32 & lanes,
                     };
-                    return Event::Syncwarp { launch, block, warp: tid / 32, mask };
+                    return Event::Syncwarp {
+                        launch,
+                        block,
+                        warp: tid / 32,
+                        mask,
+                    };
                 }
-                1 => return Event::Syncwarp { launch, block, warp: tid / 32, mask: !0 },
+                1 => {
+                    return Event::Syncwarp {
+                        launch,
+                        block,
+                        warp: tid / 32,
+                        mask: !0,
+                    };
+                }
                 2 if f.fences => {
-                    return Event::Fence { thread, scope: r.pick(&SCOPES), order: r.pick(&ORDERS[1..]) };
+                    return Event::Fence {
+                        thread,
+                        scope: r.pick(&SCOPES),
+                        order: r.pick(&ORDERS[1..]),
+                    };
                 }
                 3 if f.named_barriers => {
                     let barrier = r.below(2) as u32;
@@ -85,14 +110,23 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
                 4 if f.named_barriers => {
                     let mut waited = of_block.clone();
                     waited.retain(|&t| t == thread || r.below(2) == 0);
-                    return Event::NamedBarrier { barrier: r.below(2) as u32, waited };
+                    return Event::NamedBarrier {
+                        barrier: r.below(2) as u32,
+                        waited,
+                    };
                 }
                 5 if f.fences => {
                     // A flag, beside the data.
                     let order = r.pick(&ORDERS);
                     let op = Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
                     let address = GLOBAL + 256 + 16 * r.below(3);
-                    return Event::Access { thread, op, address, size: 4, site: 900 };
+                    return Event::Access {
+                        thread,
+                        op,
+                        address,
+                        size: 4,
+                        site: 900,
+                    };
                 }
                 _ => {}
             }
@@ -118,7 +152,11 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
         offset &= !(size.min(8).next_power_of_two() - 1);
     }
     let op = if atomic {
-        let order = if f.fences && r.below(4) == 0 { r.pick(&ORDERS) } else { Order::Relaxed };
+        let order = if f.fences && r.below(4) == 0 {
+            r.pick(&ORDERS)
+        } else {
+            Order::Relaxed
+        };
         Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
     } else {
         r.pick(&[Op::Read, Op::Read, Op::Write])
@@ -130,7 +168,13 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
         Op::Atomic(k, s, o) => 2 + k as usize + 5 * (s as usize + 4 * o as usize),
     };
     let site = (kind * 8 + size.trailing_zeros() as usize) * 4 + r.below(mix.sites);
-    Event::Access { thread, op, address: base + offset, size, site: site as u32 }
+    Event::Access {
+        thread,
+        op,
+        address: base + offset,
+        size,
+        site: site as u32,
+    }
 }
 
 fn run(name: &str, m: &Machine, mix: &Mix) {
@@ -158,7 +202,9 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
                 let running: Vec<usize> = (0..launches)
                     .filter(|&l| {
                         l == now
-                            || (concurrent && l < now && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
+                            || (concurrent
+                                && l < now
+                                && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
                     })
                     .collect();
                 event(r, m, mix, &running)
@@ -168,56 +214,150 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
     }
     assert_eq!(driver.notes(), Vec::<String>::new());
     assert!(driver.races > 0);
-    println!("{name}: {} events, {} racing accesses", driver.events, driver.races);
+    println!(
+        "{name}: {} events, {} racing accesses",
+        driver.events, driver.races
+    );
 }
 
 fn blocks(blocks: u64, tids: &[u32]) -> Machine {
     Machine {
-        threads: (0..blocks).flat_map(|b| tids.iter().map(move |&t| (0, b, t))).collect(),
+        threads: (0..blocks)
+            .flat_map(|b| tids.iter().map(move |&t| (0, b, t)))
+            .collect(),
         unordered: vec![vec![]],
     }
 }
 
 fn regular() -> SyncFeatures {
-    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() }
+    SyncFeatures {
+        barriers: true,
+        warp_syncs: true,
+        suspends: true,
+        ..Default::default()
+    }
 }
 
 fn exact() -> SyncFeatures {
-    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
+    SyncFeatures {
+        partial_masks: true,
+        named_barriers: true,
+        fences: true,
+        ..regular()
+    }
 }
 
 fn mix(features: SyncFeatures) -> Mix {
-    Mix { features, words: 2, shared: true, sub_word: false, sync: 30, length: 60, sites: 2 }
+    Mix {
+        features,
+        words: 2,
+        shared: true,
+        sub_word: false,
+        sync: 30,
+        length: 60,
+        sites: 2,
+    }
 }
 
 #[test]
 fn regular_words() {
     let m = blocks(3, &[0, 1, 2, 32, 33, 64]);
     run("words", &m, &mix(regular()));
-    run("much sync", &m, &Mix { sync: 70, words: 1, ..mix(regular()) });
-    run("one site", &m, &Mix { sites: 1, words: 1, sync: 40, ..mix(regular()) });
+    run(
+        "much sync",
+        &m,
+        &Mix {
+            sync: 70,
+            words: 1,
+            ..mix(regular())
+        },
+    );
+    run(
+        "one site",
+        &m,
+        &Mix {
+            sites: 1,
+            words: 1,
+            sync: 40,
+            ..mix(regular())
+        },
+    );
 }
 
 #[test]
 fn regular_bytes() {
     let m = blocks(2, &[0, 1, 32, 33]);
-    run("bytes", &m, &Mix { sub_word: true, words: 4, ..mix(regular()) });
+    run(
+        "bytes",
+        &m,
+        &Mix {
+            sub_word: true,
+            words: 4,
+            ..mix(regular())
+        },
+    );
 }
 
 #[test]
 fn masks_and_named_barriers() {
     let m = blocks(2, &[0, 1, 2, 3, 32, 33, 64]);
-    let features = SyncFeatures { fences: false, ..exact() };
-    run("masks", &m, &Mix { sync: 50, ..mix(features) });
-    run("masks, bytes", &m, &Mix { sync: 50, sub_word: true, ..mix(features) });
+    let features = SyncFeatures {
+        fences: false,
+        ..exact()
+    };
+    run(
+        "masks",
+        &m,
+        &Mix {
+            sync: 50,
+            ..mix(features)
+        },
+    );
+    run(
+        "masks, bytes",
+        &m,
+        &Mix {
+            sync: 50,
+            sub_word: true,
+            ..mix(features)
+        },
+    );
 }
 
 #[test]
 fn releases_and_acquires() {
     let m = blocks(3, &[0, 1, 32]);
-    run("fences", &m, &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) });
-    run("fences, few", &blocks(2, &[0, 32]), &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) });
-    run("fences, bytes", &m, &Mix { sync: 60, sub_word: true, ..mix(exact()) });
+    run(
+        "fences",
+        &m,
+        &Mix {
+            sync: 70,
+            words: 1,
+            sites: 1,
+            length: 80,
+            ..mix(exact())
+        },
+    );
+    run(
+        "fences, few",
+        &blocks(2, &[0, 32]),
+        &Mix {
+            sync: 70,
+            words: 1,
+            sites: 1,
+            length: 80,
+            ..mix(exact())
+        },
+    );
+    run(
+        "fences, bytes",
+        &m,
+        &Mix {
+            sync: 60,
+            sub_word: true,
+            ..mix(exact())
+        },
+    );
 }
 
 #[test]
@@ -227,29 +367,64 @@ fn launches_in_order_and_beside_each_other() {
             .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)])
             .collect()
     };
-    let ordered = Machine { threads: threads(3), unordered: vec![vec![]; 3] };
+    let ordered = Machine {
+        threads: threads(3),
+        unordered: vec![vec![]; 3],
+    };
     run("launches in order", &ordered, &mix(regular()));
     run("launches in order, exact", &ordered, &mix(exact()));
-    let beside = Machine { threads: threads(2), unordered: vec![vec![], vec![0]] };
+    let beside = Machine {
+        threads: threads(2),
+        unordered: vec![vec![], vec![0]],
+    };
     run("two streams", &beside, &mix(regular()));
     run("two streams, exact", &beside, &mix(exact()));
-    let diamond = Machine { threads: threads(4), unordered: vec![vec![], vec![], vec![1], vec![]] };
+    let diamond = Machine {
+        threads: threads(4),
+        unordered: vec![vec![], vec![], vec![1], vec![]],
+    };
     run("fork and join", &diamond, &mix(regular()));
     run("fork and join, exact", &diamond, &mix(exact()));
 }
 
 #[test]
 fn blocks_that_take_new_ids_at_barriers() {
-    let limits = Limits { clock: 3, ..Limits::default() };
+    let limits = Limits {
+        clock: 3,
+        ..Limits::default()
+    };
     let m = blocks(2, &[0, 1, 32]);
-    run_with("ids", &m, &Mix { sync: 50, ..mix(regular()) }, limits);
-    run_with("ids, exact", &m, &Mix { sync: 60, ..mix(exact()) }, limits);
+    run_with(
+        "ids",
+        &m,
+        &Mix {
+            sync: 50,
+            ..mix(regular())
+        },
+        limits,
+    );
+    run_with(
+        "ids, exact",
+        &m,
+        &Mix {
+            sync: 60,
+            ..mix(exact())
+        },
+        limits,
+    );
 }
 
 #[test]
 fn shadow_that_is_cleared_between_launches() {
-    let limits = Limits { uids: 16, clock: 8, ..Limits::default() };
+    let limits = Limits {
+        uids: 16,
+        clock: 8,
+        ..Limits::default()
+    };
     let m = blocks(2, &[0, 1, 32]);
-    let histories = Mix { length: 20, ..mix(regular()) };
+    let histories = Mix {
+        length: 20,
+        ..mix(regular())
+    };
     run_some("clears", &m, &histories, limits, 0..100);
 }

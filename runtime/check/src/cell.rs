@@ -1,0 +1,258 @@
+//! One access to one shadow word: the compact case decided and swapped in
+//! place, everything else handed to [`crate::history`] while the word is busy.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::block::{Access, State};
+use crate::chain::{Chain, Entry, Member};
+use crate::history;
+use crate::launch::Inner;
+use crate::race::Space;
+use crate::standing::Standing;
+use crate::state::{self, Next};
+use crate::word::{self, Compact, FULL, NO_KEY, Op, Span, Word};
+
+/// Chains that a block keeps for its next words.
+const POOL: usize = 256;
+
+impl State {
+    /// Which memory an address is in.
+    pub(crate) fn space(&self, address: usize) -> Space {
+        if self.shared.contains(&address) {
+            Space::Shared
+        } else {
+            Space::Global
+        }
+    }
+
+    /// Checks one word, in which `w` was seen.
+    pub(crate) fn word(&mut self, inner: &Inner, cell: &AtomicU64, mut w: u64, a: &Access) {
+        if a.size == 4 && a.touch.mask == FULL {
+            self.sightings.next_access();
+        }
+        let shared = self.shared.contains(&a.word);
+        loop {
+            // What becomes of the word, unless it must be expanded; and the race.
+            let (next, race) = if self.is_stale(w, shared) {
+                (self.pack(a), None)
+            } else {
+                match Word::unpack(w) {
+                    Word::Empty => (self.pack(a), None),
+                    Word::Busy => {
+                        std::thread::yield_now();
+                        w = cell.load(Ordering::Acquire);
+                        continue;
+                    }
+                    Word::Expanded(_) => (None, None),
+                    Word::Compact(c) => self.transition(w, &c, a, shared),
+                }
+            };
+            let done = match next {
+                Some(next) if next == w => true,
+                Some(next) => put(cell, &mut w, next, shared),
+                None if put(cell, &mut w, word::BUSY_WORD, shared) => {
+                    // The chain meets the record again, and says what races.
+                    let next = self.expanded(inner, w, a, shared);
+                    cell.store(next, Ordering::Release);
+                    return;
+                }
+                None => false,
+            };
+            if done {
+                if let Some((entry, standing)) = race {
+                    self.race(&entry, &standing, a);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Whether a word holds one record, and that of accesses that happen
+    /// before everything still to come: the common case of a launch's, or of a
+    /// barrier interval's, first access to a word.
+    fn is_stale(&self, w: u64, shared: bool) -> bool {
+        if !word::is_compact(w) {
+            return false;
+        }
+        let uid = word::uid_field(w);
+        if shared {
+            uid != self.order.word_uid() || word::clock_field(w) < self.order.floor()
+        } else {
+            uid < self.settled
+        }
+    }
+
+    /// What becomes of a word with one record: the new word, or `None` where
+    /// it must be expanded; and the race with the record, if there is one.
+    fn transition(
+        &self,
+        w: u64,
+        c: &Compact,
+        a: &Access,
+        shared: bool,
+    ) -> (Option<u64>, Option<(Entry, Standing)>) {
+        let m = member(c, self.launch.base);
+        let s = self.standing(a.thread, &m, shared);
+        let same_site = s.mine && self.launch.data.sites.number(a.site) == Some(c.site);
+        let step = state::step(c.touch, c.span, a.touch, s.relation, s.status, same_site);
+        let next = match step.next {
+            Next::Keep => Some(w),
+            Next::Replace => self.pack(a),
+            // Sets of threads are kept lane by lane there.
+            Next::Join(_) if self.exact => None,
+            Next::Join(span) => Compact { span, ..*c }.pack(),
+            Next::Both => None,
+        };
+        let race = (step.race && next.is_some()).then(|| (self.entry(c, m), s));
+        (next, race)
+    }
+
+    /// Checks a word whose history is, or becomes, a chain. Returns the new word.
+    fn expanded(&mut self, inner: &Inner, w: u64, a: &Access, shared: bool) -> u64 {
+        let mut chain = match Word::unpack(w) {
+            Word::Expanded(at) => {
+                // SAFETY: the word owned the chain; making it busy took it over.
+                unsafe { Box::from_raw(at as *mut Chain) }
+            }
+            Word::Empty | Word::Busy => self.fresh_chain(inner),
+            Word::Compact(c) => {
+                let mut chain = self.fresh_chain(inner);
+                let m = member(&c, self.launch.base);
+                chain.entries.push(self.entry(&c, m));
+                chain.reads_only = c.touch.op == Op::Read;
+                chain
+            }
+        };
+        history::visit(self, inner, &mut chain, a, shared);
+        let alone = match chain.entries.as_slice() {
+            [] => Some(0),
+            [e] => self.pack_entry(e),
+            _ => None,
+        };
+        if let Some(word) = alone {
+            self.recycle(inner, chain);
+            return word;
+        }
+        if inner.chains.load(Ordering::Relaxed) > inner.limits.chains {
+            // The newest record, if it fits, is worth more than the oldest.
+            inner.lost_words.fetch_add(1, Ordering::Relaxed);
+            let kept = chain
+                .entries
+                .iter()
+                .rev()
+                .find_map(|e| self.pack_entry(e))
+                .unwrap_or(0);
+            self.recycle(inner, chain);
+            return kept;
+        }
+        word::expanded(Box::into_raw(chain) as u64)
+    }
+
+    fn fresh_chain(&mut self, inner: &Inner) -> Box<Chain> {
+        inner.chains.fetch_add(1, Ordering::Relaxed);
+        let mut chain = self.pool.pop().unwrap_or_default();
+        chain.entries.clear();
+        chain.reads_only = true;
+        chain
+    }
+
+    fn recycle(&mut self, inner: &Inner, chain: Box<Chain>) {
+        inner.chains.fetch_sub(1, Ordering::Relaxed);
+        if self.pool.len() < POOL && chain.entries.capacity() <= 64 {
+            self.pool.push(chain);
+        }
+    }
+
+    /// The word of a new access alone; `None` where it does not fit.
+    fn pack(&self, a: &Access) -> Option<u64> {
+        let op = word::op_code(a.touch)?;
+        let key = self.order.key(a.thread);
+        if key == NO_KEY {
+            return None;
+        }
+        let site = self.launch.data.sites.number(a.site)?;
+        Some(word::state_bits(op, Span::Thread) | word::site_bits(site) | key)
+    }
+
+    /// The word of a record alone; `None` where it does not fit.
+    fn pack_entry(&self, e: &Entry) -> Option<u64> {
+        let m = &e.member;
+        let span = if m.lanes == 0 {
+            m.span
+        } else if m.lanes.is_power_of_two() {
+            Span::Thread
+        } else {
+            return None;
+        };
+        let (data, _) = self.launch.owner(m.uid)?;
+        let site = data.sites.number(e.site.checked_sub(data.site_base)?)?;
+        Compact {
+            touch: e.touch,
+            span,
+            site,
+            thread: (m.thread & !31)
+                | if m.lanes == 0 {
+                    m.thread & 31
+                } else {
+                    m.lanes.trailing_zeros() as u16
+                },
+            uid: u32::try_from(m.uid - self.launch.base).ok()?,
+            clock: u16::try_from(m.clock).ok()?,
+        }
+        .pack()
+    }
+
+    /// The record of a word, at full width.
+    fn entry(&self, c: &Compact, member: Member) -> Entry {
+        // A launch that is not known any more is settled: its site names no race.
+        let site = self
+            .launch
+            .owner(member.uid)
+            .map_or(0, |(data, _)| data.site_base + data.sites.site(c.site));
+        Entry {
+            touch: c.touch,
+            site,
+            member,
+        }
+    }
+
+    /// The record of a new access, at full width.
+    pub(crate) fn new_entry(&self, a: &Access) -> Entry {
+        Entry {
+            touch: a.touch,
+            site: self.launch.data.site_base + a.site,
+            member: Member::thread(self.order.uid(), a.thread, self.order.clock(a.thread)),
+        }
+    }
+}
+
+fn member(c: &Compact, base: u64) -> Member {
+    Member {
+        uid: base + u64::from(c.uid),
+        clock: c.clock.into(),
+        lanes: if c.span == Span::Thread {
+            1 << (c.thread % 32)
+        } else {
+            0
+        },
+        thread: c.thread,
+        span: c.span,
+    }
+}
+
+/// Puts `next` where `w` was seen; where another value is there by now, `w`
+/// becomes it. Nobody else changes the words of a block's `shared` memory.
+#[inline]
+fn put(cell: &AtomicU64, w: &mut u64, next: u64, shared: bool) -> bool {
+    if shared {
+        cell.store(next, Ordering::Release);
+        return true;
+    }
+    match cell.compare_exchange(*w, next, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => true,
+        Err(now) => {
+            *w = now;
+            false
+        }
+    }
+}
