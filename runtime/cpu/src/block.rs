@@ -14,7 +14,7 @@ use crate::barrier::{BARRIERS, Barrier};
 use crate::checks;
 use crate::collective::{Collective, Operand, lanes};
 use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting};
-use crate::fiber::{CoroFiber, CoroHandle, CoroTrap, Fiber};
+use crate::fiber::{JumpFiber, JumpHandle};
 use crate::launch::LaunchState;
 use crate::rng::Rng;
 use crate::signal::Running;
@@ -50,9 +50,8 @@ pub(crate) enum LaneState {
 #[repr(C)]
 pub(crate) struct Lane {
     pub(crate) ctx: ThreadCtx,
-    pub(crate) handle: CoroHandle,
-    pub(crate) fiber: Option<CoroFiber>,
-    pub(crate) trap: Option<CoroTrap>,
+    pub(crate) handle: JumpHandle,
+    pub(crate) fiber: Option<JumpFiber>,
     pub(crate) stack: SlabStack,
     pub(crate) state: LaneState,
     /// The synchronisation instruction that it waits at.
@@ -221,9 +220,8 @@ impl Block {
                 block: this.cast(),
                 executor: [ptr::null_mut(); 4],
             },
-            handle: CoroHandle::NONE,
+            handle: JumpHandle::NONE,
             fiber: None,
-            trap: None,
             stack: b.slab.stack(t as usize),
             state: LaneState::Exited,
             sync: 0,
@@ -307,9 +305,6 @@ impl Block {
         // SAFETY: no fiber runs, so nothing else refers to the block.
         let b = unsafe { &mut *this };
         for lane in &mut b.storage {
-            if let Some(fiber) = &mut lane.fiber {
-                fiber.abandon();
-            }
             lane.fiber = None;
             lane.state = LaneState::Exited;
         }

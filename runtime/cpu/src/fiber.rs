@@ -1,12 +1,19 @@
 //! Switching between a worker's scheduler and device threads.
 //!
-//! [`Fiber`] is all that the rest of the crate knows of it; [`CoroFiber`] is
-//! corosensei's implementation.
+//! [`Fiber`] is all that the rest of the crate knows of it; [`JumpFiber`] is
+//! the implementation, a few instructions of assembly.
+//!
+//! # Why jumps
+//!
+//! Both directions switch by an indirect jump, never by `call` and `ret`. The
+//! threads of a block mostly suspend at the same place under the same calls,
+//! so the processor's return predictor, left alone, predicts one thread's
+//! returns from another's calls. A library that switches with `call` and
+//! `ret` (corosensei) misleads it at each switch: a barrier then costs three
+//! times as much.
 
-use std::ptr;
-
-use corosensei::trap::CoroutineTrapHandler;
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::arch::{asm, naked_asm};
+use std::mem::offset_of;
 
 use crate::stack::SlabStack;
 
@@ -25,21 +32,27 @@ pub(crate) enum Turn {
 }
 
 /// A stackful coroutine on a stack that is used again and again.
+///
+/// A fiber that is dropped or replaced while suspended is forgotten; its
+/// frames are not unwound.
 pub(crate) trait Fiber: Sized {
-    /// What a running fiber suspends itself with.
+    /// What a running fiber suspends itself with, and what a signal handler
+    /// needs to end one that trapped.
     type Handle: Copy;
-    /// What a signal handler needs to end a fiber that trapped.
-    type Trap: Copy;
 
     /// A fiber that will call `body(arg, handle)` when first resumed.
     ///
     /// # Safety
-    /// Nothing else uses `stack` until the fiber has finished, trapped or was
-    /// abandoned; `arg` is what `body` expects; `body` does not unwind.
+    /// Nothing else uses `stack` until the fiber has finished, trapped or been
+    /// forgotten; `arg` is what `body` expects; `body` does not unwind.
     unsafe fn new(stack: SlabStack, body: Body<Self::Handle>, arg: *mut u8) -> Self;
 
     /// Runs the fiber until it suspends itself, finishes or traps.
-    fn resume(&mut self) -> Turn;
+    ///
+    /// # Safety
+    /// `this` is live, has not moved since it was first resumed, and its last
+    /// turn, if any, ended in [`Turn::Suspended`].
+    unsafe fn resume(this: *mut Self) -> Turn;
 
     /// Suspends the fiber that runs.
     ///
@@ -47,109 +60,218 @@ pub(crate) trait Fiber: Sized {
     /// `handle` is the running fiber's.
     unsafe fn suspend(handle: Self::Handle);
 
-    /// Forgets a suspended fiber without unwinding its frames.
-    fn abandon(&mut self);
-
-    /// The key to [`Fiber::end_trapped`].
-    fn trap(&self) -> Self::Trap;
-
     /// Called in a signal handler: changes the interrupted registers so that
-    /// on return from the handler the fiber ends with [`Turn::Trapped`].
-    /// Returns false, and changes nothing, where the registers are not the fiber's.
+    /// on return from the handler the fiber's turn ends with
+    /// [`Turn::Trapped`]. Returns false, and changes nothing, where the
+    /// interrupted code does not run on the fiber's stack.
     ///
     /// # Safety
-    /// `trap` is that of the fiber that runs on this OS thread, `context` the
-    /// handler's third argument.
-    unsafe fn end_trapped(trap: Self::Trap, context: &mut libc::ucontext_t) -> bool;
+    /// `handle` is that of the fiber that runs on this OS thread, `context`
+    /// the handler's third argument.
+    unsafe fn end_trapped(handle: Self::Handle, context: &mut libc::ucontext_t) -> bool;
 }
 
-/// How a coroutine ended.
-#[derive(Clone, Copy)]
-enum End {
-    Finished,
-    Trapped,
+/// See the module.
+#[repr(C)]
+pub(crate) struct JumpFiber {
+    /// The fiber's stack pointer while it does not run.
+    own: usize,
+    /// The scheduler's while it does.
+    parent: usize,
+    turn: Turn,
+    stack: SlabStack,
+    body: Body<JumpHandle>,
+    arg: *mut u8,
 }
-
-/// A fiber of corosensei.
-pub(crate) struct CoroFiber(Coroutine<(), (), End, SlabStack>);
 
 /// See [`Fiber::Handle`].
-#[derive(Clone, Copy)]
-pub(crate) struct CoroHandle(*const Yielder<(), ()>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JumpHandle(*mut JumpFiber);
 
-impl CoroHandle {
+impl JumpHandle {
     /// The handle of no fiber.
-    pub(crate) const NONE: Self = Self(ptr::null());
+    pub(crate) const NONE: Self = Self(std::ptr::null_mut());
 }
 
-/// See [`Fiber::Trap`].
-#[derive(Clone, Copy)]
-pub(crate) struct CoroTrap(CoroutineTrapHandler<End>);
+/// Saves this side's stack pointer in field `$save` and goes on at that of
+/// field `$load`. A suspended side has on its stack: the address to go on at,
+/// `rbx`, `rbp`. The other registers are lost to it.
+macro_rules! switch {
+    ($fiber:expr, $save:ident => $load:ident) => {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "mov [rdi + {save}], rsp",
+            "mov rsp, [rdi + {load}]",
+            "pop rax",
+            "jmp rax",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            save = const offset_of!(JumpFiber, $save),
+            load = const offset_of!(JumpFiber, $load),
+            inout("rdi") $fiber => _,
+            lateout("r12") _,
+            lateout("r13") _,
+            lateout("r14") _,
+            lateout("r15") _,
+            clobber_abi("sysv64"),
+        )
+    };
+}
 
-impl Fiber for CoroFiber {
-    type Handle = CoroHandle;
-    type Trap = CoroTrap;
+/// First code of a fiber: `rdi` is still the argument of the switch. A zero
+/// return address ends backtraces.
+#[unsafe(naked)]
+unsafe extern "C" fn first() -> ! {
+    naked_asm!("xor ebp, ebp", "push rbp", "jmp {main}", main = sym main)
+}
 
-    unsafe fn new(stack: SlabStack, body: Body<CoroHandle>, arg: *mut u8) -> Self {
-        // SAFETY: the stack is exclusive (caller), and the closure's captures
-        // are plain pointers.
-        Self(unsafe {
-            Coroutine::with_stack_unchecked(stack, move |yielder, ()| {
-                // SAFETY: the caller of `new` vouches for `arg`.
-                body(arg, CoroHandle(yielder));
-                End::Finished
-            })
-        })
+/// Runs the body and goes back for good.
+unsafe extern "C" fn main(fiber: *mut JumpFiber) -> ! {
+    // SAFETY: `resume` passes its fiber, which stays in place while it lives;
+    // once finished it is not resumed.
+    unsafe {
+        ((*fiber).body)((*fiber).arg, JumpHandle(fiber));
+        (*fiber).turn = Turn::Finished;
+        loop {
+            switch!(fiber, own => parent);
+        }
     }
+}
 
-    fn resume(&mut self) -> Turn {
-        match self.0.resume(()) {
-            CoroutineResult::Yield(()) => Turn::Suspended,
-            CoroutineResult::Return(End::Finished) => Turn::Finished,
-            CoroutineResult::Return(End::Trapped) => Turn::Trapped,
+impl Fiber for JumpFiber {
+    type Handle = JumpHandle;
+
+    unsafe fn new(stack: SlabStack, body: Body<JumpHandle>, arg: *mut u8) -> Self {
+        let entry = stack.top() - 24;
+        // SAFETY: the word lies at the top of the stack, which is free.
+        unsafe { (entry as *mut usize).write(first as *const () as usize) };
+        // `first` is entered with the stack pointer past that word, a multiple
+        // of 16, and pushes one word: `main` is entered as by a call.
+        Self {
+            own: entry,
+            parent: 0,
+            turn: Turn::Suspended,
+            stack,
+            body,
+            arg,
         }
     }
 
-    unsafe fn suspend(handle: CoroHandle) {
-        // SAFETY: the yielder lives on the running coroutine's stack.
-        unsafe { (*handle.0).suspend(()) };
+    unsafe fn resume(this: *mut Self) -> Turn {
+        // SAFETY: the fiber is suspended or fresh: `own` is its stack pointer.
+        unsafe {
+            switch!(this, parent => own);
+            (*this).turn
+        }
     }
 
-    fn abandon(&mut self) {
-        // SAFETY: the frames are those of lowered device code and of entry
-        // points, which own nothing that must be dropped while suspended.
-        unsafe { self.0.force_reset() };
+    unsafe fn suspend(handle: JumpHandle) {
+        // SAFETY: the fiber runs, so `parent` is the scheduler's stack pointer.
+        unsafe { switch!(handle.0, own => parent) };
     }
 
-    fn trap(&self) -> CoroTrap {
-        CoroTrap(self.0.trap_handler())
-    }
-
-    unsafe fn end_trapped(trap: CoroTrap, context: &mut libc::ucontext_t) -> bool {
+    unsafe fn end_trapped(handle: JumpHandle, context: &mut libc::ucontext_t) -> bool {
         let regs = &mut context.uc_mcontext.gregs;
-        if !trap
-            .0
-            .stack_ptr_in_bounds(regs[libc::REG_RSP as usize] as usize)
-        {
-            return false;
+        // SAFETY: the fiber runs, so it is live and its parent is suspended,
+        // the address to go on at on top of its stack.
+        unsafe {
+            let fiber = handle.0;
+            if fiber.is_null() || !(*fiber).stack.holds(regs[libc::REG_RSP as usize] as usize) {
+                return false;
+            }
+            (*fiber).turn = Turn::Trapped;
+            let parent = (*fiber).parent as *const usize;
+            regs[libc::REG_RIP as usize] = parent.read() as i64;
+            regs[libc::REG_RSP as usize] = parent.add(1) as i64;
+            // String instructions count upwards, as the ABI has it.
+            const DIRECTION: i64 = 1 << 10;
+            regs[libc::REG_EFL as usize] &= !DIRECTION;
         }
-        // SAFETY: the stack pointer lies in the coroutine, and the registers
-        // are changed as told.
-        let new = unsafe { trap.0.setup_trap_handler(|| End::Trapped) };
-        regs[libc::REG_RIP as usize] = new.rip as i64;
-        regs[libc::REG_RSP as usize] = new.rsp as i64;
-        regs[libc::REG_RBP as usize] = new.rbp as i64;
-        regs[libc::REG_RDI as usize] = new.rdi as i64;
-        regs[libc::REG_RSI as usize] = new.rsi as i64;
         true
     }
 }
 
-impl Drop for CoroFiber {
-    fn drop(&mut self) {
-        // A suspended fiber is never unwound: its frames are device code.
-        if !self.0.done() {
-            self.abandon();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::Slab;
+
+    /// Counts in `arg`, in turns.
+    unsafe fn counter(arg: *mut u8, handle: JumpHandle) {
+        let local = std::hint::black_box([1u64, 2, 3].map(f64::sqrt_of));
+        for value in local {
+            // SAFETY: `arg` is the test's number; the handle is ours.
+            unsafe {
+                *arg.cast::<f64>() += value;
+                JumpFiber::suspend(handle);
+            }
         }
+    }
+
+    trait SqrtOf {
+        fn sqrt_of(n: u64) -> f64;
+    }
+
+    impl SqrtOf for f64 {
+        #[inline(never)]
+        fn sqrt_of(n: u64) -> f64 {
+            (n as f64).sqrt()
+        }
+    }
+
+    #[test]
+    fn fibers_keep_their_frames_between_turns() {
+        let slab = Slab::new(3, 16 << 10, 0).expect("mapping");
+        let mut sums = [0f64; 3];
+        for _ in 0..2 {
+            sums.fill(0.0);
+            // SAFETY: each stack has one fiber, and the fibers stay in place.
+            unsafe {
+                let mut fibers = [0, 1, 2]
+                    .map(|i| JumpFiber::new(slab.stack(i), counter, (&raw mut sums[i]).cast()));
+                for turn in 0..3 {
+                    for fiber in &mut fibers {
+                        assert_eq!(JumpFiber::resume(fiber), Turn::Suspended, "turn {turn}");
+                    }
+                }
+                // The first is forgotten, the others end.
+                for fiber in &mut fibers[1..] {
+                    assert_eq!(JumpFiber::resume(fiber), Turn::Finished);
+                }
+            }
+            let want = 1.0 + 2f64.sqrt() + 3f64.sqrt();
+            assert!(sums.iter().all(|&s| s == want), "{sums:?}");
+        }
+    }
+
+    /// Writes whether the stack pointer is aligned as the ABI wants.
+    unsafe fn aligned(arg: *mut u8, _handle: JumpHandle) {
+        #[repr(align(16))]
+        struct Aligned([u8; 16]);
+        let local = std::hint::black_box(Aligned([7; 16]));
+        let address = std::hint::black_box(&raw const local).addr();
+        // SAFETY: `arg` is the test's number. An aligned move faults if the
+        // stack is not as the compiler expects.
+        unsafe {
+            arg.cast::<f64>().write(f64::from(
+                u8::from(address.is_multiple_of(16)) * local.0[15],
+            ))
+        };
+    }
+
+    #[test]
+    fn a_fiber_starts_on_an_aligned_stack() {
+        let slab = Slab::new(1, 16 << 10, 0).expect("mapping");
+        let mut result = 0f64;
+        // SAFETY: one fiber on the stack, which stays in place.
+        let turn = unsafe {
+            let mut fiber = JumpFiber::new(slab.stack(0), aligned, (&raw mut result).cast());
+            JumpFiber::resume(&mut fiber)
+        };
+        assert_eq!((turn, result), (Turn::Finished, 7.0));
     }
 }

@@ -10,7 +10,7 @@ use gpurace_abi::context::ThreadCtx;
 
 use crate::block::{Block, Lane, LaneFault, LaneState, unflatten};
 use crate::fault::FaultKind;
-use crate::fiber::{CoroFiber, CoroHandle, Fiber, Turn};
+use crate::fiber::{Fiber, JumpFiber, JumpHandle, Turn};
 use crate::signal::Raised;
 use crate::sync;
 
@@ -105,12 +105,8 @@ unsafe fn run_warp(b: *mut Block, w: usize) -> Option<*const Lane> {
                         (*b).yielded_warps |= 1 << w;
                     }
                     LaneState::Asking => (*warp).asking |= bit,
-                    LaneState::Exited => {
-                        if let Some(fiber) = &mut (*lane).fiber {
-                            fiber.abandon();
-                        }
-                        Block::retire(b, w, l);
-                    }
+                    // Its fiber is forgotten amid its frames.
+                    LaneState::Exited => Block::retire(b, w, l),
                     LaneState::Faulted => return Some(lane),
                     LaneState::AtBarrier(_) | LaneState::InCollective(..) => {}
                     // Another lane cannot have made it ready before it was suspended.
@@ -148,7 +144,7 @@ unsafe fn resume(b: *mut Block, lane: *mut Lane) -> Turn {
         let running = (*b).running;
         (*running).lane.set(lane);
         let turn = match &mut (*lane).fiber {
-            Some(fiber) => fiber.resume(),
+            Some(fiber) => JumpFiber::resume(fiber),
             None => Turn::Finished,
         };
         (*running).lane.set(std::ptr::null_mut());
@@ -156,17 +152,13 @@ unsafe fn resume(b: *mut Block, lane: *mut Lane) -> Turn {
     }
 }
 
-unsafe fn start_fiber(lane: *mut Lane, body: unsafe fn(*mut u8, CoroHandle)) {
+unsafe fn start_fiber(lane: *mut Lane, body: unsafe fn(*mut u8, JumpHandle)) {
     // SAFETY: the lane's last fiber, if any, has ended; its stack is free.
-    unsafe {
-        let fiber = CoroFiber::new((*lane).stack, body, lane.cast());
-        (*lane).trap = Some(fiber.trap());
-        (*lane).fiber = Some(fiber);
-    }
+    unsafe { (*lane).fiber = Some(JumpFiber::new((*lane).stack, body, lane.cast())) };
 }
 
 /// A thread's fiber: runs the kernel once.
-unsafe fn thread_body(lane: *mut u8, handle: CoroHandle) {
+unsafe fn thread_body(lane: *mut u8, handle: JumpHandle) {
     let lane = lane.cast::<Lane>();
     // SAFETY: `start_fiber` passed its lane, which outlives the fiber.
     unsafe {
@@ -192,7 +184,7 @@ unsafe fn run_loop(b: *mut Block) -> Step {
             (*lane).state = LaneState::Ready;
             (*(*b).running).lane.set(lane);
             let turn = match &mut (*lane).fiber {
-                Some(fiber) => fiber.resume(),
+                Some(fiber) => JumpFiber::resume(fiber),
                 None => Turn::Finished,
             };
             (*(*b).running).lane.set(std::ptr::null_mut());
@@ -208,9 +200,6 @@ unsafe fn run_loop(b: *mut Block) -> Step {
                 Turn::Suspended if (*lane).state == LaneState::Exited => {
                     // One thread has exited amid its frames: the rest go on
                     // in a new fiber.
-                    if let Some(fiber) = &mut (*lane).fiber {
-                        fiber.abandon();
-                    }
                     (*lane).fiber = None;
                     thread_exit(b, &raw const (*lane).ctx);
                 }
@@ -221,7 +210,7 @@ unsafe fn run_loop(b: *mut Block) -> Step {
 }
 
 /// The fiber of a loop over threads.
-unsafe fn loop_body(lane: *mut u8, handle: CoroHandle) {
+unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
     let lane = lane.cast::<Lane>();
     // SAFETY: as in `thread_body`.
     unsafe {

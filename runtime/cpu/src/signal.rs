@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::Once;
 
 use crate::block::Lane;
-use crate::fiber::{CoroFiber, Fiber};
+use crate::fiber::{Fiber, JumpFiber};
 
 /// What a signal told.
 #[derive(Clone, Copy, Debug)]
@@ -108,10 +108,7 @@ unsafe extern "C" fn handle(
                     .then(|| (*info).si_addr() as usize),
                 write: context.uc_mcontext.gregs[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
             };
-            let ended = match (*(*running).lane.get()).trap {
-                Some(trap) => CoroFiber::end_trapped(trap, context),
-                None => false,
-            };
+            let ended = JumpFiber::end_trapped((*(*running).lane.get()).handle, context);
             if ended {
                 (*running).raised.set(Some(raised));
             }

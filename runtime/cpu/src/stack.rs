@@ -12,8 +12,6 @@
 use std::io;
 use std::ptr::{self, NonNull};
 
-use corosensei::stack::{Stack, StackPointer};
-
 /// Unmapped bytes below each stack, and around shared memory.
 const GUARD: usize = 32 << 10;
 /// By how much the start of each stack is lower than that of its neighbour.
@@ -49,21 +47,14 @@ impl SlabStack {
         (self.limit..self.limit + GUARD).contains(&address)
     }
 
-    /// Past the stack's highest byte.
+    /// Whether a stack pointer is one of this stack, its guard pages among them.
+    pub(crate) fn holds(&self, pointer: usize) -> bool {
+        (self.limit..=self.base).contains(&pointer)
+    }
+
+    /// Past the stack's highest byte; 16-aligned.
     pub(crate) fn top(&self) -> usize {
         self.base
-    }
-}
-
-// SAFETY: `base` is 16-aligned, the stack below it is as large as `Slab::new`
-// asked for, at least `MIN_STACK_SIZE`, and ends in guard pages at `limit`.
-unsafe impl Stack for SlabStack {
-    fn base(&self) -> StackPointer {
-        StackPointer::new(self.base).unwrap_or(StackPointer::MIN)
-    }
-
-    fn limit(&self) -> StackPointer {
-        StackPointer::new(self.limit).unwrap_or(StackPointer::MIN)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::block::{Block, Group, Lane, LaneFault, LaneState, slot};
 use crate::checks;
 use crate::collective::{self, Collective, Operand, lanes};
 use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting};
-use crate::fiber::{CoroFiber, Fiber};
+use crate::fiber::{Fiber, JumpFiber};
 
 /// The lane of a context.
 pub(crate) fn lane_of(ctx: *mut ThreadCtx) -> *mut Lane {
@@ -31,7 +31,7 @@ pub(crate) unsafe fn block_of(ctx: *mut ThreadCtx) -> *mut Block {
 /// `lane` runs on the current fiber, and no reference into the block is held.
 pub(crate) unsafe fn suspend(lane: *mut Lane) {
     // SAFETY: the handle is that of the lane's fiber, which runs.
-    unsafe { CoroFiber::suspend((*lane).handle) };
+    unsafe { JumpFiber::suspend((*lane).handle) };
 }
 
 /// Ends the launch with a fault of this thread; does not return.

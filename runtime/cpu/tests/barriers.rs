@@ -66,7 +66,7 @@ unsafe extern "C" fn early_exit(ctx: *mut ThreadCtx, args: *const u8) {
         let tile = (*ctx).shared_base.cast::<u32>();
         tile.add(t as usize).write(t + 1);
         if t >= keep {
-            if t % 2 == 0 {
+            if t.is_multiple_of(2) {
                 return;
             }
             __gpurace_exit(ctx);
@@ -104,7 +104,7 @@ unsafe extern "C" fn barrier_red(ctx: *mut ThreadCtx, args: *const u8) {
         let (out, divisor) = (arg::<u32>(args, 0), arg::<u8>(args, 1) as u32);
         let t = (*ctx).linear_tid;
         for op in 0..3 {
-            let pred = u32::from(t % divisor == 0);
+            let pred = u32::from(t.is_multiple_of(divisor));
             let r = __gpurace_barrier_red(ctx, 0, 0, op, pred, op);
             out.add((t * 3 + op) as usize).write(r);
         }
@@ -196,11 +196,11 @@ fn parts_of_a_block_sync_apart() {
             .buffer(&mut out)
             .seed(seed)
             .ok();
-        for t in 0..128usize {
+        for (t, &got) in out.iter().enumerate() {
             let from = 127 - t;
             let (half, place) = (from / 64, from % 64);
             let want = half * 64 + (place + (half + 1) * 5) % 64;
-            assert_eq!(out[t], want as u32, "thread {t}");
+            assert_eq!(got, want as u32, "thread {t}");
         }
     }
 }

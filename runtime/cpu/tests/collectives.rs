@@ -123,7 +123,7 @@ unsafe extern "C" fn parts(ctx: *mut ThreadCtx, args: *const u8) {
             __gpurace_syncwarp(ctx, mask, 1);
             __gpurace_vote(ctx, 3, mask, 1, 2);
         }
-        let pred = u32::from(lane % 3 == 0);
+        let pred = u32::from(lane.is_multiple_of(3));
         let value = u64::from(lane / 8) << 33;
         let out = out.add(8 * lane as usize);
         out.write(__gpurace_vote(ctx, 0, mask, pred, 3).into());
@@ -254,10 +254,16 @@ unsafe extern "C" fn active(ctx: *mut ThreadCtx, args: *const u8) {
     unsafe {
         let out = arg::<u32>(args, 0).add(2 * (*ctx).linear_tid as usize);
         let lane = (*ctx).lane;
+        // Volatile accesses about the calls, so that the compiler keeps two.
         let mask = if lane < 10 {
-            std::hint::black_box(helper(ctx))
+            let mask = helper(ctx);
+            out.write_volatile(mask);
+            mask
         } else {
-            std::hint::black_box(helper(ctx)) & FULL
+            out.read_volatile();
+            let mask = helper(ctx);
+            out.write_volatile(mask);
+            out.read_volatile()
         };
         out.write(mask);
         // A group that was told it is active can use the mask.

@@ -147,7 +147,7 @@ fn threads_know_who_they_are() {
 unsafe extern "C" fn some_exit(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out.
     unsafe {
-        if (*ctx).linear_tid % 3 == 0 {
+        if (*ctx).linear_tid.is_multiple_of(3) {
             __gpurace_exit(ctx);
         }
         *arg::<u32>(args, 0).add((*ctx).linear_tid as usize) += 1;
