@@ -154,6 +154,7 @@ unsafe fn type_text(ty: LLVMTypeRef) -> String {
 unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<String>) -> String {
     let mut definitions = BTreeMap::new();
     let mut symbols: BTreeMap<String, u32> = BTreeMap::new();
+    let mut reserved_shared = false;
     let find_symbol = |name: &str| {
         let name = ir::c(name);
         // SAFETY: by `lower_ptx`'s contract.
@@ -177,6 +178,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
             Ok(written) => {
                 refused.extend(written.refused);
                 symbols.extend(written.symbols);
+                reserved_shared |= written.reserved_shared;
                 written.text
             }
             Err(why) => {
@@ -191,6 +193,9 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
     let mut text = template::complete(definitions);
     for (name, space) in symbols {
         text += &format!("@\"{name}\" = external addrspace({space}) global i8\n");
+    }
+    if reserved_shared {
+        text += &special::reserved_shared();
     }
     text
 }

@@ -229,7 +229,10 @@ fn elements<'a>(
     let (kind, volatile) = match strength {
         Strength::Weak if kind == AtomicKind::Store => (AccessKind::Write, false),
         Strength::Weak => (AccessKind::Read, false),
-        Strength::Volatile => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true),
+        Strength::Volatile => {
+            let kind = if kind == AtomicKind::Store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
+            (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true)
+        }
         Strength::Mmio => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), false),
         Strength::Strong(order, scope) => (AccessKind::Atomic(kind, order, scope), false),
     };

@@ -22,8 +22,6 @@ pub enum ParseError {
     Character {
         /// The character.
         character: char,
-        /// Byte offset into the template, its escapes expanded.
-        at: usize,
     },
     /// A malformed number.
     Number {
@@ -85,8 +83,8 @@ impl fmt::Display for ParseError {
             Self::Escape { escape, at } => {
                 write!(f, "`{escape}` at offset {at} names no operand of the asm")
             }
-            Self::Character { character, at } => {
-                write!(f, "unexpected character `{}` at offset {at}", character.escape_default())
+            Self::Character { character } => {
+                write!(f, "unexpected character `{}`", character.escape_default())
             }
             Self::Number { literal } => write!(f, "malformed number `{literal}`"),
             Self::Token { found, wanted, within } => {

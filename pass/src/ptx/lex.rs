@@ -50,7 +50,6 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let at = text.len() - rest.len();
         if c.is_whitespace() {
             rest = &rest[c.len_utf8()..];
         } else if let Some(comment) = rest.strip_prefix("//") {
@@ -64,13 +63,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
             rest = &comment[end + 2..];
         } else if c == OPERAND_START {
             let (number, after) =
-                rest[1..].split_once(OPERAND_END).ok_or(ParseError::Character { character: c, at })?;
-            let n = number.parse().map_err(|_| ParseError::Character { character: c, at })?;
+                rest[1..].split_once(OPERAND_END).ok_or(ParseError::Character { character: c })?;
+            let n = number.parse().map_err(|_| ParseError::Character { character: c })?;
             out.push(Token::Operand(n));
             rest = after;
             // `$0abc` would paste the operand's name into an identifier.
             if let Some(next) = rest.chars().next().filter(|&n| continues_word(n) && n != '.') {
-                return Err(ParseError::Character { character: next, at: text.len() - rest.len() });
+                return Err(ParseError::Character { character: next });
             }
         } else if c.is_ascii_digit() {
             let (token, after) = number(rest)?;
@@ -81,14 +80,14 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
             out.push(Token::Word(rest[..end].to_owned()));
             rest = &rest[end..];
         } else if c == '"' {
-            let end = rest[1..].find('"').ok_or(ParseError::Character { character: c, at })?;
+            let end = rest[1..].find('"').ok_or(ParseError::Character { character: c })?;
             out.push(Token::Str(rest[1..1 + end].to_owned()));
             rest = &rest[end + 2..];
         } else if "{}[](),;:@!|+-*=<>".contains(c) {
             out.push(Token::Punct(c));
             rest = &rest[1..];
         } else {
-            return Err(ParseError::Character { character: c, at });
+            return Err(ParseError::Character { character: c });
         }
     }
     Ok(out)

@@ -353,9 +353,6 @@ impl Parser {
             self.expect(']', "`]`")?;
             return Ok(table::Argument::Address(address));
         }
-        if self.is('(') {
-            return self.wanted("an operand");
-        }
         let first = self.operand()?;
         if self.eat('|') {
             let second = self.operand()?;

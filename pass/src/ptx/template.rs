@@ -101,7 +101,7 @@ pub fn expand(template: &str, operands: usize) -> Result<String, ParseError> {
     let mut alternative: Option<u32> = None;
     while let Some((at, c)) = chars.next() {
         if matches!(c, OPERAND_START | OPERAND_END | '\0') {
-            return Err(ParseError::Character { character: c, at });
+            return Err(ParseError::Character { character: c });
         }
         let hidden = alternative.is_some_and(|n| n > 0);
         if c != '$' {

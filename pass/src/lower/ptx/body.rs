@@ -48,6 +48,8 @@ pub struct Written {
     pub refused: BTreeSet<String>,
     /// Variables of the module that it names, with their address spaces.
     pub symbols: BTreeMap<String, u32>,
+    /// Whether it names [`special::RESERVED_SHARED`].
+    pub reserved_shared: bool,
 }
 
 /// Address space of a variable or function of the module, by name.
@@ -63,6 +65,10 @@ pub struct Body<'a> {
     find_symbol: Symbols<'a>,
     constants: String,
     function: &'a str,
+    /// What an operation was refused for, where its mnemonic does not say it.
+    blamed: Option<String>,
+    /// Whether the block's reserved shared memory is used.
+    reserved_shared: bool,
 }
 
 /// The definition of function `name` for an asm; `None` where the call's types
@@ -77,6 +83,8 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
         find_symbol,
         constants: String::new(),
         function: name,
+        blamed: None,
+        reserved_shared: false,
     };
     body.enter(types)?;
     for (i, block) in asm.blocks.iter().enumerate() {
@@ -100,7 +108,12 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
         body.text,
         body.constants
     );
-    Some(Written { text, refused: body.refused, symbols: body.symbols })
+    Some(Written {
+        text,
+        refused: body.refused,
+        symbols: body.symbols,
+        reserved_shared: body.reserved_shared,
+    })
 }
 
 /// A definition that does nothing but say, when reached, what is not supported.
@@ -326,6 +339,22 @@ impl Body<'_> {
         }
     }
 
+    /// The offset of the shared memory that CUDA keeps for its own libraries.
+    pub(super) fn reserved_shared(&mut self) -> String {
+        self.reserved_shared = true;
+        let space = crate::ir::address_space::SHARED;
+        self.value(format_args!(
+            "ptrtoint ptr addrspace({space}) @{} to i32",
+            special::RESERVED_SHARED
+        ))
+    }
+
+    /// Says what the current operation is refused for.
+    pub(super) fn blame(&mut self, operand: String) -> Refused {
+        self.blamed = Some(operand);
+        Refused
+    }
+
     /// A call of a building block or of an intrinsic.
     pub(super) fn call(&mut self, result: &str, name: &str, arguments: &[(&str, &str)]) -> String {
         let list: Vec<_> = arguments.iter().map(|(ty, value)| format!("{ty} {value}")).collect();
@@ -357,7 +386,11 @@ impl Body<'_> {
             after
         });
         if self.operation(&statement.op).is_err() {
-            self.refuse(&statement.mnemonic);
+            let what = match self.blamed.take() {
+                Some(operand) => format!("{} of {operand}", statement.mnemonic),
+                None => statement.mnemonic.clone(),
+            };
+            self.refuse(&what);
         }
         if let Some(after) = after {
             self.line(format_args!("br label %{after}\n{after}:"));
@@ -374,17 +407,11 @@ impl Body<'_> {
 
     /// Ends the launch, saying that `what` is not supported, where this is reached.
     fn refuse(&mut self, what: &str) {
-        let (constant, pointer) = string(self.function, self.refused.len(), what);
-        if self.refused.insert(what.to_owned()) {
-            self.constants += &constant;
-            self.run("__gpurace_unsupported", &[("ptr", &pointer), ("i32", "-1")]);
-        } else {
-            let known = self.refused.iter().position(|r| r == what).unwrap_or(0);
-            let (constant, pointer) = string(self.function, 1000 + known + self.names, what);
-            self.names += 1;
-            self.constants += &constant;
-            self.run("__gpurace_unsupported", &[("ptr", &pointer), ("i32", "-1")]);
-        }
+        self.names += 1;
+        let (constant, pointer) = string(self.function, self.names, what);
+        self.constants += &constant;
+        self.run("__gpurace_unsupported", &[("ptr", &pointer), ("i32", "-1")]);
+        self.refused.insert(what.to_owned());
     }
 
     fn operation(&mut self, op: &Op) -> Translated {

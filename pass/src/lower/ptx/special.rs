@@ -5,7 +5,18 @@ use gpurace_abi::context::offset;
 use crate::lower::CONTEXT_FUNCTION;
 use crate::ptx::op::Special;
 
-use super::body::{Body, Refused, Translated};
+use super::body::{Body, Translated};
+
+/// Shared memory of the block that CUDA keeps for cooperative groups: scratch
+/// and barriers of tiles of more than one warp, which start as zeros.
+pub(super) const RESERVED_SHARED: &str = "__gpurace_reserved_shared";
+
+/// The definition of [`RESERVED_SHARED`], for modules that use it. Cooperative
+/// groups takes at most 288 bytes of it.
+pub(super) fn reserved_shared() -> String {
+    let space = crate::ir::address_space::SHARED;
+    format!("@{RESERVED_SHARED} = internal addrspace({space}) global [512 x i8] undef, align 128\n")
+}
 
 /// The name of an NVVM intrinsic for a register, after `llvm.nvvm.read.ptx.sreg.`.
 fn intrinsic(register: &str) -> Option<String> {
@@ -37,7 +48,9 @@ pub(super) fn read(body: &mut Body, register: &Special, bits: u16) -> Translated
         // Cooperative groups reads the grid's workspace as `envreg1:envreg2`.
         Special::Envreg(1) => (field(body, offset::GRID_WORKSPACE + 4, 32), 32),
         Special::Envreg(2) => (field(body, offset::GRID_WORKSPACE, 32), 32),
-        Special::B64(_) | Special::Envreg(_) | Special::ReservedShared(_) => return Err(Refused),
+        Special::ReservedShared("reserved_smem_offset_1") => (body.reserved_shared(), 32),
+        Special::B64(name) | Special::ReservedShared(name) => return Err(body.blame(format!("%{name}"))),
+        Special::Envreg(n) => return Err(body.blame(format!("%envreg{n}"))),
     };
     Ok(body.resize(&value, from, bits, "zext"))
 }
@@ -53,7 +66,7 @@ fn read_32(body: &mut Body, name: &str) -> Translated<String> {
         "globaltimer_hi" => ("__gpurace_globaltimer", true),
         "dynamic_smem_size" => return Ok(field(body, offset::DYNAMIC_SHARED_BYTES, 32)),
         // How much static shared memory a kernel has, and what a profiler counts.
-        _ => return Err(Refused),
+        _ => return Err(body.blame(format!("%{name}"))),
     };
     let mut value = body.call("i64", clock, &[]);
     if high {

@@ -87,3 +87,13 @@ fn what_is_not_modelled_is_refused_by_name_where_it_is_reached() {
     let text = module.text();
     assert!(text.contains("c\"wgmma.fence.sync.aligned\\00\""), "{text}");
 }
+
+#[test]
+fn registers_that_the_host_has_not_are_named() {
+    let module = Module::parse(&function("f", "mov.u32 $0, %total_smem_size;", "=r", "i32", &[]));
+    assert_eq!(module.lower_asm(), ["mov.u32 of %total_smem_size"]);
+    // Cooperative groups keeps its scratch memory there.
+    let module = Module::parse(&function("f", "mov.u32 $0, %reserved_smem_offset_1;", "=r", "i32", &[]));
+    assert!(module.lower_asm().is_empty());
+    assert!(module.text().contains("@__gpurace_reserved_shared = internal addrspace(3) global"));
+}
