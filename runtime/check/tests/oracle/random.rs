@@ -185,7 +185,7 @@ fn run_with(name: &str, m: &Machine, mix: &Mix, limits: Limits) {
     let histories = std::env::var("GPURACE_ORACLE_HISTORIES")
         .ok()
         .and_then(|n| n.parse().ok())
-        .unwrap_or(if cfg!(debug_assertions) { 300 } else { 10_000 });
+        .unwrap_or(if cfg!(debug_assertions) { 200 } else { 4_000 });
     run_some(name, m, mix, limits, 0..histories);
 }
 
