@@ -305,6 +305,11 @@ impl Exprs {
         }
     }
 
+    /// The id of this very node, where the arena has it.
+    pub fn find(&self, node: Expr) -> Option<ExprId> {
+        self.iter().find(|(_, e)| *e == node).map(|(id, _)| id)
+    }
+
     /// Whether `found` holds of the node or of one that it is made of.
     pub fn mentions(&self, id: ExprId, found: impl Fn(Expr) -> bool) -> bool {
         let mut seen = std::collections::HashSet::new();

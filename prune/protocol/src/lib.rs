@@ -17,6 +17,7 @@
 pub mod condition;
 pub mod expr;
 pub mod fold;
+pub mod interval;
 pub mod launch;
 pub mod place;
 pub mod protocol;

@@ -28,8 +28,8 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// Most blocks in the y and z dimensions of a grid.
 pub const MAX_GRID_YZ: i128 = 65535;
 
-/// Beyond every machine number; ranges do not grow past it.
-const LIMIT: i128 = 1 << 120;
+/// Beyond every machine number: an end of a range that lies here is no bound.
+pub const LIMIT: i128 = 1 << 120;
 
 /// How a bit pattern is read as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,12 +97,19 @@ impl Range {
 
     /// Sums.
     pub fn plus(self, other: Self) -> Self {
-        Self::new(self.lo + other.lo, self.hi + other.hi)
+        let hi = if self.hi >= LIMIT || other.hi >= LIMIT { LIMIT } else { self.hi + other.hi };
+        let lo = if self.lo <= -LIMIT || other.lo <= -LIMIT { -LIMIT } else { self.lo + other.lo };
+        Self::new(lo, hi)
     }
 
     /// Differences.
     pub fn minus(self, other: Self) -> Self {
-        Self::new(self.lo - other.hi, self.hi - other.lo)
+        self.plus(Self::new(-other.hi, -other.lo))
+    }
+
+    /// Whether both ends are bounds.
+    pub fn bounded(self) -> bool {
+        self.lo > -LIMIT && self.hi < LIMIT
     }
 
     /// Products.
@@ -256,25 +263,6 @@ impl<'a> Ranges<'a> {
         self.refined.get(&(id, view)).map_or(all, |known| all.meet(*known))
     }
 
-    /// Range of a special register or dimension.
-    pub fn special(&self, node: Expr) -> Range {
-        let at = |dims: [u32; 3], axis: Axis| i128::from(dims[axis as usize]);
-        let block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
-        let grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
-        match (node, self.launch) {
-            (Expr::Tid(axis), Some(l)) => Range::new(0, (at(l.block, axis) - 1).max(0)),
-            (Expr::Tid(axis), None) => Range::new(0, block(axis) - 1),
-            (Expr::Ntid(axis), Some(l)) => Range::one(at(l.block, axis)),
-            (Expr::Ntid(axis), None) => Range::new(1, block(axis)),
-            (Expr::Ctaid(axis), Some(l)) => Range::new(0, (at(l.grid, axis) - 1).max(0)),
-            (Expr::Ctaid(axis), None) => Range::new(0, grid(axis) - 1),
-            (Expr::Nctaid(axis), Some(l)) => Range::one(at(l.grid, axis)),
-            (Expr::Nctaid(axis), None) => Range::new(1, grid(axis)),
-            (Expr::Lane, _) => Range::new(0, 31),
-            _ => View::Signed.all(Width::W64),
-        }
-    }
-
     fn lift_node(&mut self, id: ExprId, view: View) -> Range {
         let node = self.exprs.get(id);
         match node {
@@ -282,7 +270,7 @@ impl<'a> Ranges<'a> {
             // is not adding 2^32 - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                self.special(node)
+                special(node, self.launch)
             }
             Expr::Param { id: param, width } => match self.launch {
                 Some(launch) => {
@@ -443,20 +431,36 @@ impl<'a> Ranges<'a> {
             };
         }
         let Some(info) = self.loops.vars.get(&id).copied() else { return all };
+        self.steady(info, view).unwrap_or(all)
+    }
+
+    /// Range of a loop variable in the view, where it provably never wraps.
+    pub fn never_wraps(&mut self, id: VarId, view: View) -> Option<Range> {
+        let info = self.loops.vars.get(&id).copied()?;
+        self.steady(info, view)
+    }
+
+    /// The guards' own loops and variables.
+    pub fn loops(&self) -> &Rc<Loops<'a>> {
+        &self.loops
+    }
+
+    fn steady(&mut self, info: VarInfo<'a>, view: View) -> Option<Range> {
+        let all = view.all(info.var.width);
         if let Some((from, next)) = self.invariant(info, view) {
-            return from.hull(next);
+            return Some(from.hull(next));
         }
         // A variable that the condition does not bound goes as far as the
         // number of iterations allows.
         if let Step::Add(step) = info.var.step {
-            let count = self.iterations_without(info.of, Some(id));
+            let count = self.iterations_without(info.of, Some(info.var.id));
             let step = self.computed(step, View::Signed);
             let range = self.computed(info.var.from, view).plus(count.times(step));
             if range.within(all) {
-                return range;
+                return Some(range);
             }
         }
-        all
+        None
     }
 
     /// Ranges of a variable's first value and of its later ones, where a range
@@ -680,8 +684,27 @@ impl<'a> Ranges<'a> {
     }
 }
 
+/// Range of a special register or dimension.
+pub fn special(node: Expr, launch: Option<&Launch>) -> Range {
+    let at = |dims: [u32; 3], axis: Axis| i128::from(dims[axis as usize]);
+    let block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
+    let grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
+    match (node, launch) {
+        (Expr::Tid(axis), Some(l)) => Range::new(0, (at(l.block, axis) - 1).max(0)),
+        (Expr::Tid(axis), None) => Range::new(0, block(axis) - 1),
+        (Expr::Ntid(axis), Some(l)) => Range::one(at(l.block, axis)),
+        (Expr::Ntid(axis), None) => Range::new(1, block(axis)),
+        (Expr::Ctaid(axis), Some(l)) => Range::new(0, (at(l.grid, axis) - 1).max(0)),
+        (Expr::Ctaid(axis), None) => Range::new(0, grid(axis) - 1),
+        (Expr::Nctaid(axis), Some(l)) => Range::one(at(l.grid, axis)),
+        (Expr::Nctaid(axis), None) => Range::new(1, grid(axis)),
+        (Expr::Lane, _) => Range::new(0, 31),
+        _ => View::Signed.all(Width::W64),
+    }
+}
+
 /// A constant as ring operations take it.
-fn lift_constant(width: Width, bits: u64) -> i128 {
+pub fn lift_constant(width: Width, bits: u64) -> i128 {
     let view = if width == Width::W1 { View::Unsigned } else { View::Signed };
     view.read(width, bits)
 }

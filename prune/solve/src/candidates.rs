@@ -1,0 +1,208 @@
+//! Preconditions that kernels commonly rest on, guessed from the protocol.
+//! Each is one 1-bit expression over the launch; the solver says which ones a
+//! proof needs, the runtime tests them.
+
+use std::collections::BTreeSet;
+
+use gpurace_protocol::expr::{Axis, BinOp, CmpOp, Expr, ExprId, Exprs, ParamId, Width};
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Step};
+use gpurace_protocol::range::Loops;
+
+/// Most candidates of one kernel.
+const MOST: usize = 28;
+
+/// Adds the candidates' expressions to the arena and gives them, those first
+/// that most kernels need.
+pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
+    let places = Place::all(protocol);
+    let offsets = reachable(protocol, places.iter().map(|p| p.access.offset));
+    let guards = reachable(protocol, places.iter().flat_map(|p| p.guards()).map(|(cond, _)| cond));
+    let used = |node: Expr| offsets.iter().chain(&guards).any(|id| protocol.exprs.get(*id) == node);
+    let mut made = Maker { exprs, found: Vec::new() };
+
+    // Dimensions that the kernel does not look at.
+    for axis in [Axis::Z, Axis::Y, Axis::X] {
+        if !used(Expr::Tid(axis)) && !used(Expr::Lane) {
+            let dim = made.exprs.add(Expr::Ntid(axis));
+            made.compare_constant(CmpOp::Eq, dim, 1);
+        } else if used(Expr::Lane) && axis != Axis::X && !used(Expr::Tid(axis)) {
+            let dim = made.exprs.add(Expr::Ntid(axis));
+            made.compare_constant(CmpOp::Eq, dim, 1);
+        }
+    }
+    for axis in [Axis::Z, Axis::Y, Axis::X] {
+        if !used(Expr::Ctaid(axis)) {
+            let dim = made.exprs.add(Expr::Nctaid(axis));
+            made.compare_constant(CmpOp::Eq, dim, 1);
+        }
+    }
+
+    // Strides and table sizes that a dimension of the block has to fit.
+    let constants = strides(protocol, &offsets, &places);
+    let dims: Vec<_> = Axis::ALL.into_iter().filter(|axis| used(Expr::Tid(*axis))).collect();
+    for c in constants.iter().rev().take(6) {
+        for axis in &dims {
+            let dim = made.exprs.add(Expr::Ntid(*axis));
+            made.compare_constant(CmpOp::Ule, dim, *c);
+        }
+    }
+
+    // Parameters as strides, as bounds, as lengths of parts.
+    let strides: BTreeSet<_> = params(protocol, &offsets);
+    let bounds: BTreeSet<_> = params(protocol, &guards);
+    for (id, width) in strides.iter().take(4) {
+        let p = made.param(*id, *width);
+        let one = made.exprs.c64(1);
+        made.compare(CmpOp::Sle, one, p);
+        for axis in &dims {
+            let ntid = made.wide(Expr::Ntid(*axis));
+            made.compare(CmpOp::Sle, ntid, p);
+            if used(Expr::Ctaid(*axis)) {
+                let nctaid = made.wide(Expr::Nctaid(*axis));
+                let all = made.exprs.product(ntid, nctaid);
+                made.compare(CmpOp::Sle, all, p);
+            }
+        }
+        for (other, other_width) in bounds.iter().filter(|(other, _)| other != id).take(3) {
+            let q = made.param(*other, *other_width);
+            made.compare(CmpOp::Sle, q, p);
+        }
+    }
+
+    // Blocks of whole warps; blocks that halve evenly.
+    let has_warp_sync = made_of_warps(&protocol.body);
+    if has_warp_sync || used(Expr::Lane) {
+        let dim = made.exprs.add(Expr::Ntid(Axis::X));
+        let by = made.exprs.c32(32);
+        let rest = made.exprs.bin(BinOp::URem, dim, by);
+        made.compare_constant(CmpOp::Eq, rest, 0);
+        let dim = made.exprs.add(Expr::Ntid(Axis::X));
+        made.compare_constant(CmpOp::Ule, dim, 32);
+    }
+    let halves = guards.iter().chain(&offsets).any(|id| match protocol.exprs.get(*id) {
+        Expr::Bin(BinOp::UDiv | BinOp::LShr | BinOp::SDiv | BinOp::AShr, a, _) => {
+            protocol.exprs.get(a) == Expr::Ntid(Axis::X)
+        }
+        _ => false,
+    });
+    if halves {
+        let dim = made.exprs.add(Expr::Ntid(Axis::X));
+        let one = made.exprs.c32(1);
+        let less = made.exprs.bin(BinOp::Sub, dim, one);
+        let common = made.exprs.bin(BinOp::And, dim, less);
+        made.compare_constant(CmpOp::Eq, common, 0);
+    }
+    made.found.truncate(MOST);
+    made.found
+}
+
+struct Maker<'e> {
+    exprs: &'e mut Exprs,
+    found: Vec<ExprId>,
+}
+
+impl Maker<'_> {
+    fn compare(&mut self, op: CmpOp, a: ExprId, b: ExprId) {
+        let cond = self.exprs.cmp(op, a, b);
+        if self.exprs.as_const(cond).is_none() && !self.found.contains(&cond) {
+            self.found.push(cond);
+        }
+    }
+
+    fn compare_constant(&mut self, op: CmpOp, a: ExprId, c: i64) {
+        let width = self.exprs.width(a);
+        let c = self.exprs.constant(width, c);
+        self.compare(op, a, c);
+    }
+
+    fn wide(&mut self, node: Expr) -> ExprId {
+        let narrow = self.exprs.add(node);
+        self.exprs.zext(Width::W64, narrow)
+    }
+
+    fn param(&mut self, id: ParamId, width: Width) -> ExprId {
+        let p = self.exprs.add(Expr::Param { id, width });
+        self.exprs.sext(Width::W64, p)
+    }
+}
+
+/// The nodes that these are made of, loop variables followed to their starts
+/// and steps.
+fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
+    let loops = Loops::of(protocol);
+    let mut seen = BTreeSet::new();
+    let mut todo: Vec<_> = from.collect();
+    while let Some(id) = todo.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = protocol.exprs.get(id);
+        todo.extend(node.operands());
+        if let Expr::Var { id, .. } = node {
+            if let Some(info) = loops.vars.get(&id) {
+                todo.push(info.var.from);
+                todo.push(info.of.cond);
+                if let Step::Add(step) = info.var.step {
+                    todo.push(step);
+                }
+            }
+        }
+    }
+    seen
+}
+
+fn params(protocol: &Protocol, nodes: &BTreeSet<ExprId>) -> BTreeSet<(ParamId, Width)> {
+    nodes
+        .iter()
+        .filter_map(|id| match protocol.exprs.get(*id) {
+            Expr::Param { id, width: width @ (Width::W32 | Width::W64) } => Some((id, width)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Numbers that a dimension of the block may have to stay within: factors and
+/// divisors in offsets, elements of shared variables.
+fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) -> BTreeSet<i64> {
+    let exprs = &protocol.exprs;
+    let sizes: BTreeSet<i64> = places
+        .iter()
+        .filter_map(|p| exprs.as_const(p.access.size))
+        .filter_map(|size| i64::try_from(size).ok())
+        .filter(|size| *size > 0)
+        .collect();
+    let mut found = BTreeSet::new();
+    let mut add = |c: i64| {
+        for size in sizes.iter().chain(&[1]) {
+            if c % size == 0 && (2..=1024).contains(&(c / size)) {
+                found.insert(c / size);
+            }
+        }
+    };
+    for id in offsets {
+        if let Expr::Bin(op, _, b) = exprs.get(*id) {
+            let Some(c) = exprs.as_const(b).and_then(|c| i64::try_from(c).ok()) else { continue };
+            match op {
+                BinOp::Mul | BinOp::URem | BinOp::SRem => add(c),
+                BinOp::Shl if c < 20 => add(1 << c),
+                BinOp::And => add(c.saturating_add(1)),
+                _ => {}
+            }
+        }
+    }
+    for object in &protocol.objects {
+        if let ObjectKind::Shared { size } = object.kind {
+            if let Ok(size) = i64::try_from(size) {
+                add(size);
+            }
+        }
+    }
+    // An element's own size is no stride.
+    found.iter().copied().filter(|c| !sizes.contains(c) || *c > 16).collect()
+}
+
+fn made_of_warps(body: &[gpurace_protocol::protocol::Stmt]) -> bool {
+    gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Warp)
+        && !gpurace_protocol::interval::holds_sync(body, gpurace_protocol::interval::Group::Grid)
+}

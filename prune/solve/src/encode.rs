@@ -1,0 +1,673 @@
+//! Expressions of a protocol as linear terms and formulas, for two symbolic
+//! threads.
+//!
+//! # Exactness
+//! A lift ([`gpurace_protocol::range`]) is turned into a linear term. Where a
+//! value must be computed in a view and its range does not show that the lift
+//! fits, either that becomes a condition of the proof ([`Wrap::Assume`]), or
+//! the multiple of `2^width` between lift and value is one more unknown
+//! ([`Wrap::Exact`]). Quotients, remainders and bits get unknowns with their
+//! defining facts. Facts about what is not surely computed are such that they
+//! can always be met, so that they take no execution away.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{
+    Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId, Width,
+};
+use gpurace_protocol::interval::Group;
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::{Protocol, Step};
+use gpurace_protocol::range::{Range, Ranges, VarInfo, View, lift_constant, special};
+
+use crate::linear::{Atom, Formula, Lin, TooBig};
+
+/// What to do where a value may wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wrap {
+    /// Take it not to, as a condition of the proof.
+    Assume,
+    /// Follow it.
+    Exact,
+}
+
+/// What is fixed for all queries of one run of the solver.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// The protocol.
+    pub protocol: &'a Protocol,
+    /// Its expressions and those added for conditions.
+    pub exprs: &'a Exprs,
+    /// The launch, where it is known.
+    pub launch: Option<&'a Launch>,
+    /// What to do where a value may wrap.
+    pub wrap: Wrap,
+    /// For each loop variable, the expression of its next value.
+    pub next: &'a HashMap<VarId, ExprId>,
+}
+
+/// An unknown's name and range.
+#[derive(Clone, Debug)]
+pub struct AtomInfo {
+    /// Name in dumps.
+    pub name: String,
+    /// Its range, asserted in the query.
+    pub range: Range,
+}
+
+/// What an unknown stands for, where both threads or several places name it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Tid(usize, Axis),
+    Ctaid(usize, Axis),
+    Ntid(Axis),
+    Nctaid(Axis),
+    Param(ParamId, View),
+    Opaque(OpaqueId, usize, Vec<(LoopId, Lin)>, View),
+    Any(VarId, usize, Vec<(LoopId, Lin)>, View),
+    /// Multiple of `2^width` between two integers that stand for one value.
+    Wraps(Lin, Width, View),
+}
+
+/// An unknown's values, each under a condition; where none holds the unknown
+/// is unknown.
+pub(crate) type Cases = Vec<(Formula, Lin)>;
+
+/// The unknowns and facts of one query.
+pub struct Encoder<'a> {
+    pub(crate) setting: Setting<'a>,
+    /// How the two threads are related.
+    pub group: Group,
+    /// Unknowns, by number.
+    pub atoms: Vec<AtomInfo>,
+    /// What holds of them in every run.
+    pub facts: Vec<Formula>,
+    /// What the proof takes for granted about wrapping.
+    pub needs: BTreeSet<Condition>,
+    /// Descriptions of the opaque values that the query mentions.
+    pub opaque: BTreeSet<String>,
+    shared: HashMap<Key, Atom>,
+    pub(crate) quotients: HashMap<(Lin, Lin, bool), (Lin, Lin)>,
+    pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
+    pub(crate) cases: HashMap<Atom, Cases>,
+    pub(crate) case_products: HashMap<(Atom, Lin), Lin>,
+    pub(crate) monomials: HashMap<Vec<Lin>, Atom>,
+    pub(crate) factors: HashMap<Atom, Vec<Lin>>,
+}
+
+/// One thread at one moment: its iterations, and what is known to hold.
+pub struct Frame<'a> {
+    /// 0 or 1: which of the two threads.
+    pub side: usize,
+    /// Iterations before the current one, of each loop around.
+    pub iteration: HashMap<LoopId, Lin>,
+    /// Conditions that hold.
+    pub guards: Vec<(ExprId, bool)>,
+    /// Ranges where they hold.
+    pub ranges: Ranges<'a>,
+    /// The moment is reached in every run that the query is about: what is
+    /// assumed of values computed here may be asserted.
+    pub certain: bool,
+    lifted: HashMap<(ExprId, View), Lin>,
+    computed: HashMap<(ExprId, View), Lin>,
+    conds: HashMap<ExprId, Formula>,
+}
+
+impl<'a> Frame<'a> {
+    /// A thread at the top of the program.
+    pub fn top(setting: Setting<'a>, side: usize) -> Self {
+        Self {
+            side,
+            iteration: HashMap::new(),
+            guards: Vec::new(),
+            ranges: Ranges::new(setting.protocol, setting.exprs, setting.launch),
+            certain: true,
+            lifted: HashMap::new(),
+            computed: HashMap::new(),
+            conds: HashMap::new(),
+        }
+    }
+
+    /// The same thread, where one more condition holds.
+    pub fn guard(&mut self, cond: ExprId, value: bool) {
+        self.guards.push((cond, value));
+        self.ranges = self.ranges.guarded(&[(cond, value)]);
+    }
+
+    /// The same thread and moment, nothing computed yet.
+    pub fn copy(&self) -> Self {
+        Self {
+            side: self.side,
+            iteration: self.iteration.clone(),
+            guards: self.guards.clone(),
+            ranges: self.ranges.guarded(&[]),
+            certain: self.certain,
+            lifted: HashMap::new(),
+            computed: HashMap::new(),
+            conds: HashMap::new(),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, TooBig>;
+
+impl<'a> Encoder<'a> {
+    /// Without any unknown yet.
+    pub fn new(setting: Setting<'a>, group: Group) -> Self {
+        Self {
+            setting,
+            group,
+            atoms: Vec::new(),
+            facts: Vec::new(),
+            needs: BTreeSet::new(),
+            opaque: BTreeSet::new(),
+            shared: HashMap::new(),
+            quotients: HashMap::new(),
+            bits: HashMap::new(),
+            cases: HashMap::new(),
+            case_products: HashMap::new(),
+            monomials: HashMap::new(),
+            factors: HashMap::new(),
+        }
+    }
+
+    /// A new unknown.
+    pub fn fresh(&mut self, name: &str, range: Range) -> Atom {
+        let atom = Atom(self.atoms.len() as u32);
+        self.atoms.push(AtomInfo { name: format!("{name}.{}", atom.0), range });
+        atom
+    }
+
+    /// Range of a term, by its unknowns' ranges.
+    pub fn range(&self, lin: &Lin) -> Range {
+        lin.terms.iter().fold(Range::one(lin.constant), |sum, (atom, c)| {
+            sum.plus(self.atoms[atom.0 as usize].range.times(Range::one(*c)))
+        })
+    }
+
+    fn keyed(&mut self, key: Key, name: &str, range: Range) -> Lin {
+        if let Some(atom) = self.shared.get(&key) {
+            return Lin::atom(*atom);
+        }
+        if range.lo == range.hi {
+            return Lin::constant(range.lo);
+        }
+        let atom = self.fresh(name, range);
+        self.shared.insert(key, atom);
+        Lin::atom(atom)
+    }
+
+    /// `blockDim`.
+    pub fn ntid(&mut self, axis: Axis) -> Lin {
+        let range = self.special(Expr::Ntid(axis));
+        self.keyed(Key::Ntid(axis), &format!("blockDim.{axis:?}"), range)
+    }
+
+    /// `gridDim`.
+    pub fn nctaid(&mut self, axis: Axis) -> Lin {
+        let range = self.special(Expr::Nctaid(axis));
+        self.keyed(Key::Nctaid(axis), &format!("gridDim.{axis:?}"), range)
+    }
+
+    /// `threadIdx` of a side.
+    pub fn tid(&mut self, side: usize, axis: Axis) -> Result<Lin> {
+        let range = self.special(Expr::Tid(axis));
+        let known = self.shared.len();
+        let tid = self.keyed(Key::Tid(side, axis), &format!("threadIdx.{axis:?}@{side}"), range);
+        if self.shared.len() > known {
+            let ntid = self.ntid(axis);
+            let below = Formula::lt(&tid, &ntid)?;
+            self.facts.push(below);
+        }
+        Ok(tid)
+    }
+
+    /// `blockIdx` of a side; one for both in one block.
+    pub fn ctaid(&mut self, side: usize, axis: Axis) -> Result<Lin> {
+        let side = if self.group == Group::Grid { side } else { 0 };
+        let range = self.special(Expr::Ctaid(axis));
+        let known = self.shared.len();
+        let ctaid = self.keyed(Key::Ctaid(side, axis), &format!("blockIdx.{axis:?}@{side}"), range);
+        if self.shared.len() > known {
+            let nctaid = self.nctaid(axis);
+            let below = Formula::lt(&ctaid, &nctaid)?;
+            self.facts.push(below);
+        }
+        Ok(ctaid)
+    }
+
+    fn special(&self, node: Expr) -> Range {
+        special(node, self.setting.launch)
+    }
+
+    /// Linear thread index in the block.
+    pub fn linear_tid(&mut self, side: usize) -> Result<Lin> {
+        let mut linear = self.tid(side, Axis::Z)?;
+        for axis in [Axis::Y, Axis::X] {
+            let ntid = self.ntid(axis);
+            linear = self.product(&linear, &ntid)?;
+            linear = linear.plus(1, &self.tid(side, axis)?)?;
+        }
+        Ok(linear)
+    }
+
+    /// Warp number and lane.
+    pub fn warp_and_lane(&mut self, side: usize) -> Result<(Lin, Lin)> {
+        let linear = self.linear_tid(side)?;
+        self.divide(&linear, 32)
+    }
+
+    /// The lift of an expression.
+    pub fn lift(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+        if let Some(lin) = f.lifted.get(&(id, view)) {
+            return Ok(lin.clone());
+        }
+        let lin = self.lift_node(f, id, view)?;
+        f.lifted.insert((id, view), lin.clone());
+        Ok(lin)
+    }
+
+    /// The value of an expression in a view.
+    pub fn computed(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+        let exprs = self.setting.exprs;
+        if let Expr::Const { width, bits } = exprs.get(id) {
+            return Ok(Lin::constant(view.read(width, bits)));
+        }
+        if let Some(lin) = f.computed.get(&(id, view)) {
+            return Ok(lin.clone());
+        }
+        let lift = self.lift(f, id, view)?;
+        let width = exprs.width(id);
+        let all = view.all(width);
+        let value = if f.ranges.fits(id, view) || self.range(&lift).within(all) {
+            lift
+        } else if self.setting.wrap == Wrap::Assume && f.certain {
+            let guards = f.guards.clone();
+            self.needs.insert(Condition::Fits { value: id, signed: view == View::Signed, guards });
+            let fits = Formula::within(&lift, all)?;
+            self.facts.push(fits);
+            lift
+        } else {
+            self.wrapped(&lift, width, view)?
+        };
+        f.computed.insert((id, view), value.clone());
+        Ok(value)
+    }
+
+    /// The number of the view that is congruent to `lin`.
+    pub(crate) fn wrapped(&mut self, lin: &Lin, width: Width, view: View) -> Result<Lin> {
+        let all = view.all(width);
+        let range = self.range(lin);
+        if range.within(all) {
+            return Ok(lin.clone());
+        }
+        if !range.bounded() {
+            return Err(TooBig);
+        }
+        let size = 1i128 << width.bits();
+        let times = Range::new(
+            (range.lo - all.lo).div_euclid(size),
+            (range.hi - all.lo).div_euclid(size),
+        );
+        let known = self.shared.len();
+        let wraps = self.keyed(Key::Wraps(lin.clone(), width, view), "wraps", times);
+        let value = lin.plus(-size, &wraps)?;
+        if self.shared.len() > known {
+            let fact = Formula::within(&value, all)?;
+            self.facts.push(fact);
+        }
+        Ok(value)
+    }
+
+    fn lift_node(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+        let exprs = self.setting.exprs;
+        match exprs.get(id) {
+            Expr::Const { width, bits } => Ok(Lin::constant(lift_constant(width, bits))),
+            Expr::Tid(axis) => self.tid(f.side, axis),
+            Expr::Ctaid(axis) => self.ctaid(f.side, axis),
+            Expr::Ntid(axis) => Ok(self.ntid(axis)),
+            Expr::Nctaid(axis) => Ok(self.nctaid(axis)),
+            Expr::Lane => Ok(self.warp_and_lane(f.side)?.1),
+            Expr::Param { id: param, width } => self.param(param, width, view),
+            Expr::Opaque { id: opaque, width } => self.opaque(f, opaque, width, view),
+            Expr::Iteration(of) => match f.iteration.get(&of) {
+                Some(k) => Ok(k.clone()),
+                None => Ok(Lin::atom(self.fresh("iteration", View::Signed.all(Width::W64)))),
+            },
+            Expr::Var { id: var, width } => self.var(f, var, width, view),
+            Expr::Bin(BinOp::And | BinOp::Or | BinOp::Xor, a, _) if exprs.width(a) == Width::W1 => {
+                let cond = self.cond(f, id)?;
+                self.choice(cond, &Lin::constant(1), &Lin::constant(0))
+            }
+            Expr::Bin(op, a, b) => self.lift_bin(f, op, a, b, view),
+            Expr::Cmp(..) => {
+                let cond = self.cond(f, id)?;
+                self.choice(cond, &Lin::constant(1), &Lin::constant(0))
+            }
+            Expr::Select(c, a, b) => {
+                let cond = self.cond(f, c)?;
+                let (a, b) = (self.lift(f, a, view)?, self.lift(f, b, view)?);
+                self.choice(cond, &a, &b)
+            }
+            Expr::Cast(Cast::Zext, _, a) => self.computed(f, a, View::Unsigned),
+            Expr::Cast(Cast::Sext, _, a) => self.computed(f, a, View::Signed),
+            Expr::Cast(Cast::Trunc, _, a) => self.lift(f, a, view),
+        }
+    }
+
+    fn param(&mut self, id: ParamId, width: Width, view: View) -> Result<Lin> {
+        if let Some(launch) = self.setting.launch {
+            if let Some(bits) = launch.params.get(id.0 as usize) {
+                return Ok(Lin::constant(view.read(width, *bits)));
+            }
+        }
+        let name = self.setting.protocol.params.get(id.0 as usize).map_or("?", |p| &p.name);
+        let known = self.shared.len();
+        let value = self.keyed(Key::Param(id, view), name, view.all(width));
+        if self.shared.len() > known {
+            let other =
+                if view == View::Signed { View::Unsigned } else { View::Signed };
+            if let Some(same) = self.shared.get(&Key::Param(id, other)) {
+                let same = Lin::atom(*same);
+                self.link(&value, view, &same, width)?;
+            }
+        }
+        Ok(value)
+    }
+
+    /// The term of a parameter that the query mentions.
+    pub fn known_param(&self, id: u32) -> Option<Lin> {
+        [View::Signed, View::Unsigned]
+            .into_iter()
+            .find_map(|view| self.shared.get(&Key::Param(ParamId(id), view)))
+            .map(|atom| Lin::atom(*atom))
+    }
+
+    /// Two numbers, in `view` and in the other one, stand for one bit pattern.
+    fn link(&mut self, value: &Lin, view: View, other: &Lin, width: Width) -> Result<()> {
+        let (signed, unsigned) = if view == View::Signed { (value, other) } else { (other, value) };
+        let zero = Lin::constant(0);
+        let fact = Formula::any([
+            Formula::all([Formula::le(&zero, signed)?, Formula::eq(signed, unsigned)?]),
+            Formula::all([
+                Formula::lt(signed, &zero)?,
+                Formula::eq(&signed.shifted(1 << width.bits())?, unsigned)?,
+            ]),
+        ]);
+        self.facts.push(fact);
+        Ok(())
+    }
+
+    fn opaque(&mut self, f: &Frame<'a>, id: OpaqueId, width: Width, view: View) -> Result<Lin> {
+        let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
+            return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
+        };
+        self.opaque.insert(opaque.what.clone());
+        let side = if opaque.uniform >= self.group.uniform() { 2 } else { f.side };
+        let mut at: Vec<_> = f
+            .iteration
+            .iter()
+            .filter(|(of, _)| opaque.loops.contains(of))
+            .map(|(of, k)| (*of, k.clone()))
+            .collect();
+        at.sort();
+        let mut range = View::Unsigned.all(width);
+        if let Some((lo, hi)) = opaque.range {
+            let said = Range::new(i128::from(lo), i128::from(hi));
+            if said.lo <= said.hi && said.within(range) {
+                range = said;
+            }
+        }
+        if view == View::Signed && !range.within(view.all(width)) {
+            let unsigned = self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range);
+            return self.wrapped(&unsigned, width, view);
+        }
+        Ok(self.keyed(Key::Opaque(id, side, at, View::Unsigned), "opaque", range))
+    }
+
+    /// A loop variable's value in the view.
+    fn var(&mut self, f: &mut Frame<'a>, id: VarId, width: Width, view: View) -> Result<Lin> {
+        let any = |e: &mut Self| Ok(Lin::atom(e.fresh("variable", view.all(width))));
+        let Some(info) = f.ranges.loops().vars.get(&id).copied() else { return any(self) };
+        let Some(k) = f.iteration.get(&info.of.id).cloned() else { return any(self) };
+        if k.as_constant() == Some(0) {
+            return self.computed(f, info.var.from, view);
+        }
+        match info.var.step {
+            Step::Add(step) => {
+                let from = self.computed(f, info.var.from, view)?;
+                let step = self.computed(f, step, View::Signed)?;
+                let way = self.product(&k, &step)?;
+                let lift = from.plus(1, &way)?;
+                self.steady(f, info, lift, view)
+            }
+            Step::Mul(factor) => self.geometric(f, info, &k, i128::from(factor), view),
+            Step::UDiv(by) => self.halving(f, info, &k, i128::from(by), View::Unsigned, view),
+            Step::SDiv(by) => self.halving(f, info, &k, i128::from(by), View::Signed, view),
+            Step::AShr(by) if by < 63 => {
+                self.halving(f, info, &k, 1 << by, View::Signed, view)
+            }
+            Step::AShr(_) => any(self),
+            Step::Any(uniform) => {
+                let from = self.computed(f, info.var.from, view)?;
+                self.opaque.insert("a loop variable without a known step".into());
+                let side = if uniform >= self.group.uniform() { 2 } else { f.side };
+                let mut at: Vec<_> = f.iteration.iter().map(|(l, k)| (*l, k.clone())).collect();
+                at.sort();
+                let later = self.keyed(Key::Any(id, side, at, view), "variable", view.all(width));
+                let first = Formula::eq(&k, &Lin::constant(0))?;
+                self.choice(first, &from, &later)
+            }
+        }
+    }
+
+    /// `lift`, where it is the variable's value: proved, assumed or followed.
+    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Result<Lin> {
+        let (id, width) = (info.var.id, info.var.width);
+        if f.ranges.never_wraps(id, view).is_some() {
+            return Ok(lift);
+        }
+        if let (Wrap::Assume, true, Some(next)) =
+            (self.setting.wrap, f.certain, self.setting.next.get(&id))
+        {
+            let mut guards = self.guards_outside(f, info.of.id);
+            if info.of.test == gpurace_protocol::protocol::Test::Before {
+                guards.push((info.of.cond, true));
+            }
+            let signed = view == View::Signed;
+            self.needs.insert(Condition::Fits { value: *next, signed, guards });
+            let fits = Formula::within(&lift, view.all(width))?;
+            self.facts.push(fits);
+            return Ok(lift);
+        }
+        self.wrapped(&lift, width, view)
+    }
+
+    /// Guards of the frame that do not change in a loop.
+    fn guards_outside(&self, f: &Frame<'a>, of: LoopId) -> Vec<(ExprId, bool)> {
+        let loops = f.ranges.loops();
+        let inside = |e: Expr| match e {
+            Expr::Var { id, .. } => loops.vars.get(&id).is_none_or(|v| v.of.id == of),
+            Expr::Iteration(id) => id == of,
+            Expr::Opaque { .. } => true,
+            _ => false,
+        };
+        let exprs = self.setting.exprs;
+        f.guards.iter().copied().filter(|(cond, _)| !exprs.mentions(*cond, inside)).collect()
+    }
+
+    fn geometric(
+        &mut self,
+        f: &mut Frame<'a>,
+        info: VarInfo<'a>,
+        k: &Lin,
+        factor: i128,
+        view: View,
+    ) -> Result<Lin> {
+        let width = info.var.width;
+        let all = view.all(width);
+        let from = self.computed(f, info.var.from, view)?;
+        let least = f.ranges.computed(info.var.from, view).lo.max(self.range(&from).lo);
+        if factor < 2 || least < 1 {
+            let later = Lin::atom(self.fresh("variable", all));
+            let first = Formula::eq(k, &Lin::constant(0))?;
+            return self.choice(first, &from, &later);
+        }
+        let mut cases = Vec::new();
+        let mut power = 1i128;
+        let mut j = 0;
+        while least * power <= all.hi {
+            let at = Formula::eq(k, &Lin::constant(j))?;
+            cases.push((at, from.times(power)?));
+            power *= factor;
+            j += 1;
+        }
+        // Beyond the last case it wraps, to any value as far as is known here.
+        let value = self.by_cases("variable", cases, all)?;
+        let assumed = self.setting.wrap == Wrap::Assume;
+        if f.certain && (assumed || f.ranges.never_wraps(info.var.id, view).is_some()) {
+            let few = Formula::lt(k, &Lin::constant(j))?;
+            self.facts.push(few);
+        }
+        self.steady(f, info, value, view)
+    }
+
+    fn halving(
+        &mut self,
+        f: &mut Frame<'a>,
+        info: VarInfo<'a>,
+        k: &Lin,
+        by: i128,
+        own: View,
+        view: View,
+    ) -> Result<Lin> {
+        let width = info.var.width;
+        let from = self.computed(f, info.var.from, own)?;
+        let range = f.ranges.computed(info.var.from, own).meet(self.range(&from));
+        if by < 2 || range.lo < 0 || !range.within(view.all(width)) {
+            let later = Lin::atom(self.fresh("variable", view.all(width)));
+            let first = Formula::eq(k, &Lin::constant(0))?;
+            let from = self.computed(f, info.var.from, view)?;
+            return self.choice(first, &from, &later);
+        }
+        let mut cases = Vec::new();
+        let mut power = 1i128;
+        let mut j = 0;
+        while power <= range.hi {
+            let at = Formula::eq(k, &Lin::constant(j))?;
+            let (quotient, _) = self.divide(&from, power)?;
+            cases.push((at, quotient));
+            power *= by;
+            j += 1;
+        }
+        cases.push((Formula::le(&Lin::constant(j), k)?, Lin::constant(0)));
+        self.by_cases("variable", cases, view.all(width))
+    }
+
+    /// The term of a choice.
+    pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Result<Lin> {
+        match cond {
+            Formula::True => Ok(a.clone()),
+            Formula::False => Ok(b.clone()),
+            _ if a == b => Ok(a.clone()),
+            cond => {
+                let range = self.range(a).hull(self.range(b));
+                let cases = vec![(cond.clone(), a.clone()), (cond.negated(), b.clone())];
+                self.by_cases("choice", cases, range)
+            }
+        }
+    }
+
+    /// An unknown with these values.
+    pub(crate) fn by_cases(&mut self, name: &str, cases: Cases, range: Range) -> Result<Lin> {
+        let cases: Cases = cases.into_iter().filter(|(at, _)| *at != Formula::False).collect();
+        if let Some((_, value)) = cases.iter().find(|(at, _)| *at == Formula::True) {
+            return Ok(value.clone());
+        }
+        // The unknown's range must not exclude a case, even of a moment that is
+        // not reached.
+        let range = cases.iter().fold(range, |r, (_, value)| r.hull(self.range(value)));
+        let atom = self.fresh(name, range);
+        let value = Lin::atom(atom);
+        for (at, case) in &cases {
+            let fact = at.clone().implies(Formula::eq(&value, case)?);
+            self.facts.push(fact);
+        }
+        self.cases.insert(atom, cases);
+        Ok(value)
+    }
+
+    /// A 1-bit expression as a formula.
+    pub fn cond(&mut self, f: &mut Frame<'a>, id: ExprId) -> Result<Formula> {
+        if let Some(known) = f.conds.get(&id) {
+            return Ok(known.clone());
+        }
+        let exprs = self.setting.exprs;
+        let formula = match exprs.get(id) {
+            Expr::Const { bits: 0, .. } => Formula::False,
+            Expr::Const { .. } => Formula::True,
+            Expr::Bin(BinOp::And, a, b) => {
+                Formula::all([self.cond(f, a)?, self.cond(f, b)?])
+            }
+            Expr::Bin(BinOp::Or, a, b) => Formula::any([self.cond(f, a)?, self.cond(f, b)?]),
+            Expr::Bin(BinOp::Xor, a, b) => {
+                let (a, b) = (self.cond(f, a)?, self.cond(f, b)?);
+                match (a, b) {
+                    (a, Formula::True) => a.negated(),
+                    (a, Formula::False) => a,
+                    (a, b) => Formula::any([
+                        Formula::all([a.clone(), b.clone().negated()]),
+                        Formula::all([a.negated(), b]),
+                    ]),
+                }
+            }
+            Expr::Select(c, a, b) => {
+                let (c, a, b) = (self.cond(f, c)?, self.cond(f, a)?, self.cond(f, b)?);
+                Formula::any([
+                    Formula::all([c.clone(), a]),
+                    Formula::all([c.negated(), b]),
+                ])
+            }
+            Expr::Cmp(op, a, b) => self.comparison(f, op, a, b)?,
+            _ => {
+                let value = self.computed(f, id, View::Unsigned)?;
+                Formula::eq(&value, &Lin::constant(1))?
+            }
+        };
+        f.conds.insert(id, formula.clone());
+        Ok(formula)
+    }
+
+    fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Result<Formula> {
+        let exprs = self.setting.exprs;
+        if exprs.width(a) == Width::W1 && matches!(op, CmpOp::Eq | CmpOp::Ne) {
+            let (x, y) = (self.cond(f, a)?, self.cond(f, b)?);
+            let same = Formula::any([
+                Formula::all([x.clone(), y.clone()]),
+                Formula::all([x.negated(), y.negated()]),
+            ]);
+            return Ok(if op == CmpOp::Eq { same } else { same.negated() });
+        }
+        let view = match op {
+            CmpOp::Ult | CmpOp::Ule => View::Unsigned,
+            CmpOp::Slt | CmpOp::Sle => View::Signed,
+            CmpOp::Eq | CmpOp::Ne => {
+                // Either will do; the one that needs less is taken.
+                let fits = |f: &mut Frame<'a>, view| f.ranges.fits(a, view) && f.ranges.fits(b, view);
+                if fits(f, View::Unsigned) || !fits(f, View::Signed) && exprs.width(a) != Width::W64 {
+                    View::Unsigned
+                } else {
+                    View::Signed
+                }
+            }
+        };
+        let (x, y) = (self.computed(f, a, view)?, self.computed(f, b, view)?);
+        match op {
+            CmpOp::Eq => Formula::eq(&x, &y),
+            CmpOp::Ne => Ok(Formula::eq(&x, &y)?.negated()),
+            CmpOp::Ult | CmpOp::Slt => Formula::lt(&x, &y),
+            CmpOp::Ule | CmpOp::Sle => Formula::le(&x, &y),
+        }
+    }
+}

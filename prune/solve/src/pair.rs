@@ -1,0 +1,424 @@
+//! The formula of one pair of accesses: two symbolic threads that make them
+//! without a barrier in between and touch a common byte.
+
+use std::collections::HashMap;
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Axis, ExprId, LoopId};
+use gpurace_protocol::interval::{At, Gap, Group, Meeting, Side};
+use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::protocol::{Loop, Op, ScopeOf, Step, Test};
+use gpurace_protocol::range::{Range, Ranges, View};
+
+use crate::encode::{Encoder, Frame, Setting};
+use crate::linear::{Formula, Lin, TooBig};
+
+type Result<T> = std::result::Result<T, TooBig>;
+
+/// How two threads are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// In one warp.
+    SameWarp,
+    /// In one block, in different warps.
+    OtherWarp,
+    /// In one block.
+    SameBlock,
+    /// In different blocks.
+    OtherBlock,
+}
+
+impl Relation {
+    /// The narrowest group that holds both.
+    pub fn group(self) -> Group {
+        match self {
+            Self::SameWarp => Group::Warp,
+            Self::OtherWarp | Self::SameBlock => Group::Block,
+            Self::OtherBlock => Group::Grid,
+        }
+    }
+}
+
+/// A formula, ready to be asked.
+pub struct PairFormula<'a> {
+    /// Its unknowns, defining facts and conditions on wrapping.
+    pub encoder: Encoder<'a>,
+    /// What the pair needs: without a solution it does not race.
+    pub race: Vec<Formula>,
+    /// What may be assumed, one formula for each candidate.
+    pub assumptions: Vec<Formula>,
+}
+
+/// One side of the pair.
+struct Way<'a> {
+    frame: Frame<'a>,
+    /// Number of guards where each loop is entered.
+    entered: HashMap<LoopId, usize>,
+    loops: HashMap<LoopId, &'a Loop>,
+}
+
+/// Builds the formula of a pair. `apart` is what has to be added to offsets of
+/// the second access to compare them with the first one's.
+pub fn formula<'a>(
+    setting: Setting<'a>,
+    (a, b): (&Place<'a>, &Place<'a>),
+    meeting: &Meeting,
+    relation: Relation,
+    apart: i128,
+    candidates: &[ExprId],
+) -> Result<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, relation.group());
+    let mut race = Vec::new();
+
+    // Loops in the same iteration share their counter.
+    let mut counters = HashMap::new();
+    let mut ways = Vec::new();
+    for (side, place) in [(0, a), (1, b)] {
+        let way = walk(&mut encoder, &mut race, side, place, |encoder, range, of| {
+            let shared = meeting.same.contains(&of);
+            let key = (of, if shared { 0 } else { side });
+            counters
+                .entry(key)
+                .or_insert_with(|| Lin::atom(encoder.fresh("iteration", range)))
+                .clone()
+        })?;
+        ways.push(way);
+    }
+    if let Some((of, early)) = meeting.later {
+        let (early, late) = if early == Side::A { (0, 1) } else { (1, 0) };
+        if let (Some(early), Some(late)) = (counters.get(&(of, early)), counters.get(&(of, late))) {
+            race.push(Formula::lt(early, late)?);
+        }
+    }
+    let gap = gap(&mut encoder, &ways, &meeting.gap, meeting.later)?;
+    race.push(gap);
+
+    race.push(distinct(&mut encoder, relation)?);
+    let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
+    race.push(overlap);
+
+    let mut assumptions = Vec::new();
+    for cond in candidates {
+        let mut frame = Frame::top(setting, 0);
+        frame.certain = false;
+        assumptions.push(encoder.cond(&mut frame, *cond)?);
+    }
+    encoder.product_facts()?;
+    Ok(PairFormula { encoder, race, assumptions })
+}
+
+/// The formula that one thread makes one access.
+pub fn reach<'a>(
+    setting: Setting<'a>,
+    place: &Place<'a>,
+    candidates: &[ExprId],
+) -> Result<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, Group::Block);
+    let mut race = Vec::new();
+    walk(&mut encoder, &mut race, 0, place, |encoder, range, _| {
+        Lin::atom(encoder.fresh("iteration", range))
+    })?;
+    let mut assumptions = Vec::new();
+    for cond in candidates {
+        let mut frame = Frame::top(setting, 0);
+        frame.certain = false;
+        assumptions.push(encoder.cond(&mut frame, *cond)?);
+    }
+    encoder.product_facts()?;
+    Ok(PairFormula { encoder, race, assumptions })
+}
+
+/// The formula that two threads decide differently at a place where all must
+/// decide alike.
+pub fn divergence<'a>(
+    setting: Setting<'a>,
+    control: &gpurace_protocol::interval::Control,
+    relation: Relation,
+    candidates: &[ExprId],
+) -> Result<PairFormula<'a>> {
+    let mut encoder = Encoder::new(setting, relation.group());
+    let mut race = vec![distinct(&mut encoder, relation)?];
+    let mut counters: HashMap<LoopId, Lin> = HashMap::new();
+    let mut conds = Vec::new();
+    for side in [0, 1] {
+        let mut frame = Frame::top(setting, side);
+        for of in &control.loops {
+            // One iteration more is asked about: the one that the condition ends.
+            let range = Range::new(0, i128::from(i64::MAX));
+            let k = counters
+                .entry(*of)
+                .or_insert_with(|| Lin::atom(encoder.fresh("iteration", range)))
+                .clone();
+            frame.iteration.insert(*of, k);
+        }
+        for (cond, value) in &control.guards {
+            let holds = encoder.cond(&mut frame, *cond)?;
+            race.push(if *value { holds } else { holds.negated() });
+            frame.guard(*cond, *value);
+        }
+        conds.push(encoder.cond(&mut frame, control.cond)?);
+    }
+    let (x, y) = (conds[0].clone(), conds[1].clone());
+    race.push(Formula::any([
+        Formula::all([x.clone(), y.clone().negated()]),
+        Formula::all([x.negated(), y]),
+    ]));
+    let mut assumptions = Vec::new();
+    for cond in candidates {
+        let mut frame = Frame::top(setting, 0);
+        frame.certain = false;
+        assumptions.push(encoder.cond(&mut frame, *cond)?);
+    }
+    encoder.product_facts()?;
+    Ok(PairFormula { encoder, race, assumptions })
+}
+
+/// Follows the way to an access: guards hold, iterations are reached.
+fn walk<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    side: usize,
+    place: &Place<'a>,
+    mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
+) -> Result<Way<'a>> {
+    let mut way = Way {
+        frame: Frame::top(encoder.setting, side),
+        entered: HashMap::new(),
+        loops: HashMap::new(),
+    };
+    for turn in &place.way {
+        match turn {
+            Turn::At { .. } => {}
+            Turn::Branch { cond, value } => {
+                let holds = encoder.cond(&mut way.frame, *cond)?;
+                race.push(if *value { holds } else { holds.negated() });
+                way.frame.guard(*cond, *value);
+            }
+            Turn::Into(of) => {
+                let range = way.frame.ranges.iterations(of.id);
+                let k = counter(encoder, range, of.id);
+                way.entered.insert(of.id, way.frame.guards.len());
+                way.loops.insert(of.id, *of);
+                way.frame.iteration.insert(of.id, k.clone());
+                match of.test {
+                    Test::Before => {
+                        let holds = encoder.cond(&mut way.frame, of.cond)?;
+                        race.push(holds);
+                        ends_at_equality(encoder, race, &mut way.frame, of)?;
+                        way.frame.guard(of.cond, true);
+                    }
+                    Test::After => {
+                        // Either the first iteration or one that follows
+                        // another; where it is the first, that other one may be
+                        // taken to be the first as well.
+                        let range = way.frame.ranges.iterations(of.id);
+                        let previous = Lin::atom(encoder.fresh("iteration", range));
+                        let mut before = way.frame.copy();
+                        before.iteration.insert(of.id, previous.clone());
+                        let again = encoder.cond(&mut before, of.cond)?;
+                        race.push(Formula::any([
+                            Formula::eq(&k, &Lin::constant(0))?,
+                            Formula::all([Formula::eq(&previous.shifted(1)?, &k)?, again]),
+                        ]));
+                    }
+                }
+            }
+        }
+    }
+    Ok(way)
+}
+
+/// `i != n` with step 1 means `i < n` where the loop starts below `n`.
+fn ends_at_equality<'a>(
+    encoder: &mut Encoder<'a>,
+    race: &mut Vec<Formula>,
+    frame: &mut Frame<'a>,
+    of: &Loop,
+) -> Result<()> {
+    use gpurace_protocol::expr::{CmpOp, Expr};
+    let exprs = encoder.setting.exprs;
+    let Expr::Cmp(CmpOp::Ne, x, bound) = exprs.get(of.cond) else { return Ok(()) };
+    for (x, bound) in [(x, bound), (bound, x)] {
+        let Expr::Var { id, .. } = exprs.get(x) else { continue };
+        let Some(var) = of.vars.iter().find(|var| var.id == id) else { continue };
+        let Step::Add(step) = var.step else { continue };
+        let step = match exprs.as_const(step) {
+            Some(bits) => exprs.width(step).signed(bits),
+            None => continue,
+        };
+        let fixed = |e| match e {
+            Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),
+            Expr::Iteration(id) => id == of.id,
+            Expr::Opaque { .. } => true,
+            _ => false,
+        };
+        if step.abs() != 1 || exprs.mentions(bound, fixed) {
+            continue;
+        }
+        for view in [View::Unsigned, View::Signed] {
+            let ranges = &mut frame.ranges;
+            if !(ranges.fits(x, view) && ranges.fits(bound, view) && ranges.fits(var.from, view)) {
+                continue;
+            }
+            if ranges.never_wraps(id, view).is_none() {
+                continue;
+            }
+            let (x, bound, from) = (
+                encoder.computed(frame, x, view)?,
+                encoder.computed(frame, bound, view)?,
+                encoder.computed(frame, var.from, view)?,
+            );
+            race.push(if step == 1 {
+                Formula::le(&from, &bound)?.implies(Formula::lt(&x, &bound)?)
+            } else {
+                Formula::le(&bound, &from)?.implies(Formula::lt(&bound, &x)?)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A thread at another moment than that of its access.
+fn moment<'a>(
+    encoder: &Encoder<'a>,
+    way: &Way<'a>,
+    at: &[(LoopId, At)],
+    certain: bool,
+) -> Result<Frame<'a>> {
+    let mut frame = way.frame.copy();
+    let kept = at.iter().filter_map(|(of, _)| way.entered.get(of)).min();
+    if let Some(kept) = kept {
+        frame.guards.truncate(*kept);
+        let setting = encoder.setting;
+        let ranges = Ranges::new(setting.protocol, setting.exprs, setting.launch);
+        frame.ranges = ranges.guarded(&frame.guards);
+    }
+    for (of, at) in at {
+        let own = frame.iteration.get(of).cloned();
+        let k = match (at, own) {
+            (At::First, _) | (_, None) => Lin::constant(0),
+            (At::Next, Some(k)) => k.shifted(1)?,
+            (At::Previous, Some(k)) => k.shifted(-1)?,
+        };
+        frame.iteration.insert(*of, k);
+    }
+    frame.certain = certain;
+    Ok(frame)
+}
+
+fn gap<'a>(
+    encoder: &mut Encoder<'a>,
+    ways: &[Way<'a>],
+    gap: &Gap,
+    later: Option<(LoopId, Side)>,
+) -> Result<Formula> {
+    let way = |side: &Side| &ways[usize::from(*side == Side::B)];
+    let counter = |side: &Side, of: &LoopId| {
+        way(side).frame.iteration.get(of).cloned().unwrap_or_default()
+    };
+    Ok(match gap {
+        Gap::Always => Formula::True,
+        Gap::Never => Formula::False,
+        Gap::All(parts) => {
+            let parts: Result<Vec<_>> =
+                parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
+            Formula::all(parts?)
+        }
+        Gap::Any(parts) => {
+            let parts: Result<Vec<_>> =
+                parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
+            Formula::any(parts?)
+        }
+        Gap::Cond { side, cond, value, at, certain } => {
+            let mut frame = moment(encoder, way(side), at, *certain)?;
+            let holds = encoder.cond(&mut frame, *cond)?;
+            if *value { holds } else { holds.negated() }
+        }
+        Gap::First(side, of) => Formula::eq(&counter(side, of), &Lin::constant(0))?,
+        Gap::Last(side, of) => {
+            let way = way(side);
+            let Some(looped) = way.loops.get(of) else { return Ok(Formula::True) };
+            let at = match looped.test {
+                Test::Before => vec![(*of, At::Next)],
+                Test::After => Vec::new(),
+            };
+            let mut frame = moment(encoder, way, &at, true)?;
+            encoder.cond(&mut frame, looped.cond)?.negated()
+        }
+        Gap::Adjacent(of) | Gap::Apart(of) => {
+            let Some((_, early)) = later else { return Ok(Formula::True) };
+            let late = if early == Side::A { Side::B } else { Side::A };
+            let (early, late) = (counter(&early, of), counter(&late, of));
+            if matches!(gap, Gap::Adjacent(_)) {
+                Formula::eq(&early.shifted(1)?, &late)?
+            } else {
+                Formula::le(&early.shifted(2)?, &late)?
+            }
+        }
+    })
+}
+
+/// Two different threads, related so.
+fn distinct(encoder: &mut Encoder, relation: Relation) -> Result<Formula> {
+    let mut differ = Vec::new();
+    for axis in Axis::ALL {
+        let (x, y) = if relation == Relation::OtherBlock {
+            (encoder.ctaid(0, axis)?, encoder.ctaid(1, axis)?)
+        } else {
+            (encoder.tid(0, axis)?, encoder.tid(1, axis)?)
+        };
+        differ.push(Formula::eq(&x, &y)?.negated());
+    }
+    let differ = Formula::any(differ);
+    Ok(match relation {
+        Relation::SameBlock | Relation::OtherBlock => differ,
+        Relation::SameWarp | Relation::OtherWarp => {
+            let (x, y) = (encoder.warp_and_lane(0)?.0, encoder.warp_and_lane(1)?.0);
+            let same = Formula::eq(&x, &y)?;
+            let warps = if relation == Relation::SameWarp { same } else { same.negated() };
+            Formula::all([differ, warps])
+        }
+    })
+}
+
+/// The accesses touch a common byte and conflict.
+fn overlap<'a>(
+    encoder: &mut Encoder<'a>,
+    ways: &mut [Way<'a>],
+    (a, b): (&Place, &Place),
+    relation: Relation,
+    apart: i128,
+) -> Result<Formula> {
+    let mut bytes = Vec::new();
+    for (way, place) in ways.iter_mut().zip([a, b]) {
+        let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
+        let size = encoder.computed(&mut way.frame, place.access.size, View::Unsigned)?;
+        bytes.push((start, size));
+    }
+    let (start_a, size_a) = &bytes[0];
+    let (start_b, size_b) = &bytes[1];
+    let d = start_a.minus(start_b)?.shifted(-apart)?;
+    let common = Formula::all([
+        Formula::lt(&d, size_b)?,
+        Formula::lt(&d.times(-1)?, size_a)?,
+        Formula::le(&Lin::constant(1), size_a)?,
+        Formula::le(&Lin::constant(1), size_b)?,
+    ]);
+    let same_block = relation != Relation::OtherBlock;
+    let wide = |scope| same_block || scope >= ScopeOf::Device;
+    Ok(match (a.access.op, b.access.op) {
+        (Op::Atomic { scope: x, .. }, Op::Atomic { scope: y, .. }) if wide(x) && wide(y) => {
+            let same = Formula::all([
+                Formula::eq(&d, &Lin::constant(0))?,
+                Formula::eq(size_a, size_b)?,
+            ]);
+            Formula::all([common, same.negated()])
+        }
+        _ => common,
+    })
+}
+
+/// Conditions on wrapping that a formula rests on.
+pub fn needs(formula: &PairFormula) -> Vec<Condition> {
+    formula.encoder.needs.iter().cloned().collect()
+}

@@ -1,0 +1,276 @@
+//! Queries as text in SMT-LIB's form, and the solver's answers. The text that a
+//! dump shows is what the solver reads.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use gpurace_protocol::range::LIMIT;
+use z3::ast::{Bool, Int};
+use z3::{Params, SatResult, Solver};
+
+use crate::encode::AtomInfo;
+use crate::linear::{Atom, Formula, Lin};
+
+/// How long the solver may work.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// On one query, milliseconds.
+    pub query_ms: u32,
+    /// On one query, in the solver's own units: the limit that does not depend on the
+    /// machine.
+    pub query_resources: u32,
+    /// On one kernel.
+    pub kernel: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { query_ms: 2_000, query_resources: 4_000_000, kernel: Duration::from_secs(10) }
+    }
+}
+
+/// What a query says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// No solution; with the assumptions that this rests on.
+    Unsat(Vec<usize>),
+    /// A solution: values of unknowns.
+    Sat(HashMap<Atom, i128>),
+    /// The solver gave up.
+    Unknown(String),
+}
+
+/// Numbers about the queries of a run.
+#[derive(Clone, Debug, Default)]
+pub struct QueryStats {
+    /// Queries asked of the solver.
+    pub asked: usize,
+    /// Queries answered from earlier ones.
+    pub repeated: usize,
+    /// Time in the solver.
+    pub time: Duration,
+    /// The longest query.
+    pub longest: Duration,
+    /// Queries that ran into a limit.
+    pub gave_up: usize,
+}
+
+/// Asks the solver, and remembers what it said.
+pub struct Asker {
+    limits: Limits,
+    dump: Option<PathBuf>,
+    started: Instant,
+    known: HashMap<String, Answer>,
+    /// Numbers so far.
+    pub stats: QueryStats,
+}
+
+/// One query: is there a solution where all of this holds?
+#[derive(Clone, Copy)]
+pub struct Query<'q> {
+    /// What it is about, for dumps.
+    pub about: &'q str,
+    /// The unknowns.
+    pub atoms: &'q [AtomInfo],
+    /// What holds.
+    pub facts: &'q [&'q [Formula]],
+    /// What may be taken to hold: the answer says which were needed.
+    pub assumptions: &'q [Formula],
+}
+
+impl Asker {
+    /// Within limits; writes each query into `dump` where that is given.
+    pub fn new(limits: Limits, dump: Option<PathBuf>) -> Self {
+        Self {
+            limits,
+            dump,
+            started: Instant::now(),
+            known: HashMap::new(),
+            stats: QueryStats::default(),
+        }
+    }
+
+    /// Whether the kernel's time is used up.
+    pub fn out_of_time(&self) -> bool {
+        self.started.elapsed() >= self.limits.kernel
+    }
+
+    /// Asks.
+    pub fn ask(&mut self, query: Query) -> Answer {
+        if query.facts.iter().any(|part| part.contains(&Formula::False)) {
+            return Answer::Unsat(Vec::new());
+        }
+        let text = render(query);
+        if let Some(answer) = self.known.get(&text) {
+            self.stats.repeated += 1;
+            return answer.clone();
+        }
+        if self.out_of_time() {
+            self.stats.gave_up += 1;
+            return Answer::Unknown("no time left for this kernel".into());
+        }
+        let start = Instant::now();
+        let answer = self.run(&text, query);
+        let took = start.elapsed();
+        self.stats.asked += 1;
+        self.stats.time += took;
+        self.stats.longest = self.stats.longest.max(took);
+        if let Answer::Unknown(_) = answer {
+            self.stats.gave_up += 1;
+        }
+        if let Some(dir) = &self.dump {
+            let result = match &answer {
+                Answer::Unsat(core) => format!("unsat, from assumptions {core:?}"),
+                Answer::Sat(_) => "sat".to_owned(),
+                Answer::Unknown(why) => format!("unknown: {why}"),
+            };
+            let path = dir.join(format!("{:05}.smt2", self.stats.asked));
+            let full = format!("; {}\n; {result} in {took:?}\n{text}{}", query.about, check(query));
+            // A dump that cannot be written does not change the answer.
+            let _ = std::fs::write(path, full);
+        }
+        self.known.insert(text, answer.clone());
+        answer
+    }
+
+    fn run(&self, text: &str, query: Query) -> Answer {
+        let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
+        let mut params = Params::new();
+        let left = self.limits.kernel.saturating_sub(self.started.elapsed()).as_millis();
+        params.set_u32("timeout", self.limits.query_ms.min(left.try_into().unwrap_or(u32::MAX)).max(1));
+        params.set_u32("rlimit", self.limits.query_resources);
+        solver.set_params(&params);
+        solver.from_string(text);
+        let literals: Vec<_> =
+            (0..query.assumptions.len()).map(|i| Bool::new_const(assumption(i))).collect();
+        match solver.check_assumptions(&literals) {
+            SatResult::Unsat => {
+                let core = solver.get_unsat_core();
+                let used = (0..literals.len()).filter(|i| core.contains(&literals[*i]));
+                Answer::Unsat(used.collect())
+            }
+            SatResult::Sat => {
+                let Some(model) = solver.get_model() else {
+                    return Answer::Unknown("no model".into());
+                };
+                let mut values = HashMap::new();
+                for atom in mentioned(query) {
+                    let name = Int::new_const(name(query.atoms, atom));
+                    if let Some(value) = model.eval(&name, true) {
+                        if let Ok(value) = value.to_string().parse::<i128>() {
+                            values.insert(atom, value);
+                        } else if let Some(value) = negative(&value.to_string()) {
+                            values.insert(atom, value);
+                        }
+                    }
+                }
+                Answer::Sat(values)
+            }
+            SatResult::Unknown => {
+                Answer::Unknown(solver.get_reason_unknown().unwrap_or_else(|| "unknown".into()))
+            }
+        }
+    }
+}
+
+/// `(- 5)` as -5.
+fn negative(text: &str) -> Option<i128> {
+    let inner = text.strip_prefix("(-")?.strip_suffix(')')?;
+    inner.trim().parse::<i128>().ok().map(|n| -n)
+}
+
+fn assumption(i: usize) -> String {
+    format!("assume.{i}")
+}
+
+fn name(atoms: &[AtomInfo], atom: Atom) -> String {
+    atoms[atom.0 as usize].name.clone()
+}
+
+fn mentioned(query: Query) -> BTreeSet<Atom> {
+    let mut found = BTreeSet::new();
+    for part in query.facts {
+        part.iter().for_each(|fact| fact.atoms(&mut found));
+    }
+    query.assumptions.iter().for_each(|fact| fact.atoms(&mut found));
+    found
+}
+
+fn render(query: Query) -> String {
+    let mut out = String::new();
+    for atom in mentioned(query) {
+        let info = &query.atoms[atom.0 as usize];
+        let _ = writeln!(out, "(declare-const |{}| Int)", info.name);
+        if info.range.lo > -LIMIT {
+            let _ = writeln!(out, "(assert (<= {} |{}|))", number(info.range.lo), info.name);
+        }
+        if info.range.hi < LIMIT {
+            let _ = writeln!(out, "(assert (<= |{}| {}))", info.name, number(info.range.hi));
+        }
+    }
+    for fact in query.facts.iter().flat_map(|part| part.iter()) {
+        if *fact != Formula::True {
+            out.push_str("(assert ");
+            formula(&mut out, query.atoms, fact);
+            out.push_str(")\n");
+        }
+    }
+    for (i, fact) in query.assumptions.iter().enumerate() {
+        let name = assumption(i);
+        let _ = write!(out, "(declare-const {name} Bool)\n(assert (=> {name} ");
+        formula(&mut out, query.atoms, fact);
+        out.push_str("))\n");
+    }
+    out
+}
+
+fn check(query: Query) -> String {
+    let names: Vec<_> = (0..query.assumptions.len()).map(assumption).collect();
+    format!("(check-sat-assuming ({}))\n", names.join(" "))
+}
+
+fn number(n: i128) -> String {
+    if n < 0 { format!("(- {})", n.unsigned_abs()) } else { n.to_string() }
+}
+
+fn linear(out: &mut String, atoms: &[AtomInfo], lin: &Lin) {
+    let mut parts = Vec::new();
+    for (atom, c) in &lin.terms {
+        let name = &atoms[atom.0 as usize].name;
+        parts.push(if *c == 1 { format!("|{name}|") } else { format!("(* {} |{name}|)", number(*c)) });
+    }
+    match parts.len() {
+        0 => out.push('0'),
+        1 => out.push_str(&parts[0]),
+        _ => {
+            let _ = write!(out, "(+ {})", parts.join(" "));
+        }
+    }
+}
+
+fn formula(out: &mut String, atoms: &[AtomInfo], f: &Formula) {
+    match f {
+        Formula::True => out.push_str("true"),
+        Formula::False => out.push_str("false"),
+        Formula::Nonpositive(lin) | Formula::Zero(lin) => {
+            out.push_str(if matches!(f, Formula::Zero(_)) { "(= " } else { "(<= " });
+            linear(out, atoms, lin);
+            let _ = write!(out, " {})", number(-lin.constant));
+        }
+        Formula::Not(inner) => {
+            out.push_str("(not ");
+            formula(out, atoms, inner);
+            out.push(')');
+        }
+        Formula::All(parts) | Formula::Any(parts) => {
+            out.push_str(if matches!(f, Formula::All(_)) { "(and" } else { "(or" });
+            for part in parts {
+                out.push(' ');
+                formula(out, atoms, part);
+            }
+            out.push(')');
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Whether a solution of a query is a race: the two threads of the solution
+//! are run.
+
+use std::collections::HashMap;
+
+use gpurace_protocol::expr::Axis;
+use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::protocol::{ObjectKind, Protocol};
+use gpurace_protocol::race::conflict;
+use gpurace_protocol::range::Range;
+use gpurace_protocol::run::{Thread, Touch, trace};
+use gpurace_protocol::verdict::{Witness, WitnessAccess};
+
+use crate::encode::Encoder;
+use crate::linear::{Atom, Formula, Lin, TooBig};
+
+/// Most statements that a thread of a witness may run.
+const FUEL: u64 = 200_000;
+
+/// Value of a term in a solution.
+fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {
+    lin.terms.iter().try_fold(lin.constant, |sum, (atom, c)| {
+        // An unknown that the query does not mention may be anything.
+        Some(sum + c * solution.get(atom).copied().unwrap_or(0))
+    })
+}
+
+/// The launch and the two threads of a solution.
+pub fn threads(
+    encoder: &mut Encoder,
+    solution: &HashMap<Atom, i128>,
+) -> Option<(Launch, [Thread; 2])> {
+    let protocol = encoder.setting.protocol;
+    let mut launch = match encoder.setting.launch {
+        Some(launch) => launch.clone(),
+        None => Launch { params: vec![0; protocol.params.len()], ..Launch::default() },
+    };
+    let mut threads = [Thread::default(); 2];
+    for axis in Axis::ALL {
+        let at = axis as usize;
+        for (side, thread) in threads.iter_mut().enumerate() {
+            let tid = encoder.tid(side, axis).ok()?;
+            let ctaid = encoder.ctaid(side, axis).ok()?;
+            thread.tid[at] = value(solution, &tid)?.try_into().ok()?;
+            thread.ctaid[at] = value(solution, &ctaid)?.try_into().ok()?;
+        }
+        if encoder.setting.launch.is_none() {
+            let ntid = value(solution, &encoder.ntid(axis))?.max(1);
+            let nctaid = value(solution, &encoder.nctaid(axis))?.max(1);
+            launch.block[at] = ntid.try_into().ok()?;
+            launch.grid[at] = nctaid.try_into().ok()?;
+        }
+    }
+    if encoder.setting.launch.is_none() {
+        for (i, param) in protocol.params.iter().enumerate() {
+            launch.params[i] = match encoder.known_param(i as u32) {
+                Some(lin) => param.width.truncate(value(solution, &lin)? as u64),
+                // Not mentioned: any value does.
+                None => 1,
+            };
+        }
+        // Objects far from one another.
+        for (i, object) in protocol.objects.iter().enumerate() {
+            let base = (i as u64 + 1) << 44;
+            let extent = match &object.kind {
+                ObjectKind::Param(id) => {
+                    launch.params[id.0 as usize] = base;
+                    Some(Extent { base, allocation: None })
+                }
+                ObjectKind::Variable { .. } => Some(Extent { base, allocation: None }),
+                ObjectKind::Shared { .. }
+                | ObjectKind::DynamicShared
+                | ObjectKind::Opaque { .. } => None,
+            };
+            launch.objects.push(extent);
+        }
+    }
+    let block: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+    (block <= 1024).then_some((launch, threads))
+}
+
+/// The race of two accesses (by their numbers) in this launch by these
+/// threads, where it is one and rests on nothing that the protocol leaves open.
+pub fn confirm(
+    protocol: &Protocol,
+    launch: &Launch,
+    threads: [Thread; 2],
+    numbers: [usize; 2],
+) -> Option<Witness> {
+    if threads[0] == threads[1] {
+        return None;
+    }
+    let mut traces = Vec::new();
+    for thread in threads {
+        let trace = trace(protocol, launch, thread, &mut |_| 0, FUEL).ok()?;
+        if trace.asked {
+            return None;
+        }
+        traces.push(trace.touches);
+    }
+    let same_block = threads[0].ctaid == threads[1].ctaid;
+    let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
+    // Every thread of a group has to come to the barriers for the two to be
+    // met as counted here: uniform control, which the caller has proved.
+    let meet = |a: &Touch, b: &Touch| {
+        a.passed[2] == b.passed[2]
+            && (!same_block || a.passed[1] == b.passed[1])
+            && (!same_warp || a.passed[0] == b.passed[0])
+    };
+    let address = |touch: &Touch| {
+        let base = launch.objects.get(touch.object as usize).copied().flatten();
+        i128::from(base.map_or(0, |e| e.base)) + i128::from(touch.offset)
+    };
+    let of = |side: usize| traces[side].iter().filter(move |t| t.access == numbers[side]).take(4096);
+    for a in of(0) {
+        for b in of(1) {
+            let (x, y) = (address(a), address(b));
+            let common = x < y + i128::from(b.size) && y < x + i128::from(a.size);
+            let same_bytes = x == y && a.size == b.size;
+            if common && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block) {
+                let side = |thread: Thread, touch: &Touch| WitnessAccess {
+                    site: touch.site,
+                    op: touch.op,
+                    ctaid: thread.ctaid,
+                    tid: thread.tid,
+                    offset: touch.offset,
+                    size: touch.size,
+                };
+                return Some(Witness {
+                    launch: launch.clone(),
+                    accesses: [side(threads[0], a), side(threads[1], b)],
+                    object: protocol.objects[a.object as usize].name.clone(),
+                });
+            }
+        }
+    }
+    None
+}
+
+/// Facts that keep a solution small: threads of a block, blocks and parameters.
+pub fn small(
+    encoder: &mut Encoder,
+    most_threads: i128,
+    most: i128,
+) -> Result<Vec<Formula>, TooBig> {
+    let mut facts = Vec::new();
+    if encoder.setting.launch.is_some() {
+        return Ok(facts);
+    }
+    for axis in Axis::ALL {
+        let each = if axis == Axis::X { most_threads } else { 4 };
+        facts.push(Formula::le(&encoder.ntid(axis), &Lin::constant(each))?);
+        facts.push(Formula::le(&encoder.nctaid(axis), &Lin::constant(4))?);
+    }
+    for i in 0..encoder.setting.protocol.params.len() {
+        if let Some(param) = encoder.known_param(i as u32) {
+            facts.push(Formula::within(&param, Range::new(-1, most))?);
+        }
+    }
+    Ok(facts)
+}

@@ -1,0 +1,298 @@
+//! A short way to write protocols in tests.
+#![allow(dead_code)]
+
+use gpurace_protocol::expr::*;
+use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::protocol::*;
+use gpurace_protocol::verdict::Verdict;
+use gpurace_solve::{Options, Outcome, solve, solve_with};
+
+pub type E = ExprId;
+
+/// A kernel being written. Statements go to the innermost open body.
+pub struct Kernel {
+    pub p: Protocol,
+    bodies: Vec<Vec<Stmt>>,
+    sites: u32,
+    ids: u32,
+}
+
+impl Kernel {
+    pub fn new(name: &str) -> Self {
+        let p = Protocol { kernel: name.into(), ..Protocol::default() };
+        Self { p, bodies: vec![Vec::new()], sites: 0, ids: 0 }
+    }
+
+    pub fn done(mut self) -> Protocol {
+        assert_eq!(self.bodies.len(), 1);
+        self.p.body = self.bodies.pop().unwrap();
+        self.p
+    }
+
+    pub fn c(&mut self, v: i64) -> E {
+        self.p.exprs.c32(v)
+    }
+    pub fn tid(&mut self) -> E {
+        self.p.exprs.add(Expr::Tid(Axis::X))
+    }
+    pub fn tidy(&mut self) -> E {
+        self.p.exprs.add(Expr::Tid(Axis::Y))
+    }
+    pub fn bid(&mut self) -> E {
+        self.p.exprs.add(Expr::Ctaid(Axis::X))
+    }
+    pub fn bidy(&mut self) -> E {
+        self.p.exprs.add(Expr::Ctaid(Axis::Y))
+    }
+    pub fn bdim(&mut self) -> E {
+        self.p.exprs.add(Expr::Ntid(Axis::X))
+    }
+    pub fn bdimy(&mut self) -> E {
+        self.p.exprs.add(Expr::Ntid(Axis::Y))
+    }
+    pub fn gdim(&mut self) -> E {
+        self.p.exprs.add(Expr::Nctaid(Axis::X))
+    }
+    pub fn gdimy(&mut self) -> E {
+        self.p.exprs.add(Expr::Nctaid(Axis::Y))
+    }
+    pub fn lane(&mut self) -> E {
+        self.p.exprs.add(Expr::Lane)
+    }
+    pub fn add(&mut self, a: E, b: E) -> E {
+        self.p.exprs.sum(a, b)
+    }
+    pub fn sub(&mut self, a: E, b: E) -> E {
+        self.p.exprs.bin(BinOp::Sub, a, b)
+    }
+    pub fn mul(&mut self, a: E, b: E) -> E {
+        self.p.exprs.product(a, b)
+    }
+    pub fn bin(&mut self, op: BinOp, a: E, b: E) -> E {
+        self.p.exprs.bin(op, a, b)
+    }
+    pub fn addc(&mut self, a: E, b: i64) -> E {
+        let b = self.c(b);
+        self.add(a, b)
+    }
+    pub fn mulc(&mut self, a: E, b: i64) -> E {
+        let b = self.c(b);
+        self.mul(a, b)
+    }
+    pub fn binc(&mut self, op: BinOp, a: E, b: i64) -> E {
+        let w = self.p.exprs.width(a);
+        let b = self.p.exprs.constant(w, b);
+        self.bin(op, a, b)
+    }
+    pub fn lt(&mut self, a: E, b: E) -> E {
+        self.p.exprs.cmp(CmpOp::Slt, a, b)
+    }
+    pub fn le(&mut self, a: E, b: E) -> E {
+        self.p.exprs.cmp(CmpOp::Sle, a, b)
+    }
+    pub fn ult(&mut self, a: E, b: E) -> E {
+        self.p.exprs.cmp(CmpOp::Ult, a, b)
+    }
+    pub fn eq(&mut self, a: E, b: E) -> E {
+        self.p.exprs.cmp(CmpOp::Eq, a, b)
+    }
+    pub fn eqc(&mut self, a: E, b: i64) -> E {
+        let w = self.p.exprs.width(a);
+        let b = self.p.exprs.constant(w, b);
+        self.eq(a, b)
+    }
+    pub fn ltc(&mut self, a: E, b: i64) -> E {
+        let b = self.c(b);
+        self.lt(a, b)
+    }
+    /// `blockIdx.x * blockDim.x + threadIdx.x`
+    pub fn gid(&mut self) -> E {
+        let (b, d, t) = (self.bid(), self.bdim(), self.tid());
+        let base = self.mul(b, d);
+        self.add(base, t)
+    }
+    pub fn gidy(&mut self) -> E {
+        let (b, d, t) = (self.bidy(), self.bdimy(), self.tidy());
+        let base = self.mul(b, d);
+        self.add(base, t)
+    }
+
+    /// A scalar `int` parameter.
+    pub fn scalar(&mut self, name: &str) -> E {
+        let id = ParamId(self.p.params.len() as u32);
+        let offset = 8 * id.0;
+        self.p.params.push(Param { name: name.into(), width: Width::W32, offset, pointer: false });
+        self.p.exprs.add(Expr::Param { id, width: Width::W32 })
+    }
+    /// A pointer parameter.
+    pub fn pointer(&mut self, name: &str) -> ObjectId {
+        let id = ParamId(self.p.params.len() as u32);
+        let offset = 8 * id.0;
+        self.p.params.push(Param { name: name.into(), width: Width::W64, offset, pointer: true });
+        self.object(name, ObjectKind::Param(id))
+    }
+    /// A static `__shared__` variable.
+    pub fn shared(&mut self, name: &str, size: u64) -> ObjectId {
+        self.object(name, ObjectKind::Shared { size })
+    }
+    pub fn dynamic(&mut self, name: &str) -> ObjectId {
+        self.object(name, ObjectKind::DynamicShared)
+    }
+    pub fn object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
+        self.p.objects.push(Object { name: name.into(), kind });
+        ObjectId(self.p.objects.len() as u32 - 1)
+    }
+    pub fn opaque(&mut self, what: &str, width: Width, uniform: Uniform, loops: &[LoopId]) -> E {
+        let id = OpaqueId(self.p.opaques.len() as u32);
+        let loops = loops.to_vec();
+        self.p.opaques.push(Opaque { what: what.into(), width, uniform, loops, range: None });
+        self.p.exprs.add(Expr::Opaque { id, width })
+    }
+
+    pub fn stmt(&mut self, stmt: Stmt) {
+        self.bodies.last_mut().unwrap().push(stmt);
+    }
+    pub fn access_bytes(&mut self, op: Op, object: ObjectId, offset: E, size: i64) -> SiteId {
+        let site = SiteId(self.sites);
+        self.sites += 1;
+        let size = self.p.exprs.c64(size);
+        self.stmt(Stmt::Access(Access { site, op, object, offset, size }));
+        site
+    }
+    /// An access to element `index` (a signed 32-bit value) of `size` bytes.
+    pub fn access(&mut self, op: Op, object: ObjectId, index: E, size: i64) -> SiteId {
+        let index = match self.p.exprs.width(index) {
+            Width::W64 => index,
+            _ => self.p.exprs.sext(Width::W64, index),
+        };
+        let by = self.p.exprs.c64(size);
+        let offset = self.p.exprs.product(index, by);
+        self.access_bytes(op, object, offset, size)
+    }
+    pub fn read(&mut self, object: ObjectId, index: E) -> SiteId {
+        self.access(Op::Read, object, index, 4)
+    }
+    pub fn write(&mut self, object: ObjectId, index: E) -> SiteId {
+        self.access(Op::Write, object, index, 4)
+    }
+    pub fn atomic(&mut self, object: ObjectId, index: E) -> SiteId {
+        self.access(Op::Atomic { scope: ScopeOf::Device, writes: true }, object, index, 4)
+    }
+    pub fn sync(&mut self) {
+        self.stmt(Stmt::Sync(Sync::Block));
+    }
+    pub fn warp_sync(&mut self) {
+        self.stmt(Stmt::Sync(Sync::Warp));
+    }
+
+    pub fn open(&mut self) {
+        self.bodies.push(Vec::new());
+    }
+    pub fn close(&mut self) -> Vec<Stmt> {
+        self.bodies.pop().unwrap()
+    }
+    /// `if (cond) { then }`
+    pub fn when(&mut self, cond: E, then: impl FnOnce(&mut Self)) {
+        self.when_else(cond, then, |_| {});
+    }
+    pub fn when_else(
+        &mut self,
+        cond: E,
+        then: impl FnOnce(&mut Self),
+        otherwise: impl FnOnce(&mut Self),
+    ) {
+        self.open();
+        then(self);
+        let then = self.close();
+        self.open();
+        otherwise(self);
+        let otherwise = self.close();
+        self.stmt(Stmt::If { cond, then, otherwise });
+    }
+    /// `for (v = from; cond(v); v = step) { body }`
+    pub fn looped(
+        &mut self,
+        from: E,
+        step: Step,
+        cond: impl FnOnce(&mut Self, E) -> E,
+        body: impl FnOnce(&mut Self, E),
+    ) -> LoopId {
+        self.ids += 1;
+        let (id, var) = (LoopId(self.ids), VarId(self.ids));
+        let width = self.p.exprs.width(from);
+        let v = self.p.exprs.add(Expr::Var { id: var, width });
+        let cond = cond(self, v);
+        self.open();
+        body(self, v);
+        let body = self.close();
+        let vars = vec![Induction { id: var, width, from, step }];
+        self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, may_break: None, body }));
+        id
+    }
+    /// `for (v = from; v < to; v += 1)`
+    pub fn range(&mut self, from: i64, to: E, body: impl FnOnce(&mut Self, E)) {
+        let from = self.c(from);
+        let one = self.c(1);
+        self.looped(from, Step::Add(one), |k, v| k.lt(v, to), body);
+    }
+}
+
+pub fn launch(grid: [u32; 3], block: [u32; 3], protocol: &Protocol, scalars: &[u64]) -> Launch {
+    let mut launch = Launch { grid, block, ..Launch::default() };
+    let mut scalars = scalars.iter();
+    for (i, param) in protocol.params.iter().enumerate() {
+        launch.params.push(if param.pointer {
+            (i as u64 + 1) << 32
+        } else {
+            param.width.truncate(*scalars.next().expect("a value for each scalar"))
+        });
+    }
+    for (i, object) in protocol.objects.iter().enumerate() {
+        launch.objects.push(match object.kind {
+            ObjectKind::Param(p) => {
+                let base = launch.params[p.0 as usize];
+                Some(Extent { base, allocation: Some((base, base + (1 << 31))) })
+            }
+            ObjectKind::Variable { size, .. } => {
+                let base = (i as u64 + 1) << 48;
+                Some(Extent { base, allocation: Some((base, base + size)) })
+            }
+            _ => None,
+        });
+    }
+    launch
+}
+
+pub fn prove(protocol: &Protocol) -> Outcome {
+    solve(protocol, &options())
+}
+
+pub fn prove_with(protocol: &Protocol, launch: &Launch) -> Outcome {
+    solve_with(protocol, launch, &options())
+}
+
+pub fn options() -> Options {
+    Options {
+        dump: std::env::var_os("GPURACE_DUMP_SMT").map(Into::into),
+        ..Options::default()
+    }
+}
+
+/// One word for each site.
+pub fn words(outcome: &Outcome) -> Vec<&'static str> {
+    outcome
+        .verdicts
+        .sites
+        .iter()
+        .map(|s| match s.verdict {
+            Verdict::Proved => "proved",
+            Verdict::ProvedIf(_) => "proved-if",
+            Verdict::Racy(_) => "racy",
+            Verdict::Unknown(_) => "unknown",
+        })
+        .collect()
+}
+
+pub fn all_proved(outcome: &Outcome) -> bool {
+    words(outcome).iter().all(|w| w.starts_with("proved"))
+}
