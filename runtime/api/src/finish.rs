@@ -121,7 +121,10 @@ fn flush() {
     // `std::ostream::flush()`, `std::cout`, `std::clog`
     let method = find(c"_ZNSo5flushEv");
     for stream in [c"_ZSt4cout", c"_ZSt4clog"].map(find) {
-        if !method.is_null() && !stream.is_null() {
+        // SAFETY: an object with virtual bases begins with a pointer, which is
+        // null until the object is constructed: nobody may have asked for it.
+        let constructed = !stream.is_null() && !unsafe { *stream.cast::<*mut c_void>() }.is_null();
+        if !method.is_null() && constructed {
             // SAFETY: the Itanium C++ ABI: a method takes its object first.
             unsafe { std::mem::transmute::<*mut c_void, Flush>(method)(stream) };
         }
