@@ -176,7 +176,10 @@ impl Args {
             let text = word.to_string_lossy().into_owned();
             if only_inputs || !text.starts_with('-') || text == "-" {
                 args.passed.push(word.clone());
-                args.items.push(Item::Input(Input { path: word, language: language.clone() }));
+                args.items.push(Item::Input(Input {
+                    path: word,
+                    language: language.clone(),
+                }));
                 continue;
             }
             if text == "--" {
@@ -189,7 +192,9 @@ impl Args {
                 continue;
             }
             if let Some((on, values)) = sanitizer_list(&text) {
-                let Some(rest) = args.asked.sanitizers(on, values) else { continue };
+                let Some(rest) = args.asked.sanitizers(on, values) else {
+                    continue;
+                };
                 args.push(vec![rest.into()], Role::Any);
                 continue;
             }
@@ -309,11 +314,17 @@ impl Args {
                 return Role::Output;
             }
         }
-        if clang::is_link_only(word) { Role::Link } else { Role::Any }
+        if clang::is_link_only(word) {
+            Role::Link
+        } else {
+            Role::Any
+        }
     }
 
     fn target(&mut self, triple: &str) {
-        let x86_64_linux = ["x86_64", "amd64"].iter().any(|arch| triple.starts_with(arch))
+        let x86_64_linux = ["x86_64", "amd64"]
+            .iter()
+            .any(|arch| triple.starts_with(arch))
             && (triple.contains("linux") || !triple.contains('-'));
         self.other_target = (!x86_64_linux).then(|| triple.to_owned());
     }
@@ -369,8 +380,13 @@ impl Asked {
 
 /// The values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
 fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
-    let on = word.strip_prefix("-fsanitize=").map(|values| (true, values));
-    on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
+    let on = word
+        .strip_prefix("-fsanitize=")
+        .map(|values| (true, values));
+    on.or_else(|| {
+        word.strip_prefix("-fno-sanitize=")
+            .map(|values| (false, values))
+    })
 }
 
 /// The language that `-x` sets.
@@ -399,7 +415,11 @@ mod tests {
 
     fn roles(line: &str) -> Vec<(String, Role)> {
         let text = |words: &Vec<OsString>| {
-            words.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ")
+            words
+                .iter()
+                .map(|w| w.to_string_lossy())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         parse(line)
             .items
@@ -418,12 +438,26 @@ mod tests {
     #[test]
     fn sanitizer_lists_lose_gpurace_and_keep_the_rest() {
         assert_eq!(passed("-fsanitize=gpurace a.cu"), "a.cu");
-        assert_eq!(passed("-fsanitize=address,gpurace,undefined"), "-fsanitize=address,undefined");
+        assert_eq!(
+            passed("-fsanitize=address,gpurace,undefined"),
+            "-fsanitize=address,undefined"
+        );
         assert!(parse("-fsanitize=address,gpurace").asked.sanitize);
-        assert!(!parse("-fsanitize=gpurace -fno-sanitize=gpurace").asked.sanitize);
-        assert!(parse("-fno-sanitize=gpurace -fsanitize=gpurace").asked.sanitize);
+        assert!(
+            !parse("-fsanitize=gpurace -fno-sanitize=gpurace")
+                .asked
+                .sanitize
+        );
+        assert!(
+            parse("-fno-sanitize=gpurace -fsanitize=gpurace")
+                .asked
+                .sanitize
+        );
         assert!(!parse("-fsanitize=gpurace -fno-sanitize=all").asked.sanitize);
-        assert_eq!(passed("-fsanitize=gpurace -fno-sanitize=all"), "-fno-sanitize=all");
+        assert_eq!(
+            passed("-fsanitize=gpurace -fno-sanitize=all"),
+            "-fno-sanitize=all"
+        );
     }
 
     #[test]
@@ -434,7 +468,8 @@ mod tests {
 
     #[test]
     fn values_are_not_inputs() {
-        let args = parse("-I a.cu -o b.cu -include c.cu -MF d.cu -Xclang e.cu -Xarch_host f.cu g.cu");
+        let args =
+            parse("-I a.cu -o b.cu -include c.cu -MF d.cu -Xclang e.cu -Xarch_host f.cu g.cu");
         let inputs: Vec<_> = args.inputs().map(|i| i.path.to_str().unwrap()).collect();
         assert_eq!(inputs, ["g.cu"]);
     }
@@ -444,7 +479,10 @@ mod tests {
         let args = parse("a.cu b.cpp c.o d.so.1 -x cuda e.cpp f.o -x none g.o -xc++ h.cu -- -i.cu");
         use InputKind::*;
         let kinds: Vec<_> = args.inputs().map(Input::kind).collect();
-        assert_eq!(kinds, [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]);
+        assert_eq!(
+            kinds,
+            [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]
+        );
         assert_eq!(parse("-- -i.cu").inputs().next().unwrap().kind(), Cuda);
     }
 
@@ -470,9 +508,15 @@ mod tests {
     #[test]
     fn the_last_level_and_the_first_architecture_count() {
         let level = |line: &str| parse(line).opt_level;
-        assert_eq!(["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level), [0, 1, 0, 2, 1, 3]);
+        assert_eq!(
+            ["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level),
+            [0, 1, 0, 2, 1, 3]
+        );
         let arch = |line: &str| parse(line).gpu_arch;
-        assert_eq!(arch("--cuda-gpu-arch=sm_70 --offload-arch=sm_90"), Some("sm_70".into()));
+        assert_eq!(
+            arch("--cuda-gpu-arch=sm_70 --offload-arch=sm_90"),
+            Some("sm_70".into())
+        );
         assert_eq!(arch("--offload-arch=sm_75,sm_90"), Some("sm_75".into()));
         assert_eq!(arch("--offload-arch=native"), None);
     }
@@ -486,7 +530,10 @@ mod tests {
 
     #[test]
     fn targets_other_than_x86_64_linux_are_noticed() {
-        assert_eq!(parse("--target=aarch64-linux-gnu").other_target, Some("aarch64-linux-gnu".into()));
+        assert_eq!(
+            parse("--target=aarch64-linux-gnu").other_target,
+            Some("aarch64-linux-gnu".into())
+        );
         assert_eq!(parse("-target x86_64-pc-linux-gnu").other_target, None);
         assert_eq!(parse("-m32").other_target, Some("-m32".into()));
     }
@@ -497,14 +544,17 @@ mod tests {
                     -Werror=gpurace --clang=/opt/clang a.cu";
         let args = parse(line);
         assert_eq!(args.passed, ["a.cu"]);
-        assert_eq!(args.asked, Asked {
-            exec: Some(Exec::Cpu),
-            prune: Prune::Off,
-            facts: Some("f.json".into()),
-            no_warn: true,
-            werror: Some(true),
-            clang: Some("/opt/clang".into()),
-            ..Asked::default()
-        });
+        assert_eq!(
+            args.asked,
+            Asked {
+                exec: Some(Exec::Cpu),
+                prune: Prune::Off,
+                facts: Some("f.json".into()),
+                no_warn: true,
+                werror: Some(true),
+                clang: Some("/opt/clang".into()),
+                ..Asked::default()
+            }
+        );
     }
 }

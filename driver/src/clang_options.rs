@@ -137,34 +137,95 @@ pub fn takes_next_word(word: &str) -> bool {
 /// Options that only the linker sees.
 pub fn is_link_only(word: &str) -> bool {
     const WHOLE: &[&str] = &[
-        "--for-linker", "--force-link", "--library-directory", "--no-pie", "--pie", "--shared",
-        "--static", "-T", "-Xlinker", "-Xoffload-linker", "-e", "-l", "-no-pie", "-nodefaultlibs",
-        "-nolibc", "-nopie", "-nostartfiles", "-nostdlib", "-nostdlib++", "-pie", "-r", "-rdynamic",
-        "-rpath", "-s", "-shared", "-shared-libasan", "-static", "-static-libasan",
-        "-static-libgcc", "-static-libsan", "-static-libstdc++", "-static-pie", "-u", "-z",
+        "--for-linker",
+        "--force-link",
+        "--library-directory",
+        "--no-pie",
+        "--pie",
+        "--shared",
+        "--static",
+        "-T",
+        "-Xlinker",
+        "-Xoffload-linker",
+        "-e",
+        "-l",
+        "-no-pie",
+        "-nodefaultlibs",
+        "-nolibc",
+        "-nopie",
+        "-nostartfiles",
+        "-nostdlib",
+        "-nostdlib++",
+        "-pie",
+        "-r",
+        "-rdynamic",
+        "-rpath",
+        "-s",
+        "-shared",
+        "-shared-libasan",
+        "-static",
+        "-static-libasan",
+        "-static-libgcc",
+        "-static-libsan",
+        "-static-libstdc++",
+        "-static-pie",
+        "-u",
+        "-z",
     ];
     WHOLE.contains(&word)
-        || ["-l", "-L", "-Wl,", "-fuse-ld=", "--ld-path=", "-Wl", "--for-linker="]
-            .iter()
-            .any(|prefix| word.starts_with(prefix))
+        || [
+            "-l",
+            "-L",
+            "-Wl,",
+            "-fuse-ld=",
+            "--ld-path=",
+            "-Wl",
+            "--for-linker=",
+        ]
+        .iter()
+        .any(|prefix| word.starts_with(prefix))
 }
 
 /// Options that write dependency files.
 pub fn is_dependency(word: &str) -> bool {
     const WHOLE: &[&str] = &[
-        "-MD", "-MMD", "-MP", "-MG", "-MV", "-MF", "-MT", "-MQ", "-MJ",
-        "--write-dependencies", "--write-user-dependencies", "-gen-cdb-fragment-path",
+        "-MD",
+        "-MMD",
+        "-MP",
+        "-MG",
+        "-MV",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-MJ",
+        "--write-dependencies",
+        "--write-user-dependencies",
+        "-gen-cdb-fragment-path",
     ];
     WHOLE.contains(&word)
-        || ["-MF", "-MT", "-MQ", "-MJ"].iter().any(|p| word.starts_with(p) && word.len() > 3)
+        || ["-MF", "-MT", "-MQ", "-MJ"]
+            .iter()
+            .any(|p| word.starts_with(p) && word.len() > 3)
 }
 
 /// Options that say how much debug info is wanted, `-g0` included.
 pub fn chooses_debug_info(word: &str) -> bool {
     matches!(
         word,
-        "-g" | "-g0" | "-g1" | "-g2" | "-g3" | "-gmlt" | "-glldb" | "-gsce" | "-gdbx" | "-gcodeview"
-            | "-gfull" | "-gused" | "-gline-tables-only" | "-gline-directives-only" | "--debug"
+        "-g" | "-g0"
+            | "-g1"
+            | "-g2"
+            | "-g3"
+            | "-gmlt"
+            | "-glldb"
+            | "-gsce"
+            | "-gdbx"
+            | "-gcodeview"
+            | "-gfull"
+            | "-gused"
+            | "-gline-tables-only"
+            | "-gline-directives-only"
+            | "--debug"
     ) || word.starts_with("-ggdb")
         || word.starts_with("-gdwarf")
 }
@@ -174,24 +235,79 @@ pub fn chooses_debug_info(word: &str) -> bool {
 pub fn leaves_no_object(word: &str) -> bool {
     matches!(
         word,
-        "-E" | "-M" | "-MM" | "-S" | "-fsyntax-only" | "-emit-llvm" | "-emit-ast" | "--analyze"
-            | "--precompile" | "-extract-api" | "-verify-pch" | "-module-file-info"
-            | "-rewrite-objc" | "-rewrite-legacy-objc" | "-emit-interface-stubs" | "--preprocess"
-            | "--assemble" | "--dependencies" | "--user-dependencies" | "-fdriver-only"
-            | "-print-supported-cpus" | "--print-supported-cpus"
-            | "--cuda-device-only" | "--cuda-host-only" | "--offload-device-only"
-            | "--offload-host-only" | "-ccc-print-phases" | "-ccc-print-bindings"
+        "-E" | "-M"
+            | "-MM"
+            | "-S"
+            | "-fsyntax-only"
+            | "-emit-llvm"
+            | "-emit-ast"
+            | "--analyze"
+            | "--precompile"
+            | "-extract-api"
+            | "-verify-pch"
+            | "-module-file-info"
+            | "-rewrite-objc"
+            | "-rewrite-legacy-objc"
+            | "-emit-interface-stubs"
+            | "--preprocess"
+            | "--assemble"
+            | "--dependencies"
+            | "--user-dependencies"
+            | "-fdriver-only"
+            | "-print-supported-cpus"
+            | "--print-supported-cpus"
+            | "--cuda-device-only"
+            | "--cuda-host-only"
+            | "--offload-device-only"
+            | "--offload-host-only"
+            | "-ccc-print-phases"
+            | "-ccc-print-bindings"
     )
 }
 
 /// Whether clang compiles a file with this name, rather than handing it to the linker.
 pub fn is_source(name: &str) -> bool {
-    let Some((_, extension)) = name.rsplit_once('.') else { return false };
+    let Some((_, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
     matches!(
         extension,
-        "c" | "i" | "ii" | "cc" | "cp" | "cpp" | "CPP" | "c++" | "C++" | "cxx" | "CXX" | "C" | "m"
-            | "mi" | "mm" | "mii" | "M" | "s" | "S" | "asm" | "ll" | "bc" | "h" | "H" | "hh" | "hpp"
-            | "hxx" | "cl" | "clcpp" | "cppm" | "ccm" | "cxxm" | "c++m" | "ixx" | "hip" | "cu" | "cui"
+        "c" | "i"
+            | "ii"
+            | "cc"
+            | "cp"
+            | "cpp"
+            | "CPP"
+            | "c++"
+            | "C++"
+            | "cxx"
+            | "CXX"
+            | "C"
+            | "m"
+            | "mi"
+            | "mm"
+            | "mii"
+            | "M"
+            | "s"
+            | "S"
+            | "asm"
+            | "ll"
+            | "bc"
+            | "h"
+            | "H"
+            | "hh"
+            | "hpp"
+            | "hxx"
+            | "cl"
+            | "clcpp"
+            | "cppm"
+            | "ccm"
+            | "cxxm"
+            | "c++m"
+            | "ixx"
+            | "hip"
+            | "cu"
+            | "cui"
     )
 }
 
@@ -206,11 +322,12 @@ pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt"
 /// Whether this file is one of [`REPLACED_LIBRARIES`].
 pub fn is_replaced_library_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let Some(stem) = name.strip_prefix("lib") else { return false };
+    let Some(stem) = name.strip_prefix("lib") else {
+        return false;
+    };
     REPLACED_LIBRARIES.iter().any(|library| {
-        stem.strip_prefix(library).is_some_and(|end| {
-            end == ".a" || end == ".so" || end.starts_with(".so.")
-        })
+        stem.strip_prefix(library)
+            .is_some_and(|end| end == ".a" || end == ".so" || end.starts_with(".so."))
     })
 }
 
@@ -229,7 +346,10 @@ mod tests {
     #[test]
     fn clang_agrees_that_a_word_follows() {
         let missing = |option: &str| {
-            let out = Command::new("clang-19").args(["-###", option]).output().unwrap();
+            let out = Command::new("clang-19")
+                .args(["-###", option])
+                .output()
+                .unwrap();
             String::from_utf8_lossy(&out.stderr).contains("is missing (expected 1 value)")
         };
         for option in TAKES_NEXT_WORD {
@@ -238,17 +358,28 @@ mod tests {
         for option in ["-Xarch_host", "-Xarch_sm_80", "-Xopenmp-target=nvptx64"] {
             assert!(takes_next_word(option) && missing(option), "{option}");
         }
-        for option in ["-Wall", "-c", "-O2", "-std", "-MD", "-MP", "-shared", "-g", "-pthread"] {
+        for option in [
+            "-Wall", "-c", "-O2", "-std", "-MD", "-MP", "-shared", "-g", "-pthread",
+        ] {
             assert!(!takes_next_word(option) && !missing(option), "{option}");
         }
     }
 
     #[test]
     fn cuda_runtime_libraries_are_known_by_file_name() {
-        for path in ["/usr/local/cuda/lib64/libcudart.so", "libcudart.so.12.5", "x/libcudadevrt.a"] {
+        for path in [
+            "/usr/local/cuda/lib64/libcudart.so",
+            "libcudart.so.12.5",
+            "x/libcudadevrt.a",
+        ] {
             assert!(is_replaced_library_file(path), "{path}");
         }
-        for path in ["libcudarts.so", "libcublas.so", "cudart.so", "libcudart.sox"] {
+        for path in [
+            "libcudarts.so",
+            "libcublas.so",
+            "cudart.so",
+            "libcudart.sox",
+        ] {
             assert!(!is_replaced_library_file(path), "{path}");
         }
     }

@@ -20,7 +20,10 @@ pub struct Error {
 impl Error {
     /// An error without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self {
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// The same error with a hint.
@@ -31,7 +34,10 @@ impl Error {
 
     /// Prints the error as `program: error: …`, and the hint below it.
     pub fn print(&self, program: &str) {
-        anstream::eprintln!("{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}", self.message);
+        anstream::eprintln!(
+            "{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}",
+            self.message
+        );
         if let Some(hint) = &self.hint {
             anstream::eprintln!("{program}: {CYAN}hint: {CYAN:#}{hint}");
         }

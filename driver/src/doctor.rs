@@ -26,18 +26,29 @@ pub fn examine(world: &World) -> Vec<Finding> {
     };
     let installation = world.installation();
     vec![
-        Finding { what: "clang", outcome: compiler(Driver::C) },
-        Finding { what: "clang++", outcome: compiler(Driver::Cxx) },
+        Finding {
+            what: "clang",
+            outcome: compiler(Driver::C),
+        },
+        Finding {
+            what: "clang++",
+            outcome: compiler(Driver::Cxx),
+        },
         Finding {
             what: "plugin",
-            outcome: installation.clone().map(|found| format!("`{}`", found.plugin.display())),
+            outcome: installation
+                .clone()
+                .map(|found| format!("`{}`", found.plugin.display())),
         },
         Finding {
             what: "runtime",
             outcome: installation
                 .map(|found| format!("`{}`", found.library_dir.join("libgpurace_rt.so").display())),
         },
-        Finding { what: "CUDA toolkit", outcome: toolkit(&world.cuda_search(None).run()) },
+        Finding {
+            what: "CUDA toolkit",
+            outcome: toolkit(&world.cuda_search(None).run()),
+        },
         Finding {
             what: "processor",
             outcome: Ok(match Cpu::of_this_machine() {
@@ -49,7 +60,9 @@ pub fn examine(world: &World) -> Vec<Finding> {
 }
 
 fn toolkit(found: &cuda::Found) -> Result<String, Error> {
-    let Some(toolkit) = &found.toolkit else { return Err(toolchain::no_toolkit_error(found)) };
+    let Some(toolkit) = &found.toolkit else {
+        return Err(toolchain::no_toolkit_error(found));
+    };
     let mut text = format!("{} at `{}`", toolkit.version, toolkit.path.display());
     text += match toolkit.origin {
         Origin::Argument | Origin::System => "",
@@ -71,7 +84,10 @@ pub fn render(findings: &[Finding]) -> String {
             Ok(found) => writeln!(text, "ok       {what:<13} {found}"),
             Err(error) => writeln!(text, "missing  {what:<13} {}", error.message),
         };
-        if let Err(Error { hint: Some(hint), .. }) = outcome {
+        if let Err(Error {
+            hint: Some(hint), ..
+        }) = outcome
+        {
             let _ = writeln!(text, "{:23}hint: {hint}", "");
         }
     }
@@ -85,7 +101,10 @@ mod tests {
     #[test]
     fn what_is_missing_comes_with_a_hint() {
         let findings = [
-            Finding { what: "clang", outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()) },
+            Finding {
+                what: "clang",
+                outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()),
+            },
             Finding {
                 what: "CUDA toolkit",
                 outcome: Err(toolchain::no_toolkit_error(&cuda::Found::default())),

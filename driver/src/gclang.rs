@@ -7,17 +7,21 @@ use std::process::ExitCode;
 
 use crate::args::{Args, InputKind, SaveTemps};
 use crate::config::Cpu;
-use crate::cuda;
+use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{flags, response, run};
+use crate::{flags, refuse, response, run};
 
 /// The whole program: `gclang`, or `gclang++` where it was called by a name
 /// that ends so.
 pub fn main() -> ExitCode {
     let name = env::args_os().next().unwrap_or_default();
-    let driver = if name.to_string_lossy().ends_with("++") { Driver::Cxx } else { Driver::C };
+    let driver = if name.to_string_lossy().ends_with("++") {
+        Driver::Cxx
+    } else {
+        Driver::C
+    };
     let exit = stages(driver).unwrap_or_else(|error| {
         error.print(driver.name());
         Exit::Refused
@@ -27,7 +31,7 @@ pub fn main() -> ExitCode {
 
 fn stages(driver: Driver) -> Result<Exit, Error> {
     let args = Args::parse(response::expand(env::args_os().skip(1).collect()))?;
-    plan::refuse(&args)?;
+    refuse::check(&args)?;
     let toolchain = find(&args, driver)?;
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());
@@ -41,7 +45,12 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
             drop(work);
             run::become_command(command, driver.name())
         }
-        _ => run::run(&plan, driver.name(), args.verbose && plan::builds(&args), work.path()),
+        _ => run::run(
+            &plan,
+            driver.name(),
+            args.verbose && plan::builds(&args),
+            work.path(),
+        ),
     };
     if args.help {
         anstream::print!("{}", flags::help());
@@ -54,7 +63,11 @@ fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::builds(args);
-    let installation = if builds { Some(world.installation()?) } else { None };
+    let installation = if builds {
+        Some(world.installation()?)
+    } else {
+        None
+    };
     let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
     let mut toolkit = None;
     if !args.no_toolkit && (args.has_cuda_input() || compiles_host) {
@@ -68,10 +81,23 @@ fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
             report_toolkit(&found, driver)?;
         }
         toolkit = found.toolkit;
+        let whole = !args.dry_run && args.no_object.is_none();
+        if let Some(own) = toolkit
+            .as_ref()
+            .filter(|t| !builds && whole && t.origin == Origin::Own)
+        {
+            toolchain::expect_fatbinary(own)?;
+        }
     }
     let mut system_prefixes = world.system_prefixes(&compiler, toolkit.as_ref());
     system_prefixes.extend(installation.iter().map(|found| found.include_dir.clone()));
-    Ok(Toolchain { compiler, installation, toolkit, system_prefixes, cpu: Cpu::of_this_machine() })
+    Ok(Toolchain {
+        compiler,
+        installation,
+        toolkit,
+        system_prefixes,
+        cpu: Cpu::of_this_machine(),
+    })
 }
 
 fn report_toolkit(found: &cuda::Found, driver: Driver) -> Result<(), Error> {
@@ -96,7 +122,12 @@ impl Work {
             Some(SaveTemps::Cwd) => Work::Kept(PathBuf::new()),
             Some(SaveTemps::Obj) => {
                 let output = args.output.as_ref().map(Path::new);
-                Work::Kept(output.and_then(Path::parent).map(Path::to_owned).unwrap_or_default())
+                Work::Kept(
+                    output
+                        .and_then(Path::parent)
+                        .map(Path::to_owned)
+                        .unwrap_or_default(),
+                )
             }
             None => Work::Temporary(
                 tempfile::Builder::new()

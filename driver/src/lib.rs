@@ -14,9 +14,11 @@
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
 //! | [`config`] | what the plugin is told |
+//! | [`refuse`] | what gpurace cannot build, said before anything is looked for |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
 //! | [`run`] | running them |
 //! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
+//! | [`gclang`] | the stages of `gclang`: parse, find, plan, run |
 //! | [`doctor`] | what `gpurace doctor` prints |
 
 pub mod args;
@@ -28,6 +30,7 @@ pub mod doctor;
 pub mod flags;
 pub mod gclang;
 pub mod plan;
+pub mod refuse;
 pub mod response;
 pub mod run;
 pub mod toolchain;

@@ -21,8 +21,6 @@ use crate::args::{Args, Input, InputKind, Item, Role, SaveTemps};
 use crate::clang_options as clang;
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
-use crate::diagnostic::Error;
-use crate::flags::Exec;
 use crate::toolchain::{COMPATIBILITY_HEADER, Installation, Toolchain};
 
 /// The architecture of device code where none is named.
@@ -73,56 +71,27 @@ pub struct Command {
     pub env: Vec<(String, String)>,
 }
 
-/// What gpurace cannot build, said before anything is looked for.
-pub fn refuse(args: &Args) -> Result<(), Error> {
-    if args.asked.exec == Some(Exec::Cuda) {
-        return Err(Error::new("`-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend")
-            .hint("`-fgpurace-exec=cpu` checks the same code on the host's processor"));
-    }
-    if !builds(args) {
-        return Ok(());
-    }
-    if let Some(option) = &args.separate_compilation {
-        return Err(Error::new(format!("`{option}` is not supported yet with `{}`", asked_by(args)))
-            .hint("define each device function in the file that calls it, or include its source"));
-    }
-    if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
-        return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args)))
-            .hint("the runtime is a shared library: device code is opened at run time and linked against it"));
-    }
-    if let Some(target) = &args.other_target {
-        return Err(Error::new(format!("`{target}` is not supported with `{}`", asked_by(args)))
-            .hint("device code is built for x86-64 Linux"));
-    }
-    if args.inputs().any(|input| input.path == "-" && input.kind() == InputKind::Cuda) {
-        return Err(Error::new(format!("CUDA on standard input is not supported with `{}`", asked_by(args)))
-            .hint("it is compiled twice, for host and device: put it in a file"));
-    }
-    let sources = args.inputs().filter(|input| input.kind() != InputKind::Linker).count();
-    if args.compile_only && args.output.is_some() && sources > 1 {
-        return Err(Error::new("cannot specify -o when generating multiple output files"));
-    }
-    Ok(())
-}
-
-/// The flag that asked for the CPU executor.
-fn asked_by(args: &Args) -> &'static str {
-    if args.asked.sanitize { "-fsanitize=gpurace" } else { "-fgpurace-exec=cpu" }
-}
-
 /// Whether this command line has anything for gpurace to build or link.
 pub fn builds(args: &Args) -> bool {
-    let has_work = args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker);
+    let has_work = args
+        .inputs()
+        .any(|i| !args.compile_only || i.kind() != InputKind::Linker);
     args.asked.builds_for_cpu() && args.no_object.is_none() && has_work
 }
 
 /// The steps for `args`; temporary files go to `work`.
 pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     match &toolchain.installation {
-        Some(installation) if builds(args) => {
-            Planner { args, toolchain, installation, work }.plan()
+        Some(installation) if builds(args) => Planner {
+            args,
+            toolchain,
+            installation,
+            work,
         }
-        _ => Plan { steps: vec![Step::Clang(as_clang(args, toolchain))] },
+        .plan(),
+        _ => Plan {
+            steps: vec![Step::Clang(as_clang(args, toolchain))],
+        },
     }
 }
 
@@ -131,7 +100,11 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
     let mut command = clang_command(toolchain);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // Where clang finds a toolkit by itself, nothing is added.
-        if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
+        if let Some(toolkit) = toolchain
+            .toolkit
+            .as_ref()
+            .filter(|t| t.origin != Origin::System)
+        {
             command.arg(joined("--cuda-path=", &toolkit.path));
             command.arg("-Wno-unknown-cuda-version");
         }
@@ -143,7 +116,11 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
 fn clang_command(toolchain: &Toolchain) -> Command {
     let compiler = &toolchain.compiler;
     let args = compiler.mode.iter().map(OsString::from).collect();
-    Command { program: compiler.path.clone(), args, env: Vec::new() }
+    Command {
+        program: compiler.path.clone(),
+        args,
+        env: Vec::new(),
+    }
 }
 
 struct Planner<'a> {
@@ -168,7 +145,11 @@ impl Planner<'_> {
     fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         let mut objects = Vec::new();
-        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Cuda) {
+        for input in self
+            .args
+            .inputs()
+            .filter(|input| input.kind() == InputKind::Cuda)
+        {
             let files = self.files(input, objects.len());
             plan.steps.push(Step::Clang(self.device(input, &files)));
             plan.steps.push(Step::Image {
@@ -185,7 +166,11 @@ impl Planner<'_> {
         }
         if !self.args.compile_only {
             plan.steps.push(Step::Clang(self.link(&objects)));
-        } else if self.args.inputs().any(|input| input.kind() == InputKind::Host) {
+        } else if self
+            .args
+            .inputs()
+            .any(|input| input.kind() == InputKind::Host)
+        {
             plan.steps.push(Step::Clang(self.compile_others()));
         }
         plan
@@ -286,7 +271,11 @@ impl Planner<'_> {
             meta: files.meta.clone(),
             facts: asked.facts.clone(),
             system_prefixes: self.toolchain.system_prefixes.clone(),
-            cpu: if baseline { Cpu::Baseline } else { self.toolchain.cpu },
+            cpu: if baseline {
+                Cpu::Baseline
+            } else {
+                self.toolchain.cpu
+            },
             warn: !asked.no_warn && !self.args.no_warnings,
             werror: asked.werror.unwrap_or(self.args.warnings_are_errors),
             rpass: asked.rpass,
@@ -298,7 +287,12 @@ impl Planner<'_> {
     fn image(&self, files: &Files) -> Command {
         let mut command = clang_command(self.toolchain);
         // As the C driver, or C++'s library would be linked in.
-        command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
+        command.args([
+            "--driver-mode=gcc",
+            "-shared",
+            "-nostartfiles",
+            "-fuse-ld=lld",
+        ]);
         // Names that neither the image nor the runtime define are errors here,
         // not when the program opens the image.
         command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
@@ -312,10 +306,17 @@ impl Planner<'_> {
 
     fn host(&self, input: &Input, files: &Files) -> Command {
         let mut command = self.cuda_command();
-        command.args.extend(self.options(&[Role::Any, Role::Dependency]));
+        command
+            .args
+            .extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
         self.cuda_options(&mut command);
-        if self.toolchain.toolkit.as_ref().is_some_and(|t| t.origin != Origin::Argument) {
+        if self
+            .toolchain
+            .toolkit
+            .as_ref()
+            .is_some_and(|t| t.origin != Origin::Argument)
+        {
             command.arg("-Wno-unknown-cuda-version");
         }
         command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
@@ -339,7 +340,11 @@ impl Planner<'_> {
     fn dependency_names(&self, input: &Input, command: &mut Command) {
         let given: Vec<_> = self.options(&[Role::Dependency]).collect();
         let has = |options: &[&str]| {
-            given.iter().any(|word| options.iter().any(|o| word.to_string_lossy().starts_with(o)))
+            given.iter().any(|word| {
+                options
+                    .iter()
+                    .any(|o| word.to_string_lossy().starts_with(o))
+            })
         };
         if !has(&["-MD", "-MMD", "--write"]) {
             return;
@@ -362,7 +367,9 @@ impl Planner<'_> {
     /// `-c` of the inputs that are not CUDA.
     fn compile_others(&self) -> Command {
         let mut command = clang_command(self.toolchain);
-        command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
+        command
+            .args
+            .extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
         self.host_only_options(&mut command);
         command.arg("-c");
         if let Some(output) = &self.args.output {
@@ -370,7 +377,11 @@ impl Planner<'_> {
             command.arg(output);
         }
         let mut language = None;
-        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Host) {
+        for input in self
+            .args
+            .inputs()
+            .filter(|input| input.kind() == InputKind::Host)
+        {
             command.input(&input.path, input.language.as_deref(), &mut language);
         }
         command
@@ -387,7 +398,10 @@ impl Planner<'_> {
 
     /// The link, with the compilation of what is not CUDA.
     fn link(&self, objects: &[PathBuf]) -> Command {
-        let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
+        let compiles = self
+            .args
+            .inputs()
+            .any(|input| input.kind() == InputKind::Host);
         let mut command = clang_command(self.toolchain);
         let mut objects = objects.iter();
         let mut language = None;
@@ -408,13 +422,22 @@ impl Planner<'_> {
                     _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
-                Item::Option { words, role: Role::Dependency | Role::Driver } if compiles => {
+                Item::Option {
+                    words,
+                    role: Role::Dependency | Role::Driver,
+                } if compiles => {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option { words, role: Role::Link } if !is_replaced_library(words) => {
+                Item::Option {
+                    words,
+                    role: Role::Link,
+                } if !is_replaced_library(words) => {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option { words, role: Role::Any | Role::Output } => {
+                Item::Option {
+                    words,
+                    role: Role::Any | Role::Output,
+                } => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option { .. } => {}
@@ -433,15 +456,20 @@ impl Planner<'_> {
 /// Whether these words are `-lcudart` or another library that the runtime stands in for.
 fn is_replaced_library(words: &[OsString]) -> bool {
     let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
-    text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
-        Some(file) => clang::is_replaced_library_file(file),
-        None => clang::REPLACED_LIBRARIES.contains(&name),
-    })
+    text.strip_prefix("-l")
+        .is_some_and(|name| match name.strip_prefix(':') {
+            Some(file) => clang::is_replaced_library_file(file),
+            None => clang::REPLACED_LIBRARIES.contains(&name),
+        })
 }
 
 /// A file's name without folder and extension.
 fn stem(path: &OsStr) -> String {
-    Path::new(path).file_stem().unwrap_or(path).to_string_lossy().into_owned()
+    Path::new(path)
+        .file_stem()
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn joined(option: &str, path: &Path) -> OsString {
@@ -501,7 +529,11 @@ impl Step {
     pub fn render(&self) -> String {
         match self {
             Step::Clang(command) | Step::Image { command, .. } => command.render(),
-            Step::Container { image, meta, output } => format!(
+            Step::Container {
+                image,
+                meta,
+                output,
+            } => format!(
                 " # container \"{}\": image \"{}\", description \"{}\"\n",
                 output.display(),
                 image.display(),
@@ -519,8 +551,14 @@ impl Command {
             let _ = write!(line, " {name}='{}'", value.replace('\'', r"'\''"));
         }
         let program = [self.program.as_os_str()];
-        for word in program.into_iter().chain(self.args.iter().map(OsString::as_os_str)) {
-            let word = word.to_string_lossy().replace('\\', r"\\").replace('"', "\\\"");
+        for word in program
+            .into_iter()
+            .chain(self.args.iter().map(OsString::as_os_str))
+        {
+            let word = word
+                .to_string_lossy()
+                .replace('\\', r"\\")
+                .replace('"', "\\\"");
             let _ = write!(line, " \"{word}\"");
         }
         line + "\n"

@@ -35,9 +35,12 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
         let exit = match step {
             Step::Clang(command) => run_command(command, program, &response_file),
             Step::Image { command, source } => link_image(command, source, program, &response_file),
-            Step::Container { image, meta, output } => {
-                pack(image, meta, output).map_or_else(|error| refused(error, program), |()| Exit::Success)
-            }
+            Step::Container {
+                image,
+                meta,
+                output,
+            } => pack(image, meta, output)
+                .map_or_else(|error| refused(error, program), |()| Exit::Success),
         };
         match interrupted.load(Ordering::Relaxed) {
             0 if exit == Exit::Success => {}
@@ -51,7 +54,9 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
 /// Replaces this process by the plan's only command: signals, streams and
 /// exit status are then clang's own. Returns only if that fails.
 pub fn become_command(command: &Command, program: &str) -> Exit {
-    let error = std::process::Command::new(&command.program).args(&command.args).exec();
+    let error = std::process::Command::new(&command.program)
+        .args(&command.args)
+        .exec();
     refused(cannot_run(command, &error), program)
 }
 
@@ -61,7 +66,10 @@ fn refused(error: Error, program: &str) -> Exit {
 }
 
 fn cannot_run(command: &Command, error: &io::Error) -> Error {
-    Error::new(format!("cannot run `{}`: {error}", command.program.display()))
+    Error::new(format!(
+        "cannot run `{}`: {error}",
+        command.program.display()
+    ))
 }
 
 /// The last signal of those that end a build, 0 for none. The handler lets
@@ -91,8 +99,11 @@ fn prepare(command: &Command, response_file: &Path) -> Result<std::process::Comm
 }
 
 fn run_command(command: &Command, program: &str, response_file: &Path) -> Exit {
-    let status = prepare(command, response_file)
-        .and_then(|mut process| process.status().map_err(|error| cannot_run(command, &error)));
+    let status = prepare(command, response_file).and_then(|mut process| {
+        process
+            .status()
+            .map_err(|error| cannot_run(command, &error))
+    });
     status.map_or_else(|error| refused(error, program), exit_of)
 }
 
@@ -106,7 +117,10 @@ fn exit_of(status: ExitStatus) -> Exit {
 
 fn link_image(command: &Command, source: &str, program: &str, response_file: &Path) -> Exit {
     let output = prepare(command, response_file).and_then(|mut process| {
-        process.stdin(Stdio::null()).output().map_err(|error| cannot_run(command, &error))
+        process
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| cannot_run(command, &error))
     });
     let output = match output {
         Ok(output) => output,
@@ -121,7 +135,10 @@ fn link_image(command: &Command, source: &str, program: &str, response_file: &Pa
     if undefined.is_empty() {
         // Not about the user's code: the linker's own words are the best there are.
         let _ = io::stderr().write_all(&output.stderr);
-        return refused(Error::new(format!("the device code of `{source}` did not link")), program);
+        return refused(
+            Error::new(format!("the device code of `{source}` did not link")),
+            program,
+        );
     }
     for symbol in &undefined {
         explain_undefined(symbol, source).print(program);
@@ -143,12 +160,17 @@ pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
     let mut found: Vec<Undefined> = Vec::new();
     for line in said.lines() {
         if let Some((_, name)) = line.split_once("error: undefined symbol: ") {
-            found.push(Undefined { name: name.to_owned(), referenced_at: None });
+            found.push(Undefined {
+                name: name.to_owned(),
+                referenced_at: None,
+            });
         } else if let (Some(place), Some(last)) =
             (line.strip_prefix(">>> referenced by "), found.last_mut())
         {
             let short = place.split(" (").next().unwrap_or(place);
-            let has_line = short.rsplit_once(':').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+            let has_line = short
+                .rsplit_once(':')
+                .is_some_and(|(_, n)| n.parse::<u32>().is_ok());
             if has_line && last.referenced_at.is_none() {
                 last.referenced_at = Some(short.to_owned());
             }
@@ -165,20 +187,31 @@ pub fn explain_undefined(symbol: &Undefined, source: &str) -> Error {
         None => String::new(),
     };
     if name.starts_with("__gpurace_") {
-        return Error::new(format!("the runtime does not define `{name}`, which the plugin asks for"))
-            .hint("plugin and runtime are of different builds: run `scripts/setup` again");
+        return Error::new(format!(
+            "the runtime does not define `{name}`, which the plugin asks for"
+        ))
+        .hint("plugin and runtime are of different builds: run `scripts/setup` again");
     }
     if name.starts_with("llvm.") || name.starts_with("__nv") {
-        return Error::new(format!("the CPU executor does not support `{name}`{at} in `{source}`"));
+        return Error::new(format!(
+            "the CPU executor does not support `{name}`{at} in `{source}`"
+        ));
     }
-    let kind = if name.ends_with(')') { "function" } else { "symbol" };
-    Error::new(format!("device {kind} `{name}` is declared but not defined in `{source}`{at}"))
-        .hint("define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet")
+    let kind = if name.ends_with(')') {
+        "function"
+    } else {
+        "symbol"
+    };
+    Error::new(format!(
+        "device {kind} `{name}` is declared but not defined in `{source}`{at}"
+    ))
+    .hint("define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet")
 }
 
 fn pack(image: &Path, meta: &Path, output: &Path) -> Result<(), Error> {
     let (image, meta) = (read(image)?, read(meta)?);
-    let container = build_container(&[(SectionKind::HostImage, &image), (SectionKind::Meta, &meta)]);
+    let container =
+        build_container(&[(SectionKind::HostImage, &image), (SectionKind::Meta, &meta)]);
     write(output, &container)
 }
 
@@ -190,7 +223,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+    fs::write(path, content)
+        .map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
 #[cfg(test)]
@@ -208,10 +242,19 @@ ld.lld: error: undefined symbol: table
 clang-19: error: linker command failed with exit code 1 (use -v to see invocation)
 ";
         let found = undefined_symbols(said);
-        assert_eq!(found, [
-            Undefined { name: "foo(int)".into(), referenced_at: Some("img2.c:1".into()) },
-            Undefined { name: "table".into(), referenced_at: None },
-        ]);
+        assert_eq!(
+            found,
+            [
+                Undefined {
+                    name: "foo(int)".into(),
+                    referenced_at: Some("img2.c:1".into())
+                },
+                Undefined {
+                    name: "table".into(),
+                    referenced_at: None
+                },
+            ]
+        );
         insta::assert_snapshot!(explain_undefined(&found[0], "img2.cu"), @r"
         error: device function `foo(int)` is declared but not defined in `img2.cu` (used at img2.c:1)
         hint: define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet
@@ -225,7 +268,14 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     #[test]
     fn what_the_executor_lacks_is_not_blamed_on_the_user() {
         let error = |name: &str| {
-            explain_undefined(&Undefined { name: name.into(), referenced_at: None }, "a.cu").to_string()
+            explain_undefined(
+                &Undefined {
+                    name: name.into(),
+                    referenced_at: None,
+                },
+                "a.cu",
+            )
+            .to_string()
         };
         insta::assert_snapshot!(error("__gpurace_warp"), @r"
         error: the runtime does not define `__gpurace_warp`, which the plugin asks for
@@ -253,7 +303,11 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     fn statuses_are_the_step_s_own() {
         let run = |script: &str| {
             let args = vec!["-c".into(), script.into()];
-            let command = Command { program: "/bin/sh".into(), args, env: Vec::new() };
+            let command = Command {
+                program: "/bin/sh".into(),
+                args,
+                env: Vec::new(),
+            };
             run_command(&command, "gclang", Path::new("/nonexistent/arguments"))
         };
         assert_eq!(run("exit 0").code(), 0);

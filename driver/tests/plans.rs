@@ -6,11 +6,15 @@ use gpurace_driver::args::Args;
 use gpurace_driver::config::Cpu;
 use gpurace_driver::cuda::{Origin, Toolkit, Version};
 use gpurace_driver::plan::{self, Plan, Step};
+use gpurace_driver::refuse;
 use gpurace_driver::toolchain::{Compiler, Installation, Toolchain};
 
 fn toolchain() -> Toolchain {
     Toolchain {
-        compiler: Compiler { path: "clang++-19".into(), mode: Vec::new() },
+        compiler: Compiler {
+            path: "clang++-19".into(),
+            mode: Vec::new(),
+        },
         installation: Some(Installation {
             plugin: "/lib/libgpurace_pass.so".into(),
             library_dir: "/lib".into(),
@@ -18,7 +22,10 @@ fn toolchain() -> Toolchain {
         }),
         toolkit: Some(Toolkit {
             path: "/cuda".into(),
-            version: Version { major: 12, minor: 5 },
+            version: Version {
+                major: 12,
+                minor: 5,
+            },
             origin: Origin::Own,
         }),
         system_prefixes: vec!["/usr/include".into()],
@@ -49,7 +56,7 @@ fn readable(plan: &Plan) -> String {
 }
 
 fn refusal(line: &str) -> String {
-    plan::refuse(&args(line)).unwrap_err().to_string()
+    refuse::check(&args(line)).unwrap_err().to_string()
 }
 
 #[test]
@@ -59,27 +66,37 @@ fn one_file_compiled_and_linked() {
 
 #[test]
 fn compile_only() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -c -MMD -MF k.d -Iinc src/k.cu -o obj/k.o"));
+    insta::assert_snapshot!(plan(
+        "-fsanitize=gpurace -c -MMD -MF k.d -Iinc src/k.cu -o obj/k.o"
+    ));
 }
 
 #[test]
 fn objects_are_only_linked() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace,address a.o libk.a b.so -lm -lcudart -L/cuda/lib -o app"));
+    insta::assert_snapshot!(plan(
+        "-fsanitize=gpurace,address a.o libk.a b.so -lm -lcudart -L/cuda/lib -o app"
+    ));
 }
 
 #[test]
 fn several_files_of_both_kinds() {
-    insta::assert_snapshot!(plan("-fgpurace-exec=cpu -g a.cu main.cpp b.cu util.o -x cuda k.txt -lcudart_static -MD -o app"));
+    insta::assert_snapshot!(plan(
+        "-fgpurace-exec=cpu -g a.cu main.cpp b.cu util.o -x cuda k.txt -lcudart_static -MD -o app"
+    ));
 }
 
 #[test]
 fn compile_only_of_both_kinds() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c d/a.cu main.cpp -x c odd.txt"));
+    insta::assert_snapshot!(plan(
+        "-fsanitize=gpurace -g -c d/a.cu main.cpp -x c odd.txt"
+    ));
 }
 
 #[test]
 fn a_shared_library() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -shared -fPIC k.cu /cuda/lib64/libcudart.so -o libk.so"));
+    insta::assert_snapshot!(plan(
+        "-fsanitize=gpurace -g -shared -fPIC k.cu /cuda/lib64/libcudart.so -o libk.so"
+    ));
 }
 
 #[test]
@@ -96,7 +113,9 @@ fn the_plugin_is_told_what_was_asked() {
     let line = "-fsanitize=gpurace -O3 -fgpurace-prune=off -fgpurace-facts=f.json -Wno-gpurace \
                 -Werror -Wno-error=gpurace -Rpass=gpurace -march=x86-64 --offload-arch=sm_90 k.cu";
     let plan = plan_with(line, &toolchain());
-    let Step::Clang(device) = &plan.steps[0] else { panic!("the device code comes first") };
+    let Step::Clang(device) = &plan.steps[0] else {
+        panic!("the device code comes first")
+    };
     assert!(device.args.iter().any(|arg| arg == "--cuda-gpu-arch=sm_90"));
     assert!(!device.args.iter().any(|arg| arg == "--offload-arch=sm_90"));
     let config: serde_json::Value = serde_json::from_str(&device.env[0].1).unwrap();
@@ -106,7 +125,10 @@ fn the_plugin_is_told_what_was_asked() {
 #[test]
 fn without_us_it_is_clang() {
     let system = Toolchain {
-        toolkit: Some(Toolkit { origin: Origin::System, ..toolchain().toolkit.unwrap() }),
+        toolkit: Some(Toolkit {
+            origin: Origin::System,
+            ..toolchain().toolkit.unwrap()
+        }),
         ..toolchain()
     };
     let as_clang = |line: &str| readable(&plan_with(line, &system));
@@ -128,12 +150,24 @@ fn without_us_it_is_clang() {
 
 #[test]
 fn commands_that_make_no_object_are_clang_s() {
-    for option in ["-E", "-S", "-fsyntax-only", "-M", "-MM", "--cuda-device-only", "-emit-llvm"] {
+    for option in [
+        "-E",
+        "-S",
+        "-fsyntax-only",
+        "-M",
+        "-MM",
+        "--cuda-device-only",
+        "-emit-llvm",
+    ] {
         let plan = plan_with(&format!("-fsanitize=gpurace {option} a.cu"), &toolchain());
         assert_eq!(plan.steps.len(), 1, "{option}");
         assert!(!plan.render().contains("gpurace"), "{option}");
     }
-    for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
+    for line in [
+        "-fsanitize=gpurace",
+        "-fsanitize=gpurace --version",
+        "-fsanitize=gpurace -c a.o",
+    ] {
         assert!(!plan(line).contains("gpurace"), "{line}");
     }
 }
@@ -178,7 +212,11 @@ fn what_cannot_be_built_is_refused() {
     ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -c a.cu b.cpp -o x.o"), @"error: cannot specify -o when generating multiple output files");
     // None of it is ours to refuse where nothing was asked of us.
-    for line in ["-fgpu-rdc a.cu", "-static a.cu", "-fsanitize=gpurace -fgpu-rdc -fno-gpu-rdc a.cu"] {
-        assert!(plan::refuse(&args(line)).is_ok(), "{line}");
+    for line in [
+        "-fgpu-rdc a.cu",
+        "-static a.cu",
+        "-fsanitize=gpurace -fgpu-rdc -fno-gpu-rdc a.cu",
+    ] {
+        assert!(refuse::check(&args(line)).is_ok(), "{line}");
     }
 }

@@ -42,12 +42,23 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
-        Command::Report { file, source_dir, stats } => report(&file, source_dir, stats),
+        Command::Report {
+            file,
+            source_dir,
+            stats,
+        } => report(&file, source_dir, stats),
         Command::Options => Ok((gpurace_options::help_text(), ExitCode::SUCCESS)),
         Command::Doctor => World::real().map(|world| {
             let findings = doctor::examine(&world);
             let complete = findings.iter().all(|finding| finding.outcome.is_ok());
-            (doctor::render(&findings), if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            (
+                doctor::render(&findings),
+                if complete {
+                    ExitCode::SUCCESS
+                } else {
+                    ExitCode::FAILURE
+                },
+            )
         }),
     };
     match outcome {
@@ -63,7 +74,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn report(file: &Path, source_dirs: Vec<PathBuf>, stats: bool) -> Result<(String, ExitCode), Error> {
+fn report(
+    file: &Path,
+    source_dirs: Vec<PathBuf>,
+    stats: bool,
+) -> Result<(String, ExitCode), Error> {
     let text = if file == Path::new("-") {
         std::io::read_to_string(std::io::stdin())
     } else {
@@ -72,13 +87,24 @@ fn report(file: &Path, source_dirs: Vec<PathBuf>, stats: bool) -> Result<(String
     let name = file.display();
     let text = text.map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
     let report = Report::from_json(&text).map_err(|e| {
-        Error::new(format!("`{name}` is not a report of this version of gpurace: {e}"))
-            .hint("reports are written with `GPURACE_OPTIONS=json=FILE`")
+        Error::new(format!(
+            "`{name}` is not a report of this version of gpurace: {e}"
+        ))
+        .hint("reports are written with `GPURACE_OPTIONS=json=FILE`")
     })?;
     let color = std::io::stdout().is_terminal();
     let sources = DiskSources::new(source_dirs);
     // A stored report does not know the process that it came from.
-    let text = TextRenderer { pid: 0, color, sources: &sources }.report(&report, stats);
-    let text = if text.is_empty() { "no races were reported\n".to_owned() } else { text };
+    let text = TextRenderer {
+        pid: 0,
+        color,
+        sources: &sources,
+    }
+    .report(&report, stats);
+    let text = if text.is_empty() {
+        "no races were reported\n".to_owned()
+    } else {
+        text
+    };
     Ok((text, ExitCode::SUCCESS))
 }

@@ -1,0 +1,66 @@
+//! What gpurace cannot build: refused by name before anything is looked for.
+
+use crate::args::{Args, InputKind};
+use crate::diagnostic::Error;
+use crate::flags::Exec;
+use crate::plan;
+
+/// Refuses a command line that asks for something that this version cannot build.
+pub fn check(args: &Args) -> Result<(), Error> {
+    if args.asked.exec == Some(Exec::Cuda) {
+        return Err(Error::new(
+            "`-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend",
+        )
+        .hint("`-fgpurace-exec=cpu` checks the same code on the host's processor"));
+    }
+    if !plan::builds(args) {
+        return Ok(());
+    }
+    if let Some(option) = &args.separate_compilation {
+        return Err(Error::new(format!(
+            "`{option}` is not supported yet with `{}`",
+            asked_by(args)
+        ))
+        .hint("define each device function in the file that calls it, or include its source"));
+    }
+    if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
+        return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args)))
+            .hint("the runtime is a shared library: device code is opened at run time and linked against it"));
+    }
+    if let Some(target) = &args.other_target {
+        return Err(Error::new(format!(
+            "`{target}` is not supported with `{}`",
+            asked_by(args)
+        ))
+        .hint("device code is built for x86-64 Linux"));
+    }
+    if args
+        .inputs()
+        .any(|input| input.path == "-" && input.kind() == InputKind::Cuda)
+    {
+        return Err(Error::new(format!(
+            "CUDA on standard input is not supported with `{}`",
+            asked_by(args)
+        ))
+        .hint("it is compiled twice, for host and device: put it in a file"));
+    }
+    let sources = args
+        .inputs()
+        .filter(|input| input.kind() != InputKind::Linker)
+        .count();
+    if args.compile_only && args.output.is_some() && sources > 1 {
+        return Err(Error::new(
+            "cannot specify -o when generating multiple output files",
+        ));
+    }
+    Ok(())
+}
+
+/// The flag that asked for the CPU executor.
+fn asked_by(args: &Args) -> &'static str {
+    if args.asked.sanitize {
+        "-fsanitize=gpurace"
+    } else {
+        "-fgpurace-exec=cpu"
+    }
+}
