@@ -24,4 +24,5 @@ pub mod protocol;
 pub mod race;
 pub mod range;
 pub mod run;
+pub mod show;
 pub mod verdict;

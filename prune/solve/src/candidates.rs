@@ -10,7 +10,7 @@ use gpurace_protocol::protocol::{ObjectKind, Protocol, Step};
 use gpurace_protocol::range::Loops;
 
 /// Most candidates of one kernel.
-const MOST: usize = 28;
+const MOST: usize = 32;
 
 /// Adds the candidates' expressions to the arena and gives them, those first
 /// that most kernels need.
@@ -62,6 +62,11 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
                 let nctaid = made.wide(Expr::Nctaid(*axis));
                 let all = made.exprs.product(ntid, nctaid);
                 made.compare(CmpOp::Sle, all, p);
+                for c in block_strides(protocol, &offsets, *axis) {
+                    let c = made.exprs.c64(c);
+                    let all = made.exprs.product(nctaid, c);
+                    made.compare(CmpOp::Sle, all, p);
+                }
             }
         }
         for (other, other_width) in bounds.iter().filter(|(other, _)| other != id).take(3) {
@@ -173,8 +178,9 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
         .filter(|size| *size > 0)
         .collect();
     let mut found = BTreeSet::new();
-    let mut add = |c: i64| {
-        for size in sizes.iter().chain(&[1]) {
+    let mut add = |c: i64, bytes: bool| {
+        let whole = if bytes { None } else { Some(&1) };
+        for size in sizes.iter().chain(whole) {
             if c % size == 0 && (2..=1024).contains(&(c / size)) {
                 found.insert(c / size);
             }
@@ -184,9 +190,9 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
         if let Expr::Bin(op, _, b) = exprs.get(*id) {
             let Some(c) = exprs.as_const(b).and_then(|c| i64::try_from(c).ok()) else { continue };
             match op {
-                BinOp::Mul | BinOp::URem | BinOp::SRem => add(c),
-                BinOp::Shl if c < 20 => add(1 << c),
-                BinOp::And => add(c.saturating_add(1)),
+                BinOp::Mul | BinOp::URem | BinOp::SRem => add(c, false),
+                BinOp::Shl if c < 20 => add(1 << c, false),
+                BinOp::And => add(c.saturating_add(1), false),
                 _ => {}
             }
         }
@@ -194,12 +200,31 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
     for object in &protocol.objects {
         if let ObjectKind::Shared { size } = object.kind {
             if let Ok(size) = i64::try_from(size) {
-                add(size);
+                add(size, true);
             }
         }
     }
     // An element's own size is no stride.
     found.iter().copied().filter(|c| !sizes.contains(c) || *c > 16).collect()
+}
+
+/// Constant factors of a block index in offsets.
+fn block_strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, axis: Axis) -> BTreeSet<i64> {
+    let exprs = &protocol.exprs;
+    offsets
+        .iter()
+        .filter_map(|id| match exprs.get(*id) {
+            Expr::Bin(op @ (BinOp::Mul | BinOp::Shl), a, b) if exprs.get(a) == Expr::Ctaid(axis) => {
+                let c = i64::try_from(exprs.as_const(b)?).ok()?;
+                match op {
+                    BinOp::Shl => (c < 20).then(|| 1 << c),
+                    _ => (c < 1 << 20).then_some(c),
+                }
+            }
+            _ => None,
+        })
+        .take(2)
+        .collect()
 }
 
 fn made_of_warps(body: &[gpurace_protocol::protocol::Stmt]) -> bool {

@@ -26,6 +26,9 @@ use crate::pair::{PairFormula, Relation, divergence, formula, needs, reach};
 use crate::smt::{Answer, Asker, Query, QueryStats};
 use crate::{Options, witness};
 
+/// Most conditions of one query that are tried to be left out.
+const MOST_DROPS: usize = 8;
+
 /// Verdicts and what they cost.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -377,17 +380,24 @@ impl<'a> Prover<'a> {
         let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let query =
             Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
+        let mut tried = BTreeSet::new();
         let mut core = match self.asker.ask(query) {
             Answer::Unsat(core) => core,
             answer => return Err(answer),
         };
-        // Fewer conditions, where fewer will do.
-        for dropped in core.clone().into_iter().rev().take(8) {
-            let fewer: Vec<_> = core.iter().copied().filter(|i| *i != dropped).collect();
+        // Weaker conditions, where they will do: those that ask for most come
+        // last, and are left out first.
+        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        for _ in 0..MOST_DROPS {
+            let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
+            let Some(dropped) = kept else { break };
+            tried.insert(dropped);
+            let fewer: Vec<_> = left.iter().copied().filter(|i| *i != dropped).collect();
             let assumptions: Vec<_> =
                 fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
             if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
                 core = used.into_iter().map(|i| fewer[i]).collect();
+                left = fewer;
             }
         }
         let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();

@@ -4,13 +4,17 @@ mod common;
 use common::*;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::protocol::*;
+use gpurace_protocol::verdict::Verdict;
 
 fn show(name: &str, p: &Protocol) -> gpurace_solve::Outcome {
     let t = std::time::Instant::now();
     let o = prove(p);
     println!("{name}: {:?} in {:?}, {} queries {} repeated, longest {:?}", words(&o), t.elapsed(), o.stats.asked, o.stats.repeated, o.stats.longest);
     for s in &o.verdicts.sites {
-        println!("   site {}: {:?} {}", s.site.0, s.verdict, s.why);
+        match &s.verdict {
+            Verdict::ProvedIf(c) => println!("   site {}: if {}", s.site.0, c.iter().map(|c| gpurace_protocol::show::condition(p, &o.verdicts.exprs, c)).collect::<Vec<_>>().join("; ")),
+            v => println!("   site {}: {v:?} {}", s.site.0, s.why),
+        }
     }
     o
 }

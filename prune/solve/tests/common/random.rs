@@ -1,0 +1,365 @@
+//! Random protocols: small, but with every kind of statement and operator.
+
+use crate::common::*;
+use gpurace_protocol::expr::*;
+use gpurace_protocol::protocol::*;
+
+/// SplitMix64.
+#[derive(Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+pub struct Generator {
+    pub k: Kernel,
+    pub r: Random,
+    objects: Vec<ObjectId>,
+    scalars: Vec<E>,
+    /// Loop variables in scope, and whether all threads see the same.
+    vars: Vec<(E, LoopId)>,
+    accesses: usize,
+    /// How far from simple kernels: 0 to 2.
+    wild: u64,
+}
+
+/// A random protocol.
+pub fn protocol(seed: u64) -> Protocol {
+    let mut r = Random(seed);
+    let wild = r.below(3);
+    let mut g = Generator {
+        k: Kernel::new(&format!("random_{seed}")),
+        r,
+        objects: Vec::new(),
+        scalars: Vec::new(),
+        vars: Vec::new(),
+        accesses: 0,
+        wild,
+    };
+    let n = g.r.below(3);
+    for i in 0..n {
+        let s = g.k.scalar(["n", "m", "w"][i as usize]);
+        g.scalars.push(s);
+    }
+    let count = 1 + g.r.below(2);
+    for i in 0..count {
+        let object = match g.r.below(10) {
+            0..=4 => g.k.shared(["tile", "sums"][i as usize], 256),
+            5..=8 => g.k.pointer(["a", "b"][i as usize]),
+            _ if g.wild == 2 => {
+                let space = g.r.pick(&[Space::Global, Space::Shared, Space::Generic]);
+                let uniform = g.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Thread]);
+                g.k.object("unknown", ObjectKind::Opaque { space, uniform })
+            }
+            _ => g.k.dynamic("dynamic"),
+        };
+        g.objects.push(object);
+    }
+    let statements = 2 + g.r.below(4);
+    g.body(statements, 0, true);
+    if g.accesses == 0 {
+        g.access();
+    }
+    g.k.done()
+}
+
+impl Generator {
+    fn body(&mut self, statements: u64, depth: u64, uniform: bool) {
+        for _ in 0..statements {
+            match self.r.below(12) {
+                0..=4 => self.access(),
+                5 | 6 if uniform || self.r.chance(20) => match self.r.below(10) {
+                    0 | 1 => self.k.warp_sync(),
+                    2 if self.wild == 2 => self.k.stmt(Stmt::Sync(Sync::Grid)),
+                    _ => self.k.sync(),
+                },
+                7 | 8 if depth < 3 => self.conditional(depth, uniform),
+                9..=11 if depth < 3 => self.repeated(depth, uniform),
+                _ => self.access(),
+            }
+        }
+    }
+
+    fn conditional(&mut self, depth: u64, uniform: bool) {
+        let same = self.r.chance(40);
+        let cond = self.cond(same);
+        let statements = 1 + self.r.below(2);
+        let both = self.r.chance(25);
+        self.k.open();
+        self.body(statements, depth + 1, uniform && same);
+        let then = self.k.close();
+        self.k.open();
+        if both {
+            self.body(1, depth + 1, uniform && same);
+        }
+        let otherwise = self.k.close();
+        self.k.stmt(Stmt::If { cond, then, otherwise });
+    }
+
+    fn repeated(&mut self, depth: u64, uniform: bool) {
+        let same = self.r.chance(60);
+        let id = LoopId(100 + self.k.p.opaques.len() as u32 + 10 * self.vars.len() as u32 + self.r.below(1 << 20) as u32);
+        let var = VarId(id.0);
+        let width = if self.r.chance(15) { Width::W8 } else { Width::W32 };
+        let up = self.r.chance(70);
+        let narrow = |g: &mut Self, e: E| {
+            if width == Width::W32 { e } else { g.k.p.exprs.trunc(width, e) }
+        };
+        let (from, step) = match self.r.below(if up { 4 } else { 3 }) {
+            0 => {
+                let by = 1 + self.r.below(3);
+                let from = self.r.below(3) as i64 - self.r.chance(20) as i64;
+                let from = self.k.c(from);
+                let by = self.k.p.exprs.constant(width, by as i64);
+                (from, Step::Add(by))
+            }
+            1 => {
+                let from = self.small(same);
+                let by = self.small(same);
+                let by = narrow(self, by);
+                (from, Step::Add(by))
+            }
+            2 => {
+                let from = if self.r.chance(50) { self.k.bdim() } else { self.small(same) };
+                let by = 2 + self.r.below(2);
+                (from, if self.r.chance(70) { Step::UDiv(by) } else { Step::AShr(1) })
+            }
+            _ => {
+                let from = self.r.below(2) as i64 + 1 - self.r.chance(10) as i64;
+                (self.k.c(from), Step::Mul(2 + self.r.below(2)))
+            }
+        };
+        let step = if self.wild == 2 && self.r.chance(8) {
+            Step::Any(self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Thread]))
+        } else {
+            step
+        };
+        let from = narrow(self, from);
+        let v = self.k.p.exprs.add(Expr::Var { id: var, width });
+        let bound = match self.r.below(4) {
+            0 => self.k.bdim(),
+            1 => self.small(same),
+            _ => {
+                let c = 1 + self.r.below(6) as i64;
+                self.k.c(c)
+            }
+        };
+        let bound = narrow(self, bound);
+        let down = matches!(step, Step::UDiv(_) | Step::AShr(_)) && self.r.chance(80);
+        let test = if self.r.chance(20) { Test::After } else { Test::Before };
+        // A rotated loop tests the value that follows.
+        let asked = match step {
+            Step::Add(by) if test == Test::After && self.r.chance(70) => self.k.add(v, by),
+            _ => v,
+        };
+        let cond = if down {
+            let least = self.r.below(2) as i64;
+            let least = self.k.p.exprs.constant(width, least);
+            let op = if self.r.chance(70) { CmpOp::Slt } else { CmpOp::Ult };
+            self.k.p.exprs.cmp(op, least, asked)
+        } else {
+            let op = self.r.pick(&[CmpOp::Slt, CmpOp::Slt, CmpOp::Ult, CmpOp::Sle, CmpOp::Ne]);
+            self.k.p.exprs.cmp(op, asked, bound)
+        };
+        let cond = if self.wild > 0 && self.r.chance(10) {
+            let more = self.cond(same);
+            self.k.p.exprs.both(cond, more)
+        } else {
+            cond
+        };
+        let may_break = (self.wild > 0 && self.r.chance(12)).then(|| {
+            self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread])
+        });
+        self.vars.push((v, id));
+        self.k.open();
+        let statements = 1 + self.r.below(3);
+        self.body(statements, depth + 1, uniform && same && may_break != Some(Uniform::Thread));
+        let body = self.k.close();
+        self.vars.pop();
+        let vars = vec![Induction { id: var, width, from, step }];
+        self.k.stmt(Stmt::Loop(Loop { id, vars, cond, test, may_break, body }));
+    }
+
+    fn access(&mut self) {
+        self.accesses += 1;
+        if self.accesses > 7 {
+            return;
+        }
+        let object = self.r.pick(&self.objects);
+        let op = match self.r.below(10) {
+            0..=3 => Op::Read,
+            4..=7 => Op::Write,
+            8 => Op::Atomic { scope: self.r.pick(&[ScopeOf::Block, ScopeOf::Device]), writes: true },
+            _ => Op::Atomic { scope: ScopeOf::Device, writes: self.r.chance(70) },
+        };
+        let mut index = self.index();
+        let scale = self.r.pick(&[4, 4, 4, 4, 1, 2, 8]);
+        let size = if self.r.chance(85) { scale } else { self.r.pick(&[1, 2, 4, 8]) };
+        if self.r.chance(15) {
+            index = self.k.p.exprs.trunc(Width::W16, index);
+        }
+        let wide = if self.r.chance(70) {
+            self.k.p.exprs.sext(Width::W64, index)
+        } else {
+            self.k.p.exprs.zext(Width::W64, index)
+        };
+        let by = self.k.p.exprs.c64(scale);
+        let offset = self.k.p.exprs.product(wide, by);
+        let offset = if self.r.chance(15) {
+            let by = self.k.p.exprs.c64(self.r.below(9) as i64);
+            self.k.p.exprs.sum(offset, by)
+        } else {
+            offset
+        };
+        self.k.access_bytes(op, object, offset, size);
+    }
+
+    /// A value that is often an index that tells threads apart.
+    fn index(&mut self) -> E {
+        let base = match self.r.below(8) {
+            0 | 1 => self.k.tid(),
+            2 | 3 => self.k.gid(),
+            4 => {
+                let (y, x, w) = (self.k.tidy(), self.k.tid(), self.k.bdim());
+                let row = self.k.mul(y, w);
+                self.k.add(row, x)
+            }
+            5 => {
+                let (b, x) = (self.k.bid(), self.k.tid());
+                let c = self.r.pick(&[4, 8, 16]);
+                let row = self.k.mulc(b, c);
+                self.k.add(row, x)
+            }
+            _ => self.term(),
+        };
+        match self.r.below(6) {
+            0 | 1 => base,
+            2 => {
+                let c = 1 + self.r.below(4) as i64;
+                let scaled = self.k.mulc(base, c);
+                let rest = self.term();
+                self.k.add(scaled, rest)
+            }
+            3 => {
+                let more = self.small(false);
+                self.k.add(base, more)
+            }
+            4 => self.twisted(base),
+            _ => {
+                let t = self.term();
+                let t = self.twisted(t);
+                self.k.add(base, t)
+            }
+        }
+    }
+
+    fn twisted(&mut self, e: E) -> E {
+        let c = 1 + self.r.below(9) as i64;
+        match self.r.below(12) {
+            0 => self.k.binc(BinOp::URem, e, c),
+            1 => self.k.binc(BinOp::UDiv, e, c),
+            2 => self.k.binc(BinOp::SRem, e, c),
+            3 => self.k.binc(BinOp::SDiv, e, c),
+            4 => self.k.binc(BinOp::Xor, e, c - 1),
+            5 => self.k.binc(BinOp::And, e, self_mask(c)),
+            6 => self.k.binc(BinOp::Or, e, c),
+            7 => self.k.binc(BinOp::Shl, e, c % 4),
+            8 => self.k.binc(BinOp::LShr, e, c % 4),
+            9 => {
+                let other = self.small(true);
+                let op = self.r.pick(&[BinOp::UMin, BinOp::SMax, BinOp::URem, BinOp::UDiv, BinOp::SRem, BinOp::Xor, BinOp::Mul, BinOp::Shl]);
+                self.k.bin(op, e, other)
+            }
+            10 => {
+                let cond = self.cond(false);
+                let other = self.small(false);
+                self.k.p.exprs.select(cond, e, other)
+            }
+            _ => {
+                let n = self.k.c(c);
+                self.k.sub(n, e)
+            }
+        }
+    }
+
+    fn term(&mut self) -> E {
+        match self.r.below(10) {
+            0 | 1 => self.k.tid(),
+            2 => self.k.tidy(),
+            3 => self.k.bid(),
+            4 | 5 if !self.vars.is_empty() => self.var(),
+            6 if self.wild == 2 => {
+                let uniform = self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread]);
+                let loops: Vec<_> = self.vars.iter().map(|(_, id)| *id).collect();
+                self.k.opaque("loaded", Width::W32, uniform, &loops)
+            }
+            7 if self.wild > 0 => self.k.lane(),
+            _ => self.small(true),
+        }
+    }
+
+    fn var(&mut self) -> E {
+        let (v, id) = self.r.pick(&self.vars);
+        if self.r.chance(8) {
+            let k = self.k.p.exprs.add(Expr::Iteration(id));
+            return self.k.p.exprs.trunc(Width::W32, k);
+        }
+        match self.k.p.exprs.width(v) {
+            Width::W32 => v,
+            _ if self.r.chance(50) => self.k.p.exprs.zext(Width::W32, v),
+            _ => self.k.p.exprs.sext(Width::W32, v),
+        }
+    }
+
+    /// A small value, the same for all threads of a block where asked.
+    fn small(&mut self, same: bool) -> E {
+        match self.r.below(if same { 6 } else { 9 }) {
+            0 if !self.scalars.is_empty() => self.r.pick(&self.scalars),
+            1 => self.k.bdim(),
+            2 => self.k.gdim(),
+            3 if !self.vars.is_empty() && !same => self.var(),
+            0..=4 => {
+                let c = self.r.below(6) as i64 - self.r.chance(15) as i64;
+                self.k.c(c)
+            }
+            5 => self.k.bid(),
+            6 => self.k.tid(),
+            7 => self.k.tidy(),
+            _ => self.k.lane(),
+        }
+    }
+
+    fn cond(&mut self, same: bool) -> E {
+        let op = self.r.pick(&[CmpOp::Slt, CmpOp::Ult, CmpOp::Eq, CmpOp::Ne, CmpOp::Sle, CmpOp::Ule]);
+        let a = if same { self.small(true) } else { self.term() };
+        let a = if self.r.chance(20) { self.twisted(a) } else { a };
+        let same = same || self.r.chance(70);
+        let b = self.small(same);
+        let cond = if self.r.chance(50) {
+            self.k.p.exprs.cmp(op, a, b)
+        } else {
+            self.k.p.exprs.cmp(op, b, a)
+        };
+        if self.r.chance(10) { self.k.p.exprs.not(cond) } else { cond }
+    }
+}
+
+fn self_mask(c: i64) -> i64 {
+    [1, 3, 7, 6, -4, 5, 15, 8, -2][(c - 1) as usize % 9]
+}

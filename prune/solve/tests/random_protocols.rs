@@ -1,0 +1,215 @@
+//! Soundness: random protocols, their verdicts against all threads of small
+//! launches run one by one. A site that is proved, or proved under conditions
+//! that a launch fulfils, takes part in no race of that launch.
+//!
+//! `GPURACE_SEED` starts elsewhere, `GPURACE_CASES` runs more.
+mod common;
+#[path = "common/random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::protocol::*;
+use gpurace_protocol::race::races;
+use gpurace_protocol::run::Open;
+use gpurace_protocol::verdict::{SiteVerdict, Verdict};
+use gpurace_solve::{Limits, Options, solve, solve_with};
+use random::Random;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
+    let block = match r.below(8) {
+        0 => [1, 1, 1],
+        1 => [2 + r.below(4) as u32, 1 + r.below(3) as u32, 1],
+        2 => [33 + r.below(8) as u32, 1, 1],
+        3 => [4, 2, 2],
+        _ => [2 + r.below(7) as u32, 1, 1],
+    };
+    let grid = match r.below(6) {
+        0 => [1, 1, 1],
+        1 => [2, 2, 1],
+        _ => [1 + r.below(3) as u32, 1, 1],
+    };
+    let scalar = |r: &mut Random| match r.below(10) {
+        0 => 0,
+        1 => u64::from(u32::MAX),
+        2 => 0x7fff_fffe,
+        _ => r.below(20),
+    };
+    let mut launch = Launch { grid, block, ..Launch::default() };
+    for param in &protocol.params {
+        let value = if param.pointer { 0x10_0000 + 4 * r.below(40) } else { scalar(r) };
+        launch.params.push(param.width.truncate(value));
+    }
+    // Often far apart.
+    let apart = r.chance(70);
+    for object in &protocol.objects {
+        let extent = match object.kind {
+            ObjectKind::Param(id) => {
+                if apart {
+                    launch.params[id.0 as usize] = u64::from(id.0 + 1) << 44;
+                }
+                let base = launch.params[id.0 as usize];
+                Some(Extent { base, allocation: None })
+            }
+            _ => None,
+        };
+        launch.objects.push(extent);
+    }
+    launch
+}
+
+struct Tally {
+    sites: u64,
+    proved: u64,
+    conditional: u64,
+    held: u64,
+    racing: u64,
+    launches: u64,
+    proved_at_launch: u64,
+    racy_at_launch: u64,
+    free_at_launch: u64,
+    racy: u64,
+}
+
+fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &SiteVerdict) -> String {
+    match &v.verdict {
+        Verdict::ProvedIf(conditions) => {
+            let all: Vec<_> = conditions
+                .iter()
+                .map(|c| gpurace_protocol::show::condition(protocol, exprs, c))
+                .collect();
+            format!("proved if {}", all.join(" and "))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn check(seed: u64, tally: &mut Tally) {
+    let protocol = random::protocol(seed);
+    let options = Options {
+        limits: Limits { query_ms: 500, query_resources: 400_000, ..Limits::default() },
+        dump: None,
+    };
+    let outcome = solve(&protocol, &options);
+    let exprs = &outcome.verdicts.exprs;
+    let mut r = Random(seed ^ 0x5eed);
+    for v in &outcome.verdicts.sites {
+        tally.sites += 1;
+        match v.verdict {
+            Verdict::Proved => tally.proved += 1,
+            Verdict::ProvedIf(_) => tally.conditional += 1,
+            Verdict::Racy(_) => tally.racy += 1,
+            Verdict::Unknown(_) => {}
+        }
+    }
+    for round in 0..5 {
+        let launch = random_launch(&protocol, &mut r);
+        let salt = r.next();
+        let mut choose = |open: &Open| {
+            use std::hash::{DefaultHasher, Hash, Hasher};
+            let mut hasher = DefaultHasher::new();
+            (salt, open).hash(&mut hasher);
+            let any = hasher.finish();
+            // Mostly small, so that threads meet.
+            if any % 8 == 0 { any } else { (any >> 8) % 6 }
+        };
+        let opaque_base = |object: u32, thread: gpurace_protocol::run::Thread| {
+            use std::hash::{DefaultHasher, Hash, Hasher};
+            let ObjectKind::Opaque { uniform, .. } = protocol.objects[object as usize].kind else {
+                return (true, 0);
+            };
+            let mut thread = thread;
+            if uniform >= Uniform::Block {
+                thread.tid = [0; 3];
+            }
+            if uniform == Uniform::Grid {
+                thread.ctaid = [0; 3];
+            }
+            let mut hasher = DefaultHasher::new();
+            (salt, object, thread).hash(&mut hasher);
+            let any = hasher.finish();
+            (any & 1 == 1, 0x10_0000 + 4 * ((any >> 1) % 40))
+        };
+        let Ok(found) = races(&protocol, &launch, &mut choose, &opaque_base, 3_000) else { continue };
+        tally.launches += 1;
+        let at_launch = solve_with(&protocol, &launch, &options);
+        let mut by_site: BTreeMap<SiteId, (bool, Option<SiteId>)> = BTreeMap::new();
+        for (a, b) in found.keys() {
+            by_site.insert(*a, (true, Some(*b)));
+            by_site.insert(*b, (true, Some(*a)));
+        }
+        let context = || format!("seed {seed}, launch {round}: {launch:?}\n{protocol:#?}");
+        for v in &outcome.verdicts.sites {
+            let proved = match &v.verdict {
+                Verdict::Proved => true,
+                Verdict::ProvedIf(conditions) => {
+                    conditions.iter().all(|c| c.holds(&protocol, exprs, &launch))
+                }
+                Verdict::Racy(_) | Verdict::Unknown(_) => false,
+            };
+            tally.held += u64::from(proved);
+            if let Some((_, Some(with))) = by_site.get(&v.site) {
+                tally.racing += 1;
+                assert!(
+                    !proved,
+                    "site {} races with {}, but is {}\n{}",
+                    v.site.0,
+                    with.0,
+                    show_verdict(&protocol, exprs, v),
+                    context()
+                );
+            }
+        }
+        for v in &at_launch.verdicts.sites {
+            let races_here = by_site.contains_key(&v.site);
+            match &v.verdict {
+                Verdict::Proved | Verdict::ProvedIf(_) => {
+                    tally.proved_at_launch += 1;
+                    if let Verdict::ProvedIf(conditions) = &v.verdict {
+                        panic!("conditions {conditions:?} at a known launch\n{}", context());
+                    }
+                    assert!(!races_here, "site {} races, but is proved at launch\n{}", v.site.0, context());
+                }
+                Verdict::Racy(witness) => {
+                    tally.racy_at_launch += 1;
+                    let sites = (
+                        witness.accesses[0].site.min(witness.accesses[1].site),
+                        witness.accesses[0].site.max(witness.accesses[1].site),
+                    );
+                    assert!(found.contains_key(&sites), "a false witness for site {}\n{}", v.site.0, context());
+                }
+                Verdict::Unknown(_) => tally.free_at_launch += u64::from(!races_here),
+            }
+        }
+    }
+}
+
+#[test]
+fn no_proved_access_races() {
+    let first = number("GPURACE_SEED", 1);
+    let cases = number("GPURACE_CASES", 300);
+    let mut tally = Tally {
+        sites: 0, proved: 0, conditional: 0, held: 0, racing: 0, launches: 0,
+        proved_at_launch: 0, racy_at_launch: 0, free_at_launch: 0, racy: 0,
+    };
+    for seed in first..first + cases {
+        check(seed, &mut tally);
+    }
+    println!(
+        "seeds {first} to {}: {} sites, {} proved, {} proved under conditions, {} racy; {} launches, \
+         proofs that held {}, racing {}; at launch {} proved, {} racy, {} neither though free of races",
+        first + cases - 1, tally.sites, tally.proved, tally.conditional, tally.racy, tally.launches,
+        tally.held, tally.racing, tally.proved_at_launch, tally.racy_at_launch, tally.free_at_launch,
+    );
+    // Guards against a test that proves nothing or in which nothing races.
+    if cases >= 100 {
+        assert!(tally.proved > 0 && tally.conditional > 0 && tally.held > 0);
+        assert!(tally.racing > 0 && tally.proved_at_launch > 0 && tally.racy_at_launch > 0);
+    }
+}
