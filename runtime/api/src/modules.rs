@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 use gpurace_abi::image::{
     ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, KernelFn, SectionKind, section_headers,
 };
-use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
 use gpurace_cpu::Image;
 use gpurace_report::demangle;
 use parking_lot::RwLock;
@@ -235,7 +235,7 @@ impl Registry {
                 continue;
             };
             let address = match meta.managed {
-                true => self.bind_managed(module, &entry.name, entry.address),
+                true => self.bind_managed(module, meta, entry.address),
                 false => Some(entry.address),
             };
             let Some(address) = address else { continue };
@@ -252,15 +252,21 @@ impl Registry {
 
     /// Lets device code find a `__managed__` variable: its storage is the host
     /// program's, whose address goes into the cell. Gives that address.
-    fn bind_managed(&self, module: &Module, name: &str, cell: usize) -> Option<usize> {
+    fn bind_managed(&self, module: &Module, meta: &VariableMeta, cell: usize) -> Option<usize> {
         let mut symbols = self.symbols.iter();
         let found = symbols.find(|(_, symbol)| {
-            std::ptr::eq(symbol.module, module) && symbol.name.to_bytes() == name.as_bytes()
+            std::ptr::eq(symbol.module, module) && symbol.name.to_bytes() == meta.name.as_bytes()
         });
         let (&host, _) = found?;
-        // SAFETY: the image's entry of a managed variable addresses a pointer,
-        // and no kernel of the image runs before its module is loaded.
-        unsafe { (cell as *mut usize).write(host) };
+        let cell = cell as *mut *mut u8;
+        // SAFETY: the image's entry of a managed variable addresses a pointer
+        // to its initial value, and no kernel of the image runs before its
+        // module is loaded; the host's variable has the same size.
+        unsafe {
+            // clang leaves host variables of device ones without a value.
+            std::ptr::copy_nonoverlapping(*cell, host as *mut u8, meta.size as usize);
+            cell.write(host as *mut u8);
+        }
         Some(host)
     }
 }
@@ -390,9 +396,31 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
     })
 }
 
-/// Ends the registration of a translation unit.
+/// Ends the registration of a translation unit. Host code may read its
+/// `__managed__` variables from now on, so a module with such is loaded.
+///
+/// # Safety
+/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
+pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(handle: *mut *mut c_void) {
+    guard("__cudaRegisterFatBinaryEnd", (), || {
+        // SAFETY: as the caller vouches.
+        let Some(module) = (unsafe { module_of(handle) }) else { return };
+        if module.payload.is_ok_and(|payload| has_managed(payload.meta)) {
+            // An error has been said, and comes again with each launch.
+            let _ = module.load();
+        }
+    });
+}
+
+/// Whether a description has `__managed__` variables, without reading all of it.
+fn has_managed(meta: &[u8]) -> bool {
+    let flag = &b"\"managed\":"[..];
+    // A name that holds a quote has a backslash before it, so what looks like
+    // the field is the field.
+    memchr::memmem::find_iter(meta, flag)
+        .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
+}
 
 /// Forgets what a translation unit registered. Its code stays, reports may
 /// still name it.

@@ -103,6 +103,8 @@ fn link(clang: &str, container: &std::path::Path, binary: &std::path::Path) -> C
         .arg(format!("-DCONTAINER=\"{}\"", container.display()))
         .arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/host.c"))
         .arg(&library)
+        // The C++ library without its streams in use, as in many programs.
+        .args(["-Wl,--no-as-needed", "-lstdc++"])
         .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
         .arg("-o")
         .arg(binary);
