@@ -379,6 +379,17 @@ fn launches_in_order_and_beside_each_other() {
     };
     run("two streams", &beside, &mix(regular()));
     run("two streams, exact", &beside, &mix(exact()));
+    // What the first launch wrote, the second reads in order; the third is beside both.
+    let aside = Machine {
+        threads: threads(3),
+        unordered: vec![vec![], vec![], vec![0, 1]],
+    };
+    run("two in order, one beside them", &aside, &mix(regular()));
+    run(
+        "two in order, one beside them, exact",
+        &aside,
+        &mix(exact()),
+    );
     let diamond = Machine {
         threads: threads(4),
         unordered: vec![vec![], vec![], vec![1], vec![]],
