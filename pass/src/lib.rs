@@ -27,6 +27,7 @@ pub mod ir;
 pub mod lower;
 pub mod position;
 pub mod prepare;
+pub mod protocol;
 pub mod ptx;
 pub mod reach;
 pub mod sites;

@@ -1,0 +1,339 @@
+//! Evaluating a function: what its addresses and conditions are made of, block
+//! by block, and the functions that it calls.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use gpurace_protocol::expr::Width;
+use gpurace_protocol::protocol::Uniform;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::effects::{Effect, Facts};
+use super::frame::{Extraction, Frame, Root, Value, int_width};
+use super::graph::{Graph, ends_thread};
+use super::roots;
+use super::uniformity::{Inputs, Uniformity, is_pure_intrinsic};
+use crate::ir;
+use crate::lower::image;
+use crate::sites::Access;
+
+/// Most activations inside each other.
+const MAX_CALLS: u32 = 8;
+
+impl Extraction<'_> {
+    /// Evaluates a kernel.
+    ///
+    /// # Safety
+    /// `kernel` is a live function of the module.
+    ///
+    /// # Errors
+    /// Why nothing can be said of it.
+    pub unsafe fn kernel(&mut self, kernel: LLVMValueRef) -> Result<Frame, String> {
+        let mut arguments = Vec::new();
+        let mut read_only_copies = Vec::new();
+        // SAFETY: by contract.
+        unsafe {
+            let (places, _) = image::argument_layout(self.facts.module, kernel);
+            for (index, (param, place)) in ir::params(kernel).into_iter().zip(places).enumerate() {
+                let mut name = ir::name(param);
+                if name.is_empty() {
+                    name = format!("argument {index}");
+                }
+                self.argument_names.insert(place.offset, name.clone());
+                let copy = roots::byval_type(kernel, index).is_some();
+                let read_only = copy && roots::only_loaded(param);
+                read_only_copies.push(read_only);
+                arguments.push(if copy {
+                    let root = if read_only { Root::Arguments(place.offset) } else { Root::Private };
+                    Value::Pointer(Rc::new(self.pointer_to(root)))
+                } else if roots::space_of(param).is_some() {
+                    self.argument(&name, place.offset, None)
+                } else {
+                    match int_width(LLVMTypeOf(param)) {
+                        Some(width) => self.argument(&name, place.offset, Some(width)),
+                        None => Value::Other,
+                    }
+                });
+            }
+            let uniform = vec![Uniform::Grid; arguments.len()];
+            let inputs = Inputs { arguments: uniform, read_only_copies, control: Uniform::Grid };
+            let mut frame = self.activation(kernel, arguments, &inputs)?;
+            self.evaluate(&mut frame)?;
+            Ok(frame)
+        }
+    }
+
+    unsafe fn activation(
+        &mut self,
+        function: LLVMValueRef,
+        arguments: Vec<Value>,
+        inputs: &Inputs,
+    ) -> Result<Frame, String> {
+        // SAFETY: by contract.
+        unsafe {
+            let graph = self.facts.graph(function)?;
+            let uniform = Uniformity::of(self.facts.module, &graph, inputs);
+            let test_before = (0..graph.loops.len()).map(|l| tests_before(self.facts, &graph, l)).collect();
+            Ok(Frame {
+                function,
+                loop_ids: Vec::new(),
+                test_before,
+                around: None,
+                arguments,
+                values: HashMap::new(),
+                outside: HashMap::new(),
+                opaque: HashMap::new(),
+                pointers: HashMap::new(),
+                guards: vec![Vec::new(); graph.regions.len()],
+                ways: HashMap::new(),
+                vars: Vec::new(),
+                calls: HashMap::new(),
+                depth: 0,
+                control: inputs.control,
+                uniform,
+                graph,
+            })
+        }
+    }
+
+    /// Evaluates everything that the addresses and conditions of a function
+    /// are made of.
+    unsafe fn evaluate(&mut self, f: &mut Frame) -> Result<(), String> {
+        let graph = Rc::clone(&f.graph);
+        for shape in &graph.loops {
+            let around = f.inner(shape.parent);
+            let id = self.b.new_loop(around);
+            f.loop_ids.push(id);
+        }
+        self.active.push(f.function);
+        // SAFETY: by contract.
+        unsafe {
+            let wanted = wanted(self.facts, &graph, f.depth > 0);
+            for block in 0..graph.blocks.len() {
+                for &instruction in &graph.instructions[block] {
+                    self.budget = self.budget.checked_sub(1).ok_or("too many instructions")?;
+                    if self.b.is_full() {
+                        return Err("too many expressions".to_owned());
+                    }
+                    let is_wanted = wanted.contains(&instruction);
+                    if ir::opcode(instruction) == LLVMOpcode::LLVMCall
+                        && let Effect::Function(callee) = self.facts.effect(instruction)
+                    {
+                        let summary = self.facts.summary(callee);
+                        if summary.leaves {
+                            return Err("a thread may end in a function that it calls".to_owned());
+                        }
+                        if is_wanted || summary.touches || summary.syncs {
+                            let called = self.call(f, block, instruction, callee);
+                            f.calls.insert(instruction, called);
+                        }
+                    }
+                    if !is_wanted {
+                        continue;
+                    }
+                    let value = match int_width(LLVMTypeOf(instruction)) {
+                        Some(width) => self.eval_int(f, block, instruction, width),
+                        None if roots::space_of(instruction).is_some() => self.eval_pointer(f, block, instruction),
+                        None => Value::Other,
+                    };
+                    f.values.insert(instruction, value);
+                }
+            }
+        }
+        self.active.pop();
+        Ok(())
+    }
+
+    /// Evaluates a function where it is called.
+    unsafe fn call(
+        &mut self,
+        f: &mut Frame,
+        block: usize,
+        call: LLVMValueRef,
+        callee: LLVMValueRef,
+    ) -> Result<Box<Frame>, String> {
+        // SAFETY: by contract.
+        unsafe {
+            let name = ir::name(callee);
+            if self.active.contains(&callee) {
+                return Err(format!("`{name}` is recursive"));
+            }
+            if f.depth >= MAX_CALLS {
+                return Err(format!("the call of `{name}` is nested too deep"));
+            }
+            let place = f.graph.loop_of[block];
+            let mut arguments = Vec::new();
+            let mut uniform = Vec::new();
+            let params = ir::params(callee);
+            if LLVMGetNumArgOperands(call) as usize != params.len() {
+                return Err(format!("`{name}` is called with other arguments than it takes"));
+            }
+            for (index, param) in params.into_iter().enumerate() {
+                let operand = LLVMGetOperand(call, index as u32);
+                uniform.push(f.uniform.at(&f.graph, operand, place));
+                arguments.push(if roots::byval_type(callee, index).is_some() {
+                    Value::Pointer(Rc::new(self.pointer_to(Root::Private)))
+                } else if roots::space_of(param).is_some() {
+                    Value::Pointer(self.pointer(f, operand, place))
+                } else {
+                    match (self.value(f, operand, place), int_width(LLVMTypeOf(param))) {
+                        (Value::Other, Some(_)) => {
+                            self.wanted_int(f, operand, place).map_or(Value::Other, Value::Int)
+                        }
+                        (known, _) => known,
+                    }
+                });
+            }
+            let control = f.control.min(f.uniform.control(&f.graph, block));
+            let read_only_copies = vec![false; arguments.len()];
+            let inputs = Inputs { arguments: uniform, read_only_copies, control };
+            let mut frame = self.activation(callee, arguments, &inputs)?;
+            frame.around = f.inner(place);
+            frame.depth = f.depth + 1;
+            let depth = self.active.len();
+            let result = self.evaluate(&mut frame);
+            self.active.truncate(depth);
+            result?;
+            Ok(Box::new(frame))
+        }
+    }
+
+    /// What a call gives, where that can be said.
+    ///
+    /// # Safety
+    /// As [`Self::eval_int`].
+    pub unsafe fn eval_call(&mut self, f: &mut Frame, block: usize, call: LLVMValueRef) -> Option<Value> {
+        // SAFETY: by contract.
+        unsafe {
+            let callee = ir::callee(call)?;
+            if LLVMIsDeclaration(callee) == 0 {
+                let mut called = f.calls.remove(&call)?;
+                let result = match &mut called {
+                    Ok(frame) => self.result(frame),
+                    Err(_) => None,
+                };
+                f.calls.insert(call, called);
+                return result;
+            }
+            if let Some(context) = self.context(callee) {
+                return Some(context);
+            }
+            let name = ir::name(callee);
+            if !is_pure_intrinsic(&name) || int_width(LLVMTypeOf(call)).is_none() {
+                return None;
+            }
+            let place = f.graph.loop_of[block];
+            self.eval_intrinsic(f, place, call, &name).map(Value::Int)
+        }
+    }
+
+    /// What an evaluated function returns.
+    unsafe fn result(&mut self, f: &mut Frame) -> Option<Value> {
+        let graph = Rc::clone(&f.graph);
+        let back = graph.regions[0].back();
+        // SAFETY: a block with a way to the end of the function's region returns.
+        unsafe {
+            let incoming = self.incoming(f, 0, back, |x, f, from| {
+                let terminator = LLVMGetBasicBlockTerminator(f.graph.blocks[from]);
+                if LLVMGetNumOperands(terminator) != 1 {
+                    return Some(Value::Other);
+                }
+                let returned = LLVMGetOperand(terminator, 0);
+                if LLVMIsUndef(returned) != 0 {
+                    return None;
+                }
+                Some(x.value(f, returned, None))
+            });
+            if let [(_, only)] = incoming.choices.as_slice() {
+                return Some(only.clone());
+            }
+            match incoming.choices.first()?.1 {
+                Value::Int(_) => self.merge_ints(&incoming).map(|e| Value::Int(self.tame(e))),
+                Value::Pointer(_) => {
+                    let inner = f.around;
+                    let what = "a distance of several origins";
+                    self.merge_pointers(&incoming, |x| x.b.opaque(what, Width::W64, Uniform::Thread, inner))
+                        .map(|p| Value::Pointer(Rc::new(p)))
+                }
+                Value::Address(..) | Value::Other => None,
+            }
+        }
+    }
+}
+
+/// Whether all that a loop's header does is to ask whether there is a further
+/// iteration.
+unsafe fn tests_before(facts: &Facts<'_>, graph: &Graph, l: usize) -> bool {
+    let header = graph.loops[l].header;
+    // SAFETY: by contract.
+    unsafe {
+        let terminator = LLVMGetBasicBlockTerminator(graph.blocks[header]);
+        if ir::opcode(terminator) != LLVMOpcode::LLVMBr || LLVMIsConditional(terminator) == 0 {
+            return false;
+        }
+        let mut inside = 0;
+        let mut outside = 0;
+        for slot in 0..2 {
+            let to = graph.index[&LLVMGetSuccessor(terminator, slot)];
+            if graph.within(graph.loop_of[to], Some(l)) {
+                inside += usize::from(to != header);
+            } else {
+                outside += usize::from(!graph.dies[to]);
+            }
+        }
+        inside == 1
+            && outside == 1
+            && graph.instructions[header].iter().all(|&i| {
+                facts.sites(i).is_empty()
+                    && ends_thread(i).is_none()
+                    && (ir::opcode(i) != LLVMOpcode::LLVMCall || facts.effect(i) == Effect::Nothing)
+            })
+    }
+}
+
+/// The instructions that addresses, sizes, conditions and arguments are made of.
+unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLVMValueRef> {
+    let mut pending = Vec::new();
+    // SAFETY: by contract.
+    unsafe {
+        for block in 0..graph.blocks.len() {
+            for &instruction in &graph.instructions[block] {
+                for &site in facts.sites(instruction) {
+                    let access = &facts.accesses[site as usize];
+                    pending.push(access.pointer);
+                    if let Access::ReadRange { length } | Access::WriteRange { length } = access.access {
+                        pending.push(length);
+                    }
+                }
+                match ir::opcode(instruction) {
+                    LLVMOpcode::LLVMCall if ir::callee(instruction).is_some_and(|f| LLVMIsDeclaration(f) == 0) => {
+                        pending.extend(ir::operands(instruction));
+                    }
+                    LLVMOpcode::LLVMBr if LLVMIsConditional(instruction) != 0 => {
+                        pending.push(LLVMGetCondition(instruction));
+                    }
+                    LLVMOpcode::LLVMSwitch => pending.push(LLVMGetOperand(instruction, 0)),
+                    LLVMOpcode::LLVMRet if returns => pending.extend(ir::operands(instruction)),
+                    _ => {}
+                }
+            }
+        }
+        let mut wanted = HashSet::new();
+        while let Some(value) = pending.pop() {
+            let of_interest = graph.block_of.contains_key(&value)
+                && (int_width(LLVMTypeOf(value)).is_some() || roots::space_of(value).is_some());
+            if !of_interest || !wanted.insert(value) {
+                continue;
+            }
+            match ir::opcode(value) {
+                LLVMOpcode::LLVMPHI => {
+                    pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
+                }
+                _ => pending.extend(ir::operands(value)),
+            }
+        }
+        wanted
+    }
+}

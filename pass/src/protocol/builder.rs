@@ -1,0 +1,383 @@
+//! A protocol under construction: its arena with what the extraction must know
+//! of each expression, and its parameters, objects, opaque values and loops,
+//! each there once.
+
+use std::collections::HashMap;
+
+use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width};
+use gpurace_protocol::protocol::{Object, ObjectId, ObjectKind, Opaque, Param, Protocol, Uniform};
+
+/// Deepest expression; deeper ones become opaque.
+const MAX_DEPTH: u32 = 64;
+/// Most nodes of the arena; from then on, everything new is opaque.
+const MAX_NODES: usize = 20_000;
+
+/// What is known of an expression.
+#[derive(Clone, Copy, Debug)]
+struct Meta {
+    depth: u32,
+    /// The innermost loop in which it varies.
+    varies: Option<LoopId>,
+    uniform: Uniform,
+}
+
+/// A loop variable's place.
+#[derive(Clone, Copy, Debug)]
+struct VarMeta {
+    of: LoopId,
+    uniform: Uniform,
+}
+
+/// See the module's comment.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// What has been built.
+    pub protocol: Protocol,
+    meta: Vec<Meta>,
+    vars: Vec<VarMeta>,
+    /// The loop around each loop.
+    loops: Vec<Option<LoopId>>,
+    params: HashMap<(u32, Width, bool), ParamId>,
+}
+
+impl Builder {
+    /// Whether the arena takes no further nodes.
+    pub fn is_full(&self) -> bool {
+        self.protocol.exprs.len() > MAX_NODES
+    }
+
+    fn update_meta(&mut self) {
+        for index in self.meta.len()..self.protocol.exprs.len() {
+            let node = self.protocol.exprs.get(ExprId(index as u32));
+            let mut meta = match node {
+                Expr::Tid(_) | Expr::Lane => leaf(Uniform::Thread),
+                Expr::Ctaid(_) => leaf(Uniform::Block),
+                Expr::Var { id, .. } => {
+                    let var = self.vars[id.0 as usize];
+                    Meta { depth: 1, varies: Some(var.of), uniform: var.uniform }
+                }
+                Expr::Iteration(of) => Meta { depth: 1, varies: Some(of), uniform: Uniform::Grid },
+                Expr::Opaque { id, .. } => {
+                    let opaque = &self.protocol.opaques[id.0 as usize];
+                    Meta { depth: 1, varies: opaque.loops.last().copied(), uniform: opaque.uniform }
+                }
+                _ => leaf(Uniform::Grid),
+            };
+            for operand in node.operands() {
+                let of = self.meta[operand.0 as usize];
+                meta.depth = meta.depth.max(of.depth + 1);
+                meta.uniform = meta.uniform.min(of.uniform);
+                meta.varies = self.inner(meta.varies, of.varies);
+            }
+            self.meta.push(meta);
+        }
+    }
+
+    /// The inner of two loops of one nest.
+    fn inner(&self, a: Option<LoopId>, b: Option<LoopId>) -> Option<LoopId> {
+        if self.depth(a) >= self.depth(b) { a } else { b }
+    }
+
+    fn depth(&self, mut of: Option<LoopId>) -> u32 {
+        let mut depth = 0;
+        while let Some(l) = of {
+            depth += 1;
+            of = self.loops[l.0 as usize];
+        }
+        depth
+    }
+
+    fn meta(&mut self, id: ExprId) -> Meta {
+        self.update_meta();
+        self.meta[id.0 as usize]
+    }
+
+    /// Who sees the same value.
+    pub fn uniform(&mut self, id: ExprId) -> Uniform {
+        self.meta(id).uniform
+    }
+
+    /// Whether an expression has one value in each iteration of the loops
+    /// around a place that lies in `inner`.
+    pub fn is_fixed_in(&mut self, id: ExprId, inner: Option<LoopId>) -> bool {
+        match self.meta(id).varies {
+            None => true,
+            Some(of) => self.is_around(of, inner),
+        }
+    }
+
+    /// Whether the value does not change during a loop that it is used in.
+    pub fn is_invariant(&mut self, id: ExprId, of: LoopId) -> bool {
+        match self.meta(id).varies {
+            None => true,
+            Some(varies) => varies != of && self.is_around(varies, Some(of)),
+        }
+    }
+
+    fn is_around(&self, of: LoopId, mut inner: Option<LoopId>) -> bool {
+        while let Some(l) = inner {
+            if l == of {
+                return true;
+            }
+            inner = self.loops[l.0 as usize];
+        }
+        false
+    }
+
+    /// The loops around a place in `inner`, outermost first, `inner` included.
+    pub fn chain(&self, mut inner: Option<LoopId>) -> Vec<LoopId> {
+        let mut chain = Vec::new();
+        while let Some(l) = inner {
+            chain.push(l);
+            inner = self.loops[l.0 as usize];
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Whether an expression has become too deep to be of use.
+    pub fn is_unwieldy(&mut self, id: ExprId) -> bool {
+        self.meta(id).depth > MAX_DEPTH
+    }
+
+    /// A new loop inside `around`.
+    pub fn new_loop(&mut self, around: Option<LoopId>) -> LoopId {
+        self.loops.push(around);
+        LoopId(self.loops.len() as u32 - 1)
+    }
+
+    /// A new variable of a loop.
+    pub fn new_var(&mut self, of: LoopId, width: Width, uniform: Uniform) -> (VarId, ExprId) {
+        let id = VarId(self.vars.len() as u32);
+        self.vars.push(VarMeta { of, uniform });
+        (id, self.protocol.exprs.add(Expr::Var { id, width }))
+    }
+
+    /// A new opaque value, computed inside `inner`.
+    pub fn opaque(&mut self, what: impl Into<String>, width: Width, uniform: Uniform, inner: Option<LoopId>) -> ExprId {
+        self.opaque_in(what, width, uniform, inner, None)
+    }
+
+    /// As [`Self::opaque`], with inclusive unsigned bounds.
+    pub fn opaque_in(
+        &mut self,
+        what: impl Into<String>,
+        width: Width,
+        uniform: Uniform,
+        inner: Option<LoopId>,
+        range: Option<(u64, u64)>,
+    ) -> ExprId {
+        let id = OpaqueId(self.protocol.opaques.len() as u32);
+        let loops = self.chain(inner);
+        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range });
+        self.protocol.exprs.add(Expr::Opaque { id, width })
+    }
+
+    /// The innermost loop in which an expression varies.
+    pub fn varies(&mut self, id: ExprId) -> Option<LoopId> {
+        self.meta(id).varies
+    }
+
+    /// The parameter at `offset` of the argument buffer.
+    pub fn param(&mut self, name: &str, offset: u32, width: Width, pointer: bool) -> ParamId {
+        let params = &mut self.protocol.params;
+        *self.params.entry((offset, width, pointer)).or_insert_with(|| {
+            params.push(Param { name: name.to_owned(), width, offset, pointer });
+            ParamId(params.len() as u32 - 1)
+        })
+    }
+
+    /// A scalar parameter's value.
+    pub fn scalar(&mut self, name: &str, offset: u32, width: Width) -> ExprId {
+        let id = self.param(name, offset, width, false);
+        self.protocol.exprs.add(Expr::Param { id, width })
+    }
+
+    /// The object of this kind and name; opaque ones are always new.
+    pub fn object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
+        let objects = &mut self.protocol.objects;
+        let known = match kind {
+            ObjectKind::Opaque { .. } => None,
+            ObjectKind::DynamicShared => objects.iter().position(|o| o.kind == kind),
+            _ => objects.iter().position(|o| o.kind == kind && o.name == name),
+        };
+        let index = known.unwrap_or_else(|| {
+            objects.push(Object { name: name.to_owned(), kind });
+            objects.len() - 1
+        });
+        ObjectId(index as u32)
+    }
+
+    // ---- expressions ----
+
+    /// The node.
+    pub fn get(&self, id: ExprId) -> Expr {
+        self.protocol.exprs.get(id)
+    }
+
+    /// The node's width.
+    pub fn width(&self, id: ExprId) -> Width {
+        self.protocol.exprs.width(id)
+    }
+
+    /// The constant's bits, where the node is one.
+    pub fn as_const(&self, id: ExprId) -> Option<u64> {
+        self.protocol.exprs.as_const(id)
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, width: Width, value: i64) -> ExprId {
+        self.protocol.exprs.constant(width, value)
+    }
+
+    /// A node without operands: a register.
+    pub fn leaf(&mut self, node: Expr) -> ExprId {
+        self.protocol.exprs.add(node)
+    }
+
+    /// `threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)`.
+    pub fn linear_thread(&mut self) -> ExprId {
+        let [x, y, z] = Axis::ALL.map(|a| self.leaf(Expr::Tid(a)));
+        let [nx, ny, _] = Axis::ALL.map(|a| self.leaf(Expr::Ntid(a)));
+        let plane = self.bin(BinOp::Mul, ny, z);
+        let row = self.bin(BinOp::Add, y, plane);
+        let rows = self.bin(BinOp::Mul, nx, row);
+        self.bin(BinOp::Add, x, rows)
+    }
+
+    /// An operator applied.
+    pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
+        let exprs = &mut self.protocol.exprs;
+        // Truth values have few enough operators to be told apart further down.
+        if exprs.width(a) == Width::W1 {
+            match op {
+                BinOp::And => return self.and(a, b),
+                BinOp::Or => return self.or(a, b),
+                BinOp::Xor if exprs.as_const(b) == Some(1) => return self.not(a),
+                _ => {}
+            }
+        }
+        self.protocol.exprs.bin(op, a, b)
+    }
+
+    /// A change of width; to the same width, nothing.
+    pub fn cast(&mut self, cast: Cast, width: Width, a: ExprId) -> ExprId {
+        // The low bits of an extension are those of what was extended.
+        if cast == Cast::Trunc
+            && let Expr::Cast(inner, _, x) = self.get(a)
+        {
+            let own = self.width(x);
+            if width == own {
+                return x;
+            }
+            let cast = if width < own { Cast::Trunc } else { inner };
+            return self.protocol.exprs.add(Expr::Cast(cast, width, x));
+        }
+        self.protocol.exprs.add(Expr::Cast(cast, width, a))
+    }
+
+    /// A comparison.
+    pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
+        self.protocol.exprs.cmp(op, a, b)
+    }
+
+    /// `c ? a : b`.
+    pub fn select(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        if self.width(a) == Width::W1 {
+            if self.as_const(a) == Some(1) {
+                return self.or(c, b);
+            }
+            if self.as_const(b) == Some(0) {
+                return self.and(c, a);
+            }
+            if self.as_const(a) == Some(0) {
+                let c = self.not(c);
+                return self.and(c, b);
+            }
+            if self.as_const(b) == Some(1) {
+                let c = self.not(c);
+                return self.or(c, a);
+            }
+        }
+        self.protocol.exprs.select(c, a, b)
+    }
+
+    /// A truth value.
+    pub fn truth(&mut self, value: bool) -> ExprId {
+        self.constant(Width::W1, i64::from(value))
+    }
+
+    /// Whether it is always this truth value.
+    pub fn is_truth(&self, id: ExprId, value: bool) -> bool {
+        self.as_const(id) == Some(u64::from(value))
+    }
+
+    /// The negation of a truth value; of a comparison, the opposite one.
+    pub fn not(&mut self, a: ExprId) -> ExprId {
+        let exprs = &mut self.protocol.exprs;
+        match exprs.get(a) {
+            Expr::Bin(BinOp::Xor, x, one) if exprs.as_const(one) == Some(1) => x,
+            Expr::Cmp(op, x, y) => {
+                let (op, x, y) = match op {
+                    CmpOp::Eq => (CmpOp::Ne, x, y),
+                    CmpOp::Ne => (CmpOp::Eq, x, y),
+                    CmpOp::Ult => (CmpOp::Ule, y, x),
+                    CmpOp::Ule => (CmpOp::Ult, y, x),
+                    CmpOp::Slt => (CmpOp::Sle, y, x),
+                    CmpOp::Sle => (CmpOp::Slt, y, x),
+                };
+                exprs.cmp(op, x, y)
+            }
+            _ => exprs.not(a),
+        }
+    }
+
+    /// Both of two truth values.
+    pub fn and(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        let not_a = self.not(a);
+        if not_a == b {
+            return self.truth(false);
+        }
+        self.protocol.exprs.both(a, b)
+    }
+
+    /// One of two truth values.
+    pub fn or(&mut self, a: ExprId, b: ExprId) -> ExprId {
+        let (not_a, not_b) = (self.not(a), self.not(b));
+        if not_a == b || self.is_truth(a, true) || self.is_truth(b, true) {
+            return self.truth(true);
+        }
+        // `a | (!a & x)` is `a | x`, and `(a & x) | (!a & x)` is `x`.
+        if let Expr::Bin(BinOp::And, x, y) = self.get(b) {
+            if x == not_a {
+                return self.or(a, y);
+            }
+            if y == not_a {
+                return self.or(a, x);
+            }
+            if let Expr::Bin(BinOp::And, p, q) = self.get(a) {
+                let not_p = self.not(p);
+                let not_q = self.not(q);
+                if not_p == x && q == y || not_p == y && q == x {
+                    return q;
+                }
+                if not_q == y && p == x || not_q == x && p == y {
+                    return p;
+                }
+            }
+        }
+        if let Expr::Bin(BinOp::And, x, y) = self.get(a) {
+            if x == not_b {
+                return self.or(b, y);
+            }
+            if y == not_b {
+                return self.or(b, x);
+            }
+        }
+        self.protocol.exprs.bin(BinOp::Or, a, b)
+    }
+}
+
+fn leaf(uniform: Uniform) -> Meta {
+    Meta { depth: 1, varies: None, uniform }
+}

@@ -1,0 +1,173 @@
+//! Takes out of a protocol what its statements do not use.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_protocol::expr::{Expr, ExprId, Exprs, OpaqueId, ParamId, VarId};
+use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt};
+
+/// The same protocol without unused expressions, loop variables, parameters,
+/// objects and opaque values.
+pub fn compact(protocol: &mut Protocol) {
+    let mut vars = HashMap::new();
+    let mut used = Used { exprs: vec![false; protocol.exprs.len()], vars: HashSet::new(), objects: Vec::new() };
+    used.objects = vec![false; protocol.objects.len()];
+    collect_vars(&protocol.body, &mut vars);
+    used.body(&protocol.exprs, &protocol.body, &vars);
+
+    let mut renaming = Renaming::default();
+    let old = std::mem::take(&mut protocol.exprs);
+    let params = std::mem::take(&mut protocol.params);
+    let opaques = std::mem::take(&mut protocol.opaques);
+    let objects = std::mem::take(&mut protocol.objects);
+    // Parameters keep their order.
+    let named_by_objects = |id: usize| {
+        objects.iter().zip(&used.objects).any(|(o, &u)| u && o.kind == ObjectKind::Param(ParamId(id as u32)))
+    };
+    let in_exprs: HashSet<_> = old
+        .iter()
+        .filter(|(id, _)| used.exprs[id.0 as usize])
+        .filter_map(|(_, e)| match e {
+            Expr::Param { id, .. } => Some(id.0 as usize),
+            _ => None,
+        })
+        .collect();
+    for (index, param) in params.into_iter().enumerate() {
+        if in_exprs.contains(&index) || named_by_objects(index) {
+            renaming.params.insert(ParamId(index as u32), ParamId(protocol.params.len() as u32));
+            protocol.params.push(param);
+        }
+    }
+    for (id, node) in old.iter().filter(|(id, _)| used.exprs[id.0 as usize]) {
+        let of = |e: ExprId| renaming.exprs[&e];
+        let node = match node {
+            Expr::Bin(op, a, b) => Expr::Bin(op, of(a), of(b)),
+            Expr::Cmp(op, a, b) => Expr::Cmp(op, of(a), of(b)),
+            Expr::Select(c, a, b) => Expr::Select(of(c), of(a), of(b)),
+            Expr::Cast(cast, width, a) => Expr::Cast(cast, width, of(a)),
+            Expr::Param { id, width } => Expr::Param { id: renaming.params[&id], width },
+            Expr::Opaque { id, width } => {
+                let next = OpaqueId(protocol.opaques.len() as u32);
+                protocol.opaques.push(opaques[id.0 as usize].clone());
+                Expr::Opaque { id: next, width }
+            }
+            leaf => leaf,
+        };
+        let new = protocol.exprs.add(node);
+        renaming.exprs.insert(id, new);
+    }
+    for (index, object) in objects.into_iter().enumerate() {
+        if used.objects[index] {
+            renaming.objects.insert(ObjectId(index as u32), ObjectId(protocol.objects.len() as u32));
+            let kind = match object.kind {
+                ObjectKind::Param(id) => ObjectKind::Param(renaming.params[&id]),
+                kind => kind,
+            };
+            protocol.objects.push(Object { name: object.name, kind });
+        }
+    }
+    renaming.body(&mut protocol.body, &used.vars);
+}
+
+fn collect_vars(body: &[Stmt], vars: &mut HashMap<VarId, Induction>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Loop(of) => {
+                vars.extend(of.vars.iter().map(|v| (v.id, v.clone())));
+                collect_vars(&of.body, vars);
+            }
+            Stmt::If { then, otherwise, .. } => {
+                collect_vars(then, vars);
+                collect_vars(otherwise, vars);
+            }
+            Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
+        }
+    }
+}
+
+struct Used {
+    exprs: Vec<bool>,
+    vars: HashSet<VarId>,
+    objects: Vec<bool>,
+}
+
+impl Used {
+    fn body(&mut self, exprs: &Exprs, body: &[Stmt], vars: &HashMap<VarId, Induction>) {
+        for stmt in body {
+            match stmt {
+                Stmt::Access(access) => {
+                    self.objects[access.object.0 as usize] = true;
+                    self.expr(exprs, access.offset, vars);
+                    self.expr(exprs, access.size, vars);
+                }
+                Stmt::Loop(of) => {
+                    self.expr(exprs, of.cond, vars);
+                    self.body(exprs, &of.body, vars);
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    self.expr(exprs, *cond, vars);
+                    self.body(exprs, then, vars);
+                    self.body(exprs, otherwise, vars);
+                }
+                Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            }
+        }
+    }
+
+    fn expr(&mut self, exprs: &Exprs, id: ExprId, vars: &HashMap<VarId, Induction>) {
+        let mut pending = vec![id];
+        while let Some(id) = pending.pop() {
+            if std::mem::replace(&mut self.exprs[id.0 as usize], true) {
+                continue;
+            }
+            let node = exprs.get(id);
+            pending.extend(node.operands());
+            if let Expr::Var { id, .. } = node
+                && self.vars.insert(id)
+                && let Some(var) = vars.get(&id)
+            {
+                pending.push(var.from);
+                if let Step::Add(by) = var.step {
+                    pending.push(by);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Renaming {
+    exprs: HashMap<ExprId, ExprId>,
+    params: HashMap<ParamId, ParamId>,
+    objects: HashMap<ObjectId, ObjectId>,
+}
+
+impl Renaming {
+    fn body(&self, body: &mut [Stmt], vars: &HashSet<VarId>) {
+        for stmt in body {
+            match stmt {
+                Stmt::Access(access) => {
+                    access.object = self.objects[&access.object];
+                    access.offset = self.exprs[&access.offset];
+                    access.size = self.exprs[&access.size];
+                }
+                Stmt::Loop(of) => {
+                    of.vars.retain(|v| vars.contains(&v.id));
+                    for var in &mut of.vars {
+                        var.from = self.exprs[&var.from];
+                        if let Step::Add(by) = &mut var.step {
+                            *by = self.exprs[&*by];
+                        }
+                    }
+                    of.cond = self.exprs[&of.cond];
+                    self.body(&mut of.body, vars);
+                }
+                Stmt::If { cond, then, otherwise } => {
+                    *cond = self.exprs[&*cond];
+                    self.body(then, vars);
+                    self.body(otherwise, vars);
+                }
+                Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! From evaluated functions to statements.
+
+use std::rc::Rc;
+
+use gpurace_abi::scope::AtomicKind;
+use gpurace_protocol::expr::{Cast, ExprId, Width};
+use gpurace_protocol::protocol::{self as p, Op, SiteId, Stmt, Test};
+use llvm_sys::LLVMOpcode;
+use llvm_sys::prelude::*;
+
+use super::effects::Effect;
+use super::frame::{Extraction, Frame, Root};
+use super::graph::{NodeKind, Target};
+use crate::ir;
+use crate::sites::{Access, AccessSite};
+
+/// Deepest nesting of statements.
+const MAX_NESTING: u32 = 100;
+
+impl Extraction<'_> {
+    /// The statements of an evaluated function.
+    ///
+    /// # Safety
+    /// The frame has been evaluated.
+    ///
+    /// # Errors
+    /// Why the function cannot be said in statements.
+    pub unsafe fn statements(&mut self, f: &mut Frame) -> Result<Vec<Stmt>, String> {
+        let mut out = Vec::new();
+        // SAFETY: by contract.
+        unsafe { self.node(f, 0, 0, &mut out, 0)? };
+        Ok(out)
+    }
+
+    /// The statements of a node and of all that it dominates.
+    unsafe fn node(
+        &mut self,
+        f: &mut Frame,
+        region: usize,
+        mut node: usize,
+        out: &mut Vec<Stmt>,
+        nesting: u32,
+    ) -> Result<(), String> {
+        if nesting > MAX_NESTING {
+            return Err("statements are nested too deep".to_owned());
+        }
+        let graph = Rc::clone(&f.graph);
+        // SAFETY: by contract.
+        unsafe {
+            loop {
+                match graph.regions[region].nodes[node].kind {
+                    NodeKind::Block(block) => self.block(f, block, out, nesting)?,
+                    NodeKind::Loop(l) => self.loop_statement(f, l, out, nesting)?,
+                    NodeKind::Back => {}
+                }
+                let children = &graph.regions[region].nodes[node].children;
+                let mut at = 0;
+                let mut tail = None;
+                while let Some(&child) = children.get(at) {
+                    at += 1;
+                    if graph.regions[region].nodes[child].kind == NodeKind::Back {
+                        continue;
+                    }
+                    let cond = self.guard(f, region, child);
+                    if self.b.is_truth(cond, false) {
+                        continue;
+                    }
+                    if self.b.is_truth(cond, true) {
+                        // The last one goes on here, so that a long sequence is no deep recursion.
+                        let back = graph.regions[region].back();
+                        if children[at..].iter().all(|&c| c == back) {
+                            tail = Some(child);
+                        } else {
+                            self.node(f, region, child, out, nesting + 1)?;
+                        }
+                        continue;
+                    }
+                    let mut then = Vec::new();
+                    self.node(f, region, child, &mut then, nesting + 1)?;
+                    let mut otherwise = Vec::new();
+                    let not = self.b.not(cond);
+                    if let Some(&next) = children.get(at)
+                        && graph.regions[region].nodes[next].kind != NodeKind::Back
+                        && self.guard(f, region, next) == not
+                    {
+                        at += 1;
+                        self.node(f, region, next, &mut otherwise, nesting + 1)?;
+                    }
+                    if !then.is_empty() || !otherwise.is_empty() {
+                        out.push(Stmt::If { cond, then, otherwise });
+                    }
+                }
+                match tail {
+                    Some(next) => node = next,
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    unsafe fn block(&mut self, f: &mut Frame, block: usize, out: &mut Vec<Stmt>, nesting: u32) -> Result<(), String> {
+        let graph = Rc::clone(&f.graph);
+        let facts = self.facts;
+        // SAFETY: by contract.
+        unsafe {
+            for &instruction in &graph.instructions[block] {
+                for &site in facts.sites(instruction) {
+                    self.access(f, block, site, out);
+                }
+                if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
+                    continue;
+                }
+                match facts.effect(instruction) {
+                    Effect::Nothing => {}
+                    Effect::Sync(sync) => out.push(Stmt::Sync(sync)),
+                    Effect::Unknown(unknown) => out.push(Stmt::Unknown(unknown)),
+                    Effect::Function(callee) => self.called(f, instruction, callee, out, nesting)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn called(
+        &mut self,
+        f: &mut Frame,
+        call: LLVMValueRef,
+        callee: LLVMValueRef,
+        out: &mut Vec<Stmt>,
+        nesting: u32,
+    ) -> Result<(), String> {
+        let summary = self.facts.summary(callee);
+        if !summary.touches && !summary.syncs {
+            return Ok(());
+        }
+        let why = match f.calls.get_mut(&call) {
+            Some(Ok(frame)) => {
+                // SAFETY: by contract.
+                return unsafe { self.node(frame, 0, 0, out, nesting + 1) };
+            }
+            Some(Err(why)) => why.clone(),
+            None => "a call that was not followed".to_owned(),
+        };
+        out.extend(summary.unknown(why).map(Stmt::Unknown));
+        Ok(())
+    }
+
+    unsafe fn access(&mut self, f: &mut Frame, block: usize, site: u32, out: &mut Vec<Stmt>) {
+        let access = self.facts.accesses[site as usize];
+        let place = f.graph.loop_of[block];
+        // SAFETY: by contract.
+        let (pointer, size) = unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
+        for aim in &pointer.aims {
+            let Root::Object(object) = aim.root else { continue };
+            let stmt = Stmt::Access(p::Access {
+                site: SiteId(site),
+                op: op_of(&access),
+                object,
+                offset: pointer.offset,
+                size,
+            });
+            match aim.guard {
+                Some(guard) if self.b.is_truth(guard, false) => {}
+                Some(guard) if !self.b.is_truth(guard, true) => {
+                    out.push(Stmt::If { cond: guard, then: vec![stmt], otherwise: Vec::new() });
+                }
+                _ => out.push(stmt),
+            }
+        }
+    }
+
+    /// Number of bytes that an access touches.
+    unsafe fn size(&mut self, f: &mut Frame, access: &AccessSite, place: Option<usize>) -> ExprId {
+        match access.access {
+            Access::ReadRange { length } | Access::WriteRange { length } => {
+                // SAFETY: by contract.
+                match unsafe { self.wanted_int(f, length, place) } {
+                    Some(bytes) => self.b.cast(Cast::Zext, Width::W64, bytes),
+                    None => self.b.constant(Width::W64, access.size as i64),
+                }
+            }
+            Access::Load | Access::Store | Access::Atomic { .. } => self.b.constant(Width::W64, access.size as i64),
+        }
+    }
+
+    unsafe fn loop_statement(
+        &mut self,
+        f: &mut Frame,
+        l: usize,
+        out: &mut Vec<Stmt>,
+        nesting: u32,
+    ) -> Result<(), String> {
+        let graph = Rc::clone(&f.graph);
+        let region = l + 1;
+        let mut body = Vec::new();
+        // SAFETY: by contract.
+        unsafe {
+            self.node(f, region, 0, &mut body, nesting + 1)?;
+            if body.is_empty() {
+                return Ok(());
+            }
+            let header = graph.loops[l].header;
+            let (test, cond, may_break) = if f.test_before[l] {
+                let of = &graph.regions[region];
+                let goes_on = of.outs(0).find(|e| !matches!(e.target, Target::Exit(_)));
+                let slot = goes_on.map_or(0, |e| e.slot);
+                let cond = self.branch_condition(f, header, slot);
+                let breaks = of
+                    .exits(&graph)
+                    .filter(|e| e.from != 0)
+                    .map(|e| f.uniform.left_by(&graph, region, e))
+                    .reduce(std::cmp::min);
+                (Test::Before, cond, breaks)
+            } else {
+                (Test::After, self.reached(f, region, graph.regions[region].back(), 0), None)
+            };
+            let vars = self.inductions(f, l)?;
+            out.push(Stmt::Loop(p::Loop { id: f.loop_ids[l], vars, cond, test, may_break, body }));
+        }
+        Ok(())
+    }
+}
+
+/// What an access does, as a protocol says it.
+fn op_of(access: &AccessSite) -> Op {
+    match access.access {
+        Access::Load | Access::ReadRange { .. } => Op::Read,
+        Access::Store | Access::WriteRange { .. } => Op::Write,
+        Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Read,
+        Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Write,
+        Access::Atomic { kind, scope, .. } => Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load },
+    }
+}

@@ -1,0 +1,115 @@
+//! Access protocols: from the prepared IR of a kernel to what the prover reads,
+//! [`gpurace_protocol::protocol::Protocol`].
+//!
+//! # Control flow
+//! [`graph`] makes a tree of regions of each function: its body and its loops,
+//! every one acyclic. [`conditions`] says when a node is executed, as an
+//! expression, so that any reducible control flow becomes nested conditionals
+//! without a copy of any block: early returns, `break`, `continue`,
+//! short-circuit operators. [`emit`] writes the statements. A loop whose header
+//! only asks for a further iteration is asked before each one; any other is
+//! asked after each one whether its back edge is taken. Irreducible control
+//! flow, and what is too large, is unknown as a whole.
+//!
+//! # Values
+//! [`activation`] evaluates what addresses and conditions are made of, in one
+//! walk over the blocks: integers in [`values`], pointers in [`pointers`], loop
+//! variables in [`steps`]. What expressions cannot say is an opaque value, whose
+//! group comes from [`uniformity`]. A value of a loop that is used after it is
+//! opaque, unless it does not vary in the loop.
+//!
+//! # Calls
+//! A function that was not inlined is evaluated at each call with its arguments;
+//! recursive and unseen functions, calls through pointers and inline assembly are
+//! unknown statements, by what they may touch and whether they may wait
+//! ([`effects`]).
+//!
+//! # What errs on which side
+//! Accesses may become more: the ways that end the launch do not count as ways
+//! around what follows, and a condition that has grown too deep is opaque.
+//! Synchronisation stays exact or opaque.
+
+pub mod activation;
+pub mod builder;
+pub mod compact;
+pub mod conditions;
+pub mod effects;
+pub mod emit;
+pub mod frame;
+pub mod graph;
+pub mod pointers;
+pub mod roots;
+pub mod steps;
+pub mod uniformity;
+pub mod values;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpurace_protocol::protocol::{Protocol, Space, Stmt, Unknown};
+use llvm_sys::prelude::*;
+
+use crate::ir;
+use crate::sites::AccessSite;
+use builder::Builder;
+use effects::Facts;
+use frame::Extraction;
+
+/// Most instructions that are looked at for one kernel, those of called
+/// functions counted at each call.
+const MAX_INSTRUCTIONS: usize = 100_000;
+
+/// The protocols of `kernels`, in their order. Sites are indices into `accesses`.
+///
+/// # Safety
+/// `module` is live, normalised and without checks; the kernels and accesses
+/// are its.
+pub unsafe fn extract(module: LLVMModuleRef, kernels: &[LLVMValueRef], accesses: &[AccessSite]) -> Vec<Protocol> {
+    // SAFETY: by contract.
+    unsafe {
+        let facts = Facts::of(module, accesses);
+        let bounds: HashMap<_, _> = ir::kernels(module).into_iter().collect();
+        kernels
+            .iter()
+            .map(|&kernel| {
+                let mut protocol = protocol(&facts, kernel);
+                protocol.kernel = ir::name(kernel);
+                protocol.max_threads = bounds.get(&kernel).copied().unwrap_or(0);
+                protocol
+            })
+            .collect()
+    }
+}
+
+unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
+    let extracted = catch_unwind(AssertUnwindSafe(|| {
+        let mut x = Extraction {
+            facts,
+            b: Builder::default(),
+            budget: MAX_INSTRUCTIONS,
+            constants: HashMap::new(),
+            active: Vec::new(),
+            argument_names: HashMap::new(),
+        };
+        // SAFETY: by the caller's contract.
+        unsafe {
+            let mut frame = x.kernel(kernel)?;
+            x.b.protocol.body = x.statements(&mut frame)?;
+        }
+        compact::compact(&mut x.b.protocol);
+        Ok(x.b.protocol)
+    }));
+    // A mistake in here costs proofs, not the compilation.
+    let why = match extracted {
+        Ok(Ok(protocol)) => return protocol,
+        Ok(Err(why)) => why,
+        Err(_) => "an internal error".to_owned(),
+    };
+    let summary = facts.summary(kernel);
+    let touches = summary.touches.then_some(Space::Generic);
+    let body = vec![Stmt::Unknown(Unknown { why, touches, syncs: summary.syncs })];
+    Protocol { body, ..Protocol::default() }
+}

@@ -1,0 +1,216 @@
+//! Where pointers start, as far as the instructions alone say it.
+//!
+//! All functions here take references that the caller knows to be live, in one
+//! thread: that is what each `unsafe fn` of this module asks for.
+#![allow(clippy::missing_safety_doc)]
+
+use std::collections::HashSet;
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::LLVMOffsetOfElement;
+use llvm_sys::{LLVMOpcode, LLVMTypeKind};
+
+use crate::ir::{self, address_space};
+use crate::lower::CONTEXT_FUNCTION;
+
+/// What a chain of offsets and casts starts at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The thread context.
+    Context,
+    /// Memory that kernels only read: constant memory, LLVM constants.
+    Constant,
+    /// A parameter of the function, by index.
+    Argument(usize),
+    /// A device or shared variable.
+    Variable,
+    /// Memory of the thread alone.
+    Private,
+    /// Something else: a phi, a loaded pointer, ...
+    Other,
+}
+
+/// The opcode of an instruction or constant expression.
+pub unsafe fn opcode(value: LLVMValueRef) -> Option<LLVMOpcode> {
+    // SAFETY: by contract.
+    unsafe {
+        if !LLVMIsAInstruction(value).is_null() {
+            Some(ir::opcode(value))
+        } else if !LLVMIsAConstantExpr(value).is_null() {
+            Some(LLVMGetConstOpcode(value))
+        } else {
+            None
+        }
+    }
+}
+
+/// Address space of a pointer, `None` for other types.
+pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMTypeOf(value);
+        matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMPointerTypeKind).then(|| LLVMGetPointerAddressSpace(ty))
+    }
+}
+
+/// One variable part of an address: an index and the bytes that it counts in.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    /// A signed integer.
+    pub index: LLVMValueRef,
+    /// Bytes.
+    pub scale: u64,
+}
+
+/// The constant and the variable parts that a `getelementptr` adds, or `None`
+/// where it makes vectors of pointers.
+pub unsafe fn gep_parts(module: LLVMModuleRef, gep: LLVMValueRef) -> Option<(i64, Vec<Term>)> {
+    let mut constant = 0i64;
+    let mut terms = Vec::new();
+    // SAFETY: by contract; indices into structs are constants.
+    unsafe {
+        let layout = llvm_sys::target::LLVMGetModuleDataLayout(module);
+        let mut ty = LLVMGetGEPSourceElementType(gep);
+        let operands = ir::operands(gep);
+        for (i, &index) in operands.iter().skip(1).enumerate() {
+            if !matches!(LLVMGetTypeKind(LLVMTypeOf(index)), LLVMTypeKind::LLVMIntegerTypeKind) {
+                return None;
+            }
+            let scale = if i == 0 {
+                ir::alloc_size(module, ty)
+            } else {
+                match LLVMGetTypeKind(ty) {
+                    LLVMTypeKind::LLVMStructTypeKind => {
+                        let field = LLVMConstIntGetZExtValue(index) as u32;
+                        constant = constant.wrapping_add(LLVMOffsetOfElement(layout, ty, field) as i64);
+                        ty = LLVMStructGetTypeAtIndex(ty, field);
+                        continue;
+                    }
+                    LLVMTypeKind::LLVMArrayTypeKind | LLVMTypeKind::LLVMVectorTypeKind => {
+                        ty = LLVMGetElementType(ty);
+                        ir::alloc_size(module, ty)
+                    }
+                    _ => return None,
+                }
+            };
+            if LLVMIsAConstantInt(index).is_null() {
+                terms.push(Term { index, scale });
+            } else {
+                let value = LLVMConstIntGetSExtValue(index);
+                constant = constant.wrapping_add(value.wrapping_mul(scale as i64));
+            }
+        }
+        // A vector base makes a vector of pointers.
+        space_of(gep)?;
+    }
+    Some((constant, terms))
+}
+
+/// Where a pointer starts, and its constant distance from there in bytes if it
+/// has one.
+pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, LLVMValueRef, Option<i64>) {
+    let mut at = pointer;
+    let mut offset = Some(0i64);
+    // SAFETY: by contract.
+    unsafe {
+        // Each step goes to an operand that dominates it: the chain ends.
+        loop {
+            match opcode(at) {
+                Some(LLVMOpcode::LLVMGetElementPtr) => {
+                    offset = match (offset, gep_parts(module, at)) {
+                        (Some(sum), Some((constant, terms))) if terms.is_empty() => Some(sum.wrapping_add(constant)),
+                        _ => None,
+                    };
+                    at = LLVMGetOperand(at, 0);
+                }
+                Some(LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
+                    at = LLVMGetOperand(at, 0);
+                }
+                _ => return (start(at), at, offset),
+            }
+        }
+    }
+}
+
+unsafe fn start(value: LLVMValueRef) -> Start {
+    // SAFETY: by contract.
+    unsafe {
+        if !LLVMIsAGlobalVariable(value).is_null() {
+            let space = space_of(value);
+            return if LLVMIsGlobalConstant(value) != 0 || space == Some(address_space::CONSTANT) {
+                Start::Constant
+            } else {
+                Start::Variable
+            };
+        }
+        if !LLVMIsAArgument(value).is_null() {
+            let function = LLVMGetParamParent(value);
+            let index = ir::params(function).iter().position(|&p| p == value);
+            return index.map_or(Start::Other, Start::Argument);
+        }
+        match opcode(value) {
+            Some(LLVMOpcode::LLVMAlloca) => Start::Private,
+            Some(LLVMOpcode::LLVMCall) if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) => {
+                Start::Context
+            }
+            _ => Start::Other,
+        }
+    }
+}
+
+/// Whether a parameter is passed as a copy behind a pointer, and the copy's type.
+pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
+        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, kind);
+        (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
+    }
+}
+
+/// Whether memory behind a pointer is only ever loaded from, through this
+/// pointer and what is made of it.
+pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
+    let mut pending = vec![pointer];
+    let mut seen = HashSet::new();
+    // SAFETY: by contract; use lists are walked to their ends.
+    unsafe {
+        while let Some(value) = pending.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            let mut used = LLVMGetFirstUse(value);
+            while !used.is_null() {
+                let user = LLVMGetUser(used);
+                match opcode(user) {
+                    Some(LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMICmp) => {}
+                    Some(
+                        LLVMOpcode::LLVMGetElementPtr
+                        | LLVMOpcode::LLVMBitCast
+                        | LLVMOpcode::LLVMAddrSpaceCast
+                        | LLVMOpcode::LLVMFreeze
+                        | LLVMOpcode::LLVMPHI
+                        | LLVMOpcode::LLVMSelect,
+                    ) => pending.push(user),
+                    Some(LLVMOpcode::LLVMCall) => {
+                        let harmless = ir::callee(user).is_some_and(|f| {
+                            let name = ir::name(f);
+                            let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
+                            // As the source of a copy alone.
+                            copies && LLVMGetOperand(user, 0) != value
+                                || name.starts_with("llvm.lifetime.")
+                                || name.starts_with("llvm.dbg.")
+                        });
+                        if !harmless {
+                            return false;
+                        }
+                    }
+                    _ => return false,
+                }
+                used = LLVMGetNextUse(used);
+            }
+        }
+    }
+    true
+}

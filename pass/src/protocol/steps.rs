@@ -1,0 +1,150 @@
+//! How the variables of a loop go on from one iteration to the next.
+
+use std::rc::Rc;
+
+use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, LoopId, Width};
+use gpurace_protocol::protocol::{Induction, Step};
+
+use super::frame::{Extraction, Frame, HeaderVar, Value};
+
+impl Extraction<'_> {
+    /// The variables of a loop.
+    ///
+    /// # Safety
+    /// The frame has been evaluated.
+    ///
+    /// # Errors
+    /// Where a pointer turns out to point elsewhere than was thought.
+    pub unsafe fn inductions(&mut self, f: &mut Frame, l: usize) -> Result<Vec<Induction>, String> {
+        let vars: Vec<HeaderVar> = f.vars.iter().filter(|v| v.of == l).cloned().collect();
+        let mut nexts = Vec::new();
+        for var in &vars {
+            // SAFETY: by contract.
+            nexts.push(unsafe { self.next(f, var)? });
+        }
+        let constant = constant_vars(self, &vars, &nexts);
+        let id = f.loop_ids[l];
+        let mut out = Vec::new();
+        for (index, (var, next)) in vars.iter().zip(&nexts).enumerate() {
+            let step = if constant[index] {
+                Step::Add(self.b.constant(var.width, 0))
+            } else {
+                let known = next.and_then(|next| self.step(var.expr, var.width, next, id));
+                // SAFETY: the phi is live.
+                known.unwrap_or_else(|| Step::Any(unsafe { f.uniform.of_value(var.phi) }))
+            };
+            out.push(Induction { id: var.id, width: var.width, from: var.from, step });
+        }
+        Ok(out)
+    }
+
+    /// A variable's value after an iteration, where that can be spelled out.
+    unsafe fn next(&mut self, f: &mut Frame, var: &HeaderVar) -> Result<Option<ExprId>, String> {
+        let graph = Rc::clone(&f.graph);
+        let (region, header) = (var.of + 1, graph.loops[var.of].header);
+        let back = graph.regions[region].back();
+        let width = var.aims.is_none().then_some(var.width);
+        // SAFETY: by contract.
+        let next = unsafe { self.merge_phi(f, header, region, back, var.phi, width) };
+        match (next, &var.aims) {
+            (Some(Value::Int(next)), None) => Ok(Some(next)),
+            (Some(Value::Pointer(next)), Some(aims)) => {
+                if next.aims.iter().all(|a| aims.iter().any(|known| known.root == a.root)) {
+                    Ok(Some(next.offset))
+                } else {
+                    Err("a pointer of a loop could not be followed".to_owned())
+                }
+            }
+            (_, Some(_)) => Err("a pointer of a loop has too many origins".to_owned()),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// The step from a variable to `next`, or `None` where it is no regular one.
+    fn step(&mut self, var: ExprId, width: Width, next: ExprId, of: LoopId) -> Option<Step> {
+        if let Some(by) = self.added(var, next, of) {
+            return Some(Step::Add(by));
+        }
+        // A counter narrower than the arithmetic on it: `(short)((int)i + 1)`.
+        if let Expr::Cast(Cast::Trunc, _, wide) = self.b.get(next)
+            && let Expr::Bin(BinOp::Add, a, b) = self.b.get(wide)
+        {
+            for (x, by) in [(a, b), (b, a)] {
+                let is_var = matches!(self.b.get(x), Expr::Cast(Cast::Zext | Cast::Sext, _, inner) if inner == var);
+                if is_var && self.b.is_invariant(by, of) {
+                    return Some(Step::Add(self.b.cast(Cast::Trunc, width, by)));
+                }
+            }
+        }
+        let Expr::Bin(op, a, b) = self.b.get(next) else { return None };
+        if op == BinOp::Add && a == var && b == var {
+            return Some(Step::Mul(2));
+        }
+        let (by, commutes) = match (self.b.as_const(a), self.b.as_const(b)) {
+            (_, Some(by)) if a == var => (by, false),
+            (Some(by), _) if b == var => (by, true),
+            _ => return None,
+        };
+        match op {
+            BinOp::Mul => Some(Step::Mul(by)),
+            _ if commutes => None,
+            BinOp::Shl if by < u64::from(width.bits()) => Some(Step::Mul(1 << by)),
+            BinOp::UDiv if by >= 2 => Some(Step::UDiv(by)),
+            BinOp::SDiv if width.signed(by) >= 2 => Some(Step::SDiv(by)),
+            BinOp::LShr if by > 0 && by < u64::from(width.bits()) => Some(Step::UDiv(1 << by)),
+            BinOp::AShr if by > 0 && by < u64::from(width.bits()) => Some(Step::AShr(by as u32)),
+            _ => None,
+        }
+    }
+
+    /// What is added to `var` to make `next`, if that does not change in the loop.
+    fn added(&mut self, var: ExprId, next: ExprId, of: LoopId) -> Option<ExprId> {
+        let width = self.b.width(var);
+        if next == var {
+            return Some(self.b.constant(width, 0));
+        }
+        match self.b.get(next) {
+            Expr::Bin(BinOp::Add, a, b) => {
+                let (inner, by) = match (self.b.is_invariant(a, of), self.b.is_invariant(b, of)) {
+                    (false, true) => (a, b),
+                    (true, false) => (b, a),
+                    _ => return None,
+                };
+                let inner = self.added(var, inner, of)?;
+                Some(self.b.bin(BinOp::Add, inner, by))
+            }
+            Expr::Bin(BinOp::Sub, a, b) if self.b.is_invariant(b, of) => {
+                let inner = self.added(var, a, of)?;
+                Some(self.b.bin(BinOp::Sub, inner, b))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Which variables keep their first value, since they only ever take each
+/// other's and all start with the same: the distances of swapped buffers.
+fn constant_vars(x: &mut Extraction<'_>, vars: &[HeaderVar], nexts: &[Option<ExprId>]) -> Vec<bool> {
+    let mut constant: Vec<bool> = nexts.iter().map(Option::is_some).collect();
+    loop {
+        let mut changed = false;
+        for i in 0..vars.len() {
+            if !constant[i] {
+                continue;
+            }
+            let keeps = nexts[i].is_some_and(|next| {
+                let same = |from: ExprId| from == vars[i].from;
+                same(next)
+                    || matches!(x.b.get(next), Expr::Var { .. })
+                        && (0..vars.len()).any(|j| constant[j] && vars[j].expr == next && same(vars[j].from))
+            });
+            if !keeps {
+                constant[i] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            return constant;
+        }
+    }
+}

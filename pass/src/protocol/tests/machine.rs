@@ -1,0 +1,422 @@
+//! Kernels from source, their protocols, and their threads run one by one.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{CStr, c_void};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::ptr;
+
+use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::entry;
+use gpurace_abi::image::{IMAGE_SYMBOL, ImageTable};
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::{ObjectKind, Op, Protocol};
+use gpurace_protocol::run::{Open, Thread, Touch, trace};
+use llvm_sys::core::*;
+use llvm_sys::execution_engine::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
+
+use crate::lower::{codegen, image, shared, thread_context};
+use crate::position::Positions;
+use crate::sites::{self, AccessSite};
+use crate::{describe, instrument, ir, lower, prepare, protocol, reach};
+
+/// What the kernels of the tests may use, without a CUDA toolkit.
+const PRELUDE: &str = r#"
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __constant__ __attribute__((constant))
+#define __noinline__ __attribute__((noinline))
+#define KERNEL extern "C" __global__ void
+#define tid ((int)__nvvm_read_ptx_sreg_tid_x())
+#define tidy ((int)__nvvm_read_ptx_sreg_tid_y())
+#define ctaid ((int)__nvvm_read_ptx_sreg_ctaid_x())
+#define ntid ((int)__nvvm_read_ptx_sreg_ntid_x())
+#define nctaid ((int)__nvvm_read_ptx_sreg_nctaid_x())
+#define lane ((int)__nvvm_read_ptx_sreg_laneid())
+#define sync() __syncthreads()
+#define warp_sync() __nvvm_bar_warp_sync(-1)
+typedef unsigned long long u64;
+"#;
+
+/// A program: one kernel, `k`, and what it needs.
+pub struct Program {
+    context: LLVMContextRef,
+    module: LLVMModuleRef,
+    accesses: Vec<AccessSite>,
+    /// The protocol of `k`.
+    pub protocol: Protocol,
+}
+
+impl Program {
+    /// Compiles CUDA source, as clang's front end leaves it, and extracts the
+    /// protocol of its kernel `k`.
+    pub fn of(source: &str) -> Self {
+        Self::from_bitcode(&compile(source))
+    }
+
+    /// The same from IR text or bitcode.
+    pub fn from_bitcode(bytes: &[u8]) -> Self {
+        // SAFETY: the buffer is copied and then belongs to the parser; the
+        // module is this test's alone.
+        unsafe {
+            let context = LLVMContextCreate();
+            LLVMContextSetDiscardValueNames(context, 0);
+            let name = c"test";
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), name.as_ptr());
+            let mut module = ptr::null_mut();
+            let mut message = ptr::null_mut();
+            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            assert_eq!(failed, 0, "{}", ir::text(message));
+            prepare::prepare(module).unwrap();
+            let unsupported = lower::normalize(module);
+            assert!(unsupported.is_empty(), "{unsupported:?}");
+            if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
+                LLVMDumpModule(module);
+            }
+            let found = sites::collect(module, &mut Positions::new(&[]));
+            let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
+            let protocols = protocol::extract(module, &kernels, &found.accesses);
+            let protocol = protocols.into_iter().find(|p| p.kernel == "k").expect("a kernel `k`");
+            if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
+                eprintln!("{protocol:#?}");
+            }
+            Self { context, module, accesses: found.accesses, protocol }
+        }
+    }
+
+    /// Checks that each thread of the launch touches exactly what the protocol
+    /// says, between the same barriers, and that the protocol leaves nothing open.
+    pub fn is_exact(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
+        let protocol = self.protocol.clone();
+        let ran = self.run(grid, block, arguments);
+        let mut any = false;
+        for (thread, real) in &ran.threads {
+            let mut choose = |open: &Open| panic!("the protocol leaves {open:?} open: {protocol:#?}");
+            let said = trace(&protocol, &ran.launch, *thread, &mut choose, 1 << 20).unwrap();
+            let said: BTreeSet<_> = said.touches.iter().map(|t| ran.event(&protocol, t)).collect();
+            assert_eq!(said, *real, "{thread:?}: said (left) and done (right) differ: {protocol:#?}");
+            any |= !real.is_empty();
+        }
+        assert!(any, "no thread touched anything");
+    }
+
+    /// Checks that whatever a thread touches, the protocol says for some
+    /// outcome of what it leaves open: of `tries` ones drawn at random.
+    pub fn is_covered(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument], tries: u64) {
+        let protocol = self.protocol.clone();
+        let ran = self.run(grid, block, arguments);
+        let mut any = false;
+        for (thread, real) in &ran.threads {
+            let mut said = BTreeSet::new();
+            for seed in 0..tries {
+                let mut choose = |open: &Open| draw(open, seed);
+                let run = trace(&protocol, &ran.launch, *thread, &mut choose, 1 << 14);
+                let touches = run.map(|t| t.touches).unwrap_or_default();
+                said.extend(touches.iter().map(|t| ran.event(&protocol, t)));
+            }
+            let missing: Vec<_> = real.difference(&said).collect();
+            assert!(missing.is_empty(), "{thread:?}: not said: {missing:?}: {protocol:#?}");
+            any |= !real.is_empty();
+        }
+        assert!(any, "no thread touched anything");
+    }
+
+    fn run(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) -> Ran {
+        // SAFETY: the module is live and this test's alone; it goes to the engine.
+        unsafe { Machine::build(self).run(grid, block, arguments) }
+    }
+}
+
+fn draw(open: &Open, seed: u64) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (open, seed).hash(&mut hasher);
+    let bits = hasher.finish();
+    // Small numbers mostly: indices and truth values.
+    if bits & 3 == 0 { bits >> 40 } else { bits >> 60 }
+}
+
+fn compile(source: &str) -> Vec<u8> {
+    let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+    let mut clang = Command::new(format!("{prefix}/bin/clang++"))
+        .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib"])
+        .args(["-O2", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names"])
+        // Which clang otherwise takes from the toolkit that it finds.
+        .args(["-Xclang", "-target-feature", "-Xclang", "+ptx78"])
+        .args(["-emit-llvm", "-c", "-o", "-", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("clang 19 runs");
+    let mut input = clang.stdin.take().unwrap();
+    input.write_all(PRELUDE.as_bytes()).unwrap();
+    input.write_all(source.as_bytes()).unwrap();
+    drop(input);
+    let output = clang.wait_with_output().unwrap();
+    assert!(output.status.success(), "clang refused the kernel");
+    output.stdout
+}
+
+/// An argument of the kernel.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// A 32-bit integer.
+    Int(i32),
+    /// A 64-bit integer.
+    Long(i64),
+    /// A pointer to memory with these words in it.
+    Words(Vec<i32>),
+    /// A pointer to this far into the memory of the argument before.
+    Inside(usize),
+    /// A struct passed by value.
+    Bytes(Vec<u8>),
+}
+
+/// One access: site, what, address, bytes, barriers passed.
+type Event = (u32, Kind, u64, u64, [u32; 2]);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Read,
+    Write,
+    Atomic,
+}
+
+struct Ran {
+    launch: Launch,
+    threads: Vec<(Thread, BTreeSet<Event>)>,
+    /// Addresses of variables, by name; dynamic shared memory has none.
+    variables: HashMap<String, u64>,
+    dynamic: u64,
+}
+
+impl Ran {
+    /// A touch of the protocol as an event of the machine.
+    fn event(&self, protocol: &Protocol, touch: &Touch) -> Event {
+        let object = &protocol.objects[touch.object as usize];
+        let base = match &object.kind {
+            ObjectKind::Param(id) => self.launch.params[id.0 as usize],
+            ObjectKind::Shared { .. } => self.variables[&object.name],
+            ObjectKind::Variable { symbol, .. } => self.variables[symbol],
+            ObjectKind::DynamicShared => self.dynamic,
+            ObjectKind::Opaque { .. } => 0,
+        };
+        let kind = match touch.op {
+            Op::Read => Kind::Read,
+            Op::Write => Kind::Write,
+            Op::Atomic { .. } => Kind::Atomic,
+        };
+        let [warp, block, _] = touch.passed;
+        (touch.site.0, kind, base.wrapping_add(touch.offset as u64), touch.size, [warp, block])
+    }
+}
+
+struct Machine {
+    engine: LLVMExecutionEngineRef,
+    context: LLVMContextRef,
+    protocol: Protocol,
+    kernel: usize,
+    places: Vec<gpurace_abi::meta::Param>,
+    shared: HashMap<String, u32>,
+    variables: Vec<String>,
+}
+
+/// Bytes of the block's shared memory, static and dynamic halves.
+const SHARED: usize = 1 << 16;
+
+impl Machine {
+    unsafe fn build(program: Program) -> Self {
+        let Program { context, module, accesses, protocol } = program;
+        // SAFETY: by contract.
+        unsafe {
+            instrument::insert_checks(module, &accesses);
+            let machine = codegen::machine("x86-64", 1).unwrap();
+            codegen::retarget(module, &machine);
+            let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
+            let kernel = kernels.iter().position(|&f| ir::name(f) == "k").unwrap();
+            let (places, _) = image::argument_layout(module, kernels[kernel]);
+            let reach = reach::of_kernels(module, &kernels);
+            let layout = shared::lay_out(module, &reach);
+            let shared = layout.offsets.iter().map(|(&v, &at)| (ir::name(v), at)).collect();
+            let (variables, metas): (Vec<_>, Vec<_>) = describe::variables(module, &layout).into_iter().unzip();
+            let names: Vec<_> = kernels.iter().map(|&f| ir::name(f)).collect();
+            shared::replace(module, &layout).unwrap();
+            thread_context::thread(module);
+            let threaded: Vec<_> =
+                names.iter().map(|n| LLVMGetNamedFunction(module, ir::c(n).as_ptr())).collect();
+            let table: Vec<_> = variables.into_iter().zip(&metas).collect();
+            image::add_table(module, &threaded, &table, false);
+            LLVM_InitializeNativeTarget();
+            LLVM_InitializeNativeAsmPrinter();
+            LLVMLinkInMCJIT();
+            let mut engine = ptr::null_mut();
+            let mut message = ptr::null_mut();
+            let failed = LLVMCreateJITCompilerForModule(&mut engine, module, 1, &mut message);
+            assert_eq!(failed, 0, "{}", ir::text(message));
+            for entry in entry::ALL {
+                let function = LLVMGetNamedFunction(module, ir::c(entry.name).as_ptr());
+                if !function.is_null() {
+                    LLVMAddGlobalMapping(engine, function, callback(entry.name));
+                }
+            }
+            let variables = metas.into_iter().map(|m| m.name).collect();
+            Self { engine, context, protocol, kernel, places, shared, variables }
+        }
+    }
+
+    unsafe fn run(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) -> Ran {
+        let mut memory: Vec<Vec<i32>> = Vec::new();
+        let mut buffer = vec![0u8; 4096];
+        assert_eq!(arguments.len(), self.places.len(), "one argument for each parameter");
+        for (argument, place) in arguments.iter().zip(&self.places) {
+            let bytes = match argument {
+                Argument::Int(n) => n.to_le_bytes().to_vec(),
+                Argument::Long(n) => n.to_le_bytes().to_vec(),
+                Argument::Words(words) => {
+                    memory.push(words.clone());
+                    let address = memory.last_mut().unwrap().as_mut_ptr() as u64;
+                    address.to_le_bytes().to_vec()
+                }
+                Argument::Inside(at) => {
+                    let address = memory.last_mut().unwrap().as_mut_ptr() as u64;
+                    (address + *at as u64).to_le_bytes().to_vec()
+                }
+                Argument::Bytes(bytes) => bytes.clone(),
+            };
+            let at = place.offset as usize;
+            buffer[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        let word = |at: u32| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&buffer[at as usize..at as usize + 8]);
+            u64::from_le_bytes(bytes)
+        };
+        let params = self.protocol.params.iter().map(|p| p.width.truncate(word(p.offset))).collect();
+        let launch = Launch { grid, block, dynamic_shared: (SHARED / 2) as u32, params, objects: Vec::new() };
+        let mut shared = vec![0u64; SHARED / 8];
+        let base = shared.as_mut_ptr().cast::<u8>();
+        // SAFETY: the engine is live; the table is what `add_table` made; the
+        // kernel gets a context and an argument buffer as it wants them.
+        unsafe {
+            let table = LLVMGetGlobalValueAddress(self.engine, ir::c(IMAGE_SYMBOL).as_ptr()) as *const ImageTable;
+            let run = (*(*table).kernels.add(self.kernel)).run.unwrap();
+            let dynamic = base.add(SHARED / 2);
+            let mut variables: HashMap<String, u64> =
+                self.shared.iter().map(|(n, &at)| (n.clone(), base as u64 + u64::from(at))).collect();
+            for (i, name) in self.variables.iter().enumerate() {
+                let entry = &*(*table).variables.add(i);
+                assert_eq!(CStr::from_ptr(entry.name).to_str(), Ok(name.as_str()));
+                variables.insert(name.clone(), entry.address as u64);
+            }
+            let mut threads = Vec::new();
+            for thread in gpurace_protocol::race::threads(&launch) {
+                let linear = thread.linear(&launch);
+                let mut context: ThreadCtx = std::mem::zeroed();
+                (context.tid, context.ctaid) = (thread.tid, thread.ctaid);
+                (context.ntid, context.nctaid) = (block, grid);
+                (context.linear_tid, context.lane, context.warp) = (linear, linear % 32, linear / 32);
+                (context.shared_base, context.dynamic_shared) = (base, dynamic);
+                context.dynamic_shared_bytes = launch.dynamic_shared;
+                RECORD.with_borrow_mut(|r| *r = Record::default());
+                run(&mut context, buffer.as_ptr());
+                threads.push((thread, RECORD.with_borrow_mut(|r| std::mem::take(&mut r.events))));
+            }
+            let dynamic = dynamic as u64;
+            LLVMDisposeExecutionEngine(self.engine);
+            LLVMContextDispose(self.context);
+            Ran { launch, threads, variables, dynamic }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Record {
+    events: BTreeSet<Event>,
+    passed: [u32; 2],
+}
+
+thread_local! {
+    static RECORD: RefCell<Record> = RefCell::default();
+}
+
+fn record(site: u32, kind: Kind, address: u64, size: u64) {
+    RECORD.with_borrow_mut(|r| {
+        let passed = r.passed;
+        r.events.insert((site, kind, address, size, passed));
+    });
+}
+
+extern "C" fn on_read(_: *mut c_void, address: u64, size: u32, site: u32) {
+    record(site, Kind::Read, address, u64::from(size));
+}
+
+extern "C" fn on_write(_: *mut c_void, address: u64, size: u32, site: u32, _: u64) {
+    record(site, Kind::Write, address, u64::from(size));
+}
+
+extern "C" fn on_read_range(_: *mut c_void, address: u64, size: u64, site: u32) {
+    record(site, Kind::Read, address, size);
+}
+
+extern "C" fn on_write_range(_: *mut c_void, address: u64, size: u64, site: u32) {
+    record(site, Kind::Write, address, size);
+}
+
+extern "C" fn on_atomic(_: *mut c_void, address: u64, size: u32, site: u32, kind: u32, _: u32, _: u32) {
+    let kind = match kind {
+        3 => Kind::Read,
+        4 => Kind::Write,
+        _ => Kind::Atomic,
+    };
+    record(site, kind, address, u64::from(size));
+}
+
+extern "C" fn on_barrier(_: *mut c_void, id: u32, threads: u32, _: u32) {
+    assert_eq!((id, threads), (0, 0));
+    RECORD.with_borrow_mut(|r| r.passed[1] += 1);
+}
+
+extern "C" fn on_barrier_red(context: *mut c_void, id: u32, threads: u32, _: u32, pred: u32, sync: u32) -> u32 {
+    on_barrier(context, id, threads, sync);
+    u32::from(pred != 0)
+}
+
+extern "C" fn on_syncwarp(_: *mut c_void, mask: u32, _: u32) {
+    if mask == u32::MAX {
+        RECORD.with_borrow_mut(|r| r.passed[0] += 1);
+    }
+}
+
+extern "C" fn on_vote(_: *mut c_void, _: u32, _: u32, pred: u32, _: u32) -> u32 {
+    u32::from(pred != 0)
+}
+
+extern "C" fn nothing() -> u64 {
+    0
+}
+
+extern "C" fn not_here() {
+    eprintln!("an entry point that the tests do not run was called");
+    std::process::abort();
+}
+
+fn callback(name: &str) -> *mut c_void {
+    match name {
+        "__gpurace_read" => on_read as *mut c_void,
+        "__gpurace_write" => on_write as *mut c_void,
+        "__gpurace_read_range" => on_read_range as *mut c_void,
+        "__gpurace_write_range" => on_write_range as *mut c_void,
+        "__gpurace_atomic" => on_atomic as *mut c_void,
+        "__gpurace_barrier" => on_barrier as *mut c_void,
+        "__gpurace_barrier_red" => on_barrier_red as *mut c_void,
+        "__gpurace_syncwarp" => on_syncwarp as *mut c_void,
+        "__gpurace_vote" => on_vote as *mut c_void,
+        "__gpurace_atomic_done" | "__gpurace_fence" | "__gpurace_yield" | "__gpurace_activemask"
+        | "__gpurace_is_shared" | "__gpurace_is_local" => nothing as *mut c_void,
+        _ => not_here as *mut c_void,
+    }
+}

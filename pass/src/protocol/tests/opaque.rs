@@ -1,0 +1,162 @@
+//! What must not be described: every kernel here stands beside one of the
+//! other files that may.
+
+use super::calls::unknowns;
+use super::machine::Argument::{Int, Words};
+use super::machine::Program;
+use gpurace_protocol::expr::Expr;
+use gpurace_protocol::protocol::{Protocol, Step, Stmt, Uniform};
+
+const ONE: [u32; 3] = [1, 1, 1];
+
+fn words(count: usize) -> super::machine::Argument {
+    Words((0..count as i32).collect())
+}
+
+fn loops(body: &[Stmt]) -> Vec<&gpurace_protocol::protocol::Loop> {
+    body.iter()
+        .flat_map(|stmt| match stmt {
+            Stmt::Loop(of) => [vec![of], loops(&of.body)].concat(),
+            Stmt::If { then, otherwise, .. } => [loops(then), loops(otherwise)].concat(),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+fn opaque_groups(protocol: &Protocol) -> Vec<Uniform> {
+    protocol.opaques.iter().map(|o| o.uniform).collect()
+}
+
+#[test]
+fn index_loaded_from_memory() {
+    let program = Program::of("KERNEL k(int *a, int *b) { a[b[tid]] = 1; }");
+    assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread]);
+    program.is_covered(ONE, [4, 1, 1], &[words(64), words(4)], 200);
+}
+
+#[test]
+fn condition_loaded_from_memory() {
+    let program = Program::of("KERNEL k(int *a, int *b) { if (b[0]) a[tid] = 1; sync(); a[tid + 1] = 2; }");
+    // The address is the same for all, what lies there need not be.
+    assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread]);
+    program.is_covered(ONE, [4, 1, 1], &[words(64), words(4)], 20);
+}
+
+#[test]
+fn value_after_a_loop_that_threads_leave_apart() {
+    let source = "KERNEL k(int *a, int n) { int i = 0; while (i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
+    let program = Program::of(source);
+    assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread], "{:#?}", program.protocol);
+    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(2)], 200);
+}
+
+#[test]
+fn value_after_a_loop_that_all_leave_together() {
+    let source = "KERNEL k(int *a, int n) { int i = 0; while (i * i < n) { a[i] = 1; ++i; } a[i] = 2; }";
+    let program = Program::of(source);
+    assert_eq!(opaque_groups(&program.protocol), [Uniform::Grid], "{:#?}", program.protocol);
+    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(10)], 200);
+}
+
+#[test]
+fn irregular_steps() {
+    let source = "KERNEL k(int *a, int n) {
+        for (int i = n; i > 0; i = i & (i - 1)) a[i] = 1;
+        for (int i = tid + 1; i < n; i = i * i + 1) a[i] = 2; }";
+    let program = Program::of(source);
+    let steps: Vec<_> = loops(&program.protocol.body).iter().flat_map(|l| &l.vars).map(|v| v.step).collect();
+    assert_eq!(steps, [Step::Any(Uniform::Grid), Step::Any(Uniform::Thread)]);
+    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(13)], 400);
+}
+
+#[test]
+fn conditional_increment_is_no_step() {
+    let source = "KERNEL k(int *a, int *b, int n) { int j = 0; for (int i = 0; i < n; ++i) { if (b[i] > 1) { a[j] = 1; ++j; } } }";
+    let program = Program::of(source);
+    let steps: Vec<_> = loops(&program.protocol.body).iter().flat_map(|l| &l.vars).map(|v| v.step).collect();
+    assert!(steps.contains(&Step::Any(Uniform::Thread)), "{steps:?}");
+    program.is_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(4)], 2000);
+}
+
+#[test]
+fn break_on_loaded_value() {
+    let source = "KERNEL k(int *a, int *b, int n) { for (int i = 0; i < n; ++i) { if (b[i] == 3) break; a[i] = 1; sync(); } a[tid] = 2; }";
+    let program = Program::of(source);
+    assert_eq!(loops(&program.protocol.body)[0].may_break, Some(Uniform::Thread));
+    program.is_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(6)], 400);
+}
+
+#[test]
+fn irreducible_control_flow_is_unknown() {
+    let source = "KERNEL k(int *a, int n) { int i = 0; if (n > 3) goto middle;
+        top: a[i] = 1; if (i == n) return; middle: ++i; a[i + 1] = 2; if (i < 9) goto top; }";
+    let program = Program::of(source);
+    let found = unknowns(&program.protocol.body);
+    assert!(found.len() == 1 && found[0].touches.is_some() && !found[0].syncs, "{found:?}");
+    assert_eq!(program.protocol.body.len(), 1);
+}
+
+#[test]
+fn irreducible_control_flow_with_barrier_may_sync() {
+    let source = "KERNEL k(int *a, int n) { int i = 0; if (n > 3) goto middle;
+        top: a[i] = 1; sync(); middle: ++i; if (i < 9) goto top; }";
+    assert!(unknowns(&Program::of(source).protocol.body)[0].syncs);
+}
+
+#[test]
+fn named_barrier_is_unknown() {
+    let source = "KERNEL k(int *a) { a[tid] = 1; __nvvm_bar_sync(1); a[0] = 2; }";
+    let found = unknowns(&Program::of(source).protocol.body);
+    assert!(found.len() == 1 && found[0].syncs && found[0].touches.is_none(), "{found:?}");
+}
+
+#[test]
+fn partial_mask_is_left_out() {
+    let program = Program::of("KERNEL k(int *a) { a[tid] = 1; __nvvm_bar_warp_sync(3); a[tid + 1] = 2; }");
+    assert_eq!(program.protocol.body.len(), 2, "{:#?}", program.protocol);
+    program.is_exact(ONE, [2, 1, 1], &[words(64)]);
+}
+
+#[test]
+fn shuffles_and_votes() {
+    let source = "KERNEL k(int *a, int n) { int v = __nvvm_shfl_sync_idx_i32(-1, tid, 0, 31); a[v] = 1;
+        if (__nvvm_vote_any_sync(-1, tid < n)) a[tid] = 2; if (__nvvm_vote_any_sync(1, tid < n)) a[tid] = 3;
+        if (__syncthreads_or(tid < n)) a[tid] = 4; }";
+    let source = source.replace("__syncthreads_or", "__nvvm_bar0_or");
+    let program = Program::of(&source);
+    let mut groups = opaque_groups(&program.protocol);
+    groups.sort();
+    assert_eq!(groups, [Uniform::Thread, Uniform::Thread, Uniform::Warp, Uniform::Block], "{:#?}", program.protocol);
+}
+
+#[test]
+fn vote_in_part_of_a_warp_is_no_common_value() {
+    let source = "KERNEL k(int *a, int n) { if (tid < n) { if (__nvvm_vote_any_sync(-1, tid & 1)) a[tid] = 2; } }";
+    assert_eq!(opaque_groups(&Program::of(source).protocol), [Uniform::Thread]);
+}
+
+#[test]
+fn trap_does_not_stand_before_what_follows() {
+    let source = "KERNEL k(int *a, int n) { if (tid >= n) { a[0] = 1; __builtin_trap(); } a[tid] = 1; sync(); a[tid + 1] = 2; }";
+    let program = Program::of(source);
+    // Only the write before the trap is conditional.
+    let ifs = program.protocol.body.iter().filter(|s| matches!(s, Stmt::If { .. })).count();
+    assert_eq!((ifs, program.protocol.body.len()), (1, 4), "{:#?}", program.protocol);
+    program.is_exact(ONE, [4, 1, 1], &[words(64), Int(8)]);
+}
+
+#[test]
+fn constant_memory_is_the_same_for_all() {
+    let source = "__constant__ int limit[4]; KERNEL k(int *a) { for (int i = 0; i < limit[0]; ++i) { a[i] = 1; sync(); } a[limit[tid & 3]] = 2; }";
+    let mut groups = opaque_groups(&Program::of(source).protocol);
+    groups.sort();
+    assert_eq!(groups, [Uniform::Thread, Uniform::Grid]);
+}
+
+#[test]
+fn unused_values_are_left_out() {
+    let program = Program::of("KERNEL k(int *a, int n, int m) { int x = a[m] * n; if (x > m) x = x % 7; a[0] = x; }");
+    assert_eq!(program.protocol.params.len(), 2, "{:#?}", program.protocol);
+    let leaves = program.protocol.exprs.iter().filter(|(_, e)| matches!(e, Expr::Opaque { .. })).count();
+    assert_eq!(leaves, 0, "{:#?}", program.protocol);
+}

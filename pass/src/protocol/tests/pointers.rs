@@ -1,0 +1,136 @@
+//! Pointers: what they point into, and how far.
+
+use super::machine::Argument::{Bytes, Inside, Int, Long, Words};
+use super::machine::Program;
+use gpurace_protocol::protocol::{ObjectKind, Step, Stmt};
+
+const ONE: [u32; 3] = [1, 1, 1];
+
+fn words(count: usize) -> super::machine::Argument {
+    Words((0..count as i32).collect())
+}
+
+#[test]
+fn two_arrays_that_may_overlap() {
+    Program::of("KERNEL k(int *a, int *b) { a[tid] = b[tid + 1]; }").is_exact(ONE, [8, 1, 1], &[words(16), Inside(8)]);
+}
+
+#[test]
+fn structs_passed_by_value() {
+    let source = "struct View { int *data; int stride; short first; char on; int *other; };
+        KERNEL k(View v, int n) { if (v.on) v.data[v.first + tid * v.stride] = n; else v.other[n] = 1; }";
+    let program = Program::of(source);
+    assert!(program.protocol.params.iter().any(|p| p.name == "v+8"), "{:?}", program.protocol.params);
+    // The pointers of the struct are not arguments that the machine can make.
+    assert_eq!(program.protocol.objects.len(), 2);
+    assert!(program.protocol.objects.iter().all(|o| matches!(o.kind, ObjectKind::Param(_))));
+}
+
+#[test]
+fn scalars_of_a_struct() {
+    let source = "struct Shape { int w; short first; char on; long n; };
+        KERNEL k(int *a, Shape s) { if (s.on && tid < s.n) a[s.first + tid * s.w] = 1; }";
+    let mut bytes = Vec::new();
+    bytes.extend(3i32.to_le_bytes());
+    bytes.extend(2i16.to_le_bytes());
+    bytes.extend([1, 0]);
+    bytes.extend(5i64.to_le_bytes());
+    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), Bytes(bytes)]);
+}
+
+#[test]
+fn a_struct_that_the_kernel_writes_is_its_own() {
+    let source = "struct Shape { int w; int h[4]; };
+        KERNEL k(int *a, Shape s, int n) { s.h[n] = tid; s.w += 1; a[s.h[1]] = 1; }";
+    let program = Program::of(source);
+    // What comes back out of it is not the launch's.
+    assert_eq!(program.protocol.opaques.len(), 1, "{:#?}", program.protocol);
+}
+
+#[test]
+fn selected_and_merged_pointers() {
+    let source = "KERNEL k(int *a, int *b, int n) { __shared__ int s[64];
+        int *p = tid < n ? a : b; p[tid] = 1;
+        int *q; if (tid & 1) q = s + 1; else q = a + 2; q[tid] = 2;
+        int *r = n > 3 ? a + 5 : a + 9; *r = 3; }";
+    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(4)]);
+}
+
+#[test]
+fn pointer_that_walks() {
+    let source = "KERNEL k(int *a, int n) { int *p = a + tid; for (int i = 0; i < n; ++i) { *p = i; p += ntid; }
+        for (int *q = a; q != a + n; ++q) *q = 1;
+        for (int *q = a + n; q > a; q -= 2) *q = 1; }";
+    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
+}
+
+#[test]
+fn swapped_buffers() {
+    let source = "KERNEL k(int *a, int *b, int n) { int *from = a, *to = b;
+        for (int i = 0; i < n; ++i) { to[tid] = from[tid + 1]; sync(); int *t = from; from = to; to = t; } }";
+    let program = Program::of(source);
+    let Stmt::Loop(of) = &program.protocol.body[0] else { panic!("{:#?}", program.protocol) };
+    // Both distances stay zero; which buffer it is, is not said.
+    assert!(of.vars.iter().all(|v| matches!(v.step, Step::Add(_))), "{of:#?}");
+    // Each access may touch either buffer: more than it does.
+    let accesses = of.body.iter().filter(|s| matches!(s, Stmt::Access(_))).count();
+    assert_eq!(accesses, 4, "{of:#?}");
+    program.is_covered(ONE, [4, 1, 1], &[words(64), words(64), Int(3)], 1);
+}
+
+#[test]
+fn double_buffer_by_parity() {
+    let source = "KERNEL k(int *a, int n) { __shared__ int s[2][32];
+        for (int i = 0; i < n; ++i) { s[i & 1][tid] = a[i]; sync(); a[tid] = s[i & 1][31 - tid]; } }";
+    Program::of(source).is_exact(ONE, [32, 1, 1], &[words(64), Int(3)]);
+}
+
+#[test]
+fn static_dynamic_and_device_variables() {
+    let source = "__device__ int counter[4]; extern __shared__ int dynamic[]; __shared__ float tile[4][9];
+        KERNEL k(int *a) { dynamic[tid] = 1; ((char *)dynamic)[tid] = 2; tile[tid & 3][tid] = 1; counter[tid & 3] += 1;
+          short *h = (short *)(dynamic + 16); h[tid] = 4; a[0] = 1; }";
+    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(4)]);
+}
+
+#[test]
+fn addresses_as_integers() {
+    let source = "KERNEL k(int *a, long n) { __shared__ int s[64];
+        unsigned at = (unsigned)(u64)(__attribute__((address_space(3))) int *)s;
+        at += tid * 4; *(__attribute__((address_space(3))) int *)(u64)at = 1;
+        u64 g = (u64)a; g += 8 * tid; g -= 4 * n; *(int *)g = 2; }";
+    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), Long(0)]);
+}
+
+#[test]
+fn copies_and_fills() {
+    let source = "struct Big { int v[20]; };
+        KERNEL k(Big *a, Big *b, long n) { a[tid] = b[tid + 1]; __builtin_memset(a + 4 + tid, 0, n); }";
+    Program::of(source).is_exact(ONE, [2, 1, 1], &[words(200), words(100), Long(12)]);
+}
+
+#[test]
+fn vectors_and_bytes() {
+    let source = "typedef int int4v __attribute__((ext_vector_type(4)));
+        KERNEL k(int *a, char *b) { ((int4v *)a)[tid] = 1; b[tid * 3] = 2; b[-1 + (int)tid] += 1; }";
+    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Inside(64)]);
+}
+
+#[test]
+fn pointer_from_memory_is_opaque() {
+    let program = Program::of("KERNEL k(int **a) { a[0][tid] = 1; }");
+    let opaque = program.protocol.objects.iter().filter(|o| matches!(o.kind, ObjectKind::Opaque { .. })).count();
+    assert_eq!(opaque, 1, "{:#?}", program.protocol);
+}
+
+#[test]
+fn linked_list_is_opaque_in_each_iteration() {
+    let source = "struct Node { int value; Node *next; };
+        KERNEL k(Node *n) { for (; n; n = n->next) n->value = 1; }";
+    let program = Program::of(source);
+    let kinds: Vec<_> = program.protocol.objects.iter().map(|o| &o.kind).collect();
+    let uniform = gpurace_protocol::protocol::Uniform::Thread;
+    let space = gpurace_protocol::protocol::Space::Generic;
+    assert_eq!(kinds.len(), 2);
+    assert!(kinds.contains(&&ObjectKind::Opaque { space, uniform }), "{kinds:?}");
+}
