@@ -100,8 +100,11 @@ pub struct Run<'a> {
     choose: &'a mut dyn FnMut(&Open) -> u64,
     vars: HashMap<VarId, u64>,
     iterations: Vec<(LoopId, u64)>,
-    /// Values found since the variables last changed.
-    known: HashMap<ExprId, u64>,
+    /// Values by expression, with the change of variables that they were found
+    /// after.
+    known: Vec<(u64, u64)>,
+    /// How often variables have changed, from 1.
+    changes: u64,
     passed: [u32; 3],
     access: usize,
     /// Steps left.
@@ -137,7 +140,8 @@ pub fn trace(
         choose,
         vars: HashMap::new(),
         iterations: Vec::new(),
-        known: HashMap::new(),
+        known: vec![(0, 0); protocol.exprs.len()],
+        changes: 1,
         passed: [0; 3],
         access: 0,
         fuel,
@@ -231,7 +235,7 @@ impl Run<'_> {
         for (var, value) in of.vars.iter().zip(from) {
             self.vars.insert(var.id, value);
         }
-        self.known.clear();
+        self.changes += 1;
         let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
         while go_on {
             self.spend()?;
@@ -254,7 +258,7 @@ impl Run<'_> {
         for var in &of.vars {
             self.vars.remove(&var.id);
         }
-        self.known.clear();
+        self.changes += 1;
         Ok(())
     }
 
@@ -276,7 +280,7 @@ impl Run<'_> {
         if let Some(last) = self.iterations.last_mut() {
             last.1 += 1;
         }
-        self.known.clear();
+        self.changes += 1;
         for (var, value) in of.vars.iter().zip(next) {
             let value = match var.step {
                 Step::Any(uniform) => {
@@ -311,8 +315,9 @@ impl Run<'_> {
     }
 
     fn value(&mut self, id: ExprId) -> u64 {
-        if let Some(value) = self.known.get(&id) {
-            return *value;
+        let (found, value) = self.known[id.0 as usize];
+        if found == self.changes {
+            return value;
         }
         let width = self.exprs.width(id);
         let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
@@ -368,7 +373,7 @@ impl Run<'_> {
             }
         };
         let value = width.truncate(value);
-        self.known.insert(id, value);
+        self.known[id.0 as usize] = (self.changes, value);
         value
     }
 }

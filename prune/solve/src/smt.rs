@@ -139,7 +139,9 @@ impl Asker {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
         let left = self.limits.kernel.saturating_sub(self.started.elapsed()).as_millis();
-        params.set_u32("timeout", self.limits.query_ms.min(left.try_into().unwrap_or(u32::MAX)).max(1));
+        if self.limits.query_ms > 0 {
+            params.set_u32("timeout", self.limits.query_ms.min(left.try_into().unwrap_or(u32::MAX)).max(1));
+        }
         params.set_u32("rlimit", self.limits.query_resources);
         solver.set_params(&params);
         solver.from_string(text);

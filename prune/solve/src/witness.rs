@@ -15,7 +15,7 @@ use crate::encode::Encoder;
 use crate::linear::{Atom, Formula, Lin, TooBig};
 
 /// Most statements that a thread of a witness may run.
-const FUEL: u64 = 200_000;
+const FUEL: u64 = 50_000;
 
 /// Value of a term in a solution.
 fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {
