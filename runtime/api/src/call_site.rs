@@ -24,7 +24,11 @@ pub struct Position {
 pub fn position(site: CallSite) -> Option<Position> {
     static KNOWN: Mutex<Option<HashMap<CallSite, Option<Position>>>> = Mutex::new(None);
     let mut known = KNOWN.lock();
-    known.get_or_insert_with(HashMap::new).entry(site).or_insert_with(|| read(site)).clone()
+    known
+        .get_or_insert_with(HashMap::new)
+        .entry(site)
+        .or_insert_with(|| read(site))
+        .clone()
 }
 
 /// The file that is mapped at `address` and where its mapping begins.
@@ -40,7 +44,11 @@ fn object_of(address: usize) -> Option<(PathBuf, usize)> {
     // The main program's name is what it was called with, which need not be a
     // path from here.
     let is_file = Path::new(name).is_file() && name.contains('/');
-    let path = if is_file { name.into() } else { PathBuf::from("/proc/self/exe") };
+    let path = if is_file {
+        name.into()
+    } else {
+        PathBuf::from("/proc/self/exe")
+    };
     Some((path, info.dli_fbase as usize))
 }
 
@@ -53,9 +61,16 @@ fn read(site: CallSite) -> Option<Position> {
     let mut frames = loader.find_frames(at).ok()?;
     let mut innermost = None;
     while let Ok(Some(frame)) = frames.next() {
-        let Some(location) = frame.location else { continue };
-        let (Some(file), Some(line)) = (location.file, location.line) else { continue };
-        let position = Position { file: file.to_owned(), line };
+        let Some(location) = frame.location else {
+            continue;
+        };
+        let (Some(file), Some(line)) = (location.file, location.line) else {
+            continue;
+        };
+        let position = Position {
+            file: file.to_owned(),
+            line,
+        };
         if !is_system(file) {
             return Some(as_given(position));
         }
@@ -66,7 +81,10 @@ fn read(site: CallSite) -> Option<Position> {
 
 /// Headers of the toolkit wrap the launch functions: shown is who uses them.
 fn is_system(file: &str) -> bool {
-    let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = Path::new(file)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     file.starts_with("/usr/") || name.starts_with("cuda_runtime") || name == "launch.h"
 }
 
@@ -77,7 +95,10 @@ fn as_given(position: Position) -> Position {
     let modules = modules::loaded();
     let mut files = modules.iter().flat_map(|module| &module.meta.files);
     match files.find(|file| Path::new(&file.directory).join(&file.name) == path) {
-        Some(file) => Position { file: file.name.clone(), ..position },
+        Some(file) => Position {
+            file: file.name.clone(),
+            ..position
+        },
         None => position,
     }
 }

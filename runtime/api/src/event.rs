@@ -37,7 +37,9 @@ static EVENTS: Mutex<Option<Events>> = Mutex::new(None);
 
 fn with<T>(handle: cudaEvent_t, f: impl FnOnce(&mut Event) -> Result<T>) -> Result<T> {
     let mut events = EVENTS.lock();
-    let live = events.as_mut().and_then(|events| events.live.get_mut(&(handle as usize)));
+    let live = events
+        .as_mut()
+        .and_then(|events| events.live.get_mut(&(handle as usize)));
     f(live.ok_or(Error::INVALID_RESOURCE_HANDLE)?)
 }
 
@@ -46,7 +48,12 @@ fn with<T>(handle: cudaEvent_t, f: impl FnOnce(&mut Event) -> Result<T>) -> Resu
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` where the handle is no event.
 pub fn recorded(handle: cudaEvent_t) -> Result<Option<Clock>> {
-    with(handle, |event| Ok(event.recorded.as_ref().map(|recorded| recorded.clock.clone())))
+    with(handle, |event| {
+        Ok(event
+            .recorded
+            .as_ref()
+            .map(|recorded| recorded.clock.clone()))
+    })
 }
 
 fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
@@ -55,11 +62,19 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
     }
     let handle = {
         let mut events = EVENTS.lock();
-        let events =
-            events.get_or_insert_with(|| Events { live: HashMap::new(), next: 0x6000_0000 });
+        let events = events.get_or_insert_with(|| Events {
+            live: HashMap::new(),
+            next: 0x6000_0000,
+        });
         events.next += 16;
         let handle = events.next;
-        events.live.insert(handle, Event { flags, recorded: None });
+        events.live.insert(
+            handle,
+            Event {
+                flags,
+                recorded: None,
+            },
+        );
         handle
     };
     // SAFETY: not null, and the caller of the API vouches for it.
@@ -69,7 +84,10 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
 fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
     let clock = stream::submit(stream)?.into_clock();
     with(event, |event| {
-        event.recorded = Some(Recorded { clock, at: Instant::now() });
+        event.recorded = Some(Recorded {
+            clock,
+            at: Instant::now(),
+        });
         Ok(())
     })
 }

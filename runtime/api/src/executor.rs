@@ -107,7 +107,10 @@ fn end_with(fault: &Fault, begun: &Begun) -> Result {
 
 /// The fault with its kernel, thread and source line.
 fn describe(fault: &Fault, begun: &Begun) -> String {
-    let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
+    let mut text = format!(
+        "{} in kernel `{}`",
+        fault.message, begun.record.kernel.demangled
+    );
     let mut add = |what: &str, index: Option<[u32; 3]>| {
         if let Some([x, y, z]) = index {
             text.push_str(&format!(", {what} ({x},{y},{z})"));
@@ -129,7 +132,9 @@ fn fault_position(fault: &Fault, begun: &Begun) -> (Option<String>, Option<u32>)
         (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
         // The last atomic access is where a waiting thread is; of another
         // fault it says nothing.
-        (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
+        (None, Some(site), FaultKind::Deadlock) => {
+            resolve::site_position(begun.record.kernel, site)
+        }
         _ => (None, None),
     }
 }
@@ -141,6 +146,10 @@ fn deadlock(fault: &Fault, begun: &Begun) -> Divergence {
         kernel: begun.record.kernel.demangled.clone(),
         launch: begun.record.id,
         block: fault.block.unwrap_or_default(),
-        waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
+        waiting: fault
+            .thread
+            .map(|thread| Waiting::at(file, line, 1, thread))
+            .into_iter()
+            .collect(),
     }
 }

@@ -5,11 +5,11 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpurace_options::{Device, Options};
-use gpurace_report::schema::Report;
 
 use crate::edge::guard;
 use crate::message;
 use crate::session::{self, Session};
+use crate::suppress::Suppressions;
 
 /// Signals that end a program that does not handle them.
 const SIGNALS: [c_int; 12] = [
@@ -32,8 +32,8 @@ const SECONDS_AFTER_SIGNAL: u32 = 30;
 /// Stack of the signal handlers, bytes; reports are rendered on it.
 const SIGNAL_STACK: usize = 512 << 10;
 
-/// Exit status of a program whose options are not right.
-const BAD_OPTIONS: c_int = 1;
+/// Exit status where the options are not right or the report cannot be written.
+const FAILED: c_int = 1;
 
 unsafe extern "C" {
     /// As `atexit`, with the exit status.
@@ -49,29 +49,25 @@ static START: extern "C" fn() = start;
 /// Reads the options and takes its place at the process's end.
 pub extern "C" fn start() {
     guard("start", (), || {
-        match Options::from_env() {
-            Ok(options) => {
-                if options.help {
-                    session::get();
-                    print_help();
-                }
-                if options.device == Device::Cuda {
-                    message::error("`device=cuda`: this build has no backend for NVIDIA GPUs");
-                    message::hint("leave `device` out, or set `device=cpu`");
-                    exit_now(BAD_OPTIONS);
-                }
-                if let Some(file) = &options.suppressions {
-                    message::error(&format!("`suppressions={}`: suppressions are not supported", file.display()));
-                    exit_now(BAD_OPTIONS);
-                }
-            }
-            Err(error) => {
-                message::error(&error.to_string());
-                message::hint("`GPURACE_OPTIONS=help=1` lists every option");
-                exit_now(BAD_OPTIONS);
-            }
+        let options = Options::from_env().unwrap_or_else(|error| {
+            message::error(&error.to_string());
+            message::hint("`GPURACE_OPTIONS=help=1` lists every option");
+            exit_now(FAILED)
+        });
+        if options.help {
+            print_help();
         }
-        session::get();
+        if options.device == Device::Cuda {
+            message::error("`device=cuda`: this build has no backend for NVIDIA GPUs");
+            message::hint("leave `device` out, or set `device=cpu`");
+            exit_now(FAILED);
+        }
+        let suppressions = options.suppressions.as_deref().map(Suppressions::read);
+        let suppressions = suppressions.transpose().unwrap_or_else(|error| {
+            message::error(&error);
+            exit_now(FAILED)
+        });
+        session::begin(options, suppressions.unwrap_or_default());
         // SAFETY: the function stays: the library is never unloaded.
         unsafe { on_exit(at_exit, std::ptr::null_mut()) };
         install_handlers();
@@ -93,8 +89,9 @@ fn exit_now(status: c_int) -> ! {
 /// complete it again.
 static DONE: AtomicBool = AtomicBool::new(false);
 
-/// Completes text and JSON. Gives the report, or `None` where that was done.
-fn complete(session: &Session) -> Option<Report> {
+/// Completes text and JSON. Gives the exit status that they ask for, 0 for
+/// none, or `None` where they were completed before.
+fn complete(session: &Session) -> Option<c_int> {
     if !session.is_own_process() || DONE.swap(true, Ordering::AcqRel) {
         return None;
     }
@@ -102,14 +99,19 @@ fn complete(session: &Session) -> Option<Report> {
         message::error("interrupted while findings were being noted: the report is incomplete");
         return None;
     };
+    let mut status = 0;
     if let Some(pattern) = &session.options.json {
         let path = pattern.expand(std::process::id());
         if let Err(error) = std::fs::write(&path, report.to_json()) {
             message::error(&format!("cannot write `{}`: {error}", path.display()));
+            status = FAILED;
         }
     }
     session.write_end(&report);
-    Some(report)
+    if report.has_findings() {
+        status = session.options.exitcode.into();
+    }
+    Some(status)
 }
 
 /// Writes out what the program has printed, which `_exit` would lose: C's
@@ -138,11 +140,11 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         let session = session::get();
         // The report comes after what the program printed.
         flush();
-        let Some(report) = complete(session) else { return };
-        // Only the low byte reaches the parent.
-        if report.has_findings() && status & 0xff == 0 {
+        let wanted = complete(session).unwrap_or_default();
+        // Only the low byte of a status reaches the parent.
+        if wanted != 0 && status & 0xff == 0 {
             flush();
-            exit_now(session.options.exitcode.into());
+            exit_now(wanted);
         }
     });
 }
@@ -184,7 +186,11 @@ fn install_stack() {
     unsafe {
         let stack = libc::mmap(std::ptr::null_mut(), SIGNAL_STACK, protection, flags, -1, 0);
         if stack != libc::MAP_FAILED {
-            let new = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: SIGNAL_STACK };
+            let new = libc::stack_t {
+                ss_sp: stack,
+                ss_flags: 0,
+                ss_size: SIGNAL_STACK,
+            };
             libc::sigaltstack(&new, std::ptr::null_mut());
         }
     }
@@ -208,8 +214,10 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_voi
     // is what a core dump should show; one that somebody sent does not.
     unsafe {
         libc::alarm(0);
-        let faulted = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL)
-            && !info.is_null()
+        let faulted = matches!(
+            signal,
+            libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL
+        ) && !info.is_null()
             && (*info).si_code > 0;
         if !faulted {
             libc::raise(signal);

@@ -9,12 +9,13 @@
 //! | [`properties`], [`device`] | the one device and its limits |
 //! | [`memory`] | allocations, copies, fills, pools, arrays |
 //! | [`stream`], [`event`], [`order`] | streams and events; which work is ordered before which |
-//! | [`modules`] | registered device code: kernels and variables |
+//! | [`registration`], [`modules`] | registered device code: kernels and variables |
 //! | [`function`] | attributes of kernels, occupancy |
 //! | [`launch`] | launch configurations, limits, arguments |
 //! | [`executor`] | how a launch runs: the way to gpurace-cpu and gpurace-check |
 //! | [`session`] | options, findings and counts of this process |
 //! | [`finish`] | the end of the process: report, exit status, signals |
+//! | [`suppress`] | findings that the user wants left out |
 //! | [`resolve`] | from addresses and site numbers to names and lines |
 //! | [`call_site`] | source lines of the host program |
 //! | [`log`], [`message`] | where text goes |
@@ -40,7 +41,9 @@ pub mod modules;
 pub mod order;
 pub mod properties;
 pub mod refused;
+pub mod registration;
 pub mod resolve;
 pub mod session;
 pub mod stream;
+pub mod suppress;
 pub mod types;

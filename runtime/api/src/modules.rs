@@ -1,39 +1,32 @@
 //! Registered device code: which module a kernel or variable of the host
 //! program belongs to.
 //!
-//! clang's constructors call the registration functions before `main`, for
-//! every translation unit. They only take notes, so that start-up stays quick:
-//! a module's image is opened and its description read when the first of its
-//! kernels or variables is needed.
+//! Registration only takes notes, so that start-up stays quick: a module's image
+//! is opened and its description read when the first of its kernels or
+//! variables is needed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use gpurace_abi::image::{
-    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, KernelFn, SectionKind, section_headers,
-};
+use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
 use gpurace_cpu::Image;
 use gpurace_report::demangle;
 use parking_lot::RwLock;
 
-use crate::edge::guard;
 use crate::errors::{Error, Result};
 use crate::function::default_dynamic_shared;
 use crate::message;
-use crate::session;
-use crate::types::FatbinWrapper;
 
-/// First bytes of a fat binary that NVIDIA's `fatbinary` made.
-const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
-
-/// What a fat-binary slot holds.
+/// What a fat-binary slot holds: the sections of gpurace's container.
 #[derive(Clone, Copy)]
-struct Payload {
-    image: &'static [u8],
-    meta: &'static [u8],
+pub struct Payload {
+    /// ELF shared object for the host.
+    pub image: &'static [u8],
+    /// The description, JSON.
+    pub meta: &'static [u8],
 }
 
 /// One registered translation unit.
@@ -132,54 +125,63 @@ fn with_registry<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
     f(REGISTRY.write().get_or_insert_with(Registry::default))
 }
 
-/// What `__cudaRegisterFatBinary` was given.
-///
-/// # Safety
-/// `wrapper` is null or points to a fat-binary wrapper of clang or nvcc.
-unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Payload, String> {
-    // SAFETY: null or valid as the caller vouches.
-    let Some(wrapper) = (unsafe { wrapper.as_ref() }) else {
-        return Err("no fat-binary wrapper".to_owned());
-    };
-    if wrapper.magic != FATBIN_WRAPPER_MAGIC || wrapper.data.is_null() {
-        return Err(format!("a wrapper with magic {:#x}", wrapper.magic));
-    }
-    let data = wrapper.data;
-    // SAFETY: each fat binary and each container has at least 16 bytes.
-    let headers = match unsafe { section_headers(data) } {
-        Ok(headers) => headers,
-        Err(ContainerError::Version { found }) => {
-            return Err(format!("gpurace device code of version {found}, wanted {FORMAT_VERSION}"));
-        }
-        Err(ContainerError::NotAContainer) => {
-            // SAFETY: at least 16 bytes are readable.
-            let magic = unsafe { data.cast::<u32>().read_unaligned() };
-            return Err(match magic {
-                NV_FATBIN_MAGIC => "an NVIDIA fat binary from nvcc or plain clang".to_owned(),
-                _ => format!("unknown data that starts with {magic:#010x}"),
-            });
-        }
-    };
-    let (mut image, mut meta) = (None, None);
-    for header in headers {
-        // SAFETY: sections lie in the container, which is static data of the
-        // program.
-        let bytes = unsafe {
-            std::slice::from_raw_parts(data.add(header.offset as usize), header.size as usize)
-        };
-        match header.kind {
-            kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
-            kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
-            _ => {}
-        }
-    }
-    match (image, meta) {
-        (Some(image), Some(meta)) => Ok(Payload { image, meta }),
-        _ => Err("gpurace device code without an image for the host".to_owned()),
-    }
-}
-
 impl Module {
+    /// A new module; `payload` is the error that its kernels give where its
+    /// device code cannot be used.
+    pub fn register(payload: Result<Payload>) -> &'static Self {
+        let module: &'static Self = Box::leak(Box::new(Self {
+            payload,
+            gone: AtomicBool::new(false),
+            meta: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }));
+        with_registry(|registry| registry.registered.push(module));
+        module
+    }
+
+    /// A host stub stands for a kernel of this mangled name.
+    pub fn add_function(&'static self, stub: usize, name: &'static CStr) {
+        let symbol = Symbol { module: self, name };
+        let function = Box::leak(Box::new(Function {
+            symbol,
+            kernel: OnceLock::new(),
+        }));
+        with_registry(|registry| registry.functions.insert(stub, function));
+    }
+
+    /// A host variable stands for a device variable of this mangled name.
+    pub fn add_symbol(&'static self, host: usize, name: &'static CStr) {
+        with_registry(|registry| registry.symbols.insert(host, Symbol { module: self, name }));
+    }
+
+    /// All of the module's kernels and variables are known. Host code may read
+    /// its `__managed__` variables from now on, so a module with such is loaded.
+    pub fn end_registration(&'static self) {
+        if self.payload.is_ok_and(|payload| has_managed(payload.meta)) {
+            // An error has been said, and comes again with each launch.
+            let _ = self.load();
+        }
+    }
+
+    /// Forgets the module's stubs and host variables; its payload may go. Its
+    /// code stays, reports may still name it: `described` reads for them what
+    /// was not needed so far.
+    pub fn unregister(&self, described: bool) {
+        if described {
+            // An error has been said.
+            let _ = self.meta();
+        }
+        self.gone.store(true, Ordering::Relaxed);
+        with_registry(|registry| {
+            registry
+                .functions
+                .retain(|_, function| !std::ptr::eq(function.symbol.module, self));
+            registry
+                .symbols
+                .retain(|_, symbol| !std::ptr::eq(symbol.module, self));
+        });
+    }
+
     /// The module with its image open.
     ///
     /// # Errors
@@ -198,13 +200,21 @@ impl Module {
         // SAFETY: the payload is a container that gpurace made.
         let image = unsafe { Image::open(self.payload?.image) }.map_err(|error| {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            invalid(&format!("`{}`: {error}{}", meta.source, cause.unwrap_or_default()))
+            invalid(&format!(
+                "`{}`: {error}{}",
+                meta.source,
+                cause.unwrap_or_default()
+            ))
         })?;
         // Sites are numbered through all modules, so that a race may have its
         // sides in two of them.
         static SITES: AtomicU32 = AtomicU32::new(0);
         let site_base = SITES.fetch_add(meta.sites.len() as u32, Ordering::Relaxed);
-        Ok(Loaded { image, meta, site_base })
+        Ok(Loaded {
+            image,
+            meta,
+            site_base,
+        })
     }
 
     /// The module's description.
@@ -214,11 +224,26 @@ impl Module {
             if self.gone.load(Ordering::Relaxed) {
                 return Err(Error::INVALID_KERNEL_IMAGE);
             }
-            let meta: ModuleMeta = serde_json::from_slice(payload.meta)
-                .map_err(|error| invalid(&format!("cannot read the description of device code: {error}")))?;
+            let meta: ModuleMeta = serde_json::from_slice(payload.meta).map_err(|error| {
+                invalid(&format!(
+                    "cannot read the description of device code: {error}"
+                ))
+            })?;
             Ok(Box::leak(Box::new(meta)))
         })
     }
+}
+
+/// Whether a description has `__managed__` variables, without reading all of it.
+fn has_managed(meta: &[u8]) -> bool {
+    let flag = &b"\"managed\":"[..];
+    // A name that holds a quote has a backslash before it, so what looks like
+    // the field is the field.
+    memchr::memmem::find_iter(meta, flag).any(|at| {
+        meta[at + flag.len()..]
+            .trim_ascii_start()
+            .starts_with(b"true")
+    })
 }
 
 /// Says why device code cannot be used.
@@ -231,7 +256,12 @@ impl Registry {
     fn add(&mut self, module: &Module, loaded: &'static Loaded) {
         self.loaded.push(loaded);
         for entry in loaded.image.variables() {
-            let Some(meta) = loaded.meta.variables.iter().find(|meta| meta.name == entry.name) else {
+            let Some(meta) = loaded
+                .meta
+                .variables
+                .iter()
+                .find(|meta| meta.name == entry.name)
+            else {
                 continue;
             };
             let address = match meta.managed {
@@ -275,19 +305,33 @@ impl Registry {
 pub fn module_of_site(site: u32) -> Option<&'static Loaded> {
     let registry = REGISTRY.read();
     let mut loaded = registry.as_ref()?.loaded.iter();
-    loaded.find(|m| site.checked_sub(m.site_base).is_some_and(|at| (at as usize) < m.meta.sites.len())).copied()
+    loaded
+        .find(|m| {
+            site.checked_sub(m.site_base)
+                .is_some_and(|at| (at as usize) < m.meta.sites.len())
+        })
+        .copied()
 }
 
 /// The modules whose images are open, in the order of loading.
 pub fn loaded() -> Vec<&'static Loaded> {
-    REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.loaded.clone())
+    REGISTRY
+        .read()
+        .as_ref()
+        .map_or_else(Vec::new, |registry| registry.loaded.clone())
 }
 
 /// The descriptions of all modules, in the order of registration; `None` for
 /// device code that cannot be used or is gone.
 pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
-    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
-    modules.into_iter().map(|module| module.meta().ok()).collect()
+    let modules = REGISTRY
+        .read()
+        .as_ref()
+        .map_or_else(Vec::new, |registry| registry.registered.clone());
+    modules
+        .into_iter()
+        .map(|module| module.meta().ok())
+        .collect()
 }
 
 /// The kernel of this number.
@@ -317,8 +361,16 @@ pub fn variable_of_symbol(symbol: *const c_void) -> Result<Variable> {
     let loaded = module.load()?;
     let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
     let entry = loaded.image.variable(name).ok_or(Error::INVALID_SYMBOL)?;
-    let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
-    let address = if managed { symbol as usize } else { entry.address };
+    let managed = loaded
+        .meta
+        .variables
+        .iter()
+        .any(|meta| meta.name == name && meta.managed);
+    let address = if managed {
+        symbol as usize
+    } else {
+        entry.address
+    };
     variable_at(address).ok_or(Error::INVALID_SYMBOL)
 }
 
@@ -335,12 +387,17 @@ pub fn kernel_of_stub(stub: *const c_void) -> Result<&'static Kernel> {
             .and_then(|functions| functions.get(&(stub as usize)))
             .ok_or(Error::INVALID_DEVICE_FUNCTION)?
     };
-    *function.kernel.get_or_init(|| find_kernel(&function.symbol))
+    *function
+        .kernel
+        .get_or_init(|| find_kernel(&function.symbol))
 }
 
 fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
     let module = symbol.module.load()?;
-    let name = symbol.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+    let name = symbol
+        .name
+        .to_str()
+        .map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
     let kernels = &module.meta.kernels;
     let index = kernels.iter().position(|kernel| kernel.name == name);
     let (Some(index), Some(code)) = (index, module.image.kernel(name)) else {
@@ -361,197 +418,4 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
         registry.kernels.push(kernel);
         kernel
     }))
-}
-
-/// The module of a handle from [`__cudaRegisterFatBinary`].
-///
-/// # Safety
-/// `handle` is null or such a handle.
-unsafe fn module_of(handle: *mut *mut c_void) -> Option<&'static Module> {
-    // SAFETY: handles are leaked modules.
-    unsafe { handle.cast::<Module>().as_ref() }
-}
-
-/// Registers the device code of a translation unit; gives its handle.
-///
-/// # Safety
-/// `wrapper` points to a fat-binary wrapper in static data.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
-    guard("__cudaRegisterFatBinary", std::ptr::null_mut(), || {
-        // SAFETY: as the caller vouches.
-        let payload = unsafe { read_payload(wrapper.cast()) }.map_err(|found| {
-            message::error(&format!("found {found}, wanted device code made by gclang"));
-            message::hint("rebuild the objects that hold kernels with gclang");
-            Error::NO_KERNEL_IMAGE_FOR_DEVICE
-        });
-        let module: &'static Module = Box::leak(Box::new(Module {
-            payload,
-            gone: AtomicBool::new(false),
-            meta: OnceLock::new(),
-            loaded: OnceLock::new(),
-        }));
-        with_registry(|registry| registry.registered.push(module));
-        std::ptr::from_ref(module).cast_mut().cast()
-    })
-}
-
-/// Ends the registration of a translation unit. Host code may read its
-/// `__managed__` variables from now on, so a module with such is loaded.
-///
-/// # Safety
-/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(handle: *mut *mut c_void) {
-    guard("__cudaRegisterFatBinaryEnd", (), || {
-        // SAFETY: as the caller vouches.
-        let Some(module) = (unsafe { module_of(handle) }) else { return };
-        if module.payload.is_ok_and(|payload| has_managed(payload.meta)) {
-            // An error has been said, and comes again with each launch.
-            let _ = module.load();
-        }
-    });
-}
-
-/// Whether a description has `__managed__` variables, without reading all of it.
-fn has_managed(meta: &[u8]) -> bool {
-    let flag = &b"\"managed\":"[..];
-    // A name that holds a quote has a backslash before it, so what looks like
-    // the field is the field.
-    memchr::memmem::find_iter(meta, flag)
-        .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
-}
-
-/// Forgets what a translation unit registered. Its code stays, reports may
-/// still name it.
-///
-/// # Safety
-/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
-    guard("__cudaUnregisterFatBinary", (), || {
-        // SAFETY: as the caller vouches.
-        let Some(module) = (unsafe { module_of(handle) }) else { return };
-        // The report counts its accesses after the payload is gone.
-        if session::existing().is_some_and(session::Session::counts_sites) {
-            let _ = module.meta();
-        }
-        module.gone.store(true, Ordering::Relaxed);
-        with_registry(|registry| {
-            registry.functions.retain(|_, f| !std::ptr::eq(f.symbol.module, module));
-            registry.symbols.retain(|_, s| !std::ptr::eq(s.module, module));
-        });
-    });
-}
-
-/// Ties a host stub to a kernel of the module.
-///
-/// # Safety
-/// `handle` is a handle of [`__cudaRegisterFatBinary`], `name` a C string in
-/// static data.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFunction(
-    handle: *mut *mut c_void,
-    stub: *const c_char,
-    _device_fun: *mut c_char,
-    name: *const c_char,
-    _thread_limit: c_int,
-    _tid: *mut c_void,
-    _bid: *mut c_void,
-    _block: *mut c_void,
-    _grid: *mut c_void,
-    _warp_size: *mut c_int,
-) {
-    guard("__cudaRegisterFunction", (), || {
-        // SAFETY: as the caller vouches.
-        let Some(module) = (unsafe { module_of(handle) }) else { return };
-        // SAFETY: as the caller vouches.
-        let name = unsafe { CStr::from_ptr(name) };
-        let symbol = Symbol { module, name };
-        let function = Box::leak(Box::new(Function { symbol, kernel: OnceLock::new() }));
-        with_registry(|registry| registry.functions.insert(stub as usize, function));
-    });
-}
-
-/// Ties a host variable to a device variable of the module.
-///
-/// # Safety
-/// As [`__cudaRegisterFunction`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterVar(
-    handle: *mut *mut c_void,
-    host: *mut c_char,
-    _device_address: *mut c_char,
-    name: *const c_char,
-    _ext: c_int,
-    _size: usize,
-    _constant: c_int,
-    _global: c_int,
-) {
-    guard("__cudaRegisterVar", (), || {
-        // SAFETY: as the caller vouches.
-        let Some(module) = (unsafe { module_of(handle) }) else { return };
-        // SAFETY: as the caller vouches.
-        let name = unsafe { CStr::from_ptr(name) };
-        with_registry(|registry| registry.symbols.insert(host as usize, Symbol { module, name }));
-    });
-}
-
-/// Ties a host pointer to a `__managed__` variable of the module and sets it:
-/// host code reaches the variable through it, from before `main` on.
-///
-/// # Safety
-/// As [`__cudaRegisterFunction`]; `host` points to a pointer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterManagedVar(
-    handle: *mut *mut c_void,
-    host: *mut *mut c_void,
-    device_address: *mut c_char,
-    name: *const c_char,
-    ext: c_int,
-    size: usize,
-    constant: c_int,
-    global: c_int,
-) {
-    // SAFETY: as the caller vouches.
-    unsafe { __cudaRegisterVar(handle, host.cast(), device_address, name, ext, size, constant, global) };
-    guard("__cudaRegisterManagedVar", (), || {
-        if let Ok(variable) = variable_of_symbol(host.cast()) {
-            // SAFETY: `host` points to a pointer as the caller vouches.
-            unsafe { host.write(variable.address as *mut c_void) };
-        }
-    });
-}
-
-/// Texture references went with CUDA 12; said, so that nobody gets wrong data.
-#[unsafe(no_mangle)]
-pub extern "C" fn __cudaRegisterTexture(
-    _handle: *mut *mut c_void,
-    _host: *const c_void,
-    _device_address: *const *const c_void,
-    _name: *const c_char,
-    _dim: c_int,
-    _norm: c_int,
-    _ext: c_int,
-) {
-    guard("__cudaRegisterTexture", (), || message::error_once("texture references are not supported"));
-}
-
-/// Surface references went with CUDA 12; said, so that nobody gets wrong data.
-#[unsafe(no_mangle)]
-pub extern "C" fn __cudaRegisterSurface(
-    _handle: *mut *mut c_void,
-    _host: *const c_void,
-    _device_address: *const *const c_void,
-    _name: *const c_char,
-    _dim: c_int,
-    _ext: c_int,
-) {
-    guard("__cudaRegisterSurface", (), || message::error_once("surface references are not supported"));
-}
-
-/// Modules need no initialisation of their own.
-#[unsafe(no_mangle)]
-pub extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
-    1
 }

@@ -111,17 +111,18 @@ impl Order {
     /// Forgets a stream. Its launches stay unordered until somebody waits.
     pub fn destroy(&mut self, id: StreamId) {
         // What the default stream would have waited for must not be lost.
-        if let Some(stream) = self.streams.remove(&id) {
-            if stream.blocking {
-                self.default_stream().clock.join(&stream.clock);
-            }
+        if let Some(stream) = self.streams.remove(&id)
+            && stream.blocking
+        {
+            self.default_stream().clock.join(&stream.clock);
         }
     }
 
     fn default_stream(&mut self) -> &mut StreamOrder {
-        self.streams
-            .entry(DEFAULT)
-            .or_insert_with(|| StreamOrder { clock: Clock::default(), blocking: false })
+        self.streams.entry(DEFAULT).or_insert_with(|| StreamOrder {
+            clock: Clock::default(),
+            blocking: false,
+        })
     }
 
     /// An operation is submitted to `stream`; gives what it runs after,
@@ -160,7 +161,11 @@ impl Order {
             .collect();
         let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
         let tick = clock.0.get(&id).copied().unwrap_or_default();
-        self.pending.push(Pending { launch, stream: id, tick });
+        self.pending.push(Pending {
+            launch,
+            stream: id,
+            tick,
+        });
         Ordered { unordered, settled }
     }
 
@@ -170,7 +175,8 @@ impl Order {
             return;
         }
         let after_all = self.after_all();
-        self.pending.retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
+        self.pending
+            .retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
     }
 
     /// What every stream would wait for if it were submitted to now.
@@ -187,7 +193,11 @@ impl Order {
             }
             all.0.retain(|of, tick| {
                 let own = stream.clock.0.get(of).copied().unwrap_or_default();
-                let through = if stream.blocking { waited.0.get(of).copied().unwrap_or_default() } else { 0 };
+                let through = if stream.blocking {
+                    waited.0.get(of).copied().unwrap_or_default()
+                } else {
+                    0
+                };
                 *tick = (*tick).min(own.max(through));
                 *tick > 0
             });
@@ -291,23 +301,53 @@ mod tests {
         let mut order = Order::new();
         for launch in 1..100 {
             let ordered = order.launch(DEFAULT, launch);
-            assert_eq!(ordered, Ordered { unordered: vec![], settled: launch - 1 });
+            assert_eq!(
+                ordered,
+                Ordered {
+                    unordered: vec![],
+                    settled: launch - 1
+                }
+            );
         }
         assert_eq!(order.pending.len(), 1);
         // A stream that comes later is after all of them, a later launch is not.
         let late = order.create(false);
         expect(&mut order, late, 100, &[]);
         expect(&mut order, DEFAULT, 101, &[100]);
-        assert_eq!(order.launch(late, 102), Ordered { unordered: vec![101], settled: 99 });
+        assert_eq!(
+            order.launch(late, 102),
+            Ordered {
+                unordered: vec![101],
+                settled: 99
+            }
+        );
     }
 
     #[test]
     fn a_blocking_stream_beside_the_default_one_settles_too() {
         let mut order = Order::new();
         let a = order.create(true);
-        assert_eq!(order.launch(a, 1), Ordered { unordered: vec![], settled: 0 });
-        assert_eq!(order.launch(DEFAULT, 2), Ordered { unordered: vec![], settled: 1 });
-        assert_eq!(order.launch(a, 3), Ordered { unordered: vec![], settled: 2 });
+        assert_eq!(
+            order.launch(a, 1),
+            Ordered {
+                unordered: vec![],
+                settled: 0
+            }
+        );
+        assert_eq!(
+            order.launch(DEFAULT, 2),
+            Ordered {
+                unordered: vec![],
+                settled: 1
+            }
+        );
+        assert_eq!(
+            order.launch(a, 3),
+            Ordered {
+                unordered: vec![],
+                settled: 2
+            }
+        );
     }
 
     #[test]

@@ -33,19 +33,30 @@ pub struct LaunchRecord {
 /// `linear` as an index of three dimensions, x fastest.
 fn unflatten(linear: u64, dim: [u32; 3]) -> [u32; 3] {
     let (x, y) = (u64::from(dim[0]), u64::from(dim[1]));
-    [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
+    [
+        (linear % x) as u32,
+        (linear / x % y) as u32,
+        (linear / (x * y)) as u32,
+    ]
 }
 
 /// The innermost frame in user code; where all are in headers of the toolkit,
 /// the innermost.
 fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
-    let is_user = |frame: &&Frame| meta.files.get(frame.file as usize).is_some_and(|f| !f.system);
+    let is_user = |frame: &&Frame| {
+        meta.files
+            .get(frame.file as usize)
+            .is_some_and(|f| !f.system)
+    };
     frames.iter().find(is_user).or_else(|| frames.first())
 }
 
 /// File and line of a frame; 0 is an unknown line.
 fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
-    let file = meta.files.get(frame.file as usize).map(|file| file.name.clone());
+    let file = meta
+        .files
+        .get(frame.file as usize)
+        .map(|file| file.name.clone());
     (file, (frame.line != 0).then_some(frame.line))
 }
 
@@ -64,7 +75,13 @@ pub fn launch(record: &LaunchRecord) -> schema::Launch {
 /// The site of a number that counts the sites of all modules.
 fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
     let module = modules::module_of_site(global)?;
-    Some((&module.meta, module.meta.sites.get((global - module.site_base) as usize)?))
+    Some((
+        module.meta,
+        module
+            .meta
+            .sites
+            .get((global - module.site_base) as usize)?,
+    ))
 }
 
 /// What a side did. A volatile access is reported by its own kind.
@@ -91,7 +108,9 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
     access.stream = Some(side.stream);
     if let Some(launch) = launch {
         access.block = side.block.map(|block| unflatten(block, launch.grid));
-        access.thread = side.thread.map(|thread| unflatten(thread.into(), launch.block));
+        access.thread = side
+            .thread
+            .map(|thread| unflatten(thread.into(), launch.block));
     }
     if let Some((meta, site)) = site(side.site) {
         if access.size.is_none() && site.size != 0 {
@@ -151,9 +170,19 @@ fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
         };
         return shown(name, launch.dynamic_shared.into(), dynamic);
     }
-    let holds = |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
-    match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
-        Some(variable) => shown(Some(variable.name.clone()), variable.size.into(), variable.offset.into()),
+    let holds = |start: u32, size: u32| {
+        (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset)
+    };
+    match meta
+        .shared
+        .iter()
+        .find(|variable| holds(variable.offset, variable.size))
+    {
+        Some(variable) => shown(
+            Some(variable.name.clone()),
+            variable.size.into(),
+            variable.offset.into(),
+        ),
         None => shown(None, meta.shared_static.into(), 0),
     }
 }
@@ -249,15 +278,22 @@ pub fn race(
 /// Position of a synchronisation of the kernel's module.
 pub fn sync_position(kernel: &Kernel, sync: u32) -> (Option<String>, Option<u32>) {
     let meta = &kernel.module.meta;
-    let frames = meta.syncs.get(sync as usize).map(|sync: &SyncSite| &sync.frames[..]);
-    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+    let frames = meta
+        .syncs
+        .get(sync as usize)
+        .map(|sync: &SyncSite| &sync.frames[..]);
+    frames
+        .and_then(|frames| user_frame(meta, frames))
+        .map_or((None, None), |frame| position(meta, frame))
 }
 
 /// Position of an access of the kernel's module.
 pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>) {
     let meta = &kernel.module.meta;
     let frames = meta.sites.get(site as usize).map(|site| &site.frames[..]);
-    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+    frames
+        .and_then(|frames| user_frame(meta, frames))
+        .map_or((None, None), |frame| position(meta, frame))
 }
 
 /// Threads that wait for threads that do not come, as the report shows them.

@@ -1,6 +1,6 @@
 //! What one run of the program asks for, finds and counts.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +22,7 @@ use crate::log::Log;
 use crate::modules::{self, Kernel};
 use crate::order::ORDER;
 use crate::resolve::{self, LaunchRecord};
+use crate::suppress::Suppressions;
 
 /// Launches that a report can still name; what is older is shown without its
 /// grid and line.
@@ -33,6 +34,7 @@ const RULE: &str = "==================\n";
 pub struct Session {
     /// What `GPURACE_OPTIONS` asks for.
     pub options: Options,
+    suppressions: Suppressions,
     /// Process that it is about: a forked child is another until it launches.
     pid: AtomicU32,
     log: OnceLock<Log>,
@@ -58,6 +60,8 @@ struct State {
     found: Vec<Option<Found>>,
     divergence: Vec<schema::Divergence>,
     notes: Vec<String>,
+    /// By suppression how many findings it has left out.
+    suppressed: BTreeMap<String, u64>,
     live: Collector,
 }
 
@@ -92,11 +96,12 @@ fn read_memory(address: usize, size: u32) -> Option<u64> {
 }
 
 impl Session {
-    /// A session with these options.
-    pub fn new(options: Options) -> Self {
+    /// A session with these options and suppressions.
+    pub fn new(options: Options, suppressions: Suppressions) -> Self {
         let collector = collector(&options);
         Self {
             options,
+            suppressions,
             pid: AtomicU32::new(std::process::id()),
             log: OnceLock::new(),
             checker: OnceLock::new(),
@@ -108,6 +113,7 @@ impl Session {
                 found: Vec::new(),
                 divergence: Vec::new(),
                 notes: Vec::new(),
+                suppressed: BTreeMap::new(),
                 live: collector,
             }),
         }
@@ -124,11 +130,13 @@ impl Session {
     }
 
     fn log(&self) -> &Log {
-        self.log.get_or_init(|| Log::open(&self.options.log_path, std::process::id()))
+        self.log
+            .get_or_init(|| Log::open(&self.options.log_path, std::process::id()))
     }
 
     fn checker(&self) -> &Checker {
-        self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
+        self.checker
+            .get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
     }
 
     fn renderer(&self) -> TextRenderer<'_> {
@@ -144,7 +152,11 @@ impl Session {
             }
             DiskSources::new(directories)
         });
-        TextRenderer { pid: std::process::id(), color: self.log().color, sources }
+        TextRenderer {
+            pid: std::process::id(),
+            color: self.log().color,
+            sources,
+        }
     }
 
     /// A launch begins: it gets its number, and checks if the options say so.
@@ -176,7 +188,7 @@ impl Session {
             let nth = counts.launches;
             counts.launches += 1;
             let checked = self.options.checks_kernel(&kernel.demangled)
-                && nth % u64::from(self.options.every.get()) == 0;
+                && nth.is_multiple_of(u64::from(self.options.every.get()));
             if kernel.module.meta.instrumented && !checked {
                 counts.unchecked += 1;
             }
@@ -203,7 +215,11 @@ impl Session {
         if let Some(checks) = &begun.checks {
             let stats = self.checker().end_launch(checks);
             let mut state = self.state.lock();
-            state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
+            state
+                .counts
+                .entry(begun.record.kernel.key)
+                .or_default()
+                .checks += stats.checks_executed;
             self.write_new_races(&mut state);
         }
         if let Some(report) = report.filter(|report| report.divergences > 0) {
@@ -213,7 +229,9 @@ impl Session {
             let rest = report.divergences - report.divergence.len() as u64;
             if rest > 0 {
                 let kernel = &begun.record.kernel.demangled;
-                self.note(format!("{rest} more blocks of `{kernel}` with barrier divergence not shown"));
+                self.note(format!(
+                    "{rest} more blocks of `{kernel}` with barrier divergence not shown"
+                ));
             }
         }
         let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
@@ -225,6 +243,10 @@ impl Session {
     /// Adds a divergence or deadlock and writes it if it is new.
     pub fn add_divergence(&self, divergence: schema::Divergence) {
         let mut state = self.state.lock();
+        if let Some(by) = self.suppressions.of_divergence(&divergence) {
+            *state.suppressed.entry(by).or_default() += 1;
+            return;
+        }
         if state.live.add_divergence(divergence.clone()) == Added::First {
             self.log().write(&self.renderer().divergence(&divergence));
         }
@@ -246,27 +268,50 @@ impl Session {
     /// Resolves the races that the checker has found since the last time and
     /// writes those that are new entries.
     fn write_new_races(&self, state: &mut State) {
-        let Some(checker) = self.checker.get() else { return };
+        let Some(checker) = self.checker.get() else {
+            return;
+        };
         for record in checker.take_new_races() {
             let launches = &state.launches;
             let launch_of = |id| {
-                let at = launches.binary_search_by_key(&id, |launch: &LaunchRecord| launch.id).ok()?;
+                let at = launches
+                    .binary_search_by_key(&id, |launch: &LaunchRecord| launch.id)
+                    .ok()?;
                 launches.get(at).copied()
             };
             let Some((race, object)) = resolve::race(&record, launch_of) else {
                 state.found.push(None);
                 continue;
             };
-            let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
-                || [&record.later, &record.earlier]
-                    .iter()
-                    .any(|side| side.block.is_some_and(|block| !self.options.checks_block(block)));
-            let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone()) };
+            let left_out = object
+                .is_some_and(|object| !self.options.checks_object(&object.description()))
+                || [&record.later, &record.earlier].iter().any(|side| {
+                    side.block
+                        .is_some_and(|block| !self.options.checks_block(block))
+                });
+            let suppressed = if left_out {
+                None
+            } else {
+                self.suppressions.of_race(&race)
+            };
+            let left_out = left_out || suppressed.is_some();
+            if let Some(by) = suppressed {
+                *state.suppressed.entry(by).or_default() += 1;
+            }
+            let added = if left_out {
+                Added::Ignored
+            } else {
+                state.live.add_race(race.clone())
+            };
             if added == Added::First {
                 self.log().write(&self.renderer().race(&race));
             }
             let written = matches!(added, Added::First | Added::Again);
-            state.found.push(Some(Found { race, left_out, written }));
+            state.found.push(Some(Found {
+                race,
+                left_out,
+                written,
+            }));
         }
     }
 
@@ -285,7 +330,9 @@ impl Session {
         if let Some(checker) = self.checker.get() {
             // Counts and values have grown since the races were written.
             for (found, record) in state.found.iter_mut().zip(checker.races()) {
-                let Some(found) = found.as_mut().filter(|found| !found.left_out) else { continue };
+                let Some(found) = found.as_mut().filter(|found| !found.left_out) else {
+                    continue;
+                };
                 found.race.count = record.count;
                 found.race.same_value = record.same_value;
                 if last.add_race(found.race.clone()) == Added::First && !found.written {
@@ -302,6 +349,9 @@ impl Session {
         }
         for note in &state.notes {
             last.note(note.clone());
+        }
+        for (by, count) in &state.suppressed {
+            last.note(format!("{count} suppressed by `{by}`"));
         }
         Some(last.report(schema::Device::Cpu, stats(&state.counts)))
     }
@@ -345,7 +395,13 @@ fn sites<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Sites {
 fn stats(counts: &HashMap<u32, Counts>) -> Stats {
     let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
     let mut stats = Stats {
-        sites: sites(metas.iter().filter(|m| m.instrumented).flat_map(|m| &m.sites).map(|s| &s.verdict)),
+        sites: sites(
+            metas
+                .iter()
+                .filter(|m| m.instrumented)
+                .flat_map(|m| &m.sites)
+                .map(|s| &s.verdict),
+        ),
         ..Stats::default()
     };
     let mut keys: Vec<_> = counts.iter().collect();
@@ -354,7 +410,9 @@ fn stats(counts: &HashMap<u32, Counts>) -> Stats {
         stats.launches += count.launches;
         stats.launches_unchecked += count.unchecked;
         stats.checks_executed += count.checks;
-        let Some(kernel) = modules::kernel_of_key(key) else { continue };
+        let Some(kernel) = modules::kernel_of_key(key) else {
+            continue;
+        };
         stats.kernels.push(KernelStats {
             name: kernel.demangled.clone(),
             sites: kernel_sites(kernel),
@@ -370,15 +428,26 @@ fn kernel_sites(kernel: &Kernel) -> Sites {
     if !meta.instrumented {
         return Sites::default();
     }
-    sites(kernel.meta().sites.iter().filter_map(|&site| meta.sites.get(site as usize)).map(|s| &s.verdict))
+    sites(
+        kernel
+            .meta()
+            .sites
+            .iter()
+            .filter_map(|&site| meta.sites.get(site as usize))
+            .map(|s| &s.verdict),
+    )
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
-/// The session of this process. Options that cannot be read leave the
-/// defaults here; [`finish::start`] has ended the program by then.
+/// Makes the session of this process, if there is none yet.
+pub fn begin(options: Options, suppressions: Suppressions) {
+    SESSION.get_or_init(|| Session::new(options, suppressions));
+}
+
+/// The session of this process; one with the defaults where none was made.
 pub fn get() -> &'static Session {
-    SESSION.get_or_init(|| Session::new(Options::from_env().unwrap_or_default()))
+    SESSION.get_or_init(|| Session::new(Options::default(), Suppressions::default()))
 }
 
 /// The session, if anything has needed it yet.

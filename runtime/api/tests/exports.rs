@@ -8,9 +8,16 @@ mod support;
 /// Symbols that the library defines for others.
 fn exported() -> HashSet<String> {
     let library = support::library();
-    let (status, out, errors) = support::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    let (status, out, errors) = support::run(
+        Command::new("nm")
+            .args(["-D", "--defined-only"])
+            .arg(&library),
+    );
     assert_eq!(status, Some(0), "{errors}");
-    out.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect()
+    out.lines()
+        .filter_map(|line| line.split_whitespace().nth(2))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -56,7 +63,9 @@ fn every_function_of_the_header_is_exported() {
         "cudaSignalExternalSemaphoresAsync",
         "cudaWaitExternalSemaphoresAsync",
     ];
-    let Some(toolkit) = support::toolkit() else { return };
+    let Some(toolkit) = support::toolkit() else {
+        return;
+    };
     let header = std::fs::read_to_string(toolkit.join("include/cuda_runtime_api.h")).unwrap();
     let exported = exported();
     let mut missing = Vec::new();

@@ -91,7 +91,9 @@ layouts! {
 
 #[test]
 fn structures_have_the_headers_layout() {
-    let (Some(toolkit), Some(clang)) = (support::toolkit(), support::clang()) else { return };
+    let (Some(toolkit), Some(clang)) = (support::toolkit(), support::clang()) else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("layout.cpp");
     let binary = folder.path().join("layout");

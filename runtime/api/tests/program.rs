@@ -13,12 +13,22 @@ use gpurace_report::schema::{ObjectKind, RaceKind, Report, Scope};
 mod support;
 
 fn frame(line: u32, function: &str) -> Frame {
-    Frame { file: 0, line, column: 5, function: function.to_owned() }
+    Frame {
+        file: 0,
+        line,
+        column: 5,
+        function: function.to_owned(),
+    }
 }
 
 fn site(op: Op, line: u32, function: &str) -> Site {
     // The innermost frame is in a header: the report shows the user's.
-    let inner = Frame { file: 1, line: 99, column: 1, function: "helper".to_owned() };
+    let inner = Frame {
+        file: 1,
+        line: 99,
+        column: 1,
+        function: "helper".to_owned(),
+    };
     Site {
         op,
         size: 4,
@@ -30,7 +40,11 @@ fn site(op: Op, line: u32, function: &str) -> Site {
 }
 
 fn meta() -> ModuleMeta {
-    let file = |name: &str, system| SourceFile { name: name.to_owned(), directory: "/src".to_owned(), system };
+    let file = |name: &str, system| SourceFile {
+        name: name.to_owned(),
+        directory: "/src".to_owned(),
+        system,
+    };
     let param = |offset, size| Param { offset, size };
     let kernel = |name: &str, params: Vec<Param>, params_size, sites: Vec<u32>| KernelMeta {
         name: name.to_owned(),
@@ -49,7 +63,12 @@ fn meta() -> ModuleMeta {
             site(Op::Write, 20, "clash"),
         ],
         kernels: vec![
-            kernel("_Z5scalePiPKii", vec![param(0, 8), param(8, 8), param(16, 4)], 20, vec![0, 1]),
+            kernel(
+                "_Z5scalePiPKii",
+                vec![param(0, 8), param(8, 8), param(16, 4)],
+                20,
+                vec![0, 1],
+            ),
             kernel("_Z5clashPi", vec![param(0, 8)], 8, vec![2]),
             kernel("_Z5faultv", vec![], 0, vec![]),
         ],
@@ -105,7 +124,10 @@ fn link(clang: &str, container: &std::path::Path, binary: &std::path::Path) -> C
         .arg(&library)
         // The C++ library without its streams in use, as in many programs.
         .args(["-Wl,--no-as-needed", "-lstdc++"])
-        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
+        .arg(format!(
+            "-Wl,-rpath,{}",
+            library.parent().unwrap().display()
+        ))
         .arg("-o")
         .arg(binary);
     command
@@ -127,7 +149,13 @@ impl Ran {
 
     #[track_caller]
     fn assert_status(&self, wanted: i32) {
-        assert_eq!(self.output.status.code(), Some(wanted), "{}{}", self.stdout(), self.stderr());
+        assert_eq!(
+            self.output.status.code(),
+            Some(wanted),
+            "{}{}",
+            self.stdout(),
+            self.stderr()
+        );
     }
 }
 
@@ -137,8 +165,14 @@ fn run(what: &str, options: &str) -> Option<Ran> {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("report.json");
     let options = format!("json={}:{options}", json.display());
-    let output = Command::new(program).arg(what).env("GPURACE_OPTIONS", options).output().unwrap();
-    let report = std::fs::read_to_string(&json).ok().map(|text| Report::from_json(&text).unwrap());
+    let output = Command::new(program)
+        .arg(what)
+        .env("GPURACE_OPTIONS", options)
+        .output()
+        .unwrap();
+    let report = std::fs::read_to_string(&json)
+        .ok()
+        .map(|text| Report::from_json(&text).unwrap());
     Some(Ran { output, report })
 }
 
@@ -146,19 +180,30 @@ fn run(what: &str, options: &str) -> Option<Ran> {
 fn kernels_read_arguments_and_variables() {
     let Some(ran) = run("scale", "") else { return };
     ran.assert_status(0);
-    assert_eq!((ran.stdout().as_str(), ran.stderr().as_str()), ("done scale\n", ""));
+    assert_eq!(
+        (ran.stdout().as_str(), ran.stderr().as_str()),
+        ("done scale\n", "")
+    );
     let report = ran.report.unwrap();
     assert!(!report.has_findings());
-    assert_eq!((report.stats.launches, report.stats.launches_unchecked), (1, 0));
+    assert_eq!(
+        (report.stats.launches, report.stats.launches_unchecked),
+        (1, 0)
+    );
     assert_eq!(report.stats.checks_executed, 2000);
-    assert_eq!((report.stats.sites.total, report.stats.sites.checked), (3, 3));
+    assert_eq!(
+        (report.stats.sites.total, report.stats.sites.checked),
+        (3, 3)
+    );
     assert_eq!(report.stats.kernels[0].name, "scale(int*, int const*, int)");
     assert_eq!(report.stats.kernels[0].sites.total, 2);
 }
 
 #[test]
 fn copies_and_limits_are_cudas() {
-    let Some(ran) = run("copies limits", "") else { return };
+    let Some(ran) = run("copies limits", "") else {
+        return;
+    };
     ran.assert_status(0);
     assert_eq!(ran.stderr(), "");
 }
@@ -169,26 +214,47 @@ fn a_race_is_reported_and_sets_the_status() {
     ran.assert_status(66);
     assert_eq!(ran.stdout(), "done race\n");
     let report = ran.report.as_ref().unwrap();
-    let [race] = &report.races[..] else { panic!("{report:?}") };
+    let [race] = &report.races[..] else {
+        panic!("{report:?}")
+    };
     assert_eq!((race.kind, race.scope), (RaceKind::WriteWrite, Scope::Warp));
     assert_eq!(race.kernel.as_deref(), Some("clash(int*)"));
     assert_eq!(race.same_value, Some(false));
     let object = race.object.as_ref().unwrap();
-    assert_eq!((object.kind, object.size, object.offset), (ObjectKind::Allocation, Some(64), Some(20)));
+    assert_eq!(
+        (object.kind, object.size, object.offset),
+        (ObjectKind::Allocation, Some(64), Some(20))
+    );
     assert_eq!(object.name.as_deref(), Some("#1"));
     for access in &race.accesses {
-        assert_eq!((access.file.as_deref(), access.line), (Some("image.cu"), Some(20)));
+        assert_eq!(
+            (access.file.as_deref(), access.line),
+            (Some("image.cu"), Some(20))
+        );
         assert_eq!(access.function.as_deref(), Some("clash"));
-        assert_eq!((access.launch, access.stream, access.block), (Some(1), Some(0), Some([0, 0, 0])));
+        assert_eq!(
+            (access.launch, access.stream, access.block),
+            (Some(1), Some(0), Some([0, 0, 0]))
+        );
     }
-    let mut threads = race.accesses.clone().map(|access| access.thread.unwrap()[0]);
+    let mut threads = race
+        .accesses
+        .clone()
+        .map(|access| access.thread.unwrap()[0]);
     threads.sort();
     assert_eq!(threads, [0, 1]);
     // The launch is where the host program has its `<<<...>>>`.
     let launch = race.launch.as_ref().unwrap();
-    assert_eq!((launch.index, launch.grid, launch.block), (1, [1, 1, 1], [2, 1, 1]));
+    assert_eq!(
+        (launch.index, launch.grid, launch.block),
+        (1, [1, 1, 1], [2, 1, 1])
+    );
     let source = include_str!("data/host.c");
-    let line = source.lines().position(|line| line.contains("the racy launch")).unwrap() as u32 + 1;
+    let line = source
+        .lines()
+        .position(|line| line.contains("the racy launch"))
+        .unwrap() as u32
+        + 1;
     assert_eq!(launch.line, Some(line));
     assert!(launch.file.as_ref().unwrap().ends_with("host.c"));
     let text = ran.stderr();
@@ -198,12 +264,24 @@ fn a_race_is_reported_and_sets_the_status() {
 
 #[test]
 fn launches_that_no_stream_orders_race() {
-    let Some(ran) = run("streams", "") else { return };
+    let Some(ran) = run("streams", "") else {
+        return;
+    };
     ran.assert_status(66);
     let report = ran.report.unwrap();
-    let [race] = &report.races[..] else { panic!("{report:?}") };
-    assert_eq!((race.kind, race.scope, race.count), (RaceKind::WriteWrite, Scope::Device, 1));
-    assert_eq!(race.accesses.clone().map(|access| (access.launch, access.stream)), [(Some(2), Some(2)), (Some(1), Some(1))]);
+    let [race] = &report.races[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(
+        (race.kind, race.scope, race.count),
+        (RaceKind::WriteWrite, Scope::Device, 1)
+    );
+    assert_eq!(
+        race.accesses
+            .clone()
+            .map(|access| (access.launch, access.stream)),
+        [(Some(2), Some(2)), (Some(1), Some(1))]
+    );
     for ordered in ["streams wait", "streams sync"] {
         let Some(ran) = run(ordered, "") else { return };
         ran.assert_status(0);
@@ -212,12 +290,18 @@ fn launches_that_no_stream_orders_race() {
 
 #[test]
 fn the_programs_own_status_stays() {
-    let Some(ran) = run("race three", "") else { return };
+    let Some(ran) = run("race three", "") else {
+        return;
+    };
     ran.assert_status(3);
     assert!(ran.stderr().contains("SUMMARY"));
-    let Some(ran) = run("race", "exitcode=7") else { return };
+    let Some(ran) = run("race", "exitcode=7") else {
+        return;
+    };
     ran.assert_status(7);
-    let Some(ran) = run("race", "halt_on_error=1") else { return };
+    let Some(ran) = run("race", "halt_on_error=1") else {
+        return;
+    };
     ran.assert_status(66);
     assert_eq!(ran.stdout(), "");
     assert!(ran.report.unwrap().has_findings());
@@ -228,7 +312,12 @@ fn the_report_comes_also_when_a_signal_ends_the_program() {
     for (what, signal) in [("race abort", 6), ("race kill", 15), ("race segv", 11)] {
         let Some(ran) = run(what, "") else { return };
         assert_eq!(ran.output.status.signal(), Some(signal), "{}", ran.stderr());
-        assert_eq!(ran.report.as_ref().map(|report| report.races.len()), Some(1), "{}", ran.stderr());
+        assert_eq!(
+            ran.report.as_ref().map(|report| report.races.len()),
+            Some(1),
+            "{}",
+            ran.stderr()
+        );
         assert!(ran.stderr().contains("SUMMARY: gpurace: 1 data race"));
     }
 }
@@ -242,14 +331,59 @@ fn options_choose_what_is_checked() {
         "objects=#2",
         "objects=shared",
     ] {
-        let Some(ran) = run("race", options) else { return };
+        let Some(ran) = run("race", options) else {
+            return;
+        };
         ran.assert_status(0);
         assert!(!ran.report.unwrap().has_findings(), "{options}");
     }
-    let Some(ran) = run("race", "kernels=clash:blocks=0:objects=#1") else { return };
+    let Some(ran) = run("race", "kernels=clash:blocks=0:objects=#1") else {
+        return;
+    };
     ran.assert_status(66);
-    let Some(ran) = run("race", "skip_kernels=clash") else { return };
+    let Some(ran) = run("race", "skip_kernels=clash") else {
+        return;
+    };
     assert_eq!(ran.report.unwrap().stats.launches_unchecked, 1);
+}
+
+#[test]
+fn suppressed_races_are_left_out_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("suppressions");
+    std::fs::write(&file, "# known\nrace:^clash\n").unwrap();
+    let Some(ran) = run("race", &format!("suppressions={}", file.display())) else {
+        return;
+    };
+    ran.assert_status(0);
+    let report = ran.report.unwrap();
+    assert!(!report.has_findings());
+    assert_eq!(report.notes, ["1 suppressed by `race:^clash`"]);
+    std::fs::write(&file, "\nclash\n").unwrap();
+    let Some(ran) = run("race", &format!("suppressions={}", file.display())) else {
+        return;
+    };
+    ran.assert_status(1);
+    assert!(
+        ran.stderr()
+            .contains(":2: found `clash`, wanted `race:PATTERN`"),
+        "{}",
+        ran.stderr()
+    );
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_a_failure() {
+    let Some(ran) = run("copies", "json=/nonexistent/report.json") else {
+        return;
+    };
+    ran.assert_status(1);
+    assert!(
+        ran.stderr()
+            .contains("cannot write `/nonexistent/report.json`"),
+        "{}",
+        ran.stderr()
+    );
 }
 
 #[test]
@@ -257,7 +391,10 @@ fn a_fault_is_a_sticky_error_with_a_message() {
     let Some(ran) = run("fault", "") else { return };
     ran.assert_status(0);
     let text = ran.stderr();
-    assert!(text.contains("in kernel `fault()`, block (0,0,0), thread (0,0,0)"), "{text}");
+    assert!(
+        text.contains("in kernel `fault()`, block (0,0,0), thread (0,0,0)"),
+        "{text}"
+    );
     assert!(ran.report.is_some());
 }
 
@@ -268,7 +405,9 @@ fn bad_options_end_the_program_before_it_starts() {
         ("exitcode=300", "wanted a whole number from 0 to 255"),
         ("device=cuda", "no backend for NVIDIA GPUs"),
     ] {
-        let Some(ran) = run("race", options) else { return };
+        let Some(ran) = run("race", options) else {
+            return;
+        };
         ran.assert_status(1);
         assert_eq!(ran.stdout(), "");
         assert!(ran.stderr().contains(wanted), "{}", ran.stderr());
@@ -277,15 +416,23 @@ fn bad_options_end_the_program_before_it_starts() {
 
 #[test]
 fn device_code_of_other_compilers_is_refused_by_name() {
-    let Some(clang) = support::clang() else { return };
+    let Some(clang) = support::clang() else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
     let mut other = build_container(&[]);
     other[8] = 200;
     for (bytes, wanted) in [
-        (0xba55_ed50u32.to_le_bytes().repeat(8), "an NVIDIA fat binary from nvcc or plain clang"),
+        (
+            0xba55_ed50u32.to_le_bytes().repeat(8),
+            "an NVIDIA fat binary from nvcc or plain clang",
+        ),
         (vec![0x7f; 64], "unknown data that starts with 0x7f7f7f7f"),
         (other, "gpurace device code of version 200"),
-        (build_container(&[]), "gpurace device code without an image for the host"),
+        (
+            build_container(&[]),
+            "gpurace device code without an image for the host",
+        ),
     ] {
         let container = folder.path().join("container");
         let binary = folder.path().join("program");
@@ -294,6 +441,9 @@ fn device_code_of_other_compilers_is_refused_by_name() {
         let (status, out, errors) = support::run(Command::new(&binary).arg("copies"));
         assert_eq!((status, out.as_str()), (Some(0), "done copies\n"));
         assert!(errors.contains(wanted), "{errors}");
-        assert!(errors.contains("rebuild the objects that hold kernels with gclang"), "{errors}");
+        assert!(
+            errors.contains("rebuild the objects that hold kernels with gclang"),
+            "{errors}"
+        );
     }
 }

@@ -6,7 +6,9 @@ use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::memory::map::{self, Kind};
 use crate::properties::{MAX_PITCH, PITCH_ALIGNMENT, memory_info, total_memory};
-use crate::types::{cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t};
+use crate::types::{
+    cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t,
+};
 use crate::{device, modules, stream};
 
 /// `cudaMemAttachGlobal | cudaMemAttachHost`, what `cudaMallocManaged` takes.
@@ -66,11 +68,19 @@ fn check_device_range(pointer: *const c_void, count: usize) -> Result {
         None => modules::variable_at(address)
             .is_some_and(|variable| count <= variable.size - (address - variable.address)),
     };
-    if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::INVALID_VALUE)
+    }
 }
 
 fn check_location(location: c_int) -> Result {
-    if location == CPU_DEVICE { Ok(()) } else { device::check(location) }
+    if location == CPU_DEVICE {
+        Ok(())
+    } else {
+        device::check(location)
+    }
 }
 
 /// Device and host pointer to the same memory, and who owns it.

@@ -81,7 +81,9 @@ static ARRAYS: Mutex<Option<HashMap<usize, Array>>> = Mutex::new(None);
 /// `cudaErrorInvalidResourceHandle` where there is none.
 pub fn lookup(handle: cudaArray_t) -> Result<Array> {
     let arrays = ARRAYS.lock();
-    let found = arrays.as_ref().and_then(|arrays| arrays.get(&(handle as usize)));
+    let found = arrays
+        .as_ref()
+        .and_then(|arrays| arrays.get(&(handle as usize)));
     found.copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
 }
 
@@ -110,8 +112,17 @@ fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Result
         .try_fold(element, usize::checked_mul)
         .ok_or(Error::MEMORY_ALLOCATION)?;
     let address = map::allocate(size, Kind::Device, 0)?.address;
-    let array = Array { address, element, format, extent, flags };
-    ARRAYS.lock().get_or_insert_with(HashMap::new).insert(address, array);
+    let array = Array {
+        address,
+        element,
+        format,
+        extent,
+        flags,
+    };
+    ARRAYS
+        .lock()
+        .get_or_insert_with(HashMap::new)
+        .insert(address, array);
     Ok(address as cudaArray_t)
 }
 

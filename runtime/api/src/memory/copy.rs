@@ -83,7 +83,11 @@ fn check_side(pointer: *const c_void, size: usize, side: Side) -> Result {
             .is_some_and(|variable| size <= variable.address + variable.size - address),
         (None, Side::Host | Side::Any) => true,
     };
-    if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::INVALID_VALUE)
+    }
 }
 
 /// Rows of `width` bytes, `pitch` bytes from one to the next, `slice` bytes
@@ -119,8 +123,16 @@ unsafe fn copy_rows(to: Rows, from: Rows, extent: cudaExtent, direction: Directi
         return Err(Error::INVALID_PITCH_VALUE);
     }
     let (to_side, from_side) = direction.sides();
-    check_side(to.start.cast(), span(to, extent).ok_or(Error::INVALID_VALUE)?, to_side)?;
-    check_side(from.start.cast(), span(from, extent).ok_or(Error::INVALID_VALUE)?, from_side)?;
+    check_side(
+        to.start.cast(),
+        span(to, extent).ok_or(Error::INVALID_VALUE)?,
+        to_side,
+    )?;
+    check_side(
+        from.start.cast(),
+        span(from, extent).ok_or(Error::INVALID_VALUE)?,
+        from_side,
+    )?;
     for slice in 0..extent.depth {
         for row in 0..extent.height {
             let d = to.slice * slice + to.pitch * row;
@@ -162,9 +174,21 @@ unsafe fn copy_2d(
 ) -> Result {
     let direction = Direction::new(kind)?;
     let submitted = stream::submit(stream)?;
-    let extent = cudaExtent { width, height, depth: 1 };
-    let to = Rows { start: to.cast(), pitch: to_pitch, slice: 0 };
-    let from = Rows { start: from.cast_mut().cast(), pitch: from_pitch, slice: 0 };
+    let extent = cudaExtent {
+        width,
+        height,
+        depth: 1,
+    };
+    let to = Rows {
+        start: to.cast(),
+        pitch: to_pitch,
+        slice: 0,
+    };
+    let from = Rows {
+        start: from.cast_mut().cast(),
+        pitch: from_pitch,
+        slice: 0,
+    };
     // SAFETY: as the caller vouches.
     unsafe { copy_rows(to, from, extent, direction) }?;
     if sync {
@@ -175,7 +199,11 @@ unsafe fn copy_2d(
 
 /// One side of a 3D copy: an array or a pitched pointer, exactly one of both.
 /// Gives its rows from `pos` on, and how wide an element of `x` is.
-fn side_3d(handle: *mut c_void, pointer: &cudaPitchedPtr, pos: cudaPos) -> Result<(Rows, Option<usize>)> {
+fn side_3d(
+    handle: *mut c_void,
+    pointer: &cudaPitchedPtr,
+    pos: cudaPos,
+) -> Result<(Rows, Option<usize>)> {
     match (handle.is_null(), pointer.ptr.is_null()) {
         (false, true) => {
             let array = array::lookup(handle)?;
@@ -183,7 +211,10 @@ fn side_3d(handle: *mut c_void, pointer: &cudaPitchedPtr, pos: cudaPos) -> Resul
             Ok((rows, Some(array.element)))
         }
         (true, false) => {
-            let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(Error::INVALID_VALUE)?;
+            let slice = pointer
+                .pitch
+                .checked_mul(pointer.ysize)
+                .ok_or(Error::INVALID_VALUE)?;
             let offset = pos
                 .z
                 .checked_mul(slice)
@@ -191,7 +222,14 @@ fn side_3d(handle: *mut c_void, pointer: &cudaPitchedPtr, pos: cudaPos) -> Resul
                 .and_then(|at| at.checked_add(pos.x))
                 .ok_or(Error::INVALID_VALUE)?;
             let start = pointer.ptr.cast::<u8>().wrapping_add(offset);
-            Ok((Rows { start, pitch: pointer.pitch, slice }, None))
+            Ok((
+                Rows {
+                    start,
+                    pitch: pointer.pitch,
+                    slice,
+                },
+                None,
+            ))
         }
         _ => Err(Error::INVALID_VALUE),
     }
@@ -204,7 +242,11 @@ fn array_rows(array: &Array, x: usize, y: usize, z: usize) -> Result<Rows> {
     }
     let slice = array.row() * array.rows();
     let start = (array.address + z * slice + y * array.row() + x) as *mut u8;
-    Ok(Rows { start, pitch: array.row(), slice })
+    Ok(Rows {
+        start,
+        pitch: array.row(),
+        slice,
+    })
 }
 
 /// # Safety
@@ -214,14 +256,18 @@ unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Re
     let submitted = stream::submit(stream)?;
     let (to, to_element) = side_3d(p.dstArray, &p.dstPtr, p.dstPos)?;
     let (from, from_element) = side_3d(p.srcArray, &p.srcPtr, p.srcPos)?;
-    if let (Some(a), Some(b)) = (to_element, from_element) {
-        if a != b {
-            return Err(Error::INVALID_VALUE);
-        }
+    if let (Some(a), Some(b)) = (to_element, from_element)
+        && a != b
+    {
+        return Err(Error::INVALID_VALUE);
     }
     // Where an array takes part the width counts its elements, else bytes.
     let element = to_element.or(from_element).unwrap_or(1);
-    let width = p.extent.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
+    let width = p
+        .extent
+        .width
+        .checked_mul(element)
+        .ok_or(Error::INVALID_VALUE)?;
     // SAFETY: as the caller vouches.
     unsafe { copy_rows(to, from, cudaExtent { width, ..p.extent }, direction) }?;
     if sync {
@@ -262,7 +308,14 @@ unsafe fn copy_to_array(
     let rows = array_rows(&array, x, y, 0)?;
     // SAFETY: as the caller vouches.
     unsafe {
-        copy_2d((rows.start.cast(), rows.pitch), (from, pitch), (width, height), kind, stream, sync)
+        copy_2d(
+            (rows.start.cast(), rows.pitch),
+            (from, pitch),
+            (width, height),
+            kind,
+            stream,
+            sync,
+        )
     }
 }
 
@@ -283,7 +336,14 @@ unsafe fn copy_from_array(
     let rows = array_rows(&array, x, y, 0)?;
     // SAFETY: as the caller vouches.
     unsafe {
-        copy_2d((to, pitch), (rows.start.cast(), rows.pitch), (width, height), kind, stream, sync)
+        copy_2d(
+            (to, pitch),
+            (rows.start.cast(), rows.pitch),
+            (width, height),
+            kind,
+            stream,
+            sync,
+        )
     }
 }
 
@@ -291,7 +351,13 @@ unsafe fn copy_from_array(
 ///
 /// # Safety
 /// Device memory is checked; nothing else is written.
-unsafe fn fill(rows: Rows, value: c_int, extent: cudaExtent, stream: cudaStream_t, sync: bool) -> Result {
+unsafe fn fill(
+    rows: Rows,
+    value: c_int,
+    extent: cudaExtent,
+    stream: cudaStream_t,
+    sync: bool,
+) -> Result {
     let submitted = stream::submit(stream)?;
     if is_empty(extent) {
         return Ok(());
@@ -315,12 +381,23 @@ unsafe fn fill(rows: Rows, value: c_int, extent: cudaExtent, stream: cudaStream_
 }
 
 fn flat(pointer: *mut c_void, pitch: usize) -> Rows {
-    Rows { start: pointer.cast(), pitch, slice: 0 }
+    Rows {
+        start: pointer.cast(),
+        pitch,
+        slice: 0,
+    }
 }
 
 fn pitched(pointer: &cudaPitchedPtr) -> Result<Rows> {
-    let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(Error::INVALID_VALUE)?;
-    Ok(Rows { start: pointer.ptr.cast(), pitch: pointer.pitch, slice })
+    let slice = pointer
+        .pitch
+        .checked_mul(pointer.ysize)
+        .ok_or(Error::INVALID_VALUE)?;
+    Ok(Rows {
+        start: pointer.ptr.cast(),
+        pitch: pointer.pitch,
+        slice,
+    })
 }
 
 /// The `count` bytes of a device variable from `offset` on.

@@ -84,8 +84,16 @@ fn take(layout: Layout) -> Option<usize> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a fresh mapping touches no other memory.
-    let address =
-        unsafe { libc::mmap(std::ptr::null_mut(), layout.size(), protection, flags, -1, 0) };
+    let address = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            layout.size(),
+            protection,
+            flags,
+            -1,
+            0,
+        )
+    };
     (address != libc::MAP_FAILED).then_some(address as usize)
 }
 
@@ -111,13 +119,23 @@ pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
     let layout = layout(size).ok_or(Error::MEMORY_ALLOCATION)?;
     let total = properties::total_memory();
     let before = IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-    let address = if before.saturating_add(layout.size()) > total { None } else { take(layout) };
+    let address = if before.saturating_add(layout.size()) > total {
+        None
+    } else {
+        take(layout)
+    };
     let Some(address) = address else {
         IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
         return Err(Error::MEMORY_ALLOCATION);
     };
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    let allocation = Allocation { address, size, kind, order, flags };
+    let allocation = Allocation {
+        address,
+        size,
+        kind,
+        order,
+        flags,
+    };
     LIVE.write().insert(address, allocation);
     Ok(allocation)
 }
@@ -168,7 +186,16 @@ pub fn register(address: usize, size: usize, flags: u32) -> Result {
         return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
     }
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    live.insert(address, Allocation { address, size, kind: Kind::Registered, order, flags });
+    live.insert(
+        address,
+        Allocation {
+            address,
+            size,
+            kind: Kind::Registered,
+            order,
+            flags,
+        },
+    );
     Ok(())
 }
 
@@ -201,7 +228,10 @@ mod tests {
             assert!(bytes.iter().all(|&b| b == 0));
             assert_eq!(find(a.address + size - 1), Some(a));
             assert_ne!(find(a.address + size), Some(a));
-            assert_eq!(free(a.address + 1, &[Kind::Device]), Err(Error::INVALID_VALUE));
+            assert_eq!(
+                free(a.address + 1, &[Kind::Device]),
+                Err(Error::INVALID_VALUE)
+            );
             assert_eq!(free(a.address, &[Kind::Host]), Err(Error::INVALID_VALUE));
             assert_eq!(free(a.address, &[Kind::Device]), Ok(a));
             assert_eq!(free(a.address, &[Kind::Device]), Err(Error::INVALID_VALUE));
@@ -211,7 +241,10 @@ mod tests {
     #[test]
     fn absurd_sizes_are_out_of_memory() {
         for size in [usize::MAX, usize::MAX / 2, 1 << 50] {
-            assert_eq!(allocate(size, Kind::Device, 0), Err(Error::MEMORY_ALLOCATION));
+            assert_eq!(
+                allocate(size, Kind::Device, 0),
+                Err(Error::MEMORY_ALLOCATION)
+            );
         }
     }
 
@@ -220,7 +253,10 @@ mod tests {
         let memory = vec![0u8; 4096];
         let address = memory.as_ptr() as usize;
         register(address, 1024, 0).unwrap();
-        assert_eq!(register(address + 1023, 10, 0), Err(Error::HOST_MEMORY_ALREADY_REGISTERED));
+        assert_eq!(
+            register(address + 1023, 10, 0),
+            Err(Error::HOST_MEMORY_ALREADY_REGISTERED)
+        );
         register(address + 1024, 10, 0).unwrap();
         free(address, &[Kind::Registered]).unwrap();
         free(address + 1024, &[Kind::Registered]).unwrap();

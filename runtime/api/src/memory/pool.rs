@@ -31,7 +31,10 @@ struct Pool {
 }
 
 impl Pool {
-    const NEW: Self = Self { reuse: [1; 3], release_threshold: 0 };
+    const NEW: Self = Self {
+        reuse: [1; 3],
+        release_threshold: 0,
+    };
 }
 
 struct Pools {
@@ -44,7 +47,12 @@ static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
 /// Runs `f` on the pools and this one's attributes.
 fn with_pool<T>(pool: cudaMemPool_t, f: impl FnOnce(&mut Pool) -> Result<T>) -> Result<T> {
-    with_pools(|pools| f(pools.made.get_mut(&(pool as usize)).ok_or(Error::INVALID_VALUE)?))
+    with_pools(|pools| {
+        f(pools
+            .made
+            .get_mut(&(pool as usize))
+            .ok_or(Error::INVALID_VALUE)?)
+    })
 }
 
 fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
