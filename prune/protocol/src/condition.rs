@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::expr::{ExprId, Exprs};
+use crate::expr::{ExprId, Exprs, Width};
 use crate::launch::Launch;
 use crate::place::Place;
 use crate::protocol::{ObjectId, Protocol};
 use crate::range::{Range, Ranges, View};
 use crate::run::uniform_value;
+use crate::validate::Malformed;
 
 /// A condition on one launch. Ids are those of
 /// [`Verdicts::exprs`](crate::verdict::Verdicts::exprs) and of the protocol.
@@ -98,5 +99,35 @@ fn bytes_of(
     match allocation {
         Some(allocation) => Some(range.meet(allocation)),
         None => (range.lo >= 0 && range.hi <= i128::from(u64::MAX)).then_some(range),
+    }
+}
+
+impl Condition {
+    /// Whether its ids exist in the protocol, whose expressions are those of
+    /// the verdicts.
+    pub fn check_ids(&self, protocol: &Protocol) -> Result<(), Malformed> {
+        let expr = |id: ExprId, width: Option<Width>| {
+            if id.0 as usize >= protocol.exprs.len() {
+                return Err(Malformed::Missing { what: "expression", id: id.0 });
+            }
+            if width.is_some_and(|width| protocol.exprs.width(id) != width) {
+                return Err(Malformed::Width(id.0));
+            }
+            Ok(())
+        };
+        match self {
+            Self::Holds(cond) => expr(*cond, Some(Width::W1)),
+            Self::Fits { value, guards, .. } => {
+                expr(*value, None)?;
+                guards.iter().try_for_each(|(cond, _)| expr(*cond, Some(Width::W1)))
+            }
+            Self::Disjoint(a, b) => [a, b].into_iter().try_for_each(|id| {
+                if (id.0 as usize) < protocol.objects.len() {
+                    Ok(())
+                } else {
+                    Err(Malformed::Missing { what: "object", id: id.0 })
+                }
+            }),
+        }
     }
 }

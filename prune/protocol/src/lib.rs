@@ -14,6 +14,8 @@
 //! What does *not* live here: reading LLVM IR (`pass`), the solver
 //! (`gpurace-solve`), files.
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod condition;
 pub mod expr;
 pub mod fold;
@@ -25,4 +27,6 @@ pub mod race;
 pub mod range;
 pub mod run;
 pub mod show;
+pub mod validate;
 pub mod verdict;
+pub mod wire;

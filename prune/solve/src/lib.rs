@@ -10,6 +10,7 @@
 //! | [`linear`] | linear terms and formulas |
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | [`candidates`] | preconditions to try |
+//! | [`library`] | the shared library's three functions |
 //! | [`witness`] | whether a solution is a race that threads run into |
 //!
 //! What does *not* live here: what a protocol means, conditions and their
@@ -18,6 +19,7 @@
 mod arith;
 pub mod candidates;
 pub mod encode;
+pub mod library;
 pub mod linear;
 pub mod pair;
 pub mod prove;

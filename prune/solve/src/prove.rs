@@ -42,6 +42,10 @@ pub struct Outcome {
 
 /// Proves what can be proved, for any launch or for one.
 pub fn prove(protocol: &Protocol, launch: Option<&Launch>, options: &Options) -> Outcome {
+    if gpurace_protocol::validate::validate(protocol).is_err() {
+        // No verdict: every site stays checked.
+        return Outcome::default();
+    }
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
     let candidates = match launch {

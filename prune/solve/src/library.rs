@@ -1,0 +1,84 @@
+//! The solver as a shared library: three functions in C's terms, so that
+//! whoever opens it needs neither Z3 nor this crate's types in memory.
+//! [`gpurace_protocol::wire`] says what the bytes are.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use gpurace_protocol::protocol::PROTOCOL_VERSION;
+use gpurace_protocol::wire::{Answer, request, to_bytes};
+
+use crate::{Limits, Options, solve, solve_with};
+
+/// The version of the bytes that [`gpurace_solve`] takes and gives.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpurace_solve_version() -> u32 {
+    PROTOCOL_VERSION
+}
+
+/// Answers a request. Gives 0, and bytes to be freed with
+/// [`gpurace_solve_free`]; -1 where the request does not decode, -2 where the solver failed.
+///
+/// # Safety
+/// `request` points to `size` readable bytes, `answer` and `answer_size` to
+/// writable places.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpurace_solve(
+    request: *const u8,
+    size: usize,
+    answer: *mut *mut u8,
+    answer_size: *mut usize,
+) -> i32 {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(request, size) };
+        solved(bytes)
+    }));
+    match result {
+        Ok(Some(bytes)) => {
+            let bytes = bytes.into_boxed_slice();
+            // SAFETY: the caller vouches for the places.
+            unsafe {
+                *answer_size = bytes.len();
+                *answer = Box::into_raw(bytes).cast::<u8>();
+            }
+            0
+        }
+        Ok(None) => -1,
+        Err(_) => -2,
+    }
+}
+
+/// Frees an answer.
+///
+/// # Safety
+/// `answer` and `size` come from one call of [`gpurace_solve`] and are freed
+/// once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gpurace_solve_free(answer: *mut u8, size: usize) {
+    if !answer.is_null() {
+        let slice = std::ptr::slice_from_raw_parts_mut(answer, size);
+        // SAFETY: `gpurace_solve` made it of a box of this size.
+        drop(unsafe { Box::from_raw(slice) });
+    }
+}
+
+fn solved(bytes: &[u8]) -> Option<Vec<u8>> {
+    let request = request(bytes).ok()?;
+    let mut limits = Limits::default();
+    if request.budget_ms > 0 {
+        limits.kernel = Duration::from_millis(request.budget_ms);
+    }
+    let options = Options { limits, dump: request.dump.map(Into::into) };
+    let start = Instant::now();
+    let outcome = match &request.launch {
+        Some(launch) => solve_with(&request.protocol, launch, &options),
+        None => solve(&request.protocol, &options),
+    };
+    Some(to_bytes(&Answer {
+        verdicts: outcome.verdicts,
+        queries: outcome.stats.asked as u64,
+        gave_up: outcome.stats.gave_up as u64,
+        micros: start.elapsed().as_micros() as u64,
+    }))
+}
