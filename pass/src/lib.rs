@@ -120,6 +120,11 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
         unsupported.dedup();
+        // What a launch runs that is not to be checked, or needs no check.
+        let bare = config.sanitize.then(|| LLVMCloneModule(module));
+        if let Some(bare) = bare {
+            sync::number(bare, &mut positions);
+        }
         let (sites, site_functions) = if config.sanitize {
             let found = sites::collect(module, &mut positions);
             instrument::insert_checks(module, &found.accesses);
@@ -130,7 +135,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         };
         let syncs = sync::number(module, &mut positions);
         let copy = LLVMCloneModule(module);
-        let lowered = lower::to_object(copy, config, &site_functions, &mut positions);
+        let lowered = lower::to_object(copy, bare, config, &site_functions, &mut positions);
         LLVMDisposeModule(copy);
         let (kernels, variables) = lowered?;
         remove_code(module);

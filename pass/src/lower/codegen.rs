@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use gpurace_abi::image::IMAGE_SYMBOL;
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use llvm_sys::comdat::LLVMSetComdat;
@@ -72,8 +73,8 @@ pub unsafe fn settle_contraction(module: LLVMModuleRef) {
     }
 }
 
-/// Makes every symbol local to the image: device code never meets the host
-/// program's symbols.
+/// Makes every symbol local to the image but the table's: device code never
+/// meets the host program's symbols.
 ///
 /// # Safety
 /// `module` is live.
@@ -87,7 +88,7 @@ pub unsafe fn internalise(module: LLVMModuleRef) {
             }
         }
         for global in ir::globals(module).chain(ir::definitions(module)) {
-            if LLVMIsDeclaration(global) == 0 {
+            if LLVMIsDeclaration(global) == 0 && ir::name(global) != IMAGE_SYMBOL {
                 LLVMSetComdat(global, ptr::null_mut());
                 LLVMSetVisibility(global, LLVMVisibility::LLVMDefaultVisibility);
                 LLVMSetLinkage(global, LLVMLinkage::LLVMInternalLinkage);

@@ -5,11 +5,13 @@ use std::ffi::c_uint;
 
 use gpurace_abi::image::{FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL};
 use gpurace_abi::meta::{Param, VariableMeta};
+use llvm_sys::comdat::LLVMSetComdat;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
-use crate::ir;
+use crate::ir::{self, address_space};
+use crate::lower::managed;
 
 /// How a kernel takes a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -61,15 +63,69 @@ pub unsafe fn argument_layout(module: LLVMModuleRef, kernel: LLVMValueRef) -> (V
     (params, size)
 }
 
-/// Adds the entries and the table for `kernels` (with the thread context as
-/// first parameter) and `variables`.
+/// Prefix of the symbol of a kernel's entry, with checks where the module has any.
+pub const ENTRY: &str = "__gpurace_entry.";
+/// Prefix of the symbol of a kernel's entry without checks.
+pub const BARE_ENTRY: &str = "__gpurace_bare_entry.";
+
+/// Adds the entries of `kernels`, functions with the thread context as first
+/// parameter.
+///
+/// # Safety
+/// `module` is live; the kernels are its.
+pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[&str], prefix: &str) {
+    // SAFETY: by contract.
+    unsafe {
+        for kernel in kernels {
+            let function = LLVMGetNamedFunction(module, ir::c(kernel).as_ptr());
+            entry(module, function, &format!("{prefix}{kernel}"));
+        }
+    }
+}
+
+/// Lets `bare`, a copy of `module`, use the device variables of `module` once the
+/// two are linked.
+///
+/// # Safety
+/// Both modules are live.
+pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        let variables = ir::globals(bare).filter(|&v| {
+            let managed_cell = ir::name(v).starts_with(managed::CELL);
+            let device = matches!(
+                LLVMGetPointerAddressSpace(LLVMTypeOf(v)),
+                address_space::GLOBAL | address_space::CONSTANT
+            );
+            (managed_cell || device)
+                && LLVMIsDeclaration(v) == 0
+                && !matches!(LLVMGetLinkage(v), LLVMLinkage::LLVMPrivateLinkage)
+        });
+        for variable in variables {
+            let original = LLVMGetNamedGlobal(module, ir::c(&ir::name(variable)).as_ptr());
+            if original.is_null() {
+                continue;
+            }
+            for (global, keep) in [(original, true), (variable, false)] {
+                LLVMSetComdat(global, std::ptr::null_mut());
+                LLVMSetLinkage(global, LLVMLinkage::LLVMExternalLinkage);
+                if !keep {
+                    LLVMSetInitializer(global, std::ptr::null_mut());
+                }
+            }
+        }
+    }
+}
+
+/// Adds the table of `kernels`, whose entries are there, and of `variables`: the
+/// symbol that the entry addresses, and the description.
 ///
 /// # Safety
 /// `module` is live; kernels and variables are its.
 pub unsafe fn add_table(
     module: LLVMModuleRef,
-    kernels: &[LLVMValueRef],
-    variables: &[(LLVMValueRef, &VariableMeta)],
+    kernels: &[&str],
+    variables: &[(&str, &VariableMeta)],
     v3: bool,
 ) {
     // SAFETY: by contract.
@@ -77,23 +133,28 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let null = LLVMConstNull(ptr);
         let kernel_type = struct_type(context, &mut [ptr, ptr, ptr]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
+        let entry = |prefix: &str, kernel: &str| {
+            let symbol = ir::c(&format!("{prefix}{kernel}"));
+            let function = LLVMGetNamedFunction(module, symbol.as_ptr());
+            if function.is_null() { LLVMConstNull(ptr) } else { function }
+        };
         let kernel_entries: Vec<_> = kernels
             .iter()
-            .map(|&k| {
-                let mut fields = [string(module, &ir::name(k)), entry(module, k), null];
+            .map(|k| {
+                let mut fields = [string(module, k), entry(ENTRY, k), entry(BARE_ENTRY, k)];
                 LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), 3)
             })
             .collect();
         let variable_entries: Vec<_> = variables
             .iter()
-            .map(|&(v, meta)| {
+            .map(|&(symbol, meta)| {
                 let size = LLVMConstInt(i64, meta.size, 0);
-                let mut fields = [string(module, &meta.name), generic(context, v), size];
+                let global = LLVMGetNamedGlobal(module, ir::c(symbol).as_ptr());
+                let mut fields = [string(module, &meta.name), generic(context, global), size];
                 LLVMConstNamedStruct(variable_type, fields.as_mut_ptr(), 3)
             })
             .collect();
@@ -161,7 +222,7 @@ unsafe fn generic(context: LLVMContextRef, variable: LLVMValueRef) -> LLVMValueR
 
 /// `void entry(ptr context, ptr arguments)`: loads the kernel's arguments and
 /// calls it.
-unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef) -> LLVMValueRef {
+unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef, name: &str) {
     // SAFETY: by contract.
     unsafe {
         let context = ir::context(module);
@@ -169,9 +230,7 @@ unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef) -> LLVMValueRef {
         let byte = LLVMInt8TypeInContext(context);
         let long = LLVMInt64TypeInContext(context);
         let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr].as_mut_ptr(), 2, 0);
-        let name = format!("__gpurace_entry.{}", ir::name(kernel));
-        let function = LLVMAddFunction(module, ir::c(&name).as_ptr(), ty);
-        LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+        let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
         let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
         let builder = LLVMCreateBuilderInContext(context);
@@ -201,6 +260,5 @@ unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef) -> LLVMValueRef {
         }
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
-        function
     }
 }

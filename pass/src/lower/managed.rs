@@ -16,6 +16,8 @@ use crate::ir;
 
 /// The annotation that marks a managed variable.
 pub const ANNOTATION: &str = "gpurace.managed";
+/// Prefix of a cell's name.
+pub const CELL: &str = "__gpurace_managed.";
 
 /// Adds a cell for each managed variable of `module`: variable to cell.
 ///
@@ -40,7 +42,7 @@ pub unsafe fn add_cells(module: LLVMModuleRef) -> HashMap<LLVMValueRef, LLVMValu
             } else {
                 LLVMGetOperand(annotated, 0)
             };
-            let name = format!("__gpurace_managed.{}", ir::name(variable));
+            let name = format!("{CELL}{}", ir::name(variable));
             let cell = LLVMAddGlobal(module, ptr, ir::c(&name).as_ptr());
             LLVMSetLinkage(cell, LLVMLinkage::LLVMInternalLinkage);
             LLVMSetInitializer(cell, annotated);

@@ -24,8 +24,10 @@ pub mod thread_context;
 pub mod yields;
 
 use gpurace_abi::meta::{KernelMeta, VariableMeta};
+use inkwell::targets::TargetMachine;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::core::*;
+use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 
 use crate::config::Config;
@@ -53,46 +55,83 @@ pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
     }
 }
 
-/// Lowers a normalised, instrumented module and writes it as a host object.
+/// Lowers a normalised module and writes it as a host object. With `bare`, the
+/// same module without checks, each kernel gets a second entry that runs it.
 /// Gives the descriptions of its kernels and device variables.
 ///
 /// # Safety
-/// `module` is live; it is used up, and only to be disposed of.
+/// The modules are live and of one context; `module` is used up, and only to be
+/// disposed of; `bare` is disposed of here.
 ///
 /// # Errors
 /// A message that names what could not be done.
 pub unsafe fn to_object(
     module: LLVMModuleRef,
+    bare: Option<LLVMModuleRef>,
     config: &Config,
     site_functions: &[String],
     positions: &mut Positions,
 ) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
     let machine = codegen::machine(&config.cpu, config.opt_level)?;
-    // SAFETY: by contract.
+    // SAFETY: by contract; linking disposes of `bare`.
     unsafe {
-        codegen::retarget(module, &machine);
+        let lowered = lower_functions(module, &machine, |module, kernels, reach, layout| {
+            describe::kernels(module, kernels, reach, layout, site_functions, positions)
+        })?;
+        let metas = lowered.described;
+        let names: Vec<_> = metas.iter().map(|k| k.name.as_str()).collect();
+        image::add_entries(module, &names, image::ENTRY);
+        if let Some(bare) = bare {
+            lower_functions(bare, &machine, |_, _, _, _| ())?;
+            image::add_entries(bare, &names, image::BARE_ENTRY);
+            image::share_variables(module, bare);
+            if LLVMLinkModules2(module, bare) != 0 {
+                return Err("internal error: the checked and the bare code cannot be linked".to_owned());
+            }
+        }
+        let (addresses, variables): (Vec<_>, Vec<_>) = lowered.variables.into_iter().unzip();
+        let table: Vec<_> = addresses.iter().map(|name| name.as_str()).zip(&variables).collect();
+        image::add_table(module, &names, &table, config.cpu == "x86-64-v3");
+        codegen::internalise(module);
+        verify(module)?;
+        codegen::emit(module, &machine, config.opt_level, &config.object)?;
+        Ok((metas, variables))
+    }
+}
+
+/// What [`lower_functions`] knows of a module.
+struct Lowered<T> {
+    /// What the caller made of the kernels.
+    described: T,
+    /// Device variables: the symbol that their table entry addresses, and their
+    /// description.
+    variables: Vec<(String, VariableMeta)>,
+}
+
+/// Lowers the functions of a module, all but the kernels' entries. `describe` sees the
+/// kernels before they change.
+unsafe fn lower_functions<T>(
+    module: LLVMModuleRef,
+    machine: &TargetMachine,
+    describe: impl FnOnce(LLVMModuleRef, &[(LLVMValueRef, u32)], &[reach::Reach], &shared::Layout) -> T,
+) -> Result<Lowered<T>, String> {
+    // SAFETY: by `to_object`'s contract.
+    unsafe {
+        codegen::retarget(module, machine);
         yields::insert(module);
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
         let reach = reach::of_kernels(module, &functions);
         let mut layout = shared::lay_out(module, &reach);
         layout.managed = managed::add_cells(module);
-        let kernel_metas = describe::kernels(module, &kernels, &reach, &layout, site_functions, positions);
-        let (variables, variable_metas): (Vec<_>, Vec<_>) =
-            describe::variables(module, &layout).into_iter().unzip();
-
+        let described = describe(module, &kernels, &reach, &layout);
+        let variables = describe::variables(module, &layout)
+            .into_iter()
+            .map(|(address, meta)| (ir::name(address), meta))
+            .collect();
         shared::replace(module, &layout)?;
         thread_context::thread(module);
-        codegen::internalise(module);
-        let threaded: Vec<_> = kernel_metas
-            .iter()
-            .map(|k| LLVMGetNamedFunction(module, ir::c(&k.name).as_ptr()))
-            .collect();
-        let table: Vec<_> = variables.into_iter().zip(&variable_metas).collect();
-        image::add_table(module, &threaded, &table, config.cpu == "x86-64-v3");
-        verify(module)?;
-        codegen::emit(module, &machine, config.opt_level, &config.object)?;
-        Ok((kernel_metas, variable_metas))
+        Ok(Lowered { described, variables })
     }
 }
 
