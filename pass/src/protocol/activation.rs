@@ -331,7 +331,10 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                 LLVMOpcode::LLVMPHI => {
                     pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
                 }
-                _ => pending.extend(ir::operands(value)),
+                _ => {
+                    pending.extend(ir::operands(value));
+                    pending.extend(graph.forwarded.get(&value).map(|&(stored, _)| stored));
+                }
             }
         }
         wanted

@@ -14,7 +14,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::ir;
+use crate::{debug_info, ir};
 
 /// Most blocks of a function.
 const MAX_BLOCKS: usize = 2000;
@@ -161,6 +161,9 @@ pub struct Graph {
     pub node_of: Vec<usize>,
     /// For each loop, its node in the region around it.
     pub node_of_loop: Vec<usize>,
+    /// For each load from a local variable that is stored to in one place, the
+    /// value stored and the block that stores it.
+    pub forwarded: HashMap<LLVMValueRef, (LLVMValueRef, usize)>,
 }
 
 /// How control leaves a block other than by a branch.
@@ -252,7 +255,7 @@ impl Graph {
                 blocks.iter().map(|b| std::mem::take(&mut raw.get_mut(b).unwrap_or_else(|| unreachable!()).instructions)).collect();
             let block_of =
                 instructions.iter().enumerate().flat_map(|(b, all)| all.iter().map(move |&i| (i, b))).collect();
-            let (loops, loop_of) = find_loops(&successors)?;
+            let (loops, loop_of, idom) = find_loops(&successors)?;
             let mut graph = Self {
                 dies: dying(&successors, &ends),
                 blocks,
@@ -264,10 +267,43 @@ impl Graph {
                 loops,
                 loop_of,
                 regions: Vec::new(),
+                forwarded: HashMap::new(),
             };
             graph.build_regions(&successors, &ends);
+            graph.forward_stores(&idom);
             Ok(graph)
         }
+    }
+
+    /// Finds what is loaded from locals that `sroa` could not promote, since an
+    /// access is volatile, as those of `cuda::atomic_ref` are.
+    unsafe fn forward_stores(&mut self, idom: &[usize]) {
+        let mut found = HashMap::new();
+        // SAFETY: by `of`'s contract.
+        unsafe {
+            for &local in self.instructions.iter().flatten().filter(|&&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca) {
+                let Some((store, loads)) = only_store(local) else { continue };
+                let Some(&stored) = self.block_of.get(&store) else { continue };
+                let value = LLVMGetOperand(store, 0);
+                for load in loads {
+                    let Some(&loaded) = self.block_of.get(&load) else { continue };
+                    let position = |i| self.instructions[stored].iter().position(|&other| other == i);
+                    let comes_first = if stored == loaded {
+                        position(store) < position(load)
+                    } else {
+                        let mut block = loaded;
+                        while block > stored {
+                            block = idom[block];
+                        }
+                        block == stored
+                    };
+                    if comes_first && LLVMTypeOf(load) == LLVMTypeOf(value) {
+                        found.insert(load, (value, stored));
+                    }
+                }
+            }
+        }
+        self.forwarded = found;
     }
 
     /// The region that a loop, or the whole function, is.
@@ -393,6 +429,35 @@ impl Graph {
     }
 }
 
+/// The only store to a local variable and the loads from it, if nothing else is
+/// done with its address.
+unsafe fn only_store(local: LLVMValueRef) -> Option<(LLVMValueRef, Vec<LLVMValueRef>)> {
+    let mut store = None;
+    let mut loads = Vec::new();
+    // SAFETY: by contract; the use list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(local);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            if LLVMIsAInstruction(user).is_null() {
+                return None;
+            }
+            match ir::opcode(user) {
+                LLVMOpcode::LLVMLoad => loads.push(user),
+                LLVMOpcode::LLVMStore if LLVMGetOperand(user, 0) != local => {
+                    if store.replace(user).is_some() {
+                        return None;
+                    }
+                }
+                LLVMOpcode::LLVMCall if debug_info::is_debug_call(user) => {}
+                _ => return None,
+            }
+            used = LLVMGetNextUse(used);
+        }
+    }
+    Some((store?, loads))
+}
+
 fn node(kind: NodeKind) -> Node {
     Node { kind, ins: Vec::new(), outs: Vec::new(), idom: 0, children: Vec::new(), always: false, dies: false }
 }
@@ -509,9 +574,10 @@ fn dying(successors: &[Vec<usize>], ends: &[Option<End>]) -> Vec<bool> {
     dies
 }
 
-/// The natural loops of a graph in reverse post-order, and the innermost one
-/// around each block.
-fn find_loops(successors: &[Vec<usize>]) -> Result<(Vec<LoopShape>, Vec<Option<usize>>), String> {
+/// The natural loops of a graph in reverse post-order, the innermost one around
+/// each block, and each block's immediate dominator.
+#[allow(clippy::type_complexity)]
+fn find_loops(successors: &[Vec<usize>]) -> Result<(Vec<LoopShape>, Vec<Option<usize>>, Vec<usize>), String> {
     let count = successors.len();
     let mut predecessors = vec![Vec::new(); count];
     for (from, all) in successors.iter().enumerate() {
@@ -548,7 +614,7 @@ fn find_loops(successors: &[Vec<usize>]) -> Result<(Vec<LoopShape>, Vec<Option<u
             }
         }
     }
-    Ok((loops, loop_of))
+    Ok((loops, loop_of, idom))
 }
 
 /// Immediate dominators of a graph in reverse post-order (Cooper, Harvey and

@@ -133,7 +133,7 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMIntToPtr => {
                     let space = roots::space_of(instruction);
                     match self.value(f, LLVMGetOperand(instruction, 0), place) {
-                        Value::Address(p, of) if Some(of) == space => Some(Value::Pointer(p)),
+                        Value::Address(p, of) if Some(of) == space || self.is_global(&p) => Some(Value::Pointer(p)),
                         _ => None,
                     }
                 }
@@ -147,6 +147,18 @@ impl Extraction<'_> {
                 _ => Value::Pointer(self.opaque_pointer(f, instruction)),
             }
         }
+    }
+
+    /// Whether a pointer points into global memory for sure, where generic and
+    /// global addresses are the same.
+    fn is_global(&self, p: &Pointer) -> bool {
+        p.aims.iter().all(|aim| match aim.root {
+            Root::Object(object) => {
+                let kind = &self.b.protocol.objects[object.0 as usize].kind;
+                matches!(kind, ObjectKind::Param(_) | ObjectKind::Variable { .. })
+            }
+            _ => false,
+        })
     }
 
     unsafe fn eval_gep(&mut self, f: &mut Frame, place: Place, gep: LLVMValueRef) -> Option<Value> {
@@ -208,6 +220,13 @@ impl Extraction<'_> {
         load: LLVMValueRef,
         width: Option<Width>,
     ) -> Option<Value> {
+        if let Some(&(stored, block)) = f.graph.forwarded.get(&load) {
+            // What was stored in this iteration of the loops around the store.
+            let at_store = f.graph.loop_of[block];
+            let place = if f.graph.within(place, at_store) { at_store } else { place };
+            // SAFETY: the store dominates the load.
+            return Some(unsafe { self.value(f, stored, place) });
+        }
         // SAFETY: by contract.
         let pointer = unsafe { self.pointer(f, LLVMGetOperand(load, 0), place) };
         let [Aim { root, guard: None }] = pointer.aims.as_slice() else { return None };

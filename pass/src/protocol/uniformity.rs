@@ -252,6 +252,9 @@ impl Uniformity {
             };
             match ir::opcode(instruction) {
                 LLVMOpcode::LLVMPHI => self.phi(graph, block, instruction),
+                LLVMOpcode::LLVMLoad if graph.forwarded.contains_key(&instruction) => {
+                    self.at(graph, graph.forwarded[&instruction].0, place)
+                }
                 LLVMOpcode::LLVMLoad => {
                     let pointer = LLVMGetOperand(instruction, 0);
                     let address = self.at(graph, pointer, place);

@@ -242,14 +242,14 @@ impl Machine {
             let reach = reach::of_kernels(module, &kernels);
             let layout = shared::lay_out(module, &reach);
             let shared = layout.offsets.iter().map(|(&v, &at)| (ir::name(v), at)).collect();
-            let (variables, metas): (Vec<_>, Vec<_>) = describe::variables(module, &layout).into_iter().unzip();
+            let metas: Vec<_> = describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect();
             let names: Vec<_> = kernels.iter().map(|&f| ir::name(f)).collect();
             shared::replace(module, &layout).unwrap();
             thread_context::thread(module);
-            let threaded: Vec<_> =
-                names.iter().map(|n| LLVMGetNamedFunction(module, ir::c(n).as_ptr())).collect();
-            let table: Vec<_> = variables.into_iter().zip(&metas).collect();
-            image::add_table(module, &threaded, &table, false);
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            image::add_entries(module, &names, image::ENTRY);
+            let table: Vec<_> = metas.iter().map(|m| (m.name.as_str(), m)).collect();
+            image::add_table(module, &names, &table, false);
             LLVM_InitializeNativeTarget();
             LLVM_InitializeNativeAsmPrinter();
             LLVMLinkInMCJIT();

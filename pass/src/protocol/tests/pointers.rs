@@ -134,3 +134,15 @@ fn linked_list_is_opaque_in_each_iteration() {
     assert_eq!(kinds.len(), 2);
     assert!(kinds.contains(&&ObjectKind::Opaque { space, uniform }), "{kinds:?}");
 }
+
+#[test]
+fn address_kept_in_a_local() {
+    let source = "KERNEL k(int *a, int *b, int n) { int *volatile p = a + tid; *p = 1; for (int i = 0; i < n; ++i) { volatile int at = i * 2; a[at] = 1; } }";
+    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), words(4), Int(3)]);
+}
+
+#[test]
+fn local_that_is_stored_to_twice_is_opaque() {
+    let source = "KERNEL k(int *a, int n) { volatile int at = tid; if (n > 3) at = n; a[at] = 1; }";
+    assert_eq!(Program::of(source).protocol.opaques.len(), 1);
+}
