@@ -90,6 +90,13 @@ pub fn confirm(
     if threads[0] == threads[1] {
         return None;
     }
+    let same_block = threads[0].ctaid == threads[1].ctaid;
+    let shares = |touch: &Touch| match protocol.objects[touch.object as usize].kind {
+        ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
+        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
+        // Where it lies is not known.
+        ObjectKind::Opaque { .. } => false,
+    };
     let mut traces = Vec::new();
     for thread in threads {
         let trace = trace(protocol, launch, thread, &mut |_| 0, FUEL).ok()?;
@@ -98,7 +105,6 @@ pub fn confirm(
         }
         traces.push(trace.touches);
     }
-    let same_block = threads[0].ctaid == threads[1].ctaid;
     let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
     // Every thread of a group has to come to the barriers for the two to be
     // met as counted here: uniform control, which the caller has proved.
@@ -117,7 +123,7 @@ pub fn confirm(
             let (x, y) = (address(a), address(b));
             let common = x < y + i128::from(b.size) && y < x + i128::from(a.size);
             let same_bytes = x == y && a.size == b.size;
-            if common && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block) {
+            if common && shares(a) && shares(b) && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block) {
                 let side = |thread: Thread, touch: &Touch| WitnessAccess {
                     site: touch.site,
                     op: touch.op,

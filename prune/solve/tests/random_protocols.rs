@@ -9,7 +9,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
-use common::*;
+
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
@@ -93,7 +93,7 @@ fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &
 fn check(seed: u64, tally: &mut Tally) {
     let protocol = random::protocol(seed);
     let options = Options {
-        limits: Limits { query_ms: 500, query_resources: 400_000, ..Limits::default() },
+        limits: Limits { query_resources: 400_000, ..common::options().limits },
         dump: None,
     };
     let outcome = solve(&protocol, &options);

@@ -1,11 +1,13 @@
 //! A short way to write protocols in tests.
 #![allow(dead_code)]
 
+use std::time::Duration;
+
 use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::verdict::Verdict;
-use gpurace_solve::{Options, Outcome, solve, solve_with};
+use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
 pub type E = ExprId;
 
@@ -272,9 +274,11 @@ pub fn prove_with(protocol: &Protocol, launch: &Launch) -> Outcome {
 }
 
 pub fn options() -> Options {
+    // Without limits of time, so that a busy machine changes no answer.
+    let limits = Limits { query_ms: 0, kernel: Duration::from_secs(3600), ..Limits::default() };
     Options {
+        limits,
         dump: std::env::var_os("GPURACE_DUMP_SMT").map(Into::into),
-        ..Options::default()
     }
 }
 
