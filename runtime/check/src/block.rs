@@ -69,7 +69,13 @@ impl Block {
         Self {
             inner: launch.inner.clone(),
             state: State {
-                order: BlockOrder::new(mode, launch.threads, uid, uid - launch.base),
+                order: BlockOrder::new(
+                    mode,
+                    launch.threads,
+                    uid,
+                    uid - launch.base,
+                    launch.before.clone(),
+                ),
                 launch: launch.clone(),
                 index,
                 shared,
@@ -91,8 +97,13 @@ impl Block {
         let s = &mut self.state;
         let mode = mode(launch);
         self.inner = launch.inner.clone();
-        s.order
-            .restart(mode, launch.threads, uid, uid - launch.base);
+        s.order.restart(
+            mode,
+            launch.threads,
+            uid,
+            uid - launch.base,
+            launch.before.clone(),
+        );
         s.launch = launch.clone();
         s.index = index;
         s.shared = shared;
@@ -111,6 +122,9 @@ impl Block {
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
         s.sightings.flush(&self.inner.races);
+        if s.order.has_acquired() {
+            s.launch.data.learnt.lock().join(&s.order.learnt());
+        }
         for address in s.published.drain() {
             if s.shared.contains(&address) {
                 // The next block's shared memory may lie there.
@@ -159,9 +173,7 @@ impl Block {
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         self.state.checks += 1;
-        if self.state.fences {
-            self.inner.syncvars.overwrite(address, size as usize, None);
-        }
+        self.inner.syncvars.overwrite(address, size as usize, None);
         if size == 4
             && address.is_multiple_of(GRANULE)
             && let Some(cell) = self.inner.shadow.cell(address)
@@ -199,9 +211,7 @@ impl Block {
     /// A plain write of any length.
     pub fn write_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
         self.state.checks += 1;
-        if self.state.fences {
-            self.inner.syncvars.overwrite(address, size as usize, None);
-        }
+        self.inner.syncvars.overwrite(address, size as usize, None);
         self.words(thread, address, size, site, Op::Write, None);
     }
 
@@ -241,10 +251,12 @@ impl Block {
         };
         self.words(thread, address, size.into(), site, op, None);
         let s = &mut self.state;
-        if !s.fences {
-            if order != Order::Relaxed {
-                self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
-            }
+        if !s.fences && order != Order::Relaxed {
+            self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
+        }
+        // Where this launch orders nothing itself, it may still overwrite, or
+        // pass on, what a concurrent one released.
+        if !s.fences && self.inner.syncvars.is_empty() {
             return;
         }
         if modifies {
@@ -276,7 +288,7 @@ impl Block {
         order: Order,
     ) {
         let s = &mut self.state;
-        if !s.fences {
+        if !s.fences && self.inner.syncvars.is_empty() {
             return;
         }
         let (reads, writes) = match kind {

@@ -19,6 +19,7 @@ use crate::chain::Chain;
 use crate::race::{RaceRecord, Races};
 use crate::shadow::Shadow;
 use crate::syncvar::SyncVars;
+use crate::vector::Clocks;
 use crate::word::{self, SITE_VALUES, Word};
 
 /// A kernel, by a number of the caller's choice.
@@ -112,8 +113,8 @@ struct Launching {
     base: u64,
     active: usize,
     streams_seen: bool,
-    /// Id and first uid of launches that something to come may be concurrent with.
-    unsettled: Vec<(u64, u64)>,
+    /// Launches that something to come may be concurrent with.
+    unsettled: Vec<Arc<LaunchData>>,
 }
 
 /// What stays known of a launch while the shadow may name its blocks.
@@ -125,6 +126,9 @@ pub(crate) struct LaunchData {
     pub(crate) site_base: u32,
     pub(crate) stream: u64,
     pub(crate) sites: Arc<KernelSites>,
+    /// What its threads knew of other launches: those that began before it,
+    /// and what blocks that have ended acquired. Later launches know it too.
+    pub(crate) learnt: Mutex<Clocks>,
 }
 
 /// A running launch.
@@ -139,6 +143,9 @@ pub struct Launch {
     /// Blocks with smaller uids happen before all launches from this one on.
     settled_uid: u64,
     unordered: Vec<u64>,
+    /// What its threads know from their start, where some launch is concurrent
+    /// with others: by a release elsewhere it reaches threads of those.
+    pub(crate) before: Clocks,
     pub(crate) checks: AtomicU64,
 }
 
@@ -151,8 +158,8 @@ pub(crate) enum Origin {
     Mine,
     /// In a launch that happens before this one.
     Before,
-    /// In a launch that is concurrent with this one.
-    Concurrent,
+    /// In a launch that is concurrent with this one: its first uid.
+    Concurrent(u64),
 }
 
 impl Default for Checker {
@@ -207,10 +214,10 @@ impl Checker {
         let mut l = inner.launching.lock();
         l.streams_seen |= info.stream != 0 || !unordered.is_empty();
         l.unsettled
-            .retain(|&(id, _)| id > info.settled || unordered.contains(&id));
+            .retain(|e| e.id > info.settled || unordered.contains(&e.id));
         let next = inner.next_uid.load(Ordering::Relaxed);
         let quiet = l.active == 0 && unordered.is_empty();
-        if quiet {
+        if quiet && l.unsettled.is_empty() {
             inner.syncvars.clear();
         }
         if quiet && next != l.base && next - l.base + info.blocks > inner.limits.uids {
@@ -226,11 +233,13 @@ impl Checker {
         let settled_uid = l
             .unsettled
             .iter()
-            .map(|&(_, uid)| uid)
-            .min()
-            .unwrap_or(first_uid)
-            .min(first_uid);
-        l.unsettled.push((info.id, first_uid));
+            .map(|e| e.first_uid)
+            .fold(first_uid, u64::min);
+        let mut before = Clocks::new();
+        for e in l.unsettled.iter().filter(|e| !unordered.contains(&e.id)) {
+            before.learn_launch(e.first_uid);
+            before.join(&e.learnt.lock());
+        }
         let sites = inner
             .kernels
             .lock()
@@ -244,7 +253,9 @@ impl Checker {
             site_base: info.site_base,
             stream: info.stream,
             sites,
+            learnt: Mutex::new(before.clone()),
         });
+        l.unsettled.push(data.clone());
         inner.launches.write().push(data.clone());
         Arc::new(Launch {
             inner: inner.clone(),
@@ -255,6 +266,7 @@ impl Checker {
             base: l.base,
             settled_uid,
             unordered: unordered.to_vec(),
+            before,
             checks: AtomicU64::new(0),
         })
     }
@@ -406,8 +418,8 @@ impl Launch {
                 None => Origin::Settled,
                 Some((l, _)) if l.first_uid == first => Origin::Mine,
                 // It began while this one was running.
-                Some((l, _)) if l.first_uid > first => Origin::Concurrent,
-                Some((l, _)) if self.unordered.contains(&l.id) => Origin::Concurrent,
+                Some((l, _)) if l.first_uid > first => Origin::Concurrent(l.first_uid),
+                Some((l, _)) if self.unordered.contains(&l.id) => Origin::Concurrent(l.first_uid),
                 Some(_) => Origin::Before,
             }
         }

@@ -76,15 +76,16 @@ pub struct BlockOrder {
     sync: Vec<Option<Box<ThreadSync>>>,
     /// Whether some thread has a [`ThreadSync`].
     any_sync: bool,
-    /// What every thread knows of other blocks.
+    /// What every thread knows of other blocks and of other launches.
     base: Clocks,
     /// What `bar.arrive` has brought to each named barrier.
     arrivals: Vec<(u32, Clocks)>,
 }
 
 impl BlockOrder {
-    /// The start of a block; `word_uid` is its uid as words hold it.
-    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64) -> Self {
+    /// The start of a block; `word_uid` is its uid as words hold it, `before`
+    /// what happened before its launch.
+    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks) -> Self {
         let mut order = Self {
             mode,
             threads,
@@ -102,12 +103,12 @@ impl BlockOrder {
             base: Clocks::new(),
             arrivals: Vec::new(),
         };
-        order.restart(mode, threads, uid, word_uid);
+        order.restart(mode, threads, uid, word_uid, before);
         order
     }
 
     /// The start of another block in the same storage.
-    pub fn restart(&mut self, mode: Mode, threads: u32, uid: u64, word_uid: u64) {
+    pub fn restart(&mut self, mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks) {
         self.mode = mode;
         self.threads = threads;
         (self.home, self.uid, self.word_uid) = (uid, uid, word_uid);
@@ -130,7 +131,7 @@ impl BlockOrder {
             || None,
         );
         self.any_sync = false;
-        self.base = Clocks::new();
+        self.base = before;
         self.arrivals.clear();
         self.set_keys(0..threads);
     }
@@ -222,6 +223,35 @@ impl BlockOrder {
             known = known.max(s.acquired.of(uid, other));
         }
         known
+    }
+
+    /// Whether `thread` knows that a whole launch has happened: the one with
+    /// this first uid.
+    pub fn knows_launch(&self, thread: u32, first_uid: u64) -> bool {
+        self.base.knows_launch(first_uid)
+            || self.any_sync
+                && self.sync[thread as usize]
+                    .as_ref()
+                    .is_some_and(|s| s.acquired.knows_launch(first_uid))
+    }
+
+    /// Whether something is known of other blocks or launches.
+    pub fn knows_others(&self) -> bool {
+        self.any_sync || !self.base.is_empty()
+    }
+
+    /// Whether a thread may have acquired something since the block began.
+    pub fn has_acquired(&self) -> bool {
+        self.any_sync
+    }
+
+    /// What the block's threads have learnt by its end, together.
+    pub fn learnt(&self) -> Clocks {
+        let mut learnt = self.base.clone();
+        for s in self.sync.iter().flatten() {
+            learnt.join(&s.acquired);
+        }
+        learnt
     }
 
     /// Which lanes of a warp have done what they did in epoch `clock`, as

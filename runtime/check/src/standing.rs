@@ -80,8 +80,10 @@ impl State {
                     mine,
                 };
             }
-            Origin::Mine | Origin::Concurrent => {
-                if m.lanes != 0 && self.exact {
+            // Through an acquire from a thread of a launch that began after it.
+            Origin::Concurrent(launch) if order.knows_launch(thread, launch) => Status::Synced,
+            Origin::Mine | Origin::Concurrent(_) => {
+                if m.lanes != 0 && order.knows_others() {
                     return self.standing_by_clocks(thread, m, relation, mine);
                 }
                 Status::Unsynced

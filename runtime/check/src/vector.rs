@@ -16,6 +16,9 @@ const PER_BLOCK_BITS: u32 = 6;
 /// Where a warp's index would be: lane 0's epoch is the floor of the block.
 const FLOOR: u64 = 32;
 
+/// Marks the key of a launch, whose first uid takes the place of a block's.
+const LAUNCH: u64 = 1 << 63;
+
 const fn key(uid: u64, warp: u64) -> u64 {
     uid << PER_BLOCK_BITS | warp
 }
@@ -67,6 +70,22 @@ impl Clocks {
             key: key(uid, FLOOR),
             lanes,
         }))));
+    }
+
+    /// Learns that all of a launch has happened: the one with this first uid.
+    pub fn learn_launch(&mut self, first_uid: u64) {
+        let leaf = Node::Leaf {
+            key: LAUNCH | first_uid,
+            lanes: [1; 32],
+        };
+        self.join(&Self(Some(Arc::new(leaf))));
+    }
+
+    /// Whether all of the launch with this first uid has happened.
+    pub fn knows_launch(&self, first_uid: u64) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|root| get(root, LAUNCH | first_uid).is_some())
     }
 
     /// Learns that epochs below these of the lanes of a warp have happened.
@@ -291,6 +310,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn launches_are_known_beside_blocks() {
+        let mut a = Clocks::new();
+        a.learn_block(3, 9);
+        a.learn_launch(3);
+        assert!(a.knows_launch(3) && !a.knows_launch(4) && !Clocks::new().knows_launch(3));
+        let mut b = Clocks::new();
+        b.learn_launch(4);
+        b.join(&a);
+        assert!(b.knows_launch(3) && b.knows_launch(4));
+        assert_eq!((b.of(3, 5), b.of(4, 5)), (9, 0));
     }
 
     #[test]

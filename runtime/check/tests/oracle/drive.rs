@@ -15,6 +15,13 @@ pub const GLOBAL: usize = 0x10_0000_0000;
 pub const SHARED: usize = 0x20_0000_0000;
 pub const SHARED_SIZE: usize = 64;
 
+/// A launch, and its blocks or those of the last history's.
+#[derive(Default)]
+struct Running {
+    launch: Option<Arc<Launch>>,
+    blocks: Vec<Block>,
+}
+
 /// A checker that many histories run through, one launch after the other.
 pub struct Driver {
     pub machine: Machine,
@@ -25,7 +32,7 @@ pub struct Driver {
     limits: Limits,
     next_id: u64,
     runs: u64,
-    running: Vec<(Arc<Launch>, Vec<Block>)>,
+    running: Vec<Running>,
     fresh_oracle: Oracle,
     pub events: u64,
     pub races: u64,
@@ -41,6 +48,11 @@ impl Driver {
         let blocks = machine.threads.iter().map(|t| t.1).max().unwrap() + 1;
         Self {
             fresh_oracle: Oracle::new(machine.clone()),
+            running: machine
+                .unordered
+                .iter()
+                .map(|_| Running::default())
+                .collect(),
             machine,
             features,
             threads_per_block,
@@ -49,62 +61,56 @@ impl Driver {
             limits,
             next_id: 1,
             runs: 0,
-            running: Vec::new(),
             events: 0,
             races: 0,
         }
     }
 
-    fn begin(&mut self) -> u64 {
-        self.runs += 1;
-        if self.runs.is_multiple_of(1 << 18) {
-            // Keeps the table of launches small.
-            self.running.clear();
-            self.checker = Checker::with(self.limits, None);
+    /// Begins a launch; those that it is ordered after end.
+    fn begin(&mut self, l: usize, first: u64) {
+        let unordered = &self.machine.unordered[l];
+        for earlier in (0..l).filter(|e| !unordered.contains(e)) {
+            let ended = &mut self.running[earlier];
+            if let Some(launch) = ended.launch.take() {
+                ended.blocks.drain(..).for_each(Block::end);
+                self.checker.end_launch(&launch);
+            }
         }
-        let first = self.next_id;
-        let mut old = std::mem::take(&mut self.running).into_iter();
-        for l in 0..self.machine.unordered.len() {
-            let id = self.next_id;
-            self.next_id += 1;
-            let unordered: Vec<u64> = self.machine.unordered[l]
-                .iter()
-                .map(|&u| first + u as u64)
-                .collect();
-            let info = LaunchInfo {
-                id,
-                kernel: KernelKey(l as u32 % 2),
-                site_base: 0,
-                features: self.features,
-                threads_per_block: self.threads_per_block,
-                blocks: self.blocks,
-                stream: 0,
-                settled: first - 1,
-            };
-            let launch = self.checker.begin_launch(info, &unordered);
-            let shared = |b: u64| {
-                let slot = l as u64 * self.blocks + b;
-                let at = SHARED + slot as usize * SHARED_SIZE;
-                at..at + SHARED_SIZE
-            };
-            let blocks = match old.next() {
-                Some((_, mut blocks)) => {
-                    for (b, block) in blocks.iter_mut().enumerate() {
-                        block.restart(&launch, b as u64, shared(b as u64));
-                    }
-                    blocks
+        let unordered: Vec<u64> = unordered.iter().map(|&u| first + u as u64).collect();
+        let mut features = self.features;
+        if self.machine.regular.contains(&l) {
+            features.partial_masks = false;
+            features.named_barriers = false;
+            features.fences = false;
+        }
+        let info = LaunchInfo {
+            id: first + l as u64,
+            kernel: KernelKey(l as u32 % 2),
+            site_base: 0,
+            features,
+            threads_per_block: self.threads_per_block,
+            blocks: self.blocks,
+            stream: 0,
+            settled: first - 1,
+        };
+        let launch = self.checker.begin_launch(info, &unordered);
+        let shared = |b: u64| {
+            let slot = l as u64 * self.blocks + b;
+            let at = SHARED + slot as usize * SHARED_SIZE;
+            at..at + SHARED_SIZE
+        };
+        let blocks = &mut self.running[l].blocks;
+        for b in 0..self.blocks {
+            match blocks.get_mut(b as usize) {
+                Some(block) => block.restart(&launch, b, shared(b)),
+                None => {
+                    let mut block = Block::begin(&launch, b, shared(b));
+                    block.trace();
+                    blocks.push(block);
                 }
-                None => (0..self.blocks)
-                    .map(|b| {
-                        let mut block = Block::begin(&launch, b, shared(b));
-                        block.trace();
-                        block
-                    })
-                    .collect(),
-            };
-            self.running.push((launch, blocks));
+            }
         }
-        first
+        self.running[l].launch = Some(launch);
     }
 
     /// Runs one history; where checker and oracle disagree, panics with the
@@ -132,22 +138,25 @@ impl Driver {
     }
 
     fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
-        let first = self.begin();
-        let mut oracle = self.fresh_oracle.clone();
-        for l in 0..self.running.len() {
-            // All launches begin at once or, where ordered, before anything of
-            // the later one runs: the caller puts events in that order.
-            if l == 0 || !self.machine.unordered[l].is_empty() {
-                oracle.begin_launch(l);
-            }
+        self.runs += 1;
+        if self.runs.is_multiple_of(1 << 18) {
+            // Keeps the table of launches small.
+            self.running
+                .iter_mut()
+                .for_each(|r| *r = Running::default());
+            self.checker = Checker::with(self.limits, None);
         }
-        let mut begun = vec![false; self.running.len()];
+        let first = self.next_id;
+        self.next_id += self.running.len() as u64;
+        let mut oracle = self.fresh_oracle.clone();
+        let mut begun = 0;
         let mut accesses = 0;
         for (i, e) in history.iter().enumerate() {
-            let launch = self.launch_of(e);
-            if !begun[launch] {
-                begun[launch] = true;
-                oracle.begin_launch(launch);
+            // A launch begins with its first event, after those before it.
+            while begun <= self.launch_of(e) {
+                self.begin(begun, first);
+                oracle.begin_launch(begun);
+                begun += 1;
             }
             let pairs = oracle.step(e);
             let found = self.check(e);
@@ -163,8 +172,8 @@ impl Driver {
                 _ => {}
             }
         }
-        for (launch, _) in &self.running {
-            self.checker.end_launch(launch);
+        for launch in self.running.iter_mut().filter_map(|r| r.launch.take()) {
+            self.checker.end_launch(&launch);
         }
         Ok(())
     }
@@ -194,7 +203,7 @@ impl Driver {
                 site,
             } => {
                 let (launch, b, tid) = threads[thread];
-                let block = &mut self.running[launch].1[b as usize];
+                let block = &mut self.running[launch].blocks[b as usize];
                 let n = size as u32;
                 match op {
                     Op::Read if size > 16 => block.read_range(tid, address, size as u64, site),
@@ -214,7 +223,7 @@ impl Driver {
                 order,
             } => {
                 let (launch, b, tid) = threads[thread];
-                self.running[launch].1[b as usize].fence(tid, scope, order);
+                self.running[launch].blocks[b as usize].fence(tid, scope, order);
             }
             Event::Syncwarp {
                 launch,
@@ -222,12 +231,14 @@ impl Driver {
                 warp,
                 mask,
             } => {
-                self.running[launch].1[block as usize].syncwarp(warp, mask);
+                self.running[launch].blocks[block as usize].syncwarp(warp, mask);
             }
-            Event::Barrier { launch, block } => self.running[launch].1[block as usize].barrier(),
+            Event::Barrier { launch, block } => {
+                self.running[launch].blocks[block as usize].barrier()
+            }
             Event::Arrive { thread, barrier } => {
                 let (launch, b, tid) = threads[thread];
-                self.running[launch].1[b as usize].barrier_arrive(tid, barrier);
+                self.running[launch].blocks[b as usize].barrier_arrive(tid, barrier);
             }
             Event::NamedBarrier {
                 barrier,
@@ -235,7 +246,7 @@ impl Driver {
             } => {
                 let (launch, b, _) = threads[waited[0]];
                 let tids: Vec<u32> = waited.iter().map(|&t| threads[t].2).collect();
-                self.running[launch].1[b as usize].named_barrier(barrier, &tids);
+                self.running[launch].blocks[b as usize].named_barrier(barrier, &tids);
             }
         }
         Vec::new()

@@ -22,6 +22,7 @@ pub fn machine(threads: &[(u64, u32)]) -> Machine {
     Machine {
         threads: threads.iter().map(|&(b, t)| (0, b, t)).collect(),
         unordered: vec![vec![]],
+        regular: vec![],
     }
 }
 

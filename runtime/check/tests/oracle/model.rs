@@ -12,6 +12,8 @@ pub struct Machine {
     pub threads: Vec<(usize, u64, u32)>,
     /// For each launch, those it is not ordered after.
     pub unordered: Vec<Vec<usize>>,
+    /// Launches of kernels that only have barriers and syncs of whole warps.
+    pub regular: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,12 +56,16 @@ const KINDS: [AtomicKind; 5] = [
 ];
 
 fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
-    let f = mix.features;
     let threads: Vec<usize> = (0..m.threads.len())
         .filter(|&t| launches.contains(&m.threads[t].0))
         .collect();
     let thread = r.pick(&threads);
     let (launch, block, tid) = m.threads[thread];
+    let f = if m.regular.contains(&launch) {
+        regular()
+    } else {
+        mix.features
+    };
     if r.below(100) < mix.sync {
         let of_block: Vec<usize> = threads
             .iter()
@@ -177,16 +181,24 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     }
 }
 
+fn histories() -> u64 {
+    std::env::var("GPURACE_ORACLE_HISTORIES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(if cfg!(debug_assertions) { 200 } else { 4_000 })
+}
+
 fn run(name: &str, m: &Machine, mix: &Mix) {
     run_with(name, m, mix, Limits::default());
 }
 
+/// As [`run`], a quarter as many: for one of many machines.
+fn run_few(name: &str, m: &Machine, mix: &Mix) {
+    run_some(name, m, mix, Limits::default(), 0..histories() / 4);
+}
+
 fn run_with(name: &str, m: &Machine, mix: &Mix, limits: Limits) {
-    let histories = std::env::var("GPURACE_ORACLE_HISTORIES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(if cfg!(debug_assertions) { 200 } else { 4_000 });
-    run_some(name, m, mix, limits, 0..histories);
+    run_some(name, m, mix, limits, 0..histories());
 }
 
 fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops::Range<u64>) {
@@ -226,6 +238,7 @@ fn blocks(blocks: u64, tids: &[u32]) -> Machine {
             .flat_map(|b| tids.iter().map(move |&t| (0, b, t)))
             .collect(),
         unordered: vec![vec![]],
+        regular: vec![],
     }
 }
 
@@ -367,35 +380,38 @@ fn launches_in_order_and_beside_each_other() {
             .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)])
             .collect()
     };
-    let ordered = Machine {
-        threads: threads(3),
-        unordered: vec![vec![]; 3],
-    };
-    run("launches in order", &ordered, &mix(regular()));
-    run("launches in order, exact", &ordered, &mix(exact()));
-    let beside = Machine {
-        threads: threads(2),
-        unordered: vec![vec![], vec![0]],
-    };
-    run("two streams", &beside, &mix(regular()));
-    run("two streams, exact", &beside, &mix(exact()));
-    // What the first launch wrote, the second reads in order; the third is beside both.
-    let aside = Machine {
-        threads: threads(3),
-        unordered: vec![vec![], vec![], vec![0, 1]],
-    };
-    run("two in order, one beside them", &aside, &mix(regular()));
-    run(
-        "two in order, one beside them, exact",
-        &aside,
-        &mix(exact()),
-    );
-    let diamond = Machine {
-        threads: threads(4),
-        unordered: vec![vec![], vec![], vec![1], vec![]],
-    };
-    run("fork and join", &diamond, &mix(regular()));
-    run("fork and join, exact", &diamond, &mix(exact()));
+    // For each launch, those it is not ordered after.
+    let cases: [(&str, &[&[usize]]); 5] = [
+        ("in order", &[&[], &[], &[]]),
+        ("two streams", &[&[], &[0]]),
+        // What the first wrote, the second reads in order; the third is beside both.
+        ("two in order, one beside them", &[&[], &[], &[0, 1]]),
+        ("one beside two in order", &[&[], &[0], &[0]]),
+        ("fork and join", &[&[], &[], &[1], &[]]),
+    ];
+    for (name, unordered) in cases {
+        let m = Machine {
+            threads: threads(unordered.len()),
+            unordered: unordered.iter().map(|u| u.to_vec()).collect(),
+            regular: vec![],
+        };
+        run_few(name, &m, &mix(regular()));
+        run_few(name, &m, &mix(exact()));
+        let flags = Mix {
+            sync: 60,
+            words: 1,
+            sites: 1,
+            ..mix(exact())
+        };
+        run_few(name, &m, &flags);
+        for regular in 0..unordered.len() {
+            let m = Machine {
+                regular: vec![regular],
+                ..m.clone()
+            };
+            run_few(name, &m, &flags);
+        }
+    }
 }
 
 #[test]
