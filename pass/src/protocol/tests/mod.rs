@@ -10,5 +10,6 @@ mod control;
 mod machine;
 mod opaque;
 mod pointers;
+mod random;
 mod uniform;
 mod values;
