@@ -44,7 +44,7 @@ use crate::ptx;
 use super::nvvm::template;
 use body::Types;
 
-/// An asm: template, constraints, whether it has side effects, types of the call.
+/// An asm: template, constraints, types of the call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     template: String,

@@ -224,9 +224,9 @@ impl Parser {
             return Err(ParseError::TooLarge);
         }
         let mut regs = Vec::new();
-        for lane in 0..lanes {
+        for lane in LANES.iter().take(lanes) {
             regs.push(Reg(self.regs.len() as u32));
-            let name = if lanes == 1 { name.to_owned() } else { format!("{name}.{}", LANES[lane]) };
+            let name = if lanes == 1 { name.to_owned() } else { format!("{name}.{lane}") };
             self.regs.push(RegInfo { name, ty, operand: None });
         }
         let named = if lanes == 1 { Named::Reg(regs[0]) } else { Named::Vector(regs) };

@@ -196,7 +196,7 @@ impl Body<'_> {
         for (i, operand) in operands.iter().enumerate() {
             let Some(argument) = operand.argument else { continue };
             let ty = types.arguments.get(argument as usize)?.clone();
-            let (value, from) = self.to_integer(&format!("%a{argument}"), &ty)?;
+            let (value, from) = self.bits_of(&format!("%a{argument}"), &ty)?;
             // The text of a negative constant means the same at every width.
             let extend = if operand.immediate { "sext" } else { "zext" };
             let to = width(operand.ty);
@@ -217,7 +217,7 @@ impl Body<'_> {
             let bits = width(operands[i].ty);
             let value = self.value(format_args!("load i{bits}, ptr %r{i}"));
             let ty = &types.results[n];
-            let value = self.to_type(&value, bits, ty)?;
+            let value = self.typed(&value, bits, ty)?;
             if types.results.len() > 1 {
                 aggregate =
                     self.value(format_args!("insertvalue {result_type} {aggregate}, {ty} {value}, {n}"));
@@ -237,7 +237,7 @@ impl Body<'_> {
     }
 
     /// The bits of a value of an LLVM type, and how many.
-    fn to_integer(&mut self, value: &str, ty: &str) -> Option<(String, u16)> {
+    fn bits_of(&mut self, value: &str, ty: &str) -> Option<(String, u16)> {
         if let Some(bits) = ty.strip_prefix('i') {
             return Some((value.to_owned(), bits.parse().ok()?));
         }
@@ -249,7 +249,7 @@ impl Body<'_> {
     }
 
     /// A value of an LLVM type from bits.
-    fn to_type(&mut self, value: &str, from: u16, ty: &str) -> Option<String> {
+    fn typed(&mut self, value: &str, from: u16, ty: &str) -> Option<String> {
         if let Some(bits) = ty.strip_prefix('i') {
             let bits = bits.parse().ok()?;
             return Some(self.resize(value, from, bits, "zext"));

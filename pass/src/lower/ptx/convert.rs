@@ -5,7 +5,7 @@ use crate::ptx::op::{CvtRound, Op, Operand};
 use crate::ptx::types::{BoolOp, Cmp, Round, Space, Ty};
 
 use super::body::{Body, Refused, Translated, address_space};
-use super::floats::{flush, load, rounding, small, store};
+use super::floats::{clamp, flush, load, rounding, small, store};
 use super::integers::{half, join};
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
@@ -221,7 +221,6 @@ fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) 
     let value = body.resize(&value, bits, 64, "zext");
     let shared = format!("ptr addrspace({SHARED})");
     let (from, into) = if to { ("ptr", shared.as_str()) } else { (shared.as_str(), "ptr") };
-    // An address of the other kind that does not fit 32 bits cannot be meant.
     let pointer = body.value(format_args!("inttoptr i64 {value} to {from}"));
     let pointer = body.value(format_args!("addrspacecast {from} {pointer} to {into}"));
     let number = body.value(format_args!("ptrtoint {into} {pointer} to i64"));
@@ -282,26 +281,6 @@ fn cvt(body: &mut Body, op: &Op) -> Translated {
         _ => return Err(Refused),
     };
     body.set(d, d_ty, &r)
-}
-
-/// What `.sat` and `.relu` do to a converted value.
-fn clamp(body: &mut Body, ty: Ty, sat: bool, relu: bool, bits: String) -> Translated<String> {
-    let mut r = bits;
-    for (wanted, name) in [(sat, "sat"), (relu, "relu")] {
-        if !wanted {
-            continue;
-        }
-        r = match small(ty) {
-            Some(format) => body.call("i16", &format!("gr.{format}.{name}"), &[("i16", &r)]),
-            None if name == "sat" => {
-                let (value, t) = load(body, ty, &r)?;
-                let value = body.call(t, &format!("gr.saturate.{t}"), &[(t, &value)]);
-                store(body, ty, &value)?
-            }
-            None => return Err(Refused),
-        };
-    }
-    Ok(r)
 }
 
 /// LLVM's intrinsic that rounds to an integer.

@@ -110,8 +110,14 @@ fn flushed(body: &mut Body, ty: Ty, mode: FloatMode, values: &[String]) -> Vec<S
 
 /// What `.ftz`, `.sat` and `.relu` do to a result.
 fn finish(body: &mut Body, ty: Ty, mode: FloatMode, bits: String) -> Translated<String> {
-    let mut r = if mode.ftz { flush(body, ty, &bits) } else { bits };
-    for (wanted, name) in [(mode.sat, "sat"), (mode.relu, "relu")] {
+    let r = if mode.ftz { flush(body, ty, &bits) } else { bits };
+    clamp(body, ty, mode.sat, mode.relu, r)
+}
+
+/// What `.sat` and `.relu` do to a result.
+pub(super) fn clamp(body: &mut Body, ty: Ty, sat: bool, relu: bool, bits: String) -> Translated<String> {
+    let mut r = bits;
+    for (wanted, name) in [(sat, "sat"), (relu, "relu")] {
         if !wanted {
             continue;
         }

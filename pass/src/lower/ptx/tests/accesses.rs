@@ -52,7 +52,7 @@ fn loads_extend_and_stores_cut() {
 
 #[test]
 fn atomics_give_the_value_before() {
-    let list: &[(&str, fn(u32, u32) -> u32)] = &[
+    let list: &[Of2] = &[
         ("atom.add.u32 $0, [$1], $2;", |a, b| a.wrapping_add(b)),
         ("atom.inc.u32 $0, [$1], $2;", |a, b| if a >= b { 0 } else { a + 1 }),
         ("atom.dec.u32 $0, [$1], $2;", |a, b| if a == 0 || a > b { b } else { a - 1 }),

@@ -17,6 +17,11 @@ use crate::lower::nvvm::{lower_nvvm, make_division_total};
 use crate::lower::ptx::lower_ptx;
 use crate::prepare::run_passes;
 
+/// An asm and what it computes of one word, two, three.
+pub type Of1 = (&'static str, fn(u32) -> u32);
+pub type Of2 = (&'static str, fn(u32, u32) -> u32);
+pub type Of3 = (&'static str, fn(u32, u32, u32) -> u32);
+
 /// A module in a context of its own.
 pub struct Module {
     context: LLVMContextRef,

@@ -19,17 +19,17 @@ fn threes(names: &[&'static str]) -> Code {
 
 #[test]
 fn two_operand_instructions() {
-    let list: &[(&str, fn(u32, u32) -> u32)] = &[
+    let list: &[Of2] = &[
         ("add.u32 $0, $1, $2;", |a, b| a.wrapping_add(b)),
         ("add.sat.s32 $0, $1, $2;", |a, b| (a as i32).saturating_add(b as i32) as u32),
         ("sub.s32 $0, $1, $2;", |a, b| a.wrapping_sub(b)),
         ("mul.lo.s32 $0, $1, $2;", |a, b| a.wrapping_mul(b)),
-        ("mul.hi.u32 $0, $1, $2;", |a, b| (u64::from(a) * u64::from(b) >> 32) as u32),
-        ("mul.hi.s32 $0, $1, $2;", |a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32),
+        ("mul.hi.u32 $0, $1, $2;", |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
+        ("mul.hi.s32 $0, $1, $2;", |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
         ("mul24.lo.u32 $0, $1, $2;", |a, b| (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff)),
         ("mul24.hi.s32 $0, $1, $2;", |a, b| {
             let low = |v: u32| i64::from((v << 8) as i32 >> 8);
-            (low(a) * low(b) >> 16) as u32
+            ((low(a) * low(b)) >> 16) as u32
         }),
         ("min.s32 $0, $1, $2;", |a, b| (a as i32).min(b as i32) as u32),
         ("max.u32 $0, $1, $2;", u32::max),
@@ -109,10 +109,10 @@ fn dp4a(a: u32, b: u32, c: u32) -> u32 {
 
 #[test]
 fn three_operand_instructions() {
-    let list: &[(&str, fn(u32, u32, u32) -> u32)] = &[
+    let list: &[Of3] = &[
         ("mad.lo.s32 $0, $1, $2, $3;", |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
         ("mad.hi.sat.s32 $0, $1, $2, $3;", |a, b, c| {
-            ((i64::from(a as i32) * i64::from(b as i32) >> 32) as i32).saturating_add(c as i32) as u32
+            (((i64::from(a as i32) * i64::from(b as i32)) >> 32) as i32).saturating_add(c as i32) as u32
         }),
         ("sad.s32 $0, $1, $2, $3;", |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c)),
         ("shf.l.clamp.b32 $0, $1, $2, $3;", |a, b, n| {
@@ -180,7 +180,7 @@ fn bit_field_insert() {
 
 #[test]
 fn one_operand_instructions() {
-    let list: &[(&str, fn(u32) -> u32)] = &[
+    let list: &[Of1] = &[
         ("not.b32 $0, $1;", |a| !a),
         ("cnot.b32 $0, $1;", |a| u32::from(a == 0)),
         ("neg.s32 $0, $1;", u32::wrapping_neg),
