@@ -5,6 +5,14 @@
 
 #if defined(__CUDA__) && defined(__cplusplus)
 
+// Device code has operator new and delete without any include.
+#include <new>
+
+#if defined(__CUDA_ARCH__)
+// What the vtable of an abstract class names.
+extern "C" __attribute__((device, weak)) void __cxa_pure_virtual() { __builtin_trap(); }
+#endif
+
 // nvcc has min and max in host code without any include, in these overloads
 // (CUDA's crt/math_functions.hpp); clang's headers have the device ones only.
 #define GPURACE_MIN_MAX(T, A, B)                                               \
