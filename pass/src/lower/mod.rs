@@ -26,6 +26,8 @@ pub mod yields;
 use gpurace_abi::meta::{KernelMeta, VariableMeta};
 use inkwell::targets::TargetMachine;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
+use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
@@ -85,7 +87,7 @@ pub unsafe fn to_object(
             lower_functions(bare, &machine, |_, _, _, _| ())?;
             image::add_entries(bare, &names, image::BARE_ENTRY);
             image::share_variables(module, bare);
-            if LLVMLinkModules2(module, bare) != 0 {
+            if LLVMLinkModules2(module, reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
             }
         }
@@ -132,6 +134,24 @@ unsafe fn lower_functions<T>(
         shared::replace(module, &layout)?;
         thread_context::thread(module);
         Ok(Lowered { described, variables })
+    }
+}
+
+/// The module, written as bitcode and read again; the original is disposed of.
+///
+/// A copy shares its struct types with the module that it was copied from, and
+/// LLVM's linker, which renames and merges the types of what it links in, then
+/// leaves values of two types for one. What was read has types of its own.
+unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
+    // SAFETY: by `to_object`'s contract; buffer and module are freed once.
+    unsafe {
+        let context = ir::context(module);
+        let buffer = LLVMWriteBitcodeToMemoryBuffer(module);
+        LLVMDisposeModule(module);
+        let mut read = std::ptr::null_mut();
+        let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
+        LLVMDisposeMemoryBuffer(buffer);
+        if failed == 0 { Ok(read) } else { Err("internal error: cannot read back the bare code".to_owned()) }
     }
 }
 

@@ -189,10 +189,10 @@ impl Session {
             counts.launches += 1;
             let checked = self.options.checks_kernel(&kernel.demangled)
                 && nth.is_multiple_of(u64::from(self.options.every.get()));
-            if kernel.module.meta.instrumented && !checked {
-                counts.unchecked += 1;
-            }
-            checked && kernel.module.meta.instrumented
+            // Code that was built without checks runs unchecked too.
+            let checked = checked && kernel.module.meta.instrumented;
+            counts.unchecked += u64::from(!checked);
+            checked
         };
         let checks = checked.then(|| {
             let info = LaunchInfo {

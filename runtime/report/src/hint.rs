@@ -114,7 +114,7 @@ fn one_atomic(plain: &Access, effect: Effect, atomic: &Access) -> String {
 
 fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     let mut hint = match race.scope {
-        Scope::Warp => in_one_launch(race, "no __syncwarp() orders", "threads"),
+        Scope::Warp => in_one_launch(race, "no __syncthreads() or __syncwarp() orders", "threads"),
         Scope::Block => in_one_launch(race, "no __syncthreads() orders", "threads"),
         Scope::Cluster => in_one_launch(race, "no barrier of the cluster orders", "blocks"),
         Scope::Grid => in_one_launch(race, "nothing orders between blocks", "blocks"),

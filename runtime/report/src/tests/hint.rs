@@ -44,7 +44,7 @@ fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
 #[test]
 fn two_lines_name_the_missing_order() {
     for (scope, words) in [
-        (Scope::Warp, "no __syncwarp() orders line 17 before line 18"),
+        (Scope::Warp, "no __syncthreads() or __syncwarp() orders line 17 before line 18"),
         (
             Scope::Block,
             "no __syncthreads() orders line 17 before line 18",
