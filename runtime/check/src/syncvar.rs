@@ -6,7 +6,7 @@
 //! scope includes the other's thread. Observation passes through chains of
 //! read-modify-writes, each link morally strong again.
 //!
-//! A [`SyncVar`] is the value that an atomic location now holds, as far as
+//! A `SyncVar` is the value that an atomic location now holds, as far as
 //! order goes: who wrote it ([`Head`]), and what a reader of it learns
 //! ([`Carried`]). Only locations on which something was released have one.
 
