@@ -38,7 +38,7 @@ fn args(line: &str) -> Args {
 }
 
 fn plan_with(line: &str, toolchain: &Toolchain) -> Plan {
-    plan::plan(&args(line), toolchain, Path::new("/work"))
+    plan::plan(&args(line), toolchain, Path::new("/scratch"))
 }
 
 /// The plan as `-###` prints it, without quotes and the plugin's configuration.
