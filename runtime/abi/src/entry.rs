@@ -59,10 +59,36 @@ macro_rules! entry_points {
             /// `AtomicKind`, `scope` a `Scope`, `order` an `Order`, as numbers.
             __gpurace_atomic(addr: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void, false;
             /// After the atomic access of the last `__gpurace_atomic` happened:
-            /// the place where an acquire takes effect.
+            /// the place where an acquire takes effect, and from where on
+            /// nobody reads what a store replaced.
             __gpurace_atomic_done(addr: Ptr, size: I32, site: I32, kind: I32, scope: I32, order: I32) -> Void, false;
+            /// An asynchronous copy of the thread (`cp.async`) reads `size` bytes, any
+            /// length, from now on until it is waited for.
+            __gpurace_async_read(addr: Ptr, size: I64, site: I32) -> Void, false;
+            /// An asynchronous copy of the thread writes `size` bytes, any length.
+            __gpurace_async_write(addr: Ptr, size: I64, site: I32) -> Void, false;
+            /// `cp.async.commit_group`: the thread's copies since the last one become a group.
+            __gpurace_async_commit() -> Void, false;
+            /// `cp.async.wait_group groups`: all of the thread's groups but the last `groups` are done.
+            __gpurace_async_wait(groups: I32) -> Void, false;
+            /// `cp.async.mbarrier.arrive`: the thread's next arrival at the mbarrier happens
+            /// when its copies so far are done.
+            __gpurace_async_arrive(mbarrier: Ptr) -> Void, false;
             /// A fence (`__threadfence*`, `fence.*`, `membar.*`).
             __gpurace_fence(scope: I32, order: I32, sync: I32) -> Void, false;
+
+            // ---- annotations, called by the functions of `gpurace/gpurace.h` ----
+
+            /// From here on (`on` 1), until as many calls with 0, the thread's
+            /// accesses are not checked. What atomics and fences order stays.
+            __gpurace_ignore(on: I32) -> Void, false;
+            /// Races on `size` bytes are meant: none is reported from here on,
+            /// until the memory is freed, or for shared memory the block ends.
+            __gpurace_benign(addr: Ptr, size: I64) -> Void, false;
+            /// Order made by means that the checker does not know: what came before
+            /// calls with `after` 0 is before what comes after calls with 1 and the
+            /// same address.
+            __gpurace_happens(addr: Ptr, after: I32) -> Void, false;
 
             // ---- synchronisation, part of what the program means ----
 

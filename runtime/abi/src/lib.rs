@@ -3,6 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
+//! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
@@ -13,6 +14,8 @@
 #![cfg_attr(not(feature = "meta"), no_std)]
 
 pub mod context;
+#[cfg(feature = "meta")]
+pub mod diagnostic;
 pub mod entry;
 pub mod image;
 #[cfg(feature = "meta")]

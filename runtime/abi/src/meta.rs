@@ -87,9 +87,12 @@ pub struct Site {
     pub space: Space,
     /// A `volatile` access: reported by its own kind (read or write).
     pub volatile: bool,
+    /// An asynchronous copy makes the access, not the thread itself.
+    #[serde(default)]
+    pub asynchronous: bool,
     /// Position, innermost inlined frame first; empty without debug info.
     pub frames: Vec<Frame>,
-    /// What became of it.
+    /// What was proved of it: the least of its kernels' verdicts.
     pub verdict: Verdict,
 }
 
@@ -106,6 +109,19 @@ pub enum Verdict {
     /// Checked at run time.
     #[default]
     Checked,
+}
+
+impl Verdict {
+    /// What two kernels with these verdicts have in common.
+    pub fn and(self, other: Self) -> Self {
+        let rank = |verdict| match verdict {
+            Self::Racy => 0,
+            Self::Checked => 1,
+            Self::ProvedIf => 2,
+            Self::Proved => 3,
+        };
+        if rank(self) <= rank(other) { self } else { other }
+    }
 }
 
 /// One synchronisation instruction.
@@ -137,6 +153,10 @@ pub struct KernelMeta {
     pub dynamic_shared: Vec<String>,
     /// Indices into [`ModuleMeta::sites`] of the accesses it can reach.
     pub sites: Vec<u32>,
+    /// What was proved of each of `sites` for this kernel, in the same order;
+    /// empty where nothing was asked.
+    #[serde(default)]
+    pub verdicts: Vec<Verdict>,
     /// What synchronisation it can reach.
     pub sync: SyncFeatures,
     /// Most threads a block may have (`__launch_bounds__`), 0 where not said.
@@ -180,6 +200,9 @@ pub struct SyncFeatures {
     pub named_barriers: bool,
     /// A fence, or an atomic with an order stronger than relaxed.
     pub fences: bool,
+    /// An asynchronous copy (`cp.async`).
+    #[serde(default)]
+    pub async_copies: bool,
     /// Any suspension point at all: a barrier, a collective, an atomic or
     /// volatile access, an indirect call.
     pub suspends: bool,
