@@ -13,17 +13,24 @@ use std::sync::atomic::Ordering;
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
+use crate::benign::Benign;
 use crate::chain::Chain;
+use crate::copies::{self, ThreadCopies};
 use crate::launch::{Inner, Launch};
 use crate::order::{BlockOrder, Mode};
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
+use crate::syncvar::Carried;
 use crate::word::{self, FULL, GRANULE, KEY_MASK, Op, STATE_MASK, Touch};
+
+/// Set in the addresses of annotations of order, so that no location of the
+/// program has one of them.
+const HAPPENS: usize = 1 << 62;
 
 /// A running block.
 pub struct Block {
-    inner: Arc<Inner>,
-    state: State,
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) state: State,
 }
 
 /// What changes while words are looked at.
@@ -37,9 +44,15 @@ pub(crate) struct State {
     /// Uids in words below this one are of launches before everything to come.
     pub(crate) settled: u64,
     fences: bool,
-    checks: u64,
+    /// Shared memory of the block on which races are meant.
+    pub(crate) benign: Benign,
+    pub(crate) checks: u64,
     /// Locations on which this block released.
     published: HashSet<usize>,
+    /// What the read-modify-write under way has read, where that was looked up before it.
+    seen: Option<Carried>,
+    /// By thread, in kernels that have asynchronous copies.
+    pub(crate) copies: Vec<ThreadCopies>,
     /// Chains without a word, to be used again.
     #[expect(clippy::vec_box, reason = "words hold their addresses")]
     pub(crate) pool: Vec<Box<Chain>>,
@@ -59,6 +72,8 @@ pub(crate) struct Access {
     pub(crate) size: u64,
     /// The bytes about to be written, where known.
     pub(crate) value: Option<u64>,
+    /// Where an asynchronous copy of the thread makes the access: the epoch of its copies.
+    pub(crate) copy: Option<u32>,
 }
 
 impl Block {
@@ -83,8 +98,11 @@ impl Block {
                 exact: mode == Mode::Exact,
                 settled: launch.settled_in_words(),
                 fences: launch.features.fences,
+                benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
+                seen: None,
+                copies: copies::of_threads(launch),
                 pool: Vec::new(),
             },
         }
@@ -110,6 +128,8 @@ impl Block {
         s.exact = mode == Mode::Exact;
         s.settled = launch.settled_in_words();
         s.fences = launch.features.fences;
+        s.copies.clear();
+        s.copies.extend(copies::of_threads(launch));
     }
 
     /// Ends the block.
@@ -121,6 +141,7 @@ impl Block {
         let s = &mut self.state;
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
+        s.benign.clear();
         s.sightings.flush(&self.inner.races);
         if s.order.has_acquired() {
             s.launch.data.learnt.lock().join(&s.order.learnt());
@@ -138,6 +159,9 @@ impl Block {
     /// A plain read of `size` bytes by thread `thread` (linear).
     #[inline]
     pub fn read(&mut self, thread: u32, address: usize, size: u32, site: u32) {
+        if self.state.launch.proved.contains(site) {
+            return;
+        }
         self.state.checks += 1;
         if size == 4
             && address.is_multiple_of(GRANULE)
@@ -162,18 +186,23 @@ impl Block {
                 address,
                 size: 4,
                 value: None,
+                copy: None,
             };
             return self.state.word(&self.inner, cell, w, &access);
         }
-        self.words(thread, address, size.into(), site, Op::Read, None);
+        self.words(thread, address, size.into(), site, Op::Read, None, None);
     }
 
     /// A plain write of `size` bytes; `value` holds the bytes about to be
     /// written, zero-extended, where they are known and at most 8.
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
-        self.state.checks += 1;
+        // What a location released is gone, whether the write is checked or not.
         self.inner.syncvars.overwrite(address, size as usize, None);
+        if self.state.launch.proved.contains(site) {
+            return;
+        }
+        self.state.checks += 1;
         if size == 4
             && address.is_multiple_of(GRANULE)
             && let Some(cell) = self.inner.shadow.cell(address)
@@ -196,23 +225,30 @@ impl Block {
                 address,
                 size: 4,
                 value,
+                copy: None,
             };
             return self.state.word(&self.inner, cell, w, &access);
         }
-        self.words(thread, address, size.into(), site, Op::Write, value);
+        self.words(thread, address, size.into(), site, Op::Write, value, None);
     }
 
     /// A plain read of any length.
     pub fn read_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
+        if self.state.launch.proved.contains(site) {
+            return;
+        }
         self.state.checks += 1;
-        self.words(thread, address, size, site, Op::Read, None);
+        self.words(thread, address, size, site, Op::Read, None, None);
     }
 
     /// A plain write of any length.
     pub fn write_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
-        self.state.checks += 1;
         self.inner.syncvars.overwrite(address, size as usize, None);
-        self.words(thread, address, size, site, Op::Write, None);
+        if self.state.launch.proved.contains(site) {
+            return;
+        }
+        self.state.checks += 1;
+        self.words(thread, address, size, site, Op::Write, None, None);
     }
 
     /// An atomic or volatile access, before it happens: what it releases is
@@ -231,7 +267,6 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
-        self.state.checks += 1;
         let (modifies, volatile) = match kind {
             AtomicKind::Load => (false, false),
             AtomicKind::Store | AtomicKind::Rmw => (true, false),
@@ -249,7 +284,26 @@ impl Block {
                 size: size as u8,
             },
         };
-        self.words(thread, address, size.into(), site, op, None);
+        // A proved access keeps its effect on order.
+        if !self.state.launch.proved.contains(site) {
+            self.state.checks += 1;
+            self.words(thread, address, size.into(), site, op, None, None);
+        }
+        self.atomic_unchecked(thread, address, size, kind, scope, order);
+    }
+
+    /// As [`Block::atomic`] for an access that is not to be checked: only what
+    /// it orders counts.
+    pub fn atomic_unchecked(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        let modifies = !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad);
         let s = &mut self.state;
         if !s.fences && order != Order::Relaxed {
             self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
@@ -259,8 +313,14 @@ impl Block {
         if !s.fences && self.inner.syncvars.is_empty() {
             return;
         }
+        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared.contains(&address) {
+            // What tells of its copies is more than the thread knows itself, and it
+            // does not read it back. Nobody else changes the block's memory meanwhile.
+            let head = s.order.head(thread, scope);
+            s.seen = Some(self.inner.syncvars.read(address, size, head));
+        }
         if modifies {
-            let what = s.order.publish(thread, address, scope, order);
+            let what = s.order.publish(thread, (address, size), scope, order);
             let head = s.order.head(thread, scope);
             self.inner
                 .syncvars
@@ -298,11 +358,38 @@ impl Block {
         };
         if reads {
             let head = s.order.head(thread, scope);
-            let seen = self.inner.syncvars.read(address, size, head);
-            s.order.observe(thread, address, scope, order, seen);
+            let seen = match s.seen.take() {
+                Some(seen) => seen,
+                None => self.inner.syncvars.read(address, size, head),
+            };
+            s.order.observe(thread, (address, size), scope, order, seen);
         }
         if writes {
             self.inner.syncvars.written(address, size);
+        }
+    }
+
+    /// The program says that what this thread has done is before what comes
+    /// after a [`Block::happens_after`] with the same address.
+    pub fn happens_before(&mut self, thread: u32, address: usize) {
+        let (address, kind, order) = (address | HAPPENS, AtomicKind::Rmw, Order::Release);
+        self.atomic_unchecked(thread, address, 1, kind, Scope::Device, order);
+        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
+    }
+
+    /// See [`Block::happens_before`].
+    pub fn happens_after(&mut self, thread: u32, address: usize) {
+        let (address, kind, order) = (address | HAPPENS, AtomicKind::Load, Order::Acquire);
+        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
+    }
+
+    /// Races on `size` bytes are meant: none is found from here on, until the
+    /// memory is freed, or for shared memory the block ends.
+    pub fn benign(&mut self, address: usize, size: usize) {
+        if self.state.shared.contains(&address) {
+            self.state.benign.add(address, size);
+        } else {
+            self.inner.benign.write().add(address, size);
         }
     }
 
@@ -310,6 +397,19 @@ impl Block {
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) {
         if !self.state.fences || !self.state.order.fence(thread, scope, order) {
             self.unforeseen();
+        }
+    }
+
+    /// Threads wait at a barrier of their block. CUDA's own programs take that
+    /// for an acquire: the last block of a reduction fences before its atomic, and
+    /// has a barrier alone after it (CUDA C++ Programming Guide, "Memory Fence
+    /// Functions"; cuda-samples, `threadFenceReduction`). PTX asks for a fence
+    /// there too.
+    pub fn acquire_at_barrier(&mut self, threads: impl IntoIterator<Item = u32>) {
+        if self.state.fences {
+            threads
+                .into_iter()
+                .for_each(|thread| self.state.order.acquire(thread));
         }
     }
 
@@ -372,12 +472,13 @@ impl Block {
     }
 
     #[cold]
-    fn unforeseen(&self) {
+    pub(crate) fn unforeseen(&self) {
         self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Checks each word that an access covers.
-    fn words(
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
+    pub(crate) fn words(
         &mut self,
         thread: u32,
         address: usize,
@@ -385,6 +486,7 @@ impl Block {
         site: u32,
         op: Op,
         value: Option<u64>,
+        copy: Option<u32>,
     ) {
         let end = address.saturating_add(size as usize);
         let mut at = address & !(GRANULE - 1);
@@ -421,6 +523,7 @@ impl Block {
                     address,
                     size,
                     value,
+                    copy,
                 };
                 self.state.word(&self.inner, cell, w, &access);
             }
@@ -431,7 +534,7 @@ impl Block {
 
 fn mode(launch: &Launch) -> Mode {
     let f = launch.features;
-    if f.partial_masks || f.named_barriers || f.fences {
+    if f.partial_masks || f.named_barriers || f.fences || f.async_copies {
         Mode::Exact
     } else {
         Mode::Regular

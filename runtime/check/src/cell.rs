@@ -10,6 +10,7 @@ use crate::launch::Inner;
 use crate::race::Space;
 use crate::standing::Standing;
 use crate::state::{self, Next};
+use crate::vector::COPIES;
 use crate::word::{self, Compact, FULL, NO_KEY, Op, Span, Word};
 
 /// Chains that a block keeps for its next words.
@@ -31,6 +32,9 @@ impl State {
             self.sightings.next_access();
         }
         let shared = self.shared.contains(&a.word);
+        if !self.launch.copies.is_empty() && !shared {
+            self.meet_copies(a);
+        }
         loop {
             // What becomes of the word, unless it must be expanded; and the race.
             let (next, race) = if self.is_stale(w, shared) {
@@ -91,6 +95,9 @@ impl State {
         a: &Access,
         shared: bool,
     ) -> (Option<u64>, Option<(Entry, Standing)>) {
+        if a.copy.is_some() {
+            return (None, None);
+        }
         let m = member(c, self.launch.base);
         let s = self.standing(a.thread, &m, shared);
         let same_site = s.mine && self.launch.data.sites.number(a.site) == Some(c.site);
@@ -165,6 +172,9 @@ impl State {
 
     /// The word of a new access alone; `None` where it does not fit.
     fn pack(&self, a: &Access) -> Option<u64> {
+        if a.copy.is_some() {
+            return None;
+        }
         let op = word::op_code(a.touch)?;
         let key = self.order.key(a.thread);
         if key == NO_KEY {
@@ -177,6 +187,9 @@ impl State {
     /// The word of a record alone; `None` where it does not fit.
     fn pack_entry(&self, e: &Entry) -> Option<u64> {
         let m = &e.member;
+        if m.is_copy() {
+            return None;
+        }
         let span = if m.lanes == 0 {
             m.span
         } else if m.lanes.is_power_of_two() {
@@ -203,7 +216,7 @@ impl State {
     }
 
     /// The record of a word, at full width.
-    fn entry(&self, c: &Compact, member: Member) -> Entry {
+    pub(crate) fn entry(&self, c: &Compact, member: Member) -> Entry {
         // A launch that is not known any more is settled: its site names no race.
         let site = self
             .launch
@@ -218,15 +231,25 @@ impl State {
 
     /// The record of a new access, at full width.
     pub(crate) fn new_entry(&self, a: &Access) -> Entry {
+        let (uid, clock) = self.when(a);
         Entry {
             touch: a.touch,
             site: self.launch.data.site_base + a.site,
-            member: Member::thread(self.order.uid(), a.thread, self.order.clock(a.thread)),
+            member: Member::thread(uid, a.thread, clock),
+        }
+    }
+
+    /// Whose epoch, by uid, and which one a new access is made in.
+    pub(crate) fn when(&self, a: &Access) -> (u64, u32) {
+        match a.copy {
+            Some(epoch) => (self.order.home() | COPIES, epoch),
+            None => (self.order.uid(), self.order.clock(a.thread)),
         }
     }
 }
 
-fn member(c: &Compact, base: u64) -> Member {
+/// The threads of a word's record.
+pub(crate) fn member(c: &Compact, base: u64) -> Member {
     Member {
         uid: base + u64::from(c.uid),
         clock: c.clock.into(),

@@ -2,12 +2,14 @@
 //! at full width. An expanded shadow word points to it; whoever has set the
 //! shadow word to busy owns it.
 
+use crate::vector::COPIES;
 use crate::word::{Span, Touch};
 
 /// Threads that made an access, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Launch-unique id of the block of [`Member::thread`].
+    /// Launch-unique id of the block of [`Member::thread`]; with [`COPIES`] set,
+    /// its first one, and the access was an asynchronous copy's.
     pub uid: u64,
     /// Epoch of [`Member::thread`], or of each of the lanes.
     pub clock: u32,
@@ -30,6 +32,16 @@ impl Member {
             thread: thread as u16,
             span: Span::Thread,
         }
+    }
+
+    /// The block's uid.
+    pub const fn block(&self) -> u64 {
+        self.uid & !COPIES
+    }
+
+    /// Whether asynchronous copies made the access.
+    pub const fn is_copy(&self) -> bool {
+        self.uid & COPIES != 0
     }
 
     /// Linear index of the warp, in its block, of the known thread.

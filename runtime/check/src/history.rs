@@ -67,7 +67,7 @@ fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usiz
 /// The common case among reads only: other lanes of the warp have just read
 /// the word by the same instruction.
 fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
-    let (uid, clock) = (state.order.uid(), state.order.clock(a.thread));
+    let (uid, clock) = state.when(a);
     let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
     for e in recent {
         let m = &mut e.member;
@@ -152,9 +152,7 @@ fn meet_lanes(
         s.relation,
         Relation::Itself | Relation::Warp | Relation::Block
     );
-    let now = e.member.uid == state.order.uid()
-        && e.member.warp() == a.thread / 32
-        && e.member.clock == state.order.clock(a.thread);
+    let now = (e.member.uid, e.member.clock) == state.when(a) && e.member.warp() == a.thread / 32;
     let mut own = 0;
     if now && e.member.lanes & lane != 0 && state::covers(e.touch, a.touch, same_block) {
         own = lane;

@@ -15,16 +15,23 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use gpurace_abi::meta::SyncFeatures;
 use parking_lot::{Mutex, RwLock};
 
+use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::race::{RaceRecord, Races};
 use crate::shadow::Shadow;
 use crate::syncvar::SyncVars;
+use crate::transfer::{Copied, Ranges};
 use crate::vector::Clocks;
 use crate::word::{self, SITE_VALUES, Word};
 
 /// A kernel, by a number of the caller's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelKey(pub u32);
+
+impl KernelKey {
+    /// Of a launch that is no kernel: a copy, a fill.
+    pub const NONE: Self = Self(u32::MAX);
+}
 
 /// What the checker must know of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +53,30 @@ pub struct LaunchInfo {
     /// Launches with ids up to this one happen before every launch still to
     /// come. `id - 1` where there is but one stream. Never goes down.
     pub settled: u64,
+}
+
+/// The module's sites whose accesses need no check in a launch: nothing that
+/// they do in it can race.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProvedSites(Vec<u64>);
+
+impl ProvedSites {
+    /// Adds a site.
+    pub fn insert(&mut self, site: u32) {
+        let at = site as usize / 64;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (site % 64);
+    }
+
+    /// Whether the site is one of them.
+    #[inline]
+    pub fn contains(&self, site: u32) -> bool {
+        self.0
+            .get(site as usize / 64)
+            .is_some_and(|word| word >> (site % 64) & 1 == 1)
+    }
 }
 
 /// What a launch came to.
@@ -92,10 +123,12 @@ pub(crate) struct Inner {
     pub(crate) shadow: Shadow,
     pub(crate) races: Races,
     pub(crate) syncvars: SyncVars,
+    /// Global memory on which races are meant.
+    pub(crate) benign: RwLock<Benign>,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
     next_uid: AtomicU64,
-    launching: Mutex<Launching>,
+    pub(crate) launching: Mutex<Launching>,
     /// By first uid.
     launches: RwLock<Vec<Arc<LaunchData>>>,
     /// Uids that blocks took while they ran.
@@ -108,19 +141,22 @@ pub(crate) struct Inner {
     clears_with_streams: AtomicU64,
 }
 
-struct Launching {
+pub(crate) struct Launching {
     /// Uids in words are counted from here.
-    base: u64,
+    pub(crate) base: u64,
     active: usize,
     streams_seen: bool,
     /// Launches that something to come may be concurrent with.
     unsettled: Vec<Arc<LaunchData>>,
+    /// Which bytes those of them touch that are copies.
+    pub(crate) copies: Vec<Arc<Copied>>,
 }
 
 /// What stays known of a launch while the shadow may name its blocks.
 #[derive(Debug)]
 pub(crate) struct LaunchData {
     pub(crate) id: u64,
+    pub(crate) kernel: KernelKey,
     pub(crate) first_uid: u64,
     pub(crate) blocks: u64,
     pub(crate) site_base: u32,
@@ -143,9 +179,13 @@ pub struct Launch {
     /// Blocks with smaller uids happen before all launches from this one on.
     settled_uid: u64,
     unordered: Vec<u64>,
+    /// Copies that are concurrent with it.
+    pub(crate) copies: Vec<Arc<Copied>>,
     /// What its threads know from their start, where some launch is concurrent
     /// with others: by a release elsewhere it reaches threads of those.
     pub(crate) before: Clocks,
+    /// Accesses that are not checked.
+    pub(crate) proved: ProvedSites,
     pub(crate) checks: AtomicU64,
 }
 
@@ -182,6 +222,7 @@ impl Checker {
                 shadow: Shadow::new(),
                 races: Races::default(),
                 syncvars: SyncVars::default(),
+                benign: RwLock::default(),
                 limits: Limits {
                     uids: limits.uids.min(word::UID_VALUES),
                     clock: limits.clock.min(word::CLOCK_VALUES),
@@ -194,6 +235,7 @@ impl Checker {
                     active: 0,
                     streams_seen: false,
                     unsettled: Vec::new(),
+                    copies: Vec::new(),
                 }),
                 launches: RwLock::default(),
                 further: RwLock::default(),
@@ -210,11 +252,35 @@ impl Checker {
     /// Begins a launch. It is ordered after every launch that began before
     /// it, except those whose ids are in `unordered`.
     pub fn begin_launch(&self, info: LaunchInfo, unordered: &[u64]) -> Arc<Launch> {
+        self.begin(info, unordered, ProvedSites::default(), None)
+    }
+
+    /// Begins a launch in which the accesses of some sites are not checked.
+    /// They leave no history, so no launch may be concurrent with this one.
+    pub fn begin_pruned(
+        &self,
+        info: LaunchInfo,
+        unordered: &[u64],
+        proved: ProvedSites,
+    ) -> Arc<Launch> {
+        self.begin(info, unordered, proved, None)
+    }
+
+    /// As [`Checker::begin_pruned`]; a copy says what it touches.
+    pub(crate) fn begin(
+        &self,
+        info: LaunchInfo,
+        unordered: &[u64],
+        proved: ProvedSites,
+        touched: Option<Ranges>,
+    ) -> Arc<Launch> {
         let inner = &self.inner;
         let mut l = inner.launching.lock();
         l.streams_seen |= info.stream != 0 || !unordered.is_empty();
         l.unsettled
             .retain(|e| e.id > info.settled || unordered.contains(&e.id));
+        l.copies
+            .retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
         let next = inner.next_uid.load(Ordering::Relaxed);
         let quiet = l.active == 0 && unordered.is_empty();
         if quiet && l.unsettled.is_empty() {
@@ -224,6 +290,7 @@ impl Checker {
             inner.clear();
             l.base = next;
             l.unsettled.clear();
+            l.copies.clear();
             if l.streams_seen {
                 inner.clears_with_streams.fetch_add(1, Ordering::Relaxed);
             }
@@ -248,6 +315,7 @@ impl Checker {
             .clone();
         let data = Arc::new(LaunchData {
             id: info.id,
+            kernel: info.kernel,
             first_uid,
             blocks: info.blocks,
             site_base: info.site_base,
@@ -255,6 +323,17 @@ impl Checker {
             sites,
             learnt: Mutex::new(before.clone()),
         });
+        let of_copies = l.copies.iter();
+        let copies = of_copies
+            .filter(|c| unordered.contains(&c.launch.id))
+            .cloned()
+            .collect();
+        if let Some(touched) = touched {
+            l.copies.push(Arc::new(Copied {
+                launch: data.clone(),
+                touched,
+            }));
+        }
         l.unsettled.push(data.clone());
         inner.launches.write().push(data.clone());
         Arc::new(Launch {
@@ -266,7 +345,9 @@ impl Checker {
             base: l.base,
             settled_uid,
             unordered: unordered.to_vec(),
+            copies,
             before,
+            proved,
             checks: AtomicU64::new(0),
         })
     }
@@ -277,6 +358,12 @@ impl Checker {
         LaunchStats {
             checks_executed: launch.checks.load(Ordering::Relaxed),
         }
+    }
+
+    /// Races on `size` bytes of global memory are meant: none is found from here
+    /// on, until the memory is freed.
+    pub fn benign(&self, address: usize, size: usize) {
+        self.inner.benign.write().add(address, size);
     }
 
     /// Forgets all accesses to a range: its memory was freed, or is new. No
@@ -387,6 +474,13 @@ impl Inner {
             }
         }
         self.syncvars.overwrite(address, size, None);
+        self.benign.write().forget(address..end);
+        let mut launching = self.launching.lock();
+        for copied in &mut launching.copies {
+            if copied.touched.may_meet(&(address..end)) {
+                *copied = Arc::new(copied.without(&(address..end)));
+            }
+        }
     }
 }
 
@@ -403,6 +497,19 @@ impl Launch {
     /// Uids in words below this one are settled.
     pub(crate) fn settled_in_words(&self) -> u64 {
         self.settled_uid.saturating_sub(self.base)
+    }
+
+    /// The smallest uid of a launch that is concurrent with this one, as words
+    /// hold it.
+    pub(crate) fn first_concurrent_in_words(&self) -> u64 {
+        let launches = self.inner.launches.read();
+        let concurrent = launches.iter().rev();
+        let first = concurrent
+            .take_while(|l| l.first_uid >= self.settled_uid)
+            .filter(|l| self.unordered.contains(&l.id))
+            .map(|l| l.first_uid)
+            .min();
+        first.unwrap_or(self.data.first_uid) - self.base
     }
 
     /// Where the block with this uid stands to this launch.

@@ -10,8 +10,12 @@
 //! | [`order`] | the clocks of one block's threads: what happens before what |
 //! | [`vector`] | sparse vector clocks over blocks and threads |
 //! | [`syncvar`] | releases and acquires through atomics and fences |
+//! | `copies` | asynchronous copies: what they touch, when they are done |
 //! | [`launch`] | launches and their launch-unique block ids; the process's checker |
 //! | [`block`] | the checks that a running block makes |
+//! | [`host`] | accesses by the host |
+//! | [`transfer`] | copies and fills, as launches of one thread |
+//! | `benign` | bytes on which races are meant |
 //! | `cell` | one access to one shadow word |
 //! | `history` | a new access against a chain |
 //! | `standing` | how a record's threads are ordered to the one that makes an access |
@@ -39,10 +43,13 @@
 //! race is ever dropped, except where a bound on memory is reached; that is
 //! counted and said in [`Checker::notes`](launch::Checker::notes).
 
+mod benign;
 pub mod block;
 mod cell;
 pub mod chain;
+mod copies;
 mod history;
+pub mod host;
 pub mod launch;
 pub mod order;
 pub mod race;
@@ -51,11 +58,14 @@ mod sighting;
 mod standing;
 pub mod state;
 pub mod syncvar;
+pub mod transfer;
 pub mod vector;
 pub mod word;
 
 pub use block::Block;
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
-pub use launch::{Checker, KernelKey, Launch, LaunchInfo, LaunchStats, Limits};
+pub use host::HostAccess;
+pub use launch::{Checker, KernelKey, Launch, LaunchInfo, LaunchStats, Limits, ProvedSites};
 pub use race::{RaceRecord, RaceScope, Side, SideOp, Space};
+pub use transfer::{Touched, Transfer};

@@ -19,8 +19,8 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
-use crate::syncvar::{Carried, Head, Pending};
-use crate::vector::Clocks;
+use crate::syncvar::{Carried, Head, Location, Pending};
+use crate::vector::{COPIES, Clocks};
 use crate::word::{self, NO_KEY};
 
 /// How much a kernel's synchronisation asks for.
@@ -41,7 +41,9 @@ struct ThreadSync {
     pending: Vec<Pending>,
     /// What this thread released by atomics: a later atomic write of the
     /// same location publishes it again.
-    released: Vec<(usize, Carried)>,
+    released: Vec<(Location, Carried)>,
+    /// mbarriers at which the thread's next arrival comes after its copies below an epoch.
+    tracked: Vec<(usize, u32)>,
 }
 
 /// Locations of which a thread remembers what it released on them.
@@ -76,6 +78,8 @@ pub struct BlockOrder {
     sync: Vec<Option<Box<ThreadSync>>>,
     /// Whether some thread has a [`ThreadSync`].
     any_sync: bool,
+    /// Whether some thread has acquired what another block may have released.
+    acquired_elsewhere: bool,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
     /// What `bar.arrive` has brought to each named barrier.
@@ -100,6 +104,7 @@ impl BlockOrder {
             warps: Vec::new(),
             sync: Vec::new(),
             any_sync: false,
+            acquired_elsewhere: false,
             base: Clocks::new(),
             arrivals: Vec::new(),
         };
@@ -131,6 +136,7 @@ impl BlockOrder {
             || None,
         );
         self.any_sync = false;
+        self.acquired_elsewhere = false;
         self.base = before;
         self.arrivals.clear();
         self.set_keys(0..threads);
@@ -240,9 +246,10 @@ impl BlockOrder {
         self.any_sync || !self.base.is_empty()
     }
 
-    /// Whether a thread may have acquired something since the block began.
+    /// Whether a thread may have acquired something of another block since the
+    /// block began.
     pub fn has_acquired(&self) -> bool {
-        self.any_sync
+        self.acquired_elsewhere
     }
 
     /// What the block's threads have learnt by its end, together.
@@ -460,15 +467,31 @@ impl BlockOrder {
         true
     }
 
+    /// The thread acquires what its atomics so far have seen released, at any
+    /// scope, as by a fence.
+    pub fn acquire(&mut self, thread: u32) {
+        if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
+            for p in std::mem::take(&mut s.pending) {
+                p.seen.teach(&mut s.acquired, true);
+            }
+        }
+    }
+
     /// What an atomic write publishes.
-    pub fn publish(&mut self, thread: u32, address: usize, scope: Scope, order: Order) -> Carried {
+    pub fn publish(
+        &mut self,
+        thread: u32,
+        location: Location,
+        scope: Scope,
+        order: Order,
+    ) -> Carried {
         if self.mode == Mode::Regular {
             return Carried::default();
         }
         let mut what = match &self.sync[thread as usize] {
             Some(s) => {
                 let mut what = s.fenced.clone();
-                if let Some((_, released)) = s.released.iter().find(|r| r.0 == address) {
+                if let Some((_, released)) = s.released.iter().find(|r| r.0 == location) {
                     what.join(released);
                 }
                 what
@@ -481,18 +504,26 @@ impl BlockOrder {
                 wide: Clocks::new(),
                 block: released,
             };
+            // Only this release tells of the copies; later ones publish it again as
+            // they do any other, as far as its scope reaches.
+            if let Some(s) = &mut self.sync[thread as usize]
+                && let Some(i) = s.tracked.iter().position(|t| t.0 == location.0)
+            {
+                let (_, epoch) = s.tracked.swap_remove(i);
+                learn_copies(&mut own.block, self.home, thread, epoch);
+            }
             if is_wide(scope) {
                 own.wide = own.block.clone();
             }
             what.join(&own);
             let list = &mut self.sync_of(thread).released;
-            match list.iter_mut().find(|r| r.0 == address) {
+            match list.iter_mut().find(|r| r.0 == location) {
                 Some(r) => r.1.join(&own),
                 None => {
                     if list.len() == RELEASED_KEPT {
                         list.remove(0);
                     }
-                    list.push((address, own));
+                    list.push((location, own));
                 }
             }
         }
@@ -503,7 +534,7 @@ impl BlockOrder {
     pub fn observe(
         &mut self,
         thread: u32,
-        address: usize,
+        location: Location,
         scope: Scope,
         order: Order,
         seen: Carried,
@@ -512,14 +543,46 @@ impl BlockOrder {
             return;
         }
         if !seen.is_empty() {
-            Pending::add(&mut self.sync_of(thread).pending, address, seen);
+            self.acquired_elsewhere = true;
+            Pending::add(&mut self.sync_of(thread).pending, location, seen);
         }
         if order.acquires()
             && let Some(s) = &mut self.sync[thread as usize]
-            && let Some(p) = s.pending.iter().find(|p| p.address == address)
+            && let Some(p) = s.pending.iter().find(|p| p.location == location)
         {
             p.seen.teach(&mut s.acquired, is_wide(scope));
         }
+    }
+
+    /// The thread has waited for its asynchronous copies below `epoch`.
+    pub fn wait_for_copies(&mut self, thread: u32, epoch: u32) {
+        let home = self.home;
+        learn_copies(&mut self.sync_of(thread).acquired, home, thread, epoch);
+    }
+
+    /// What the thread publishes next at `address` tells that its asynchronous
+    /// copies below `epoch` are done.
+    pub fn track_copies(&mut self, thread: u32, address: usize, epoch: u32) {
+        let list = &mut self.sync_of(thread).tracked;
+        match list.iter_mut().find(|t| t.0 == address) {
+            Some(t) => t.1 = epoch,
+            None => list.push((address, epoch)),
+        }
+    }
+
+    /// The first epoch of a thread's asynchronous copies that `thread` does not
+    /// know to be done; `home`: the first uid of the other's block.
+    pub fn known_copies(&self, thread: u32, home: u64, other: u32) -> u32 {
+        let acquired = match &self.sync[thread as usize] {
+            Some(s) => s.acquired.of(home | COPIES, other),
+            None => 0,
+        };
+        acquired.max(self.base.of(home | COPIES, other))
+    }
+
+    /// The same for all threads of the block: what each of them knows.
+    pub fn all_know_copies(&self, home: u64, other: u32) -> u32 {
+        self.base.of(home | COPIES, other)
     }
 
     /// The thread as a writer or reader of an atomic location.
@@ -530,6 +593,13 @@ impl BlockOrder {
             wide: is_wide(scope),
         }
     }
+}
+
+/// Learns that a thread's asynchronous copies below an epoch are done.
+fn learn_copies(clocks: &mut Clocks, home: u64, thread: u32, epoch: u32) {
+    let mut lanes = [0; 32];
+    lanes[thread as usize % 32] = epoch;
+    clocks.learn_warp(home | COPIES, thread / 32, lanes);
 }
 
 /// Whether a scope reaches beyond the block; a cluster is one block here.

@@ -79,7 +79,8 @@ pub struct Side {
 /// A data race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceRecord {
-    /// Kernel of the later access.
+    /// Kernel of the later access; of the earlier one where the later one is
+    /// of none.
     pub kernel: KernelKey,
     /// Launch of the later access.
     pub launch: u64,

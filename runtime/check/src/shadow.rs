@@ -6,6 +6,7 @@
 //! pointer per chunk, mapped the same way, leads to them. A fresh word is zero.
 
 use std::io;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -75,6 +76,22 @@ impl Shadow {
         let base = unsafe { &*self.table.add(chunk) }.load(Ordering::Acquire);
         // SAFETY: a chunk that is not null maps WORDS_PER_CHUNK words.
         (!base.is_null()).then(|| unsafe { &*base.add(address / GRANULE % WORDS_PER_CHUNK) })
+    }
+
+    /// The words of `bytes` whose chunks were ever accessed, in order.
+    pub fn visit(&self, bytes: &Range<usize>, mut visit: impl FnMut(usize, &AtomicU64)) {
+        let mut at = bytes.start & !(GRANULE - 1);
+        while at < bytes.end {
+            let end = bytes.end.min((at >> CHUNK_BITS) + 1 << CHUNK_BITS);
+            if let Some(first) = self.existing_cell(at) {
+                let words = (end - at).div_ceil(GRANULE);
+                for i in 0..words {
+                    // SAFETY: the range ends in the chunk that it begins in.
+                    visit(at + i * GRANULE, unsafe { &*(&raw const *first).add(i) });
+                }
+            }
+            at = end;
+        }
     }
 
     #[cold]

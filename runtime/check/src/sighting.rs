@@ -19,6 +19,8 @@ pub(crate) struct Sightings {
     seen: HashMap<PairKey, Sighting>,
     /// Number of the access being checked: its words count once.
     access: u64,
+    /// What is checked now has been checked before: nothing is noted.
+    pub(crate) quiet: bool,
     traced: Option<Vec<RaceRecord>>,
 }
 
@@ -63,12 +65,25 @@ impl State {
     /// Notes that record `e` races with access `a`.
     #[cold]
     pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
+        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) {
+            return;
+        }
         let site = self.launch.data.site_base + a.site;
-        let key = (self.launch.kernel, e.site.min(site), e.site.max(site));
-        let same_value = self.same_value(e.touch, a);
+        let earlier = self
+            .launch
+            .owner(e.member.uid)
+            .map_or(KernelKey::NONE, |(launch, _)| launch.kernel);
+        let kernel = match self.launch.kernel {
+            KernelKey::NONE => earlier,
+            kernel => kernel,
+        };
+        let key = (kernel, e.site.min(site), e.site.max(site));
+        // What a copy writes is no value that a thread meant.
+        let of_threads = ![earlier, self.launch.kernel].contains(&KernelKey::NONE);
+        let same_value = of_threads.then(|| self.same_value(e.touch, a)).flatten();
         let access = self.sightings.access;
         if self.sightings.traced.is_some() {
-            let record = self.record(e, s, a, self.launch.kernel, same_value);
+            let record = self.record(e, s, a, kernel, same_value);
             self.sightings.traced.get_or_insert_default().push(record);
         }
         if let Some(seen) = self.sightings.seen.get_mut(&key) {
@@ -79,7 +94,7 @@ impl State {
             seen.same_value = both_same(seen.same_value, same_value);
             return;
         }
-        let record = self.record(e, s, a, self.launch.kernel, same_value);
+        let record = self.record(e, s, a, kernel, same_value);
         let index = self.launch.inner.races.see(key, record);
         self.sightings.seen.insert(
             key,
@@ -92,6 +107,19 @@ impl State {
         );
     }
 
+    /// Whether the program has said of all these bytes of a word that races on
+    /// them are meant.
+    fn is_meant(&self, mask: u8, word: usize) -> bool {
+        let bytes = (0..GRANULE).filter(|i| mask & 1 << i != 0);
+        let mut bytes = bytes.map(|i| word + i);
+        if self.shared.contains(&word) {
+            bytes.all(|byte| self.benign.holds(byte))
+        } else {
+            let benign = self.launch.inner.benign.read();
+            bytes.all(|byte| benign.holds(byte))
+        }
+    }
+
     fn record(
         &self,
         e: &Entry,
@@ -102,7 +130,7 @@ impl State {
     ) -> RaceRecord {
         let who = self.culprit(e, s, a);
         let data = &self.launch.data;
-        let owner = self.launch.owner(e.member.uid);
+        let owner = self.launch.owner(e.member.block());
         let (launch, stream) = owner
             .as_ref()
             .map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
@@ -163,7 +191,7 @@ impl State {
         if unordered != 0 {
             let thread = m.warp() * 32 + unordered.trailing_zeros();
             return Culprit {
-                uid: Some(m.uid),
+                uid: Some(m.block()),
                 thread: Some(thread),
                 relation: s.relation,
             };
@@ -251,7 +279,7 @@ impl State {
     }
 }
 
-fn side_op(touch: Touch) -> SideOp {
+pub(crate) fn side_op(touch: Touch) -> SideOp {
     match touch.op {
         Op::Read => SideOp::Read,
         Op::Write => SideOp::Write,
@@ -262,7 +290,7 @@ fn side_op(touch: Touch) -> SideOp {
     }
 }
 
-fn scope_of(touch: Touch) -> Option<Scope> {
+pub(crate) fn scope_of(touch: Touch) -> Option<Scope> {
     match touch.op {
         Op::Read | Op::Write => None,
         Op::Atomic { scope, .. } => Some(scope),

@@ -18,10 +18,25 @@ pub(crate) struct Standing {
     pub(crate) mine: bool,
 }
 
+impl Standing {
+    /// Before everything still to come.
+    fn settled(mine: bool) -> Self {
+        Self {
+            relation: Relation::Grid,
+            status: Status::Settled,
+            ordered: !0,
+            mine,
+        }
+    }
+}
+
 impl State {
     /// How a record stands to an access by `thread`.
     pub(crate) fn standing(&self, thread: u32, m: &Member, shared: bool) -> Standing {
         let order = &self.order;
+        if m.is_copy() {
+            return self.standing_of_copy(thread, m, shared);
+        }
         if m.uid == order.uid() {
             let here = |relation, status, ordered| Standing {
                 relation,
@@ -55,12 +70,7 @@ impl State {
         if shared {
             // Another block's: its shared memory lay here before, or this
             // block's own under an older uid, before a barrier.
-            return Standing {
-                relation: Relation::Grid,
-                status: Status::Settled,
-                ordered: !0,
-                mine: false,
-            };
+            return Standing::settled(false);
         }
         let origin = self.launch.origin(m.uid);
         let mine = origin == Origin::Mine;
@@ -90,6 +100,61 @@ impl State {
             }
         };
         let ordered = if status == Status::Unsynced { 0 } else { !0 };
+        Standing {
+            relation,
+            status,
+            ordered,
+            mine,
+        }
+    }
+
+    /// Of asynchronous copies. They are nobody's own: a thread is ordered after
+    /// its copies, as any other is, only once it knows them to be done.
+    fn standing_of_copy(&self, thread: u32, m: &Member, shared: bool) -> Standing {
+        let order = &self.order;
+        let (home, warp) = (m.block(), m.warp());
+        let known = |by: &dyn Fn(u32) -> u32| {
+            (0..32)
+                .filter(|l| m.lanes >> l & 1 != 0 && m.clock < by(warp * 32 + l))
+                .fold(0, |lanes, l| lanes | 1 << l)
+        };
+        let mine = home == order.home();
+        let (relation, mine) = if mine {
+            if shared && known(&|other| order.all_know_copies(home, other)) == m.lanes {
+                return Standing::settled(mine);
+            }
+            let same_warp = warp == thread / 32;
+            let relation = if same_warp {
+                Relation::Warp
+            } else {
+                Relation::Block
+            };
+            (relation, true)
+        } else if shared {
+            return Standing::settled(false);
+        } else {
+            let all = |relation| Standing {
+                relation,
+                status: Status::Synced,
+                ordered: !0,
+                mine: false,
+            };
+            match self.launch.origin(home) {
+                Origin::Settled => return Standing::settled(false),
+                Origin::Before => return all(Relation::Launch),
+                Origin::Concurrent(launch) if order.knows_launch(thread, launch) => {
+                    return all(Relation::Launch);
+                }
+                Origin::Concurrent(_) => (Relation::Launch, false),
+                Origin::Mine => (Relation::Grid, true),
+            }
+        };
+        let ordered = known(&|other| order.known_copies(thread, home, other));
+        let status = if ordered == m.lanes {
+            Status::Synced
+        } else {
+            Status::Unsynced
+        };
         Standing {
             relation,
             status,

@@ -35,6 +35,10 @@ impl Head {
     }
 }
 
+/// What an atomic operation is on: first byte and number of bytes. Operations
+/// of different size on one address are no release or acquire pattern together.
+pub type Location = (usize, u32);
+
 /// What a release publishes or an acquire learns.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
@@ -78,18 +82,18 @@ impl Carried {
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// The location.
-    pub address: usize,
+    pub location: Location,
     /// What was seen.
     pub seen: Carried,
 }
 
 impl Pending {
     /// Adds a sighting to a list of them.
-    pub fn add(list: &mut Vec<Pending>, address: usize, seen: Carried) {
-        match list.iter_mut().find(|p| p.address == address) {
+    pub fn add(list: &mut Vec<Pending>, location: Location, seen: Carried) {
+        match list.iter_mut().find(|p| p.location == location) {
             Some(p) if p.seen.same(&seen) => {}
             Some(p) => p.seen.join(&seen),
-            None => list.push(Pending { address, seen }),
+            None => list.push(Pending { location, seen }),
         }
     }
 }

@@ -19,6 +19,10 @@ const FLOOR: u64 = 32;
 /// Marks the key of a launch, whose first uid takes the place of a block's.
 const LAUNCH: u64 = 1 << 63;
 
+/// Set in a block's uid it names what copies for the block's threads: to each
+/// thread belongs one who makes its asynchronous copies, with epochs of its own.
+pub const COPIES: u64 = 1 << 56;
+
 const fn key(uid: u64, warp: u64) -> u64 {
     uid << PER_BLOCK_BITS | warp
 }

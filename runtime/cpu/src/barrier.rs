@@ -105,6 +105,11 @@ impl Barrier {
         counted + self.repeated >= self.expected
     }
 
+    /// Whether it waits for a number of threads, not for the whole block.
+    pub(crate) fn counts(&self) -> bool {
+        self.expected != 0
+    }
+
     /// Opens it: the lanes to wake, by warp, and the reduction of the predicates.
     pub(crate) fn open(&mut self) -> ([u32; 32], Reduction) {
         let reduction = Reduction {

@@ -64,6 +64,8 @@ pub(crate) struct Lane {
     pub(crate) digest: u64,
     /// Whence it asked which lanes are active.
     pub(crate) asked_from: u64,
+    /// Calls of `__gpurace_ignore(1)` that wait for theirs with 0.
+    pub(crate) ignoring: u32,
 }
 
 /// Slots of [`ThreadCtx::executor`].
@@ -229,6 +231,7 @@ impl Block {
             result: 0,
             digest: 0,
             asked_from: 0,
+            ignoring: 0,
         }));
         b.lanes = b.storage.as_mut_ptr();
         b.warps.truncate(l.threads.div_ceil(WARP_SIZE) as usize);
@@ -285,6 +288,7 @@ impl Block {
             lane.state = LaneState::Fresh;
             lane.site = None;
             lane.digest = 0;
+            lane.ignoring = 0;
         }
     }
 

@@ -5,6 +5,7 @@ use gpurace_check::Block as BlockChecks;
 
 use crate::block::{Block, slot};
 use crate::collective::lanes;
+use crate::sync;
 
 /// The checks of a launch.
 pub use gpurace_check::Launch as LaunchChecks;
@@ -60,25 +61,90 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
     }
 }
 
-/// A block barrier opens: the threads in `waiting` go on. `live` are those
-/// that have not exited; both are lanes by warp.
+/// The checks of a running thread's block, where the thread's accesses are not
+/// checked because the program says so.
+///
+/// # Safety
+/// As [`of`].
+#[cold]
+pub(crate) unsafe fn while_ignoring<'a>(
+    ctx: *mut ThreadCtx,
+    address: usize,
+) -> Option<&'a mut BlockChecks> {
+    // SAFETY: as in `of`; the thread runs, so its lane and block are live.
+    unsafe {
+        let checks = (*ctx).executor[slot::CHECKS].cast::<BlockChecks>();
+        let (local, local_bytes) = (*sync::block_of(ctx)).local;
+        let ignored = (*sync::lane_of(ctx)).ignoring != 0;
+        let is_local = address.wrapping_sub(local) < local_bytes;
+        (!checks.is_null() && ignored && !is_local).then(|| &mut *checks)
+    }
+}
+
+/// The thread's accesses are not checked from now on, or are again.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn ignore(ctx: *mut ThreadCtx, on: bool) {
+    // SAFETY: the thread runs, so its lane and block are live.
+    unsafe {
+        let lane = sync::lane_of(ctx);
+        let depth = (*lane).ignoring;
+        (*lane).ignoring = if on {
+            depth + 1
+        } else {
+            depth.saturating_sub(1)
+        };
+        // Everything but address 0, which fences have, counts as local memory.
+        let (local, bytes) = match (*lane).ignoring {
+            0 => (*sync::block_of(ctx)).local,
+            _ => (1, usize::MAX),
+        };
+        let slots = &mut (*ctx).executor;
+        slots[slot::LOCAL_START] = std::ptr::without_provenance_mut(local);
+        slots[slot::LOCAL_BYTES] = std::ptr::without_provenance_mut(bytes);
+    }
+}
+
+/// A further thread runs in place of one that has ended.
+///
+/// # Safety
+/// As [`ignore`].
+#[inline]
+pub(crate) unsafe fn begin_thread(ctx: *mut ThreadCtx) {
+    // SAFETY: as in `ignore`.
+    unsafe {
+        if (*sync::lane_of(ctx)).ignoring != 0 {
+            (*sync::lane_of(ctx)).ignoring = 1;
+            ignore(ctx, false);
+        }
+    }
+}
+
+/// A block barrier opens: the threads in `waiting` go on. `wanted` are those
+/// that the whole block has for this barrier; both are lanes by warp.
 pub(crate) fn barrier(
     checks: &mut BlockChecks,
     id: u32,
     waiting: &[u32; 32],
-    live: impl Iterator<Item = u32>,
+    wanted: impl Iterator<Item = u32>,
 ) {
-    if live
+    checks.acquire_at_barrier(threads(waiting));
+    if wanted
         .zip(waiting)
-        .all(|(live, &waiting)| live & !waiting == 0)
+        .all(|(wanted, &waiting)| wanted & !waiting == 0)
     {
         // The whole block, whatever the barrier's id and count.
         checks.barrier();
     } else {
-        let waited: Vec<u32> = (0u32..)
-            .zip(waiting)
-            .flat_map(|(w, &mask)| lanes(mask).map(move |l| w * 32 + l as u32))
-            .collect();
+        let waited: Vec<u32> = threads(waiting).collect();
         checks.named_barrier(id, &waited);
     }
+}
+
+/// The threads of lanes by warp.
+fn threads(lanes_by_warp: &[u32; 32]) -> impl Iterator<Item = u32> {
+    (0u32..)
+        .zip(lanes_by_warp)
+        .flat_map(|(w, &mask)| lanes(mask).map(move |l| w * 32 + l as u32))
 }

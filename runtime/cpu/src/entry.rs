@@ -76,14 +76,54 @@ entries! {
             (*sync::lane_of(ctx)).site = Some(site);
             let (kind, scope, order) = atomic_words(kind, scope, order);
             checks.atomic((*ctx).linear_tid, addr.addr(), size, site, kind, scope, order);
+        } else if let Some(checks) = checks::while_ignoring(ctx, addr.addr()) {
+            (*sync::lane_of(ctx)).site = Some(site);
+            let (kind, scope, order) = atomic_words(kind, scope, order);
+            checks.atomic_unchecked((*ctx).linear_tid, addr.addr(), size, kind, scope, order);
         }
     }
 
     /// An atomic or volatile access, after it happened.
     fn __gpurace_atomic_done(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
-        if let Some(checks) = checks::of(ctx, addr.addr()) {
+        let checks = checks::of(ctx, addr.addr());
+        if let Some(checks) = checks.or_else(|| checks::while_ignoring(ctx, addr.addr())) {
             let (kind, scope, order) = atomic_words(kind, scope, order);
             checks.atomic_done((*ctx).linear_tid, addr.addr(), size, site, kind, scope, order);
+        }
+    }
+
+    /// An asynchronous copy reads.
+    fn __gpurace_async_read(ctx, addr: *mut c_void, size: u64, site: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.async_read((*ctx).linear_tid, addr.addr(), size, site);
+        }
+    }
+
+    /// An asynchronous copy writes.
+    fn __gpurace_async_write(ctx, addr: *mut c_void, size: u64, site: u32) {
+        if let Some(checks) = checks::of(ctx, addr.addr()) {
+            checks.async_write((*ctx).linear_tid, addr.addr(), size, site);
+        }
+    }
+
+    /// `cp.async.commit_group`.
+    fn __gpurace_async_commit(ctx) {
+        if let Some(checks) = checks::of(ctx, 0) {
+            checks.async_commit((*ctx).linear_tid);
+        }
+    }
+
+    /// `cp.async.wait_group`. The copies themselves happened at once.
+    fn __gpurace_async_wait(ctx, groups: u32) {
+        if let Some(checks) = checks::of(ctx, 0) {
+            checks.async_wait((*ctx).linear_tid, groups);
+        }
+    }
+
+    /// `cp.async.mbarrier.arrive`, before the arrival.
+    fn __gpurace_async_arrive(ctx, mbarrier: *mut c_void) {
+        if let Some(checks) = checks::of(ctx, 0) {
+            checks.async_arrive((*ctx).linear_tid, mbarrier.addr());
         }
     }
 
@@ -93,6 +133,28 @@ entries! {
         if let Some(checks) = checks::of(ctx, 0) {
             let (_, scope, order) = atomic_words(0, scope, order);
             checks.fence((*ctx).linear_tid, scope, order);
+        }
+    }
+
+    /// A part of the program that is not to be checked begins or ends.
+    fn __gpurace_ignore(ctx, on: u32) {
+        checks::ignore(ctx, on != 0);
+    }
+
+    /// Races on these bytes are meant.
+    fn __gpurace_benign(ctx, addr: *mut c_void, size: u64) {
+        if let Some(checks) = checks::of(ctx, 0) {
+            checks.benign(addr.addr(), size as usize);
+        }
+    }
+
+    /// Order that the program vouches for.
+    fn __gpurace_happens(ctx, addr: *mut c_void, after: u32) {
+        if let Some(checks) = checks::of(ctx, 0) {
+            match after {
+                0 => checks.happens_before((*ctx).linear_tid, addr.addr()),
+                _ => checks.happens_after((*ctx).linear_tid, addr.addr()),
+            }
         }
     }
 

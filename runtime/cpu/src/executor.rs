@@ -112,6 +112,11 @@ impl Executor {
         }
     }
 
+    /// Worker OS threads that it has started.
+    pub fn threads(&self) -> usize {
+        self.threads.lock().len()
+    }
+
     /// Most blocks of a cooperative launch with so many threads and bytes of
     /// shared memory per block.
     pub fn max_cooperative_blocks(&self, threads_per_block: u32, shared_bytes: usize) -> u64 {

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use gpurace_abi::context::ThreadCtx;
 
 use crate::block::{Block, Lane, LaneFault, LaneState, unflatten};
+use crate::checks;
 use crate::fault::FaultKind;
 use crate::fiber::{Fiber, JumpFiber, JumpHandle, Turn};
 use crate::signal::Raised;
@@ -247,6 +248,7 @@ unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, dim: [u32; 3]) {
             unflatten(u64::from(linear), dim)
         };
         (*ctx).linear_tid = linear;
+        checks::begin_thread(ctx);
         (*ctx).lane = linear % 32;
         (*ctx).warp = linear / 32;
     }

@@ -311,14 +311,27 @@ pub(crate) unsafe fn barrier(
     }
 }
 
+/// The lanes of a block's warp, whether they have exited or not.
+fn block_lanes(threads: u32, warp: u32) -> u32 {
+    match threads - warp * 32 {
+        n if n >= 32 => !0,
+        n => (1 << n) - 1,
+    }
+}
+
 /// Opens a barrier: makes its threads ready with their results.
 unsafe fn open(b: *mut Block, id: u32) -> Reduction {
     // SAFETY: the caller's block is live; the threads wait or, one of them, call this.
     unsafe {
         let bar = &mut (*b).barriers[id as usize];
+        let counts = bar.counts();
         let (waiting, reduction) = bar.open();
         if let Some(c) = &mut (*b).checks {
-            checks::barrier(c, id, &waiting, (&(*b).warps).iter().map(|w| w.live));
+            // A count asks for as many threads, and says nothing of those that have exited.
+            let threads = (*b).threads;
+            let warps = (0u32..).zip(&(*b).warps);
+            let wanted = warps.map(|(i, w)| if counts { block_lanes(threads, i) } else { w.live });
+            checks::barrier(c, id, &waiting, wanted);
         }
         for (w, warp) in (&mut (*b).warps).iter_mut().enumerate() {
             if waiting[w] == 0 {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gpurace_check::{
-    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, RaceRecord, RaceScope,
-    SideOp, SyncFeatures,
+    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, Order, RaceRecord,
+    RaceScope, Scope, SideOp, SyncFeatures,
 };
 
 use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
@@ -80,6 +80,7 @@ impl Driver {
         let mut features = self.features;
         if self.machine.regular.contains(&l) {
             features.partial_masks = false;
+            features.async_copies = false;
             features.named_barriers = false;
             features.fences = false;
         }
@@ -162,7 +163,9 @@ impl Driver {
             let found = self.check(e);
             self.events += 1;
             match e {
-                Event::Access { address, size, .. } => {
+                Event::Access { address, size, .. }
+                | Event::Copy { address, size, .. }
+                | Event::CopyArrive { address, size, .. } => {
                     compare(&oracle, accesses, *address, *size, &pairs, &found, first)
                         .map_err(|why| format!("event {i}: {why}\nreported: {found:?}"))?;
                     self.races += u64::from(!pairs.is_empty());
@@ -186,6 +189,10 @@ impl Driver {
         match *e {
             Event::Access { thread, .. }
             | Event::Fence { thread, .. }
+            | Event::Copy { thread, .. }
+            | Event::Commit { thread }
+            | Event::CopyWait { thread, .. }
+            | Event::CopyArrive { thread, .. }
             | Event::Arrive { thread, .. } => self.machine.threads[thread].0,
             Event::Syncwarp { launch, .. } | Event::Barrier { launch, .. } => launch,
             Event::NamedBarrier { ref waited, .. } => self.machine.threads[waited[0]].0,
@@ -224,6 +231,45 @@ impl Driver {
             } => {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].blocks[b as usize].fence(tid, scope, order);
+            }
+            Event::Copy {
+                thread,
+                op,
+                address,
+                size,
+                site,
+            } => {
+                let (launch, b, tid) = threads[thread];
+                let block = &mut self.running[launch].blocks[b as usize];
+                match op {
+                    Op::Read => block.async_read(tid, address, size as u64, site),
+                    Op::Write => block.async_write(tid, address, size as u64, site),
+                    Op::Atomic(..) => unreachable!("copies are plain"),
+                }
+                return block.take_traced();
+            }
+            Event::Commit { thread } => {
+                let (launch, b, tid) = threads[thread];
+                self.running[launch].blocks[b as usize].async_commit(tid);
+            }
+            Event::CopyWait { thread, but } => {
+                let (launch, b, tid) = threads[thread];
+                self.running[launch].blocks[b as usize].async_wait(tid, but);
+            }
+            Event::CopyArrive {
+                thread,
+                address,
+                size,
+                site,
+            } => {
+                let (launch, b, tid) = threads[thread];
+                let block = &mut self.running[launch].blocks[b as usize];
+                let (kind, scope, order) = (AtomicKind::Rmw, Scope::Block, Order::Release);
+                let n = size as u32;
+                block.async_arrive(tid, address);
+                block.atomic(tid, address, n, site, kind, scope, order);
+                block.atomic_done(tid, address, n, site, kind, scope, order);
+                return block.take_traced();
             }
             Event::Syncwarp {
                 launch,
@@ -294,7 +340,8 @@ fn compare(
                 let i = standing[next];
                 next += 1;
                 for k in pairs.iter().filter(|q| in_word(q, word)).map(|q| q.earlier) {
-                    let own = oracle.named(i).thread == oracle.named(k).thread;
+                    let (a, b) = (oracle.named(i), oracle.named(k));
+                    let own = a.agent == b.agent || oracle.before_wait(i, k);
                     if (own || oracle.before(i, k)) && !standing.contains(&k) {
                         standing.push(k);
                     }

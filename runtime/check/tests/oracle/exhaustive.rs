@@ -31,7 +31,12 @@ fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
     let mut used: Vec<(u64, u32)> = Vec::new();
     for &e in history {
         let seen: (u64, u32) = match alphabet[e] {
-            Event::Access { thread, .. } | Event::Fence { thread, .. } => {
+            Event::Access { thread, .. }
+            | Event::Fence { thread, .. }
+            | Event::Copy { thread, .. }
+            | Event::Commit { thread }
+            | Event::CopyWait { thread, .. }
+            | Event::CopyArrive { thread, .. } => {
                 let (_, b, t) = machine.threads[thread];
                 (b, t)
             }
@@ -406,4 +411,48 @@ fn bytes_of_two_words() {
             true,
         );
     }
+}
+
+#[test]
+fn a_kernel_without_fences_beside_a_release() {
+    // Two blocks of one launch pass a message. A thread of a concurrent
+    // launch, whose kernel orders nothing itself, writes the flag between: a
+    // plain or relaxed write ends what was released, a read-modify-write passes it on.
+    let machine = Machine {
+        threads: vec![(0, 0, 0), (0, 1, 0), (1, 0, 0)],
+        unordered: vec![vec![], vec![0]],
+        regular: vec![1],
+    };
+    let flag = GLOBAL + 64;
+    let at = |thread, op, address, size, site| Event::Access {
+        thread,
+        op,
+        address,
+        size,
+        site,
+    };
+    let release = Op::Atomic(AtomicKind::Rmw, Scope::Device, Order::Release);
+    let acquire = Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire);
+    let relaxed = |kind, scope| Op::Atomic(kind, scope, RELAXED);
+    let alphabet = [
+        at(0, Op::Write, GLOBAL, 4, 0),
+        at(0, release, flag, 4, 1),
+        at(1, acquire, flag, 4, 2),
+        at(1, Op::Read, GLOBAL, 4, 3),
+        at(2, Op::Write, flag, 4, 4),
+        at(2, Op::Write, flag + 3, 1, 5),
+        at(2, relaxed(AtomicKind::Store, Scope::Device), flag, 4, 6),
+        at(2, relaxed(AtomicKind::Rmw, Scope::Device), flag, 4, 7),
+        at(2, relaxed(AtomicKind::Rmw, Scope::Block), flag, 4, 8),
+        at(
+            2,
+            relaxed(AtomicKind::VolatileStore, Scope::System),
+            flag,
+            4,
+            9,
+        ),
+        at(2, Op::Write, flag - 8, 20, 10),
+    ];
+    let mut driver = Driver::new(machine, exact());
+    all(&mut driver, &alphabet, depth(5), false);
 }

@@ -65,6 +65,31 @@ pub enum Event {
         scope: Scope,
         order: Order,
     },
+    /// One side of an asynchronous copy.
+    Copy {
+        thread: Thread,
+        op: Op,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
+    /// The thread's copies so far become a group.
+    Commit {
+        thread: Thread,
+    },
+    /// The thread waits for all its groups but the last `but`.
+    CopyWait {
+        thread: Thread,
+        but: u32,
+    },
+    /// A releasing read-modify-write that happens when the thread's copies so
+    /// far are done.
+    CopyArrive {
+        thread: Thread,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
     /// Lanes of one warp of one block.
     Syncwarp {
         launch: usize,
@@ -90,6 +115,9 @@ pub enum Event {
 type Clock = Vec<u32>;
 
 fn join(a: &mut Clock, b: &Clock) {
+    if a.len() < b.len() {
+        a.resize(b.len(), 0);
+    }
     for (a, b) in a.iter_mut().zip(b) {
         *a = (*a).max(*b);
     }
@@ -100,8 +128,24 @@ fn join(a: &mut Clock, b: &Clock) {
 struct Past {
     thread: Thread,
     what: What,
-    /// The thread's clock, this operation included.
+    /// The thread's clock, this operation included, unless a copy made it.
     clock: Clock,
+    /// Who knows that it happened: whose clock is at least so far here.
+    stamp: (usize, u32),
+    /// What a release by it publishes.
+    released: Clock,
+    /// For a copy, its thread's clock once the thread has waited for it.
+    done: Option<Clock>,
+}
+
+/// The copies of one thread between two commits or arrivals have one
+/// component of all clocks: 0 or, where they are known to be done, 1.
+#[derive(Clone, Debug, Default)]
+struct Copies {
+    /// All components; the last one is of the copies that begin now.
+    components: Vec<usize>,
+    /// For each group, how many of the components it and those before it are.
+    groups: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +169,8 @@ pub struct Oracle {
     machine: Machine,
     clocks: Vec<Clock>,
     past: Vec<Past>,
+    copies: Vec<Copies>,
+    components: usize,
     /// Launch and block, barrier, what arrived.
     arrived: Vec<((usize, u64), u32, Clock)>,
 }
@@ -142,9 +188,25 @@ pub struct Named {
     pub launch: usize,
     pub block: u64,
     pub tid: u32,
-    pub thread: Thread,
+    /// The thread, or its copies between two commits or arrivals that it has
+    /// not waited for.
+    pub agent: usize,
     pub op: Op,
     pub site: u32,
+}
+
+impl Copies {
+    /// The clock of one who knows that the copies of the first components are done.
+    fn done(&self, components: usize) -> Clock {
+        let mut clock = Clock::new();
+        for &c in &self.components[..components] {
+            if clock.len() <= c {
+                clock.resize(c + 1, 0);
+            }
+            clock[c] = 1;
+        }
+        clock
+    }
 }
 
 impl Oracle {
@@ -152,6 +214,8 @@ impl Oracle {
         let n = machine.threads.len();
         Self {
             machine,
+            copies: vec![Copies::default(); n],
+            components: n,
             clocks: vec![vec![0; n]; n],
             past: Vec::new(),
             arrived: Vec::new(),
@@ -188,7 +252,11 @@ impl Oracle {
             for other in 0..n {
                 let l = self.machine.threads[other].0;
                 if l < launch && !self.machine.unordered[launch].contains(&l) {
-                    let c = self.clocks[other].clone();
+                    let mut c = self.clocks[other].clone();
+                    join(
+                        &mut c,
+                        &self.copies[other].done(self.copies[other].components.len()),
+                    );
                     // Only what the earlier launch did, and is itself ordered after.
                     join(&mut self.clocks[t], &c);
                 }
@@ -205,7 +273,57 @@ impl Oracle {
                 address,
                 size,
                 site,
-            } => self.access(thread, op, address, size, site),
+            } => {
+                let released = Clock::new();
+                self.access(thread, op, address, size, site, None, released)
+            }
+            Event::Copy {
+                thread,
+                op,
+                address,
+                size,
+                site,
+            } => {
+                let component = match self.copies[thread].components.last() {
+                    Some(&c) => c,
+                    None => self.next_copies(thread),
+                };
+                let released = Clock::new();
+                self.access(thread, op, address, size, site, Some(component), released)
+            }
+            Event::Commit { thread } => {
+                let group = self.copies[thread].components.len();
+                self.copies[thread].groups.push(group);
+                self.next_copies(thread);
+                Vec::new()
+            }
+            Event::CopyWait { thread, but } => {
+                let c = &self.copies[thread];
+                if let Some(last) = c.groups.len().checked_sub(1 + but as usize) {
+                    let done = c.done(c.groups[last]);
+                    join(&mut self.clocks[thread], &done);
+                    let clock = &self.clocks[thread];
+                    for p in &mut self.past {
+                        let waited = p.thread == thread && done.get(p.stamp.0) == Some(&1);
+                        if waited && p.done.is_none() {
+                            p.done = Some(clock.clone());
+                        }
+                    }
+                }
+                Vec::new()
+            }
+            Event::CopyArrive {
+                thread,
+                address,
+                size,
+                site,
+            } => {
+                let c = &self.copies[thread];
+                let done = c.done(c.components.len());
+                self.next_copies(thread);
+                let op = Op::Atomic(AtomicKind::Rmw, Scope::Block, Order::Release);
+                self.access(thread, op, address, size, site, None, done)
+            }
             Event::Fence {
                 thread,
                 scope,
@@ -219,6 +337,9 @@ impl Oracle {
                 self.past.push(Past {
                     thread,
                     what: What::Fence { scope, order },
+                    stamp: (thread, clock[thread]),
+                    released: clock.clone(),
+                    done: None,
                     clock,
                 });
                 Vec::new()
@@ -263,6 +384,13 @@ impl Oracle {
                 Vec::new()
             }
         }
+    }
+
+    /// Copies that begin from now on are told from those before.
+    fn next_copies(&mut self, thread: Thread) -> usize {
+        self.components += 1;
+        self.copies[thread].components.push(self.components - 1);
+        self.components - 1
     }
 
     fn of_block(&self, launch: usize, block: u64, f: impl Fn(u32) -> bool) -> Vec<Thread> {
@@ -338,7 +466,7 @@ impl Oracle {
             if let Some(s) = releases
                 && self.morally_strong(first.thread, s, to, scope)
             {
-                join(learnt, &first.clock);
+                join(learnt, &first.released);
             }
         }
     }
@@ -369,6 +497,7 @@ impl Oracle {
         None
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
     fn access(
         &mut self,
         thread: Thread,
@@ -376,6 +505,8 @@ impl Oracle {
         address: usize,
         size: usize,
         site: u32,
+        copy: Option<usize>,
+        mut released: Clock,
     ) -> Vec<Pair> {
         self.clocks[thread][thread] += 1;
         let mut races = Vec::new();
@@ -390,10 +521,12 @@ impl Oracle {
                 continue;
             };
             let bytes = a.max(address)..(a + s).min(address + size);
-            if bytes.is_empty() || p.thread == thread {
+            if bytes.is_empty() || p.stamp.0 == thread {
                 continue;
             }
-            let ordered = self.clocks[thread][p.thread] >= p.clock[p.thread];
+            let ordered = self.clocks[thread]
+                .get(p.stamp.0)
+                .is_some_and(|&known| known >= p.stamp.1);
             if !ordered && self.conflict(p.thread, before, (a, s), thread, op, (address, size)) {
                 races.push(Pair { earlier: i, bytes });
             }
@@ -412,9 +545,16 @@ impl Oracle {
             site,
             observed,
         };
+        join(&mut released, &clock);
         self.past.push(Past {
             thread,
             what,
+            stamp: match copy {
+                Some(component) => (component, 1),
+                None => (thread, clock[thread]),
+            },
+            released,
+            done: None,
             clock,
         });
         if let Op::Atomic(_, scope, order) = op
@@ -449,7 +589,16 @@ impl Oracle {
     /// Whether access `i` happens before access `k`.
     pub fn before(&self, i: usize, k: usize) -> bool {
         let (a, b) = (&self.past[i], &self.past[k]);
-        i != k && b.clock[a.thread] >= a.clock[a.thread]
+        let known = b.clock.get(a.stamp.0).copied().unwrap_or(0);
+        i != k && known >= a.stamp.1
+    }
+
+    /// Whether access `i` happens before a wait for copy `k`: who is ordered
+    /// after the copy by that wait is ordered after both.
+    pub fn before_wait(&self, i: usize, k: usize) -> bool {
+        let (a, b) = (&self.past[i], &self.past[k]);
+        let done = b.done.as_ref();
+        done.is_some_and(|d| d.get(a.stamp.0).is_some_and(|&known| known >= a.stamp.1))
     }
 
     pub fn named(&self, i: usize) -> Named {
@@ -462,7 +611,11 @@ impl Oracle {
             launch,
             block,
             tid,
-            thread: p.thread,
+            agent: if p.done.is_some() {
+                p.thread
+            } else {
+                p.stamp.0
+            },
             op,
             site,
         }

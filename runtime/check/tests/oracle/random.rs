@@ -55,6 +55,18 @@ const KINDS: [AtomicKind; 5] = [
     AtomicKind::VolatileStore,
 ];
 
+/// The shared memory of a thread's block.
+fn shared_memory(m: &Machine, thread: usize) -> usize {
+    let (launch, block, _) = m.threads[thread];
+    let blocks = m.threads.iter().map(|t| t.1).max().unwrap() + 1;
+    SHARED + (launch as u64 * blocks + block) as usize * SHARED_SIZE
+}
+
+/// A flag in it, beside the data.
+fn mbarrier(m: &Machine, thread: usize) -> usize {
+    shared_memory(m, thread) + SHARED_SIZE - 8
+}
+
 fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     let threads: Vec<usize> = (0..m.threads.len())
         .filter(|&t| launches.contains(&m.threads[t].0))
@@ -73,7 +85,7 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
             .filter(|&t| (m.threads[t].0, m.threads[t].1) == (launch, block))
             .collect();
         loop {
-            match r.below(6) {
+            match r.below(if f.async_copies { 10 } else { 6 }) {
                 0 if r.below(3) == 0 => return Event::Barrier { launch, block },
                 1 if f.partial_masks => {
                     // Lanes that the oracle does not have would pass order on.
@@ -123,11 +135,27 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
                     // A flag, beside the data.
                     let order = r.pick(&ORDERS);
                     let op = Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
-                    let address = GLOBAL + 256 + 16 * r.below(3);
+                    let address = match f.async_copies && r.below(2) == 0 {
+                        true => mbarrier(m, thread),
+                        false => GLOBAL + 256 + 16 * r.below(3),
+                    };
                     return Event::Access {
                         thread,
                         op,
                         address,
+                        size: 4,
+                        site: 900,
+                    };
+                }
+                6 if f.async_copies => return Event::Commit { thread },
+                7 | 8 if f.async_copies => {
+                    let but = r.below(3) as u32;
+                    return Event::CopyWait { thread, but };
+                }
+                9 if f.async_copies && f.fences => {
+                    return Event::CopyArrive {
+                        thread,
+                        address: mbarrier(m, thread),
                         size: 4,
                         site: 900,
                     };
@@ -144,8 +172,7 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     };
     let size = r.pick(sizes);
     let base = if mix.shared && r.below(2) == 0 {
-        let blocks = m.threads.iter().map(|t| t.1).max().unwrap() + 1;
-        SHARED + (launch as u64 * blocks + block) as usize * SHARED_SIZE
+        shared_memory(m, thread)
     } else {
         GLOBAL
     };
@@ -165,6 +192,17 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     } else {
         r.pick(&[Op::Read, Op::Read, Op::Write])
     };
+    if f.async_copies && matches!(op, Op::Read | Op::Write) && r.below(2) == 0 {
+        let kind = 102 + usize::from(op == Op::Write);
+        let site = (kind * 8 + size.trailing_zeros() as usize) * 4 + r.below(mix.sites);
+        return Event::Copy {
+            thread,
+            op,
+            address: base + offset,
+            size,
+            site: site as u32,
+        };
+    }
     // A site is one instruction: one kind of access, of one size.
     let kind = match op {
         Op::Read => 0,
@@ -374,6 +412,72 @@ fn releases_and_acquires() {
 }
 
 #[test]
+fn asynchronous_copies() {
+    let m = blocks(2, &[0, 1, 2, 32]);
+    let groups = SyncFeatures {
+        async_copies: true,
+        ..regular()
+    };
+    let copies = SyncFeatures {
+        async_copies: true,
+        ..exact()
+    };
+    run(
+        "copies",
+        &m,
+        &Mix {
+            sync: 50,
+            ..mix(groups)
+        },
+    );
+    run(
+        "copies, one thread",
+        &blocks(1, &[0]),
+        &Mix {
+            sync: 40,
+            ..mix(groups)
+        },
+    );
+    run(
+        "copies, bytes",
+        &m,
+        &Mix {
+            sync: 50,
+            sub_word: true,
+            ..mix(copies)
+        },
+    );
+    run(
+        "copies, fences",
+        &blocks(2, &[0, 1, 32]),
+        &Mix {
+            sync: 70,
+            words: 1,
+            sites: 1,
+            length: 80,
+            ..mix(copies)
+        },
+    );
+    let limits = Limits {
+        clock: 3,
+        ..Limits::default()
+    };
+    let mix = Mix {
+        sync: 60,
+        ..mix(copies)
+    };
+    run_with("copies, ids", &m, &mix, limits);
+    let beside = Machine {
+        threads: (0..3)
+            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0)])
+            .collect(),
+        unordered: vec![vec![], vec![0], vec![0]],
+        regular: vec![],
+    };
+    run("copies, launches", &beside, &mix);
+}
+
+#[test]
 fn launches_in_order_and_beside_each_other() {
     let threads = |launches: usize| -> Vec<(usize, u64, u32)> {
         (0..launches)
@@ -454,4 +558,30 @@ fn shadow_that_is_cleared_between_launches() {
         ..mix(regular())
     };
     run_some("clears", &m, &histories, limits, 0..100);
+}
+
+/// Histories that random ones have found to be hard.
+#[test]
+fn a_release_of_another_size_releases_nothing() {
+    let m = blocks(1, &[0, 1, 32]);
+    let access = |thread, op, size, site| Event::Access {
+        thread,
+        op,
+        address: GLOBAL,
+        size,
+        site,
+    };
+    let atomic = |kind, order| Op::Atomic(kind, Scope::System, order);
+    let mut driver = Driver::with(m, exact(), Limits::default());
+    driver.run(&[
+        access(0, atomic(AtomicKind::Store, Order::SeqCst), 16, 1),
+        access(0, atomic(AtomicKind::Store, Order::Relaxed), 8, 2),
+        access(1, atomic(AtomicKind::Rmw, Order::AcqRel), 8, 3),
+        Event::NamedBarrier {
+            barrier: 1,
+            waited: vec![1, 2],
+        },
+        access(2, Op::Read, 20, 4),
+    ]);
+    assert_eq!(driver.races, 2);
 }

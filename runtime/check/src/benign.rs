@@ -1,0 +1,62 @@
+//! Bytes on which the program says that races are meant.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Ranges by their first byte; they may overlap.
+#[derive(Debug, Default)]
+pub(crate) struct Benign {
+    ranges: BTreeMap<usize, usize>,
+    /// The longest range.
+    longest: usize,
+}
+
+impl Benign {
+    pub(crate) fn add(&mut self, address: usize, size: usize) {
+        let known = self.ranges.entry(address).or_default();
+        *known = size.max(*known);
+        self.longest = self.longest.max(size);
+    }
+
+    /// Whether a range holds the byte.
+    pub(crate) fn holds(&self, byte: usize) -> bool {
+        let first = (byte + 1).saturating_sub(self.longest);
+        let near = self.ranges.range(first..=byte);
+        near.into_iter().any(|(start, size)| byte - start < *size)
+    }
+
+    /// Takes the ranges out that begin in `bytes`, whose memory is gone.
+    pub(crate) fn forget(&mut self, bytes: Range<usize>) {
+        if !self.ranges.is_empty() {
+            self.ranges.retain(|start, _| !bytes.contains(start));
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+        self.longest = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_held_by_the_ranges_that_were_added() {
+        let mut benign = Benign::default();
+        assert!(!benign.holds(0));
+        benign.add(100, 4);
+        benign.add(200, 100);
+        benign.add(210, 1);
+        benign.add(100, 2);
+        for (byte, held) in [(99, false), (100, true), (103, true), (104, false)] {
+            assert_eq!(benign.holds(byte), held, "{byte}");
+        }
+        assert!(benign.holds(299) && !benign.holds(300));
+        benign.forget(150..250);
+        assert!(!benign.holds(210) && benign.holds(102));
+        benign.clear();
+        assert!(!benign.holds(102));
+    }
+}

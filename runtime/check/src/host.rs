@@ -1,0 +1,212 @@
+//! Accesses by the host, against what launches have touched.
+
+use gpurace_abi::scope::Scope;
+
+use crate::cell;
+use crate::chain::Entry;
+use crate::launch::{Checker, KernelKey};
+use crate::race::{RaceRecord, RaceScope, Side, SideOp, Space};
+use crate::sighting::{scope_of, side_op};
+use crate::word::{FULL, GRANULE, Op, Word};
+
+/// An access by the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAccess {
+    /// The byte.
+    pub address: usize,
+    /// It is written; otherwise it is read.
+    pub writes: bool,
+    /// Its instruction, by a number that no other site of the process has.
+    pub site: u32,
+}
+
+impl Checker {
+    /// Looks an access by the host up. It races with conflicting accesses of
+    /// the launches, by id, that it `overlaps`. No launch may be running.
+    ///
+    /// An atomic access at system scope is taken to meet an atomic one of the
+    /// host, which it does not race with.
+    pub fn host_access(&self, access: HostAccess, overlaps: &dyn Fn(u64) -> bool) {
+        let inner = &self.inner;
+        let word = access.address & !(GRANULE - 1);
+        let (base, copies) = {
+            let launching = inner.launching.lock();
+            (launching.base, launching.copies.clone())
+        };
+        let of = |entry: &Entry| self.host_race(&access, entry, overlaps);
+        for copied in copies {
+            copied.entries(word, FULL).for_each(|entry| of(&entry));
+        }
+        let Some(cell) = inner.shadow.existing_cell(word) else {
+            return;
+        };
+        match Word::unpack(cell.load(std::sync::atomic::Ordering::Acquire)) {
+            Word::Empty | Word::Busy => {}
+            Word::Compact(compact) => {
+                let member = cell::member(&compact, base);
+                if let Some((launch, _)) = inner.launch_of(member.uid) {
+                    of(&Entry {
+                        touch: compact.touch,
+                        site: launch.site_base + launch.sites.site(compact.site),
+                        member,
+                    });
+                }
+            }
+            Word::Expanded(at) => {
+                // SAFETY: the word owns the chain, and no launch runs that
+                // could take it over.
+                let chain = unsafe { &*(at as *const crate::chain::Chain) };
+                chain.entries.iter().for_each(of);
+            }
+        }
+    }
+
+    fn host_race(&self, access: &HostAccess, entry: &Entry, overlaps: &dyn Fn(u64) -> bool) {
+        let byte = 1u8 << (access.address % GRANULE);
+        let conflict = match entry.touch.op {
+            Op::Read => access.writes,
+            Op::Write => true,
+            Op::Atomic {
+                scope: Scope::System,
+                ..
+            } => false,
+            Op::Atomic { modifies, .. } => modifies || access.writes,
+        };
+        if !conflict || entry.touch.mask & byte == 0 {
+            return;
+        }
+        if self.inner.benign.read().holds(access.address) {
+            return;
+        }
+        let Some((launch, block)) = self.inner.launch_of(entry.member.uid) else {
+            return;
+        };
+        if !overlaps(launch.id) {
+            return;
+        }
+        let of_kernel = launch.kernel != KernelKey::NONE;
+        let record = RaceRecord {
+            kernel: launch.kernel,
+            launch: launch.id,
+            earlier: Side {
+                op: side_op(entry.touch),
+                site: entry.site,
+                size: None,
+                address: None,
+                launch: launch.id,
+                stream: launch.stream,
+                block: of_kernel.then_some(block),
+                thread: of_kernel.then_some(entry.member.thread.into()),
+                scope: scope_of(entry.touch),
+            },
+            later: Side {
+                op: if access.writes {
+                    SideOp::Write
+                } else {
+                    SideOp::Read
+                },
+                site: access.site,
+                size: None,
+                address: Some(access.address),
+                launch: 0,
+                stream: 0,
+                block: None,
+                thread: None,
+                scope: None,
+            },
+            address: access.address,
+            space: Space::Global,
+            shared_base: 0,
+            scope: RaceScope::System,
+            same_value: None,
+            count: 1,
+        };
+        let key = (
+            launch.kernel,
+            entry.site.min(access.site),
+            entry.site.max(access.site),
+        );
+        self.inner.races.see(key, record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_abi::meta::SyncFeatures;
+
+    use super::*;
+    use crate::block::Block;
+    use crate::launch::LaunchInfo;
+
+    fn launched() -> Checker {
+        let checker = Checker::new();
+        let info = LaunchInfo {
+            id: 3,
+            kernel: KernelKey(1),
+            site_base: 10,
+            features: SyncFeatures::default(),
+            threads_per_block: 32,
+            blocks: 4,
+            stream: 5,
+            settled: 0,
+        };
+        let launch = checker.begin_launch(info, &[]);
+        let mut block = Block::begin(&launch, 2, 0..0);
+        block.read(7, 0x1000, 4, 0);
+        block.write(8, 0x1004, 4, 1, None);
+        block.write(9, 0x1009, 1, 2, None);
+        block.end();
+        checker.end_launch(&launch);
+        checker
+    }
+
+    #[track_caller]
+    fn expect(address: usize, writes: bool, races: usize) {
+        let checker = launched();
+        let access = HostAccess {
+            address,
+            writes,
+            site: 99,
+        };
+        checker.host_access(access, &|id| id != 3);
+        assert_eq!(checker.races().len(), 0);
+        checker.host_access(access, &|id| id == 3);
+        assert_eq!(checker.races().len(), races);
+    }
+
+    #[test]
+    fn the_host_races_with_conflicting_accesses_to_the_same_bytes() {
+        expect(0x1000, false, 0);
+        expect(0x1000, true, 1);
+        expect(0x1006, false, 1);
+        expect(0x1004, true, 1);
+        // A byte beside the one that was written, in the same word.
+        expect(0x1008, true, 0);
+        expect(0x1009, false, 1);
+        expect(0x100c, true, 0);
+        expect(0x7000_0000, true, 0);
+    }
+
+    #[test]
+    fn both_sides_are_named() {
+        let checker = launched();
+        let access = HostAccess {
+            address: 0x1005,
+            writes: false,
+            site: 99,
+        };
+        checker.host_access(access, &|_| true);
+        checker.host_access(access, &|_| true);
+        let races = checker.races();
+        let [race] = &races[..] else {
+            panic!("found {races:?}")
+        };
+        assert_eq!((race.scope, race.count), (RaceScope::System, 2));
+        assert_eq!((race.kernel, race.address), (KernelKey(1), 0x1005));
+        let earlier = race.earlier;
+        assert_eq!((earlier.site, earlier.stream, earlier.launch), (11, 5, 3));
+        assert_eq!((earlier.block, earlier.thread), (Some(2), Some(8)));
+        assert_eq!((race.later.site, race.later.op), (99, SideOp::Read));
+        assert_eq!((race.later.block, race.later.thread), (None, None));
+    }
+}
