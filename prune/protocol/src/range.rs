@@ -12,12 +12,13 @@
 //! The ranges are sound without any assumption: a lift that may leave the
 //! view's numbers makes the computed value any number of the view.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, LoopId, VarId, Width};
 use crate::launch::Launch;
-use crate::protocol::{Induction, Loop, Protocol, Step, Stmt};
+use crate::protocol::{Induction, Loop, Protocol, Step, Stmt, Test};
 
 /// Most threads of a block, and of its x and y dimensions.
 pub const MAX_BLOCK: i128 = 1024;
@@ -147,13 +148,15 @@ pub struct Loops<'a> {
     pub vars: HashMap<VarId, VarInfo<'a>>,
     /// By loop.
     pub loops: HashMap<LoopId, &'a Loop>,
+    /// What holds where a loop is entered.
+    entry: HashMap<LoopId, Vec<(ExprId, bool)>>,
 }
 
 impl<'a> Loops<'a> {
     /// Those of a protocol.
     pub fn of(protocol: &'a Protocol) -> Self {
         let mut all = Self::default();
-        all.visit(&protocol.body);
+        all.visit(&protocol.body, &mut Vec::new());
         for (id, node) in protocol.exprs.iter() {
             if let Expr::Var { id: var, .. } = node {
                 if let Some(info) = all.vars.get_mut(&var) {
@@ -164,24 +167,41 @@ impl<'a> Loops<'a> {
         all
     }
 
-    fn visit(&mut self, body: &'a [Stmt]) {
+    fn visit(&mut self, body: &'a [Stmt], guards: &mut Vec<(ExprId, bool)>) {
         for stmt in body {
             match stmt {
                 Stmt::Loop(of) => {
                     self.loops.insert(of.id, of);
+                    self.entry.insert(of.id, guards.clone());
                     for var in &of.vars {
                         self.vars.insert(var.id, VarInfo { var, of, expr: None });
                     }
-                    self.visit(&of.body);
+                    let outside = guards.len();
+                    if of.test == Test::Before {
+                        guards.push((of.cond, true));
+                    }
+                    self.visit(&of.body, guards);
+                    guards.truncate(outside);
                 }
-                Stmt::If { then, otherwise, .. } => {
-                    self.visit(then);
-                    self.visit(otherwise);
+                Stmt::If { cond, then, otherwise } => {
+                    for (value, branch) in [(true, then), (false, otherwise)] {
+                        guards.push((*cond, value));
+                        self.visit(branch, guards);
+                        guards.pop();
+                    }
                 }
                 Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }
     }
+}
+
+/// What was found of loops, for all guards: their own ranges rest on what
+/// holds where they are entered and on nothing else.
+#[derive(Debug, Default)]
+struct Known {
+    steady: HashMap<(VarId, View), Option<Range>>,
+    iterations: HashMap<LoopId, Range>,
 }
 
 /// Ranges of expressions in any launch, or in one, where guards hold.
@@ -190,6 +210,7 @@ pub struct Ranges<'a> {
     protocol: &'a Protocol,
     launch: Option<&'a Launch>,
     loops: Rc<Loops<'a>>,
+    known: Rc<RefCell<Known>>,
     /// What guards say of an expression in a view.
     refined: HashMap<(ExprId, View), Range>,
     lifted: HashMap<(ExprId, View), Range>,
@@ -205,6 +226,7 @@ impl<'a> Ranges<'a> {
             protocol,
             launch,
             loops: Rc::new(Loops::of(protocol)),
+            known: Rc::default(),
             refined: HashMap::new(),
             lifted: HashMap::new(),
             open: Vec::new(),
@@ -218,6 +240,7 @@ impl<'a> Ranges<'a> {
             protocol: self.protocol,
             launch: self.launch,
             loops: Rc::clone(&self.loops),
+            known: Rc::clone(&self.known),
             refined: self.refined.clone(),
             lifted: HashMap::new(),
             open: self.open.clone(),
@@ -445,7 +468,44 @@ impl<'a> Ranges<'a> {
         &self.loops
     }
 
+    /// Ranges where a loop is entered.
+    fn at_entry(&self, of: &Loop) -> Self {
+        let guards = self.loops.entry.get(&of.id).cloned().unwrap_or_default();
+        let mut entry = Self {
+            exprs: self.exprs,
+            protocol: self.protocol,
+            launch: self.launch,
+            loops: Rc::clone(&self.loops),
+            known: Rc::clone(&self.known),
+            refined: HashMap::new(),
+            lifted: HashMap::new(),
+            open: self.open.clone(),
+        };
+        for (cond, value) in guards {
+            entry.assume(cond, value);
+        }
+        entry
+    }
+
+    /// Whether a variable of the loop is being looked at: what is found
+    /// meanwhile holds only for what is taken of it.
+    fn is_open(&self, of: &Loop) -> bool {
+        self.open.iter().any(|(open, _)| of.vars.iter().any(|var| var.id == *open))
+    }
+
     fn steady(&mut self, info: VarInfo<'a>, view: View) -> Option<Range> {
+        let key = (info.var.id, view);
+        if let Some(known) = self.known.borrow().steady.get(&key) {
+            return *known;
+        }
+        let found = self.at_entry(info.of).find_steady(info, view);
+        if !self.is_open(info.of) {
+            self.known.borrow_mut().steady.insert(key, found);
+        }
+        found
+    }
+
+    fn find_steady(&mut self, info: VarInfo<'a>, view: View) -> Option<Range> {
         let all = view.all(info.var.width);
         if let Some((from, next)) = self.invariant(info, view) {
             return Some(from.hull(next));
@@ -560,10 +620,17 @@ impl<'a> Ranges<'a> {
 
     /// Number of iterations before any one that runs, or that the condition ends.
     pub fn iterations(&mut self, of: LoopId) -> Range {
-        match self.loops.loops.get(&of).copied() {
-            Some(of) => self.iterations_without(of, None),
-            None => Range::new(0, i128::from(i64::MAX)),
+        if let Some(known) = self.known.borrow().iterations.get(&of) {
+            return *known;
         }
+        let Some(of) = self.loops.loops.get(&of).copied() else {
+            return Range::new(0, i128::from(i64::MAX));
+        };
+        let found = self.at_entry(of).iterations_without(of, None);
+        if !self.is_open(of) {
+            self.known.borrow_mut().iterations.insert(of.id, found);
+        }
+        found
     }
 
     fn iterations_without(&mut self, of: &'a Loop, except: Option<VarId>) -> Range {

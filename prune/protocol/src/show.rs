@@ -6,6 +6,10 @@ use crate::condition::Condition;
 use crate::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, ParamId, VarId, Width};
 use crate::protocol::{ObjectId, Protocol};
 
+/// Longest text of an expression, characters: one that shares its parts could
+/// grow without end.
+const LONGEST: usize = 300;
+
 /// How tightly an operator binds; a looser operand gets parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
@@ -73,11 +77,20 @@ fn write_expr(
     id: ExprId,
     outside: Binding,
 ) {
+    if out.len() > LONGEST {
+        if !out.ends_with('…') {
+            out.push('…');
+        }
+        return;
+    }
     let infix = |out: &mut String, op: &str, own: Binding, a: ExprId, b: ExprId| {
         if own < outside {
             out.push('(');
         }
         write_expr(out, protocol, exprs, a, own);
+        if out.ends_with('…') {
+            return;
+        }
         let _ = write!(out, " {op} ");
         // The right operand of an operator of the same kind keeps its
         // parentheses: `a - (b - c)`.
@@ -199,5 +212,22 @@ fn tighter(binding: Binding) -> Binding {
         Binding::Shift => Binding::Sum,
         Binding::Sum => Binding::Product,
         Binding::Product | Binding::Unit => Binding::Unit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_that_shares_its_parts_stays_short() {
+        let mut protocol = Protocol::default();
+        let mut sum = protocol.exprs.add(Expr::Tid(Axis::X));
+        for _ in 0..200 {
+            sum = protocol.exprs.bin(BinOp::Mul, sum, sum);
+        }
+        let text = expr(&protocol, &protocol.exprs, sum);
+        assert!(text.contains("threadIdx.x") && text.contains('…'), "{text}");
+        assert!(text.len() < 2 * LONGEST, "{}", text.len());
     }
 }

@@ -27,6 +27,8 @@ pub struct SiteVerdict {
     pub verdict: Verdict,
     /// One line on how it was proved, or why not.
     pub why: String,
+    /// The other site that `why` is about, where there is one.
+    pub with: Option<SiteId>,
 }
 
 /// What the solver says of a site.

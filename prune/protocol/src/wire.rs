@@ -62,8 +62,28 @@ pub struct Answer {
     pub queries: u64,
     /// Queries that ran into a limit.
     pub gave_up: u64,
-    /// Time spent, microseconds.
-    pub micros: u64,
+    /// What it cost, in milliseconds of a common machine: counted in the
+    /// solver's units, the same in every run.
+    pub cost_ms: u64,
+}
+
+/// What is known of the kernels of a module: a section of the program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModuleProofs {
+    /// Launches are to be solved again with their values.
+    pub at_launch: bool,
+    /// By mangled name, [`KernelProofs`] as bytes: each is read when it is
+    /// needed.
+    pub kernels: Vec<(String, Vec<u8>)>,
+}
+
+/// What is known of one kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelProofs {
+    /// What it does.
+    pub protocol: Protocol,
+    /// What was found for all launches.
+    pub verdicts: Verdicts,
 }
 
 /// As bytes.
@@ -105,16 +125,37 @@ pub fn request(bytes: &[u8]) -> Result<Request, WireError> {
 /// its conditions name expressions and objects that exist.
 pub fn answer(bytes: &[u8], protocol: &Protocol) -> Result<Answer, WireError> {
     let answer: Answer = from_bytes(bytes)?;
-    let extended = Protocol { exprs: answer.verdicts.exprs.clone(), ..protocol.clone() };
+    check_verdicts(&answer.verdicts, protocol)?;
+    Ok(answer)
+}
+
+fn check_verdicts(verdicts: &Verdicts, protocol: &Protocol) -> Result<(), WireError> {
+    if verdicts.sites.is_empty() {
+        return Ok(());
+    }
+    let extended = Protocol { exprs: verdicts.exprs.clone(), ..protocol.clone() };
     validate(&extended)?;
-    for site in &answer.verdicts.sites {
+    for site in &verdicts.sites {
         if let crate::verdict::Verdict::ProvedIf(conditions) = &site.verdict {
             for condition in conditions {
                 condition.check_ids(&extended)?;
             }
         }
     }
-    Ok(answer)
+    Ok(())
+}
+
+/// The proofs of a module from bytes.
+pub fn module_proofs(bytes: &[u8]) -> Result<ModuleProofs, WireError> {
+    from_bytes(bytes)
+}
+
+/// The proofs of a kernel from bytes: protocol and conditions name what exists.
+pub fn kernel_proofs(bytes: &[u8]) -> Result<KernelProofs, WireError> {
+    let proofs: KernelProofs = from_bytes(bytes)?;
+    validate(&proofs.protocol)?;
+    check_verdicts(&proofs.verdicts, &proofs.protocol)?;
+    Ok(proofs)
 }
 
 /// Verdicts from bytes, with the protocol they are about.

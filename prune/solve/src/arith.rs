@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, TooBig>;
 /// Most bits that a bitwise operator is followed through.
 const MOST_BITS: u32 = 34;
 /// Most cases that a product or quotient is told apart by.
-const MOST_CASES: usize = 66;
+pub(crate) const MOST_CASES: usize = 90;
 
 impl<'a> Encoder<'a> {
     pub(crate) fn lift_bin(
@@ -162,6 +162,23 @@ impl<'a> Encoder<'a> {
             Some(known) => known.clone(),
             None => {
                 let by = by / g;
+                if let Some(cases) = self.constant_cases(&small) {
+                    let quotients = cases
+                        .into_iter()
+                        .map(|(at, c)| (at, Lin::constant(c.div_euclid(by))))
+                        .collect();
+                    let range = self.range(&small);
+                    if !range.bounded() {
+                        return Err(TooBig);
+                    }
+                    let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
+                    let q = self.by_cases("quotient", quotients, range)?;
+                    let r = small.plus(-by, &q)?;
+                    let fact = Formula::within(&r, Range::new(0, by - 1))?;
+                    self.facts.push(fact);
+                    self.quotients.insert(key, (q.clone(), r.clone()));
+                    return Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?));
+                }
                 let range = self.range(&small);
                 if !range.bounded() {
                     return Err(TooBig);
@@ -241,7 +258,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// The values of a term, where each is constant and its condition known.
-    fn constant_cases(&self, lin: &Lin) -> Option<Vec<(Formula, i128)>> {
+    pub(crate) fn constant_cases(&self, lin: &Lin) -> Option<Vec<(Formula, i128)>> {
         let [(atom, c)] = lin.terms[..] else { return None };
         let cases = self.cases.get(&atom)?;
         if cases.len() > MOST_CASES {

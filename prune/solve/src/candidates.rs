@@ -48,6 +48,14 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
+    // `a[t]` beside `a[32 + t]`: written for 32 threads, or for fewer.
+    if let Some(apart) = least_distance(protocol, &offsets, &places) {
+        for axis in &dims {
+            let dim = made.exprs.add(Expr::Ntid(*axis));
+            made.compare_constant(CmpOp::Ule, dim, apart);
+        }
+    }
+
     // Parameters as strides, as bounds, as lengths of parts.
     let strides: BTreeSet<_> = params(protocol, &offsets);
     let bounds: BTreeSet<_> = params(protocol, &guards);
@@ -197,6 +205,17 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
             }
         }
     }
+    // Rows that a block steps over by its height.
+    let loops = Loops::of(protocol);
+    for id in offsets {
+        if let Expr::Var { id, .. } = exprs.get(*id)
+            && let Some(info) = loops.vars.get(&id)
+            && let Step::Add(step) = info.var.step
+            && let Some(c) = exprs.as_const(step).and_then(|c| i64::try_from(c).ok())
+        {
+            add(c, false);
+        }
+    }
     for object in &protocol.objects {
         if let ObjectKind::Shared { size } = object.kind {
             if let Ok(size) = i64::try_from(size) {
@@ -208,23 +227,83 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
     found.iter().copied().filter(|c| !sizes.contains(c) || *c > 16).collect()
 }
 
-/// Constant factors of a block index in offsets.
+/// The least constant of at least a warp's width that offsets add, in elements.
+/// Smaller ones are a stencil's.
+fn least_distance(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) -> Option<i64> {
+    let exprs = &protocol.exprs;
+    let constant = |id| exprs.as_const(id).and_then(|c| i64::try_from(c).ok());
+    let sizes: BTreeSet<i64> =
+        places.iter().filter_map(|p| constant(p.access.size)).filter(|size| *size > 0).collect();
+    let added = offsets.iter().filter_map(|id| match exprs.get(*id) {
+        Expr::Bin(BinOp::Add, _, b) => constant(b),
+        _ => None,
+    });
+    let distances = added.flat_map(|c| sizes.iter().filter(move |size| c % **size == 0).map(move |size| c / size));
+    distances.filter(|c| (32..=1024).contains(c)).min()
+}
+
+/// Constant factors of a block index in offsets: how far apart blocks begin,
+/// in the columns that a parameter as a stride has to hold.
 fn block_strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, axis: Axis) -> BTreeSet<i64> {
     let exprs = &protocol.exprs;
-    offsets
-        .iter()
-        .filter_map(|id| match exprs.get(*id) {
-            Expr::Bin(op @ (BinOp::Mul | BinOp::Shl), a, b) if exprs.get(a) == Expr::Ctaid(axis) => {
-                let c = i64::try_from(exprs.as_const(b)?).ok()?;
-                match op {
-                    BinOp::Shl => (c < 20).then(|| 1 << c),
-                    _ => (c < 1 << 20).then_some(c),
+    let factors = factors(exprs, axis);
+    let factor = |id: ExprId| factors.get(id.0 as usize).copied().flatten();
+    let mut found = BTreeSet::new();
+    for id in offsets {
+        match exprs.get(*id) {
+            Expr::Bin(BinOp::Mul | BinOp::Shl, a, _) if exprs.get(a) == Expr::Ctaid(axis) => {
+                found.insert(factor(*id));
+            }
+            // `row * stride + column`: the column's factor, however it is made.
+            Expr::Bin(BinOp::Add, a, b) => {
+                for (row, column) in [(a, b), (b, a)] {
+                    if is_row(exprs, row) {
+                        found.insert(factor(column));
+                    }
                 }
             }
-            _ => None,
-        })
-        .take(2)
-        .collect()
+            _ => {}
+        }
+    }
+    found.into_iter().rev().flatten().filter(|c| (2..1 << 20).contains(c)).take(2).collect()
+}
+
+/// Whether this is a parameter times something that is no constant.
+fn is_row(exprs: &Exprs, id: ExprId) -> bool {
+    match exprs.get(id) {
+        Expr::Bin(BinOp::Mul, a, b) => {
+            let fixed = exprs.as_const(a).is_some() || exprs.as_const(b).is_some();
+            let param = |id| exprs.mentions(id, |node| matches!(node, Expr::Param { .. }));
+            !fixed && (param(a) || param(b))
+        }
+        Expr::Cast(_, _, a) => is_row(exprs, a),
+        _ => false,
+    }
+}
+
+/// For each expression, the constant that a block index is multiplied with in
+/// it: 0 where it is not in there, `None` where that is no constant.
+fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
+    let mut found: Vec<Option<i64>> = Vec::with_capacity(exprs.len());
+    for (_, node) in exprs.iter() {
+        let of = |id: ExprId| found.get(id.0 as usize).copied().flatten();
+        let constant = |id| exprs.as_const(id).and_then(|c| i64::try_from(c).ok());
+        let factor = match node {
+            Expr::Ctaid(own) => Some(i64::from(own == axis)),
+            Expr::Cast(_, _, a) => of(a),
+            Expr::Bin(BinOp::Add, a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_add(b)),
+            Expr::Bin(BinOp::Sub, a, b) => of(a).zip(of(b)).and_then(|(a, b)| a.checked_sub(b)),
+            Expr::Bin(BinOp::Mul, a, b) if constant(b).is_some() => {
+                of(a).zip(constant(b)).and_then(|(a, c)| a.checked_mul(c))
+            }
+            Expr::Bin(BinOp::Shl, a, b) if constant(b).is_some_and(|c| (0..20).contains(&c)) => {
+                of(a).zip(constant(b)).and_then(|(a, c)| a.checked_mul(1 << c))
+            }
+            _ => node.operands().all(|a| of(a) == Some(0)).then_some(0),
+        };
+        found.push(factor);
+    }
+    found
 }
 
 fn made_of_warps(body: &[gpurace_protocol::protocol::Stmt]) -> bool {

@@ -21,6 +21,7 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{Protocol, Step};
 use gpurace_protocol::range::{Range, Ranges, VarInfo, View, lift_constant, special};
 
+use crate::arith::MOST_CASES;
 use crate::linear::{Atom, Formula, Lin, TooBig};
 
 /// What to do where a value may wrap.
@@ -282,7 +283,7 @@ impl<'a> Encoder<'a> {
         let all = view.all(width);
         let value = if f.ranges.fits(id, view) || self.range(&lift).within(all) {
             lift
-        } else if self.setting.wrap == Wrap::Assume && f.certain {
+        } else if self.setting.wrap == Wrap::Assume && f.certain && width != Width::W1 {
             let guards = f.guards.clone();
             self.needs.insert(Condition::Fits { value: id, signed: view == View::Signed, guards });
             let fits = Formula::within(&lift, all)?;
@@ -550,6 +551,24 @@ impl<'a> Encoder<'a> {
             let first = Formula::eq(k, &Lin::constant(0))?;
             let from = self.computed(f, info.var.from, view)?;
             return self.choice(first, &from, &later);
+        }
+        // A start with few values: each of them, halved so often.
+        if let Some(starts) = self.constant_cases(&from) {
+            let mut cases = Vec::new();
+            for (start, mut value) in starts.into_iter().filter(|(_, c)| *c >= 0) {
+                let mut j = 0;
+                while value > 0 {
+                    let at = Formula::eq(k, &Lin::constant(j))?;
+                    cases.push((Formula::all([start.clone(), at]), Lin::constant(value)));
+                    value /= by;
+                    j += 1;
+                }
+                let beyond = Formula::le(&Lin::constant(j), k)?;
+                cases.push((Formula::all([start, beyond]), Lin::constant(0)));
+            }
+            if cases.len() <= MOST_CASES {
+                return self.by_cases("variable", cases, view.all(width));
+            }
         }
         let mut cases = Vec::new();
         let mut power = 1i128;

@@ -3,11 +3,12 @@
 //! [`gpurace_protocol::wire`] says what the bytes are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpurace_protocol::protocol::PROTOCOL_VERSION;
 use gpurace_protocol::wire::{Answer, request, to_bytes};
 
+use crate::smt::UNITS_PER_MILLISECOND;
 use crate::{Limits, Options, solve, solve_with};
 
 /// The version of the bytes that [`gpurace_solve`] takes and gives.
@@ -65,12 +66,11 @@ pub unsafe extern "C" fn gpurace_solve_free(answer: *mut u8, size: usize) {
 
 fn solved(bytes: &[u8]) -> Option<Vec<u8>> {
     let request = request(bytes).ok()?;
-    let mut limits = Limits::default();
-    if request.budget_ms > 0 {
-        limits.kernel = Duration::from_millis(request.budget_ms);
-    }
+    let limits = match request.budget_ms {
+        0 => Limits::default(),
+        budget => Limits::about(Duration::from_millis(budget)),
+    };
     let options = Options { limits, dump: request.dump.map(Into::into) };
-    let start = Instant::now();
     let outcome = match &request.launch {
         Some(launch) => solve_with(&request.protocol, launch, &options),
         None => solve(&request.protocol, &options),
@@ -79,6 +79,6 @@ fn solved(bytes: &[u8]) -> Option<Vec<u8>> {
         verdicts: outcome.verdicts,
         queries: outcome.stats.asked as u64,
         gave_up: outcome.stats.gave_up as u64,
-        micros: start.elapsed().as_micros() as u64,
+        cost_ms: outcome.stats.units / UNITS_PER_MILLISECOND,
     }))
 }

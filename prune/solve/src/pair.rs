@@ -57,15 +57,24 @@ struct Way<'a> {
     loops: HashMap<LoopId, &'a Loop>,
 }
 
+/// What is said of the way to an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The loops around it only. Weaker, and often the same for many accesses.
+    Loops,
+    /// The conditions too.
+    All,
+}
+
 /// Builds the formula of a pair. `apart` is what has to be added to offsets of
 /// the second access to compare them with the first one's.
 pub fn formula<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
     meeting: &Meeting,
-    relation: Relation,
-    apart: i128,
+    (relation, apart): (Relation, i128),
     candidates: &[ExprId],
+    detail: Detail,
 ) -> Result<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
     let mut race = Vec::new();
@@ -74,7 +83,7 @@ pub fn formula<'a>(
     let mut counters = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
-        let way = walk(&mut encoder, &mut race, side, place, |encoder, range, of| {
+        let way = walk(&mut encoder, &mut race, side, place, detail, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
             counters
@@ -115,7 +124,7 @@ pub fn reach<'a>(
 ) -> Result<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
-    walk(&mut encoder, &mut race, 0, place, |encoder, range, _| {
+    walk(&mut encoder, &mut race, 0, place, Detail::All, |encoder, range, _| {
         Lin::atom(encoder.fresh("iteration", range))
     })?;
     let mut assumptions = Vec::new();
@@ -179,6 +188,7 @@ fn walk<'a>(
     race: &mut Vec<Formula>,
     side: usize,
     place: &Place<'a>,
+    detail: Detail,
     mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
 ) -> Result<Way<'a>> {
     let mut way = Way {
@@ -189,6 +199,7 @@ fn walk<'a>(
     for turn in &place.way {
         match turn {
             Turn::At { .. } => {}
+            Turn::Branch { .. } if detail == Detail::Loops => {}
             Turn::Branch { cond, value } => {
                 let holds = encoder.cond(&mut way.frame, *cond)?;
                 race.push(if *value { holds } else { holds.negated() });

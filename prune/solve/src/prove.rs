@@ -12,7 +12,7 @@ use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::interval::{Group, controls, holds_sync, meetings, uniformity, unordered};
 use gpurace_protocol::launch::Launch;
-use gpurace_protocol::place::Place;
+use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{
     ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Step, Stmt, Uniform, Unknown,
 };
@@ -22,12 +22,15 @@ use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 use crate::candidates::candidates;
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Formula, Lin, TooBig};
-use crate::pair::{PairFormula, Relation, divergence, formula, needs, reach};
+use crate::pair::{Detail, PairFormula, Relation, divergence, formula, needs, reach};
 use crate::smt::{Answer, Asker, Query, QueryStats};
 use crate::{Options, witness};
 
 /// Most conditions of one query that are tried to be left out.
 const MOST_DROPS: usize = 8;
+
+/// Why a pair is not proved that the kernel's time did not last for.
+const OUT_OF_TIME: &str = "solver gave up: no time left for this kernel";
 
 /// Verdicts and what they cost.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +45,11 @@ pub struct Outcome {
 
 /// Proves what can be proved, for any launch or for one.
 pub fn prove(protocol: &Protocol, launch: Option<&Launch>, options: &Options) -> Outcome {
+    // A context of its own: what was asked before changes no answer.
+    z3::with_z3_config(&z3::Config::new(), || prove_in_context(protocol, launch, options))
+}
+
+fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Options) -> Outcome {
     if gpurace_protocol::validate::validate(protocol).is_err() {
         // No verdict: every site stays checked.
         return Outcome::default();
@@ -65,6 +73,7 @@ pub fn prove(protocol: &Protocol, launch: Option<&Launch>, options: &Options) ->
         unknowns: unknowns(&protocol.body),
         asker: Asker::new(options.limits.clone(), options.dump.clone()),
         candidates,
+        accepted: BTreeSet::new(),
         aligned: HashMap::new(),
         satisfiable: HashMap::new(),
         sites: BTreeMap::new(),
@@ -118,19 +127,24 @@ fn unknowns(body: &[Stmt]) -> Vec<&Unknown> {
 #[derive(Default)]
 struct Found {
     conditions: BTreeSet<Condition>,
-    failed: Option<String>,
+    /// Why it is not proved, and with which other site.
+    failed: Option<(String, Option<SiteId>)>,
     racy: Option<Box<Witness>>,
     pairs: usize,
 }
 
 impl Found {
     fn verdict(self, site: SiteId) -> SiteVerdict {
+        let mut with = None;
         let (verdict, why) = match (self.racy, self.failed) {
             (Some(witness), _) => {
-                let other = witness.accesses[1].site.0;
-                (Verdict::Racy(witness), format!("races with site {other}"))
+                with = Some(witness.accesses[1].site);
+                (Verdict::Racy(witness), "races".to_owned())
             }
-            (None, Some(why)) => (Verdict::Unknown(why.clone()), why),
+            (None, Some((why, other))) => {
+                with = other;
+                (Verdict::Unknown(why.clone()), why)
+            }
             (None, None) if self.pairs == 0 => {
                 (Verdict::Proved, "no access conflicts with it".to_owned())
             }
@@ -143,7 +157,7 @@ impl Found {
                 }
             }
         };
-        SiteVerdict { site, verdict, why }
+        SiteVerdict { site, verdict, why, with }
     }
 }
 
@@ -173,6 +187,8 @@ struct Prover<'a> {
     unknowns: Vec<&'a Unknown>,
     asker: Asker,
     candidates: Vec<ExprId>,
+    /// Candidates that proofs rest on already, by number.
+    accepted: BTreeSet<usize>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     /// Whether an access is reached under assumptions, by its number.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
@@ -244,9 +260,7 @@ impl<'a> Prover<'a> {
                 Failure::Why(why) => {
                     let with = self.places[other].access.site;
                     let own = self.places[own].access.site;
-                    found.failed.get_or_insert_with(|| {
-                        if own == with { why.clone() } else { format!("{why} (with site {})", with.0) }
-                    });
+                    found.failed.get_or_insert_with(|| (why.clone(), (own != with).then_some(with)));
                 }
                 Failure::Race(witness) => {
                     let mut witness = witness.clone();
@@ -277,6 +291,8 @@ impl<'a> Prover<'a> {
             Alias::Never => return,
             Alias::Unknown(why) => Err(Failure::Why(why)),
             Alias::Unless(condition) => Ok(BTreeSet::from([condition])),
+            // Building queries takes time too, when none is answered any more.
+            Alias::Same(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::Same(apart) => self.same_object(i, j, apart),
         };
         match result {
@@ -384,6 +400,16 @@ impl<'a> Prover<'a> {
         let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let query =
             Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
+        // What other pairs rest on already costs nothing more.
+        if !self.accepted.is_empty() {
+            let accepted: Vec<_> = self.accepted.iter().copied().collect();
+            let assumptions: Vec<_> =
+                accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
+                let used = used.into_iter().map(|i| accepted[i]);
+                return Ok(self.conditions(built, used));
+            }
+        }
         let mut tried = BTreeSet::new();
         let mut core = match self.asker.ask(query) {
             Answer::Unsat(core) => core,
@@ -404,14 +430,48 @@ impl<'a> Prover<'a> {
                 left = fewer;
             }
         }
+        self.accepted.extend(core.iter().copied());
+        Ok(self.conditions(built, core.into_iter()))
+    }
+
+    /// Whether a formula has no solution under what proofs rest on already.
+    fn decide_simply(
+        &mut self,
+        about: &str,
+        built: &PairFormula<'a>,
+    ) -> Option<BTreeSet<Condition>> {
+        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
+        let accepted: Vec<_> = self.accepted.iter().copied().collect();
+        let assumptions: Vec<_> =
+            accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+        let atoms = &built.encoder.atoms;
+        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
+            Answer::Unsat(used) => {
+                let used = used.into_iter().map(|i| accepted[i]);
+                Some(self.conditions(built, used))
+            }
+            Answer::Sat(_) | Answer::Unknown(_) => None,
+        }
+    }
+
+    /// What a formula without a solution rests on, with these candidates.
+    fn conditions(
+        &self,
+        built: &PairFormula<'a>,
+        used: impl Iterator<Item = usize>,
+    ) -> BTreeSet<Condition> {
         let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
-        conditions.extend(core.iter().map(|i| Condition::Holds(self.candidates[*i])));
-        Ok(conditions)
+        conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
+        conditions
     }
 
     /// Whether the access can be reached where the conditions hold, unless it
     /// can never be reached.
     fn not_vacuous(&mut self, i: usize, conditions: &BTreeSet<Condition>) -> bool {
+        if self.setting.launch.is_some() {
+            // Nothing is assumed of a launch that is known.
+            return true;
+        }
         let assumed: Vec<ExprId> = conditions
             .iter()
             .filter_map(|condition| match condition {
@@ -464,6 +524,9 @@ impl<'a> Prover<'a> {
             }
         }
         if !self.not_vacuous(i, &conditions) || !self.not_vacuous(j, &conditions) {
+            if self.asker.out_of_time() {
+                return Err(Failure::Why(OUT_OF_TIME.into()));
+            }
             return Err(Failure::Why("the proof's assumptions leave no execution".into()));
         }
         Ok(conditions)
@@ -497,14 +560,33 @@ impl<'a> Prover<'a> {
         };
         for meeting in &ways {
             let places = (&self.places[i], &self.places[j]);
-            let built = formula(self.setting, places, meeting, relation, apart, &self.candidates);
-            let Ok(mut built) = built else {
-                return Err(Failure::Why("numbers too big".into()));
-            };
             let about = format!(
                 "site {} and site {}, {relation:?}",
                 places.0.access.site.0, places.1.access.site.0
             );
+            let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
+            let build = |detail| {
+                let related = (relation, apart);
+                formula(self.setting, places, meeting, related, &self.candidates, detail)
+            };
+            // Without the conditions around the two first: where that is
+            // enough, the query is one for many pairs.
+            let simple = if guarded(places.0) || guarded(places.1) {
+                build(Detail::Loops).ok()
+            } else {
+                None
+            };
+            let Ok(mut built) = build(Detail::All) else {
+                return Err(Failure::Why("numbers too big".into()));
+            };
+            if let Some(simple) = simple {
+                if simple.encoder.needs.is_subset(&built.encoder.needs) {
+                    if let Some(used) = self.decide_simply(&about, &simple) {
+                        conditions.extend(used);
+                        continue;
+                    }
+                }
+            }
             match self.decide(&about, &built) {
                 Ok(used) => conditions.extend(used),
                 Err(Answer::Sat(solution)) => {
@@ -594,7 +676,16 @@ fn encode_candidates<'a>(
         frame.certain = false;
         all.push(encoder.cond(&mut frame, *cond)?);
     }
-    // More than one thread, or nothing can race.
+    // More than one thread, or nothing can race; but a kernel in which nothing
+    // tells threads apart is written for one.
+    let protocol = encoder.setting.protocol;
+    let index = |node| {
+        matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. })
+    };
+    if !protocol.exprs.iter().any(|(_, node)| index(node)) {
+        encoder.product_facts()?;
+        return Ok(all);
+    }
     let mut threads = Vec::new();
     for axis in gpurace_protocol::expr::Axis::ALL {
         for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {

@@ -8,26 +8,42 @@ use std::time::{Duration, Instant};
 
 use gpurace_protocol::range::LIMIT;
 use z3::ast::{Bool, Int};
-use z3::{Params, SatResult, Solver};
+use z3::{Params, SatResult, Solver, StatisticsValue};
 
 use crate::encode::AtomInfo;
 use crate::linear::{Atom, Formula, Lin};
 
-/// How long the solver may work.
+/// How long the solver may work. Its limits are counted in the solver's own
+/// units, so that answers depend neither on the machine nor on its load. Z3's
+/// limit by the clock is not used: it starts a thread, in the user's program too.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// On one query, milliseconds.
-    pub query_ms: u32,
-    /// On one query, in the solver's own units: the limit that does not depend on the
-    /// machine.
-    pub query_resources: u32,
-    /// On one kernel.
-    pub kernel: Duration,
+    /// On one query, in the solver's units.
+    pub query: u32,
+    /// On one kernel, in the solver's units.
+    pub kernel: u64,
+    /// On one kernel, by the clock, looked at between queries: only a machine much
+    /// slower than others comes to it.
+    pub time: Duration,
+}
+
+/// What a query costs beside what the solver counts: reading it, mostly.
+const UNITS_PER_QUERY: u64 = 10_000;
+/// The solver's units in a millisecond of a common machine (measured: 2,000 to
+/// 8,000, by the kind of query).
+pub const UNITS_PER_MILLISECOND: u64 = 3_000;
+
+impl Limits {
+    /// About this long on one kernel.
+    pub fn about(time: Duration) -> Self {
+        let kernel = (time.as_millis() as u64).saturating_mul(UNITS_PER_MILLISECOND);
+        Self { kernel, time: time * 4, ..Self::default() }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { query_ms: 2_000, query_resources: 4_000_000, kernel: Duration::from_secs(10) }
+        Self { query: 4_000_000, kernel: 10_000 * UNITS_PER_MILLISECOND, time: Duration::from_secs(40) }
     }
 }
 
@@ -53,6 +69,8 @@ pub struct QueryStats {
     pub time: Duration,
     /// The longest query.
     pub longest: Duration,
+    /// The solver's units that queries used.
+    pub units: u64,
     /// Queries that ran into a limit.
     pub gave_up: usize,
 }
@@ -94,7 +112,7 @@ impl Asker {
 
     /// Whether the kernel's time is used up.
     pub fn out_of_time(&self) -> bool {
-        self.started.elapsed() >= self.limits.kernel
+        self.stats.units >= self.limits.kernel || self.started.elapsed() >= self.limits.time
     }
 
     /// Asks.
@@ -135,15 +153,19 @@ impl Asker {
         answer
     }
 
-    fn run(&self, text: &str, query: Query) -> Answer {
+    fn run(&mut self, text: &str, query: Query) -> Answer {
         let solver = Solver::new_for_logic("QF_LIA").unwrap_or_default();
         let mut params = Params::new();
-        let left = self.limits.kernel.saturating_sub(self.started.elapsed()).as_millis();
-        if self.limits.query_ms > 0 {
-            params.set_u32("timeout", self.limits.query_ms.min(left.try_into().unwrap_or(u32::MAX)).max(1));
-        }
-        params.set_u32("rlimit", self.limits.query_resources);
+        let left = self.limits.kernel.saturating_sub(self.stats.units).try_into().unwrap_or(u32::MAX);
+        params.set_u32("rlimit", self.limits.query.min(left).max(1));
         solver.set_params(&params);
+        let before = units(&solver);
+        let answer = Self::decide(&solver, text, query);
+        self.stats.units += units(&solver).saturating_sub(before) + UNITS_PER_QUERY;
+        answer
+    }
+
+    fn decide(solver: &Solver, text: &str, query: Query) -> Answer {
         solver.from_string(text);
         let literals: Vec<_> =
             (0..query.assumptions.len()).map(|i| Bool::new_const(assumption(i))).collect();
@@ -174,6 +196,15 @@ impl Asker {
                 Answer::Unknown(solver.get_reason_unknown().unwrap_or_else(|| "unknown".into()))
             }
         }
+    }
+}
+
+/// The units that solvers of this thread have used so far.
+fn units(solver: &Solver) -> u64 {
+    match solver.get_statistics().value("rlimit count") {
+        Some(StatisticsValue::UInt(count)) => count.into(),
+        Some(StatisticsValue::Double(count)) => count as u64,
+        None => 0,
     }
 }
 

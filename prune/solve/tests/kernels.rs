@@ -231,6 +231,69 @@ fn rows_of_a_matrix_with_a_guarded_column() {
     at_launch(&p, &launch([2, 1, 1], [4, 2, 1], &p, &[7, 2]), &[site]);
 }
 
+/// Blocks of 16 threads that write eight pieces of a row each: how wide a block
+/// is follows from several factors.
+fn pieces_of_a_row(pieces: i64) -> (Kernel, SiteId) {
+    let mut k = Kernel::new("pieces");
+    let (a, w) = (k.pointer("a"), k.scalar("w"));
+    let (row, bid, tid) = (k.bidy(), k.bid(), k.tid());
+    let start = k.mul(row, w);
+    let first = k.mulc(bid, 8);
+    let first = k.mulc(first, 16);
+    let column = k.add(first, tid);
+    let at = k.add(start, column);
+    let to = k.c(pieces);
+    let mut site = SiteId(0);
+    k.range(0, to, |k, i| {
+        let apart = k.mulc(i, 16);
+        let at = k.add(at, apart);
+        site = k.write(a, at);
+    });
+    (k, site)
+}
+
+#[test]
+fn rows_hold_what_their_blocks_write() {
+    let conditions = proved(pieces_of_a_row(8).0);
+    assert!(conditions.iter().any(|c| c.contains("gridDim.x") && c.ends_with("* 128 <= w")), "{conditions:?}");
+    let p = pieces_of_a_row(8).0.done();
+    at_launch(&p, &launch([2, 2, 1], [16, 1, 1], &p, &[256]), &[]);
+    at_launch(&p, &launch([2, 2, 1], [16, 1, 1], &p, &[128]), &[SiteId(0)]);
+    // A ninth piece is the next block's first.
+    let (k, site) = pieces_of_a_row(9);
+    not_proved(k, &[site]);
+}
+
+#[test]
+fn a_kernel_that_looks_at_no_index_is_for_one_thread() {
+    let kernel = |index: bool| {
+        let mut k = Kernel::new("sum");
+        let (a, n) = (k.pointer("a"), k.scalar("n"));
+        if index {
+            let tid = k.tid();
+            let guard = k.lt(tid, n);
+            let mut site = SiteId(0);
+            k.when(guard, |k| {
+                let zero = k.c(0);
+                site = k.write(a, zero);
+            });
+            return (k, site);
+        }
+        let zero = k.c(0);
+        let site = k.write(a, zero);
+        (k, site)
+    };
+    let conditions = proved(kernel(false).0);
+    assert!(conditions.contains(&"blockDim.x == 1".to_owned()), "{conditions:?}");
+    assert!(conditions.contains(&"gridDim.x == 1".to_owned()), "{conditions:?}");
+    let p = kernel(false).0.done();
+    at_launch(&p, &launch([1, 1, 1], [1, 1, 1], &p, &[1]), &[]);
+    at_launch(&p, &launch([1, 1, 1], [2, 1, 1], &p, &[1]), &[SiteId(0)]);
+    // One that asks which thread it is, is for several.
+    let (k, site) = kernel(true);
+    not_proved(k, &[site]);
+}
+
 /// A tile with padding, written by rows and read by columns.
 fn transpose(tile: i64, pad: i64, barrier: bool, diagonal: bool) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("transpose");

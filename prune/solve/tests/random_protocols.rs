@@ -93,7 +93,7 @@ fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &
 fn check(seed: u64, tally: &mut Tally) {
     let protocol = random::protocol(seed);
     let options = Options {
-        limits: Limits { query_resources: 400_000, ..common::options().limits },
+        limits: Limits { query: 400_000, ..common::options().limits },
         dump: None,
     };
     let outcome = solve(&protocol, &options);

@@ -275,7 +275,7 @@ pub fn prove_with(protocol: &Protocol, launch: &Launch) -> Outcome {
 
 pub fn options() -> Options {
     // Without limits of time, so that a busy machine changes no answer.
-    let limits = Limits { query_ms: 0, kernel: Duration::from_secs(3600), ..Limits::default() };
+    let limits = Limits { kernel: u64::MAX, time: Duration::from_secs(3600), ..Limits::default() };
     Options {
         limits,
         dump: std::env::var_os("GPURACE_DUMP_SMT").map(Into::into),

@@ -1,0 +1,53 @@
+//! The solver's limits: counted in its own units, the same in every run.
+mod common;
+
+use common::*;
+use gpurace_protocol::protocol::Protocol;
+use gpurace_protocol::verdict::Verdict;
+use gpurace_solve::{Limits, Options, Outcome, solve};
+
+/// `a[128 - tid] = ...; __syncthreads(); ... = a[tid + 1]`, in a loop.
+fn kernel() -> Protocol {
+    let mut k = Kernel::new("limits");
+    let a = k.shared("a", 8192);
+    let t = k.tid();
+    let next = k.addc(t, 1);
+    let end = k.scalar("n");
+    k.range(0, end, |k, _| {
+        k.write(a, t);
+        k.sync();
+        k.read(a, next);
+        k.sync();
+    });
+    k.done()
+}
+
+fn within(limits: Limits) -> Outcome {
+    solve(&kernel(), &Options { limits, dump: None })
+}
+
+fn proved(outcome: &Outcome) -> usize {
+    let sites = outcome.verdicts.sites.iter();
+    sites.filter(|s| matches!(s.verdict, Verdict::Proved | Verdict::ProvedIf(_))).count()
+}
+
+#[test]
+fn what_a_kernel_costs_is_counted_and_always_the_same() {
+    let once = within(Limits::default());
+    let again = within(Limits::default());
+    assert_eq!(proved(&once), 2);
+    assert!(once.stats.units > once.stats.asked as u64 * 10_000, "{:?}", once.stats);
+    assert_eq!(once.stats.units, again.stats.units);
+    assert_eq!(once.verdicts, again.verdicts);
+}
+
+#[test]
+fn a_kernel_that_costs_more_than_it_may_is_not_proved() {
+    let whole = within(Limits::default()).stats.units;
+    let outcome = within(Limits { kernel: whole / 4, ..Limits::default() });
+    assert!(proved(&outcome) < 2, "{:?}", outcome.verdicts.sites);
+    assert!(outcome.stats.gave_up > 0 && outcome.stats.units < whole);
+    // A query alone, too.
+    let outcome = within(Limits { query: 100, ..Limits::default() });
+    assert_eq!(proved(&outcome), 0);
+}
