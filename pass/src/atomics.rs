@@ -60,7 +60,13 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
         let text = LLVMPrintValueToString(instruction);
         let printed = ir::text(text);
         LLVMDisposeMessage(text);
-        (scope_in_text(&printed), order_of(LLVMGetOrdering(instruction)))
+        // `LLVMGetOrdering` takes a `cmpxchg` for an `atomicrmw` and reads other bits of it.
+        let ordering = if LLVMIsAAtomicCmpXchgInst(instruction).is_null() {
+            LLVMGetOrdering(instruction)
+        } else {
+            LLVMGetCmpXchgSuccessOrdering(instruction)
+        };
+        (scope_in_text(&printed), order_of(ordering))
     }
 }
 

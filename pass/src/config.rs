@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One device compilation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,8 +18,10 @@ pub struct Config {
     pub sanitize: bool,
     /// Which images to make: `cpu`.
     pub exec: String,
-    /// Where proofs may remove checks: `off`, `compile`, `launch`.
-    pub prune: String,
+    /// Where proofs may remove checks.
+    pub prune: Prune,
+    /// The solver's library, where there is one.
+    pub solver: Option<String>,
     /// The user's `-O` level, 0 to 3. Code for the executor is always
     /// optimised; the level says how much.
     pub opt_level: u8,
@@ -27,6 +29,10 @@ pub struct Config {
     pub object: String,
     /// Where to write the module description.
     pub meta: String,
+    /// Where to write what the prover knows, for launches.
+    pub proofs: String,
+    /// Where to write warnings and remarks, for the driver to print.
+    pub diagnostics: String,
     /// Where to write the verdicts, if asked for.
     pub facts: Option<String>,
     /// Folders whose headers are not the user's code.
@@ -43,6 +49,18 @@ pub struct Config {
     pub rpass_missed: bool,
     /// The main source file, as the user named it.
     pub main_file: String,
+}
+
+/// Where proofs may remove checks: `-fgpurace-prune=`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Prune {
+    /// Nowhere.
+    Off,
+    /// At compile time, with conditions that are tested at each launch.
+    Compile,
+    /// Also by solving again with a launch's values.
+    Launch,
 }
 
 impl Config {

@@ -65,6 +65,7 @@ pub unsafe fn kernels(
                 shared: statics,
                 dynamic_shared: dynamic,
                 sites,
+                verdicts: Vec::new(),
                 sync: reach.features,
                 max_threads,
                 stack: u32::try_from(reach.locals).unwrap_or(u32::MAX),
@@ -107,8 +108,10 @@ pub unsafe fn variables(
 }
 
 /// The name of a variable as the source has it, without the function it is local to.
-fn source_name(symbol: &str) -> String {
-    let demangled = cpp_demangle::Symbol::new(symbol).ok().and_then(|s| s.demangle().ok());
+pub fn source_name(symbol: &str) -> String {
+    // `x` alone would be read as a type, `long long`.
+    let mangled = symbol.starts_with("_Z").then(|| cpp_demangle::Symbol::new(symbol).ok()).flatten();
+    let demangled = mangled.and_then(|s| s.demangle().ok());
     let full = demangled.unwrap_or_else(|| symbol.to_owned());
     full.rsplit("::").next().unwrap_or(&full).to_owned()
 }
@@ -121,5 +124,6 @@ mod tests {
     fn local_variables_lose_their_function() {
         assert_eq!(source_name("_ZZ6reducePKfPfE4tile"), "tile");
         assert_eq!(source_name("scratch"), "scratch");
+        assert_eq!(source_name("x"), "x");
     }
 }

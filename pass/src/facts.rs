@@ -1,7 +1,11 @@
 //! `-fgpurace-facts`: the verdict on every access, as JSON.
 
-use gpurace_abi::meta::{ModuleMeta, Verdict};
+use gpurace_abi::meta::ModuleMeta;
 use serde_json::{Value, json};
+
+use crate::config::Prune;
+use crate::diagnose::{demangle, position_of};
+use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
 /// The schema that the document names.
 const SCHEMA: &str = "gpurace-facts/1";
@@ -10,12 +14,26 @@ const SCHEMA: &str = "gpurace-facts/1";
 ///
 /// # Errors
 /// Where serialisation fails.
-pub fn render(meta: &ModuleMeta) -> Result<String, String> {
+pub fn render(meta: &ModuleMeta, known: &[KernelFacts], prune: Prune) -> Result<String, String> {
     let kernels: Vec<Value> = meta
         .kernels
         .iter()
         .map(|kernel| {
-            let sites: Vec<Value> = kernel.sites.iter().map(|&id| site(meta, id)).collect();
+            let known = known.iter().find(|k| k.name == kernel.name);
+            let sites: Vec<Value> = kernel
+                .sites
+                .iter()
+                .map(|&id| {
+                    let facts = match known {
+                        Some(known) => of_site(known, id),
+                        None => unknown(match prune {
+                            Prune::Off => "proofs are off (`-fgpurace-prune=off`)",
+                            Prune::Compile | Prune::Launch => "nothing was asked of the prover",
+                        }),
+                    };
+                    site(meta, id, &facts)
+                })
+                .collect();
             json!({ "name": demangle(&kernel.name), "sites": sites })
         })
         .collect();
@@ -25,35 +43,65 @@ pub fn render(meta: &ModuleMeta) -> Result<String, String> {
         .map_err(|e| format!("cannot serialise the facts: {e}"))
 }
 
-fn site(meta: &ModuleMeta, id: u32) -> Value {
+fn unknown(why: &str) -> SiteFacts {
+    SiteFacts { why: why.to_owned(), ..SiteFacts::default() }
+}
+
+/// What is known of a site in a kernel, with a reason where nothing is.
+pub fn of_site(known: &KernelFacts, id: u32) -> SiteFacts {
+    match (known.sites.get(&id), &known.failed) {
+        (Some(facts), _) => facts.clone(),
+        (None, Some(why)) => unknown(why),
+        (None, None) => unknown("the prover does not follow how the kernel reaches it"),
+    }
+}
+
+fn site(meta: &ModuleMeta, id: u32, facts: &SiteFacts) -> Value {
     let site = &meta.sites[id as usize];
-    // The innermost frame in the user's code.
-    let frame = site
-        .frames
-        .iter()
-        .find(|f| !meta.files[f.file as usize].system)
-        .or_else(|| site.frames.first());
-    let why = match site.verdict {
-        Verdict::Checked => "no prover in this version",
-        Verdict::Proved | Verdict::ProvedIf | Verdict::Racy => "",
-    };
+    let position = position_of(meta, id);
+    let mut why = facts.why.clone();
+    if let Some(other) = facts.with.and_then(|other| position_of(meta, other)) {
+        why += &format!(" (with {}:{})", other.file, other.line);
+    }
     json!({
         "op": site.op,
         "size": site.size,
         "space": site.space,
-        "file": frame.map(|f| &meta.files[f.file as usize].name),
-        "line": frame.map(|f| f.line),
-        "column": frame.map(|f| f.column),
-        "verdict": site.verdict,
+        "file": position.as_ref().map(|p| &p.file),
+        "line": position.as_ref().map(|p| p.line),
+        "column": position.as_ref().map(|p| p.column),
+        "verdict": facts.verdict,
         "why": why,
-        "requires": [],
-        "witness": null,
+        "requires": facts.requires,
+        "witness": facts.witness.as_ref().map(|witness| render_witness(meta, witness)),
     })
 }
 
-fn demangle(symbol: &str) -> String {
-    cpp_demangle::Symbol::new(symbol)
-        .ok()
-        .and_then(|s| s.demangle().ok())
-        .unwrap_or_else(|| symbol.to_owned())
+fn render_witness(meta: &ModuleMeta, witness: &WitnessFacts) -> Value {
+    let accesses: Vec<Value> = witness
+        .sides
+        .iter()
+        .map(|side| {
+            let position = position_of(meta, side.site);
+            json!({
+                "op": meta.sites.get(side.site as usize).map(|site| site.op),
+                "size": side.size,
+                "offset": side.offset,
+                "file": position.as_ref().map(|p| &p.file),
+                "line": position.as_ref().map(|p| p.line),
+                "column": position.as_ref().map(|p| p.column),
+                "block": side.block,
+                "thread": side.thread,
+            })
+        })
+        .collect();
+    let params: serde_json::Map<String, Value> =
+        witness.params.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({
+        "grid": witness.grid,
+        "block": witness.block,
+        "params": params,
+        "object": witness.object,
+        "accesses": accesses,
+    })
 }

@@ -4,7 +4,6 @@
 //! both are reached together. Nothing else of the program changes: values,
 //! control flow and floating-point arithmetic stay as they were.
 
-use gpurace_abi::scope::AtomicKind;
 use llvm_sys::LLVMTypeKind;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
@@ -64,6 +63,14 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
                 let length = as_i64(calls, builder, length);
                 calls.call(builder, "__gpurace_write_range", &mut [address, length, id]);
             }
+            Access::AsyncRead { length } => {
+                let length = as_i64(calls, builder, length);
+                calls.call(builder, "__gpurace_async_read", &mut [address, length, id]);
+            }
+            Access::AsyncWrite { length } => {
+                let length = as_i64(calls, builder, length);
+                calls.call(builder, "__gpurace_async_write", &mut [address, length, id]);
+            }
             Access::Atomic { kind, scope, order } => {
                 let mut arguments = [
                     address,
@@ -74,13 +81,12 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
                     calls.i32(order as u64),
                 ];
                 calls.call(builder, "__gpurace_atomic", &mut arguments);
-                // A load or read-modify-write may acquire, once it has happened.
-                if !matches!(kind, AtomicKind::Store | AtomicKind::VolatileStore) {
-                    let next = LLVMGetNextInstruction(site.instruction);
-                    if !next.is_null() {
-                        LLVMPositionBuilderBefore(builder, next);
-                        calls.call(builder, "__gpurace_atomic_done", &mut arguments);
-                    }
+                // Once it has happened, a read may acquire, and a write has
+                // replaced the value that others might still have seen.
+                let next = LLVMGetNextInstruction(site.instruction);
+                if !next.is_null() {
+                    LLVMPositionBuilderBefore(builder, next);
+                    calls.call(builder, "__gpurace_atomic_done", &mut arguments);
                 }
             }
         }

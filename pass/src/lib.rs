@@ -4,22 +4,30 @@
 //! clang 19 loads the library with `-fpass-plugin` and runs it at the start of
 //! the pipeline, over NVPTX device IR. The stages, in [`compile`]:
 //!
+//! 0. [`annotations`]: what the source marks as not to be checked.
 //! 1. [`prepare`]: one fixed preparation at every `-O` level.
 //! 2. [`lower`]'s first half: inline PTX and NVVM intrinsics become plain IR and
 //!    calls of entry points.
 //! 3. [`sites`]: what is instrumented, what is skipped, and why that is safe.
-//! 4. [`instrument`]: a check before each access.
-//! 5. [`sync`]: synchronisation calls learn where in the source they stand.
-//! 6. [`lower`]'s second half, on a copy: an object file for the host.
-//! 7. [`describe`]: the module's description for the runtime.
+//! 4. [`prove`]: what the prover says of each access ([`protocol`]: what it is
+//!    told of a kernel); [`facts`] and [`diagnose`] tell the user.
+//! 5. [`instrument`]: a check before each access. Those that are proved keep
+//!    theirs: whether a proof's conditions hold, and whether other launches run
+//!    beside it, is known at the launch, which runs the code without checks or
+//!    skips single ones.
+//! 6. [`sync`]: synchronisation calls learn where in the source they stand.
+//! 7. [`lower`]'s second half, on a copy: an object file for the host.
+//! 8. [`describe`]: the module's description for the runtime.
 //!
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
 
+pub mod annotations;
 pub mod atomics;
 pub mod config;
 pub mod debug_info;
 pub mod describe;
+pub mod diagnose;
 pub mod entry_calls;
 pub mod facts;
 pub mod instrument;
@@ -28,6 +36,7 @@ pub mod lower;
 pub mod position;
 pub mod prepare;
 pub mod protocol;
+pub mod prove;
 pub mod ptx;
 pub mod reach;
 pub mod sites;
@@ -36,12 +45,14 @@ pub mod sync;
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpurace_abi::meta::ModuleMeta;
+use gpurace_abi::meta::{KernelMeta, ModuleMeta, Site, Verdict};
+use gpurace_protocol::wire;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::config::Config;
+use crate::config::{Config, Prune};
 use crate::position::Positions;
+use crate::prove::{KernelFacts, Proofs};
 
 /// `llvm::PassPluginLibraryInfo`.
 #[repr(C)]
@@ -111,11 +122,15 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
 /// A message that names what could not be done.
 pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), String> {
     let mut positions = Positions::new(&config.system_prefixes);
+    let mut proofs = None;
     // SAFETY: by contract.
     let mut meta = unsafe {
         // clang's release builds discard names, and LLVM then parses no text,
         // which the lowering of intrinsics does.
         LLVMContextSetDiscardValueNames(ir::context(module), 0);
+        if config.sanitize {
+            annotations::mark(module);
+        }
         prepare::prepare(module)?;
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
@@ -127,6 +142,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
         let (sites, site_functions) = if config.sanitize {
             let found = sites::collect(module, &mut positions);
+            if config.prune != Prune::Off {
+                proofs = Some(prove::prove(module, &found.accesses, config));
+            }
             instrument::insert_checks(module, &found.accesses);
             let functions = found.accesses.iter().map(|a| ir::name(a.function)).collect();
             ((found.sites, found.skipped), functions)
@@ -152,16 +170,44 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
     };
     meta.files = positions.into_files();
+    let Proofs { kernels: mut known, section } = proofs.unwrap_or_default();
+    prove::withdraw_doubtful_races(&meta.kernels, &mut known);
+    add_verdicts(&mut meta.sites, &mut meta.kernels, &known);
     let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
-    write(&config.meta, &text)?;
+    write(&config.meta, text.as_bytes())?;
+    if !section.kernels.is_empty() {
+        write(&config.proofs, &wire::to_bytes(&section))?;
+    }
+    let diagnostics = diagnose::diagnostics(&meta, &known, config);
+    if !diagnostics.is_empty() {
+        let text = serde_json::to_string(&diagnostics).map_err(|e| format!("cannot serialise diagnostics: {e}"))?;
+        write(&config.diagnostics, text.as_bytes())?;
+    }
     if let Some(path) = &config.facts {
-        write(path, &facts::render(&meta)?)?;
+        write(path, facts::render(&meta, &known, config.prune)?.as_bytes())?;
     }
     Ok(())
 }
 
-fn write(path: &str, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|e| format!("cannot write `{path}`: {e}"))
+/// Writes into the description what was proved: of each kernel's sites, and of
+/// each site the least of its kernels' verdicts.
+fn add_verdicts(sites: &mut [Site], kernels: &mut [KernelMeta], known: &[KernelFacts]) {
+    let mut least: Vec<Option<Verdict>> = vec![None; sites.len()];
+    for kernel in kernels {
+        let Some(known) = known.iter().find(|k| k.name == kernel.name) else { continue };
+        kernel.verdicts = kernel.sites.iter().map(|&id| facts::of_site(known, id).verdict).collect();
+        for (&id, &verdict) in kernel.sites.iter().zip(&kernel.verdicts) {
+            let least = &mut least[id as usize];
+            *least = Some(least.map_or(verdict, |other| other.and(verdict)));
+        }
+    }
+    for (site, least) in sites.iter_mut().zip(least) {
+        site.verdict = least.unwrap_or_default();
+    }
+}
+
+fn write(path: &str, content: &[u8]) -> Result<(), String> {
+    std::fs::write(path, content).map_err(|e| format!("cannot write `{path}`: {e}"))
 }
 
 /// Takes the functions out of a module that has been lowered, so that clang

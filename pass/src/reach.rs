@@ -63,6 +63,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
         all.warp_syncs |= some.warp_syncs;
         all.partial_masks |= some.partial_masks;
         all.named_barriers |= some.named_barriers;
+        all.async_copies |= some.async_copies;
         all.fences |= some.fences;
         all.suspends |= some.suspends;
         pending.extend(&own.callees);

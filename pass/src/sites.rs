@@ -15,12 +15,19 @@
 //!   own copy.
 //! * *constant memory*: it starts at a variable in constant memory, which
 //!   kernels cannot write.
+//! * *annotated*: it is of a function that the source marks as not to be checked
+//!   ([`crate::annotations`]): the one reason that is the user's word. An atomic
+//!   access keeps its check, which is also what tells the checker its order.
 //! * *read-only data*: it starts at an LLVM `constant` (tables, strings).
 //!
 //! # Address spaces
 //! Where the address starts says the space: a shared variable, a device
 //! variable, a kernel's pointer parameter (the host cannot name shared or
 //! local memory, so it is global). All else is generic: the runtime looks.
+//!
+//! # Asynchronous copies
+//! `cp.async` has become a `memcpy`, and a `memset` for what it fills with zeros,
+//! that carry [`ASYNC_METADATA`]: they touch memory until they are waited for.
 //!
 //! # Atomics and `volatile`
 //! Atomic instructions carry scope and order ([`crate::atomics`]). A `volatile`
@@ -38,7 +45,7 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 use crate::ir::{self, address_space};
 use crate::lower::CONTEXT_FUNCTION;
 use crate::position::Positions;
-use crate::{atomics, debug_info};
+use crate::{annotations, atomics, debug_info};
 
 /// How an access is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +61,16 @@ pub enum Access {
     },
     /// The destination of a memory intrinsic of `length` bytes.
     WriteRange {
+        /// Number of bytes, an IR value.
+        length: LLVMValueRef,
+    },
+    /// The source of an asynchronous copy of `length` bytes.
+    AsyncRead {
+        /// Number of bytes, an IR value.
+        length: LLVMValueRef,
+    },
+    /// The destination of an asynchronous copy of `length` bytes.
+    AsyncWrite {
         /// Number of bytes, an IR value.
         length: LLVMValueRef,
     },
@@ -120,18 +137,23 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
             for instruction in ir::instructions(function) {
                 for (pointer, size, access) in accesses_of(module, instruction) {
                     let space = match base_of(pointer, is_kernel) {
+                        Base::ThreadContext => continue,
+                        _ if !matches!(access, Access::Atomic { .. }) && annotations::is_ignored(instruction) => {
+                            *skipped.entry("annotated").or_default() += 1;
+                            continue;
+                        }
                         Base::Skip(reason) => {
                             *skipped.entry(reason).or_default() += 1;
                             continue;
                         }
-                        Base::ThreadContext => continue,
                         Base::Shared => Space::Shared,
                         Base::Global => Space::Global,
                         Base::Unknown => Space::Generic,
                     };
+                    let asynchronous = matches!(access, Access::AsyncRead { .. } | Access::AsyncWrite { .. });
                     let (op, volatile) = match access {
-                        Access::Load | Access::ReadRange { .. } => (Op::Read, false),
-                        Access::Store | Access::WriteRange { .. } => (Op::Write, false),
+                        Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => (Op::Read, false),
+                        Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => (Op::Write, false),
                         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => (Op::Read, true),
                         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => (Op::Write, true),
                         Access::Atomic { .. } => (Op::Atomic, false),
@@ -142,6 +164,7 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                         size: u32::try_from(size).unwrap_or(0),
                         space,
                         volatile,
+                        asynchronous,
                         frames: positions.of_instruction(instruction),
                         verdict: Verdict::Checked,
                     });
@@ -220,12 +243,33 @@ unsafe fn memory_intrinsic_accesses(call: LLVMValueRef) -> Vec<(LLVMValueRef, u6
         }
         let length = LLVMGetOperand(call, 2);
         let size = if LLVMIsAConstantInt(length).is_null() { 0 } else { LLVMConstIntGetZExtValue(length) };
+        let (read, write) = if is_asynchronous(call) {
+            (Access::AsyncRead { length }, Access::AsyncWrite { length })
+        } else {
+            (Access::ReadRange { length }, Access::WriteRange { length })
+        };
         let mut found = Vec::new();
         if copies {
-            found.push((LLVMGetOperand(call, 1), size, Access::ReadRange { length }));
+            found.push((LLVMGetOperand(call, 1), size, read));
         }
-        found.push((LLVMGetOperand(call, 0), size, Access::WriteRange { length }));
+        found.push((LLVMGetOperand(call, 0), size, write));
         found
+    }
+}
+
+/// The metadata kind that marks the memory intrinsics of an asynchronous copy.
+pub const ASYNC_METADATA: &str = "gpurace.async";
+
+/// Whether a memory intrinsic is an asynchronous copy's.
+///
+/// # Safety
+/// `call` is a live call.
+pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(call));
+        let kind = LLVMGetMDKindIDInContext(context, ASYNC_METADATA.as_ptr().cast(), ASYNC_METADATA.len() as u32);
+        !LLVMGetMetadata(call, kind).is_null()
     }
 }
 

@@ -129,8 +129,9 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
                 features.warp_syncs = true;
                 features.partial_masks |= constant_argument(call, 0) != Some(0xffff_ffff);
             }
-            "__gpurace_fence" => features.fences = true,
-            "__gpurace_atomic" => {
+            "__gpurace_fence" | "__gpurace_happens" => features.fences = true,
+            "__gpurace_async_read" | "__gpurace_async_write" => features.async_copies = true,
+            "__gpurace_atomic" | "__gpurace_atomic_done" => {
                 features.fences |= constant_argument(call, 5) != Some(Order::Relaxed as u64);
             }
             _ => {}

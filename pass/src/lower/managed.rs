@@ -53,6 +53,29 @@ pub unsafe fn add_cells(module: LLVMModuleRef) -> HashMap<LLVMValueRef, LLVMValu
     cells
 }
 
+/// What the source has given this annotation: functions and variables.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
+        if annotations.is_null() {
+            return Vec::new();
+        }
+        let entries = ir::operands(LLVMGetInitializer(annotations)).into_iter();
+        let of_entry = |entry| {
+            let [annotated, text, ..] = ir::operands(entry)[..] else { return None };
+            if constant_text(text).as_deref() != Some(annotation) {
+                return None;
+            }
+            Some(if LLVMIsAConstantExpr(annotated).is_null() { annotated } else { LLVMGetOperand(annotated, 0) })
+        };
+        entries.filter_map(of_entry).collect()
+    }
+}
+
 /// The text of a constant C string that a global holds.
 unsafe fn constant_text(global: LLVMValueRef) -> Option<String> {
     // SAFETY: by contract.

@@ -303,7 +303,11 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                 for &site in facts.sites(instruction) {
                     let access = &facts.accesses[site as usize];
                     pending.push(access.pointer);
-                    if let Access::ReadRange { length } | Access::WriteRange { length } = access.access {
+                    if let Access::ReadRange { length }
+                    | Access::WriteRange { length }
+                    | Access::AsyncRead { length }
+                    | Access::AsyncWrite { length } = access.access
+                    {
                         pending.push(length);
                     }
                 }

@@ -10,7 +10,7 @@ use gpurace_protocol::protocol::{Object, ObjectId, ObjectKind, Opaque, Param, Pr
 /// Deepest expression; deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
 /// Most nodes of the arena; from then on, everything new is opaque.
-const MAX_NODES: usize = 20_000;
+const MAX_NODES: usize = 100_000;
 
 /// What is known of an expression.
 #[derive(Clone, Copy, Debug)]
@@ -276,14 +276,35 @@ impl Builder {
         self.protocol.exprs.add(Expr::Cast(cast, width, a))
     }
 
-    /// A comparison.
+    /// A comparison. With a constant, one of a choice between constants is the
+    /// choice: what front ends make of truth values and of jumps out of scopes.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
+        if self.as_const(b).is_some() {
+            match self.get(a) {
+                Expr::Select(c, x, y) if self.as_const(x).is_some() || self.as_const(y).is_some() => {
+                    let (x, y) = (self.cmp(op, x, b), self.cmp(op, y, b));
+                    return self.select(c, x, y);
+                }
+                Expr::Cast(Cast::Zext, width, c) if self.width(c) == Width::W1 => {
+                    let (one, zero) = (self.constant(width, 1), self.constant(width, 0));
+                    let (x, y) = (self.cmp(op, one, b), self.cmp(op, zero, b));
+                    return self.select(c, x, y);
+                }
+                _ => {}
+            }
+        }
         self.protocol.exprs.cmp(op, a, b)
     }
 
     /// `c ? a : b`.
     pub fn select(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
+        if let Some(chosen) = self.as_const(c) {
+            return if chosen == 1 { a } else { b };
+        }
         if self.width(a) == Width::W1 {
+            if a == b {
+                return a;
+            }
             if self.as_const(a) == Some(1) {
                 return self.or(c, b);
             }

@@ -105,6 +105,11 @@ impl Extraction<'_> {
         unsafe {
             for &instruction in &graph.instructions[block] {
                 for &site in facts.sites(instruction) {
+                    if let Access::AsyncRead { .. } | Access::AsyncWrite { .. } = facts.accesses[site as usize].access {
+                        // It may come to pass after the next barrier, too.
+                        let why = "an asynchronous copy".to_owned();
+                        out.push(Stmt::Unknown(p::Unknown { why, touches: Some(p::Space::Generic), syncs: false }));
+                    }
                     self.access(f, block, site, out);
                 }
                 if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
@@ -172,7 +177,10 @@ impl Extraction<'_> {
     /// Number of bytes that an access touches.
     unsafe fn size(&mut self, f: &mut Frame, access: &AccessSite, place: Option<usize>) -> ExprId {
         match access.access {
-            Access::ReadRange { length } | Access::WriteRange { length } => {
+            Access::ReadRange { length }
+            | Access::WriteRange { length }
+            | Access::AsyncRead { length }
+            | Access::AsyncWrite { length } => {
                 // SAFETY: by contract.
                 match unsafe { self.wanted_int(f, length, place) } {
                     Some(bytes) => self.b.cast(Cast::Zext, Width::W64, bytes),
@@ -224,8 +232,8 @@ impl Extraction<'_> {
 /// What an access does, as a protocol says it.
 fn op_of(access: &AccessSite) -> Op {
     match access.access {
-        Access::Load | Access::ReadRange { .. } => Op::Read,
-        Access::Store | Access::WriteRange { .. } => Op::Write,
+        Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => Op::Read,
+        Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => Op::Write,
         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Read,
         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Write,
         Access::Atomic { kind, scope, .. } => Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load },

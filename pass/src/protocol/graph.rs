@@ -14,7 +14,9 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::{debug_info, ir};
+use super::locals;
+use super::natural_loops::{LoopShape, NaturalLoops, dying};
+use crate::ir;
 
 /// Most blocks of a function.
 const MAX_BLOCKS: usize = 2000;
@@ -126,15 +128,6 @@ impl Region {
         targets.dedup();
         targets
     }
-}
-
-/// A natural loop.
-#[derive(Clone, Debug)]
-pub struct LoopShape {
-    /// Its header, a block.
-    pub header: usize,
-    /// The loop around it.
-    pub parent: Option<usize>,
 }
 
 /// The control flow of a function.
@@ -255,9 +248,9 @@ impl Graph {
                 blocks.iter().map(|b| std::mem::take(&mut raw.get_mut(b).unwrap_or_else(|| unreachable!()).instructions)).collect();
             let block_of =
                 instructions.iter().enumerate().flat_map(|(b, all)| all.iter().map(move |&i| (i, b))).collect();
-            let (loops, loop_of, idom) = find_loops(&successors)?;
+            let NaturalLoops { loops, loop_of, idom } = NaturalLoops::of(&successors)?;
             let mut graph = Self {
-                dies: dying(&successors, &ends),
+                dies: dying(&successors, |b| matches!(ends[b], Some(End::Return | End::Leave))),
                 blocks,
                 index,
                 instructions,
@@ -270,40 +263,9 @@ impl Graph {
                 forwarded: HashMap::new(),
             };
             graph.build_regions(&successors, &ends);
-            graph.forward_stores(&idom);
+            graph.forwarded = locals::forward_stores(&graph, &idom);
             Ok(graph)
         }
-    }
-
-    /// Finds what is loaded from locals that `sroa` could not promote, since an
-    /// access is volatile, as those of `cuda::atomic_ref` are.
-    unsafe fn forward_stores(&mut self, idom: &[usize]) {
-        let mut found = HashMap::new();
-        // SAFETY: by `of`'s contract.
-        unsafe {
-            for &local in self.instructions.iter().flatten().filter(|&&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca) {
-                let Some((store, loads)) = only_store(local) else { continue };
-                let Some(&stored) = self.block_of.get(&store) else { continue };
-                let value = LLVMGetOperand(store, 0);
-                for load in loads {
-                    let Some(&loaded) = self.block_of.get(&load) else { continue };
-                    let position = |i| self.instructions[stored].iter().position(|&other| other == i);
-                    let comes_first = if stored == loaded {
-                        position(store) < position(load)
-                    } else {
-                        let mut block = loaded;
-                        while block > stored {
-                            block = idom[block];
-                        }
-                        block == stored
-                    };
-                    if comes_first && LLVMTypeOf(load) == LLVMTypeOf(value) {
-                        found.insert(load, (value, stored));
-                    }
-                }
-            }
-        }
-        self.forwarded = found;
     }
 
     /// The region that a loop, or the whole function, is.
@@ -429,35 +391,6 @@ impl Graph {
     }
 }
 
-/// The only store to a local variable and the loads from it, if nothing else is
-/// done with its address.
-unsafe fn only_store(local: LLVMValueRef) -> Option<(LLVMValueRef, Vec<LLVMValueRef>)> {
-    let mut store = None;
-    let mut loads = Vec::new();
-    // SAFETY: by contract; the use list is walked to its end.
-    unsafe {
-        let mut used = LLVMGetFirstUse(local);
-        while !used.is_null() {
-            let user = LLVMGetUser(used);
-            if LLVMIsAInstruction(user).is_null() {
-                return None;
-            }
-            match ir::opcode(user) {
-                LLVMOpcode::LLVMLoad => loads.push(user),
-                LLVMOpcode::LLVMStore if LLVMGetOperand(user, 0) != local => {
-                    if store.replace(user).is_some() {
-                        return None;
-                    }
-                }
-                LLVMOpcode::LLVMCall if debug_info::is_debug_call(user) => {}
-                _ => return None,
-            }
-            used = LLVMGetNextUse(used);
-        }
-    }
-    Some((store?, loads))
-}
-
 fn node(kind: NodeKind) -> Node {
     Node { kind, ins: Vec::new(), outs: Vec::new(), idom: 0, children: Vec::new(), always: false, dies: false }
 }
@@ -554,102 +487,3 @@ fn reverse_post_order(entry: LLVMBasicBlockRef, raw: &HashMap<LLVMBasicBlockRef,
     order
 }
 
-/// Whether every way from a block ends the launch. A loop without an exit
-/// counts as such: nothing comes after it.
-fn dying(successors: &[Vec<usize>], ends: &[Option<End>]) -> Vec<bool> {
-    let mut predecessors = vec![Vec::new(); successors.len()];
-    for (from, all) in successors.iter().enumerate() {
-        for &to in all {
-            predecessors[to].push(from);
-        }
-    }
-    let mut dies = vec![true; successors.len()];
-    let mut pending: Vec<_> =
-        (0..successors.len()).filter(|&b| matches!(ends[b], Some(End::Return | End::Leave))).collect();
-    while let Some(block) = pending.pop() {
-        if std::mem::replace(&mut dies[block], false) {
-            pending.extend(&predecessors[block]);
-        }
-    }
-    dies
-}
-
-/// The natural loops of a graph in reverse post-order, the innermost one around
-/// each block, and each block's immediate dominator.
-#[allow(clippy::type_complexity)]
-fn find_loops(successors: &[Vec<usize>]) -> Result<(Vec<LoopShape>, Vec<Option<usize>>, Vec<usize>), String> {
-    let count = successors.len();
-    let mut predecessors = vec![Vec::new(); count];
-    for (from, all) in successors.iter().enumerate() {
-        for &to in all {
-            predecessors[to].push(from);
-        }
-    }
-    let idom = dominators(&predecessors);
-    let dominates = |a: usize, mut b: usize| {
-        while b > a {
-            b = idom[b];
-        }
-        a == b
-    };
-    let mut loops: Vec<LoopShape> = Vec::new();
-    let mut loop_of: Vec<Option<usize>> = vec![None; count];
-    for header in 0..count {
-        let latches: Vec<_> = predecessors[header].iter().copied().filter(|&p| p >= header).collect();
-        if latches.is_empty() {
-            continue;
-        }
-        if !latches.iter().all(|&l| dominates(header, l)) {
-            return Err("irreducible control flow".to_owned());
-        }
-        let this = loops.len();
-        loops.push(LoopShape { header, parent: loop_of[header] });
-        let mut pending = latches;
-        let mut seen = std::collections::HashSet::from([header]);
-        loop_of[header] = Some(this);
-        while let Some(block) = pending.pop() {
-            if seen.insert(block) {
-                loop_of[block] = Some(this);
-                pending.extend(&predecessors[block]);
-            }
-        }
-    }
-    Ok((loops, loop_of, idom))
-}
-
-/// Immediate dominators of a graph in reverse post-order (Cooper, Harvey and
-/// Kennedy, "A Simple, Fast Dominance Algorithm").
-fn dominators(predecessors: &[Vec<usize>]) -> Vec<usize> {
-    let mut idom = vec![usize::MAX; predecessors.len()];
-    idom[0] = 0;
-    loop {
-        let mut changed = false;
-        for n in 1..predecessors.len() {
-            let mut new = usize::MAX;
-            for &p in &predecessors[n] {
-                if idom[p] == usize::MAX {
-                    continue;
-                }
-                new = if new == usize::MAX { p } else { meet(&idom, new, p) };
-            }
-            if new != idom[n] {
-                idom[n] = new;
-                changed = true;
-            }
-        }
-        if !changed {
-            return idom;
-        }
-    }
-}
-
-fn meet(idom: &[usize], mut a: usize, mut b: usize) -> usize {
-    while a != b {
-        if a > b {
-            a = idom[a];
-        } else {
-            b = idom[b];
-        }
-    }
-    a
-}

@@ -27,7 +27,8 @@
 //! # What errs on which side
 //! Accesses may become more: the ways that end the launch do not count as ways
 //! around what follows, and a condition that has grown too deep is opaque.
-//! Synchronisation stays exact or opaque.
+//! Synchronisation stays exact or opaque. A value that the program leaves
+//! undefined on one way to a place is taken to be that of another way.
 
 pub mod activation;
 pub mod builder;
@@ -37,6 +38,8 @@ pub mod effects;
 pub mod emit;
 pub mod frame;
 pub mod graph;
+pub mod locals;
+pub mod natural_loops;
 pub mod pointers;
 pub mod roots;
 pub mod steps;
@@ -77,6 +80,10 @@ pub unsafe fn extract(module: LLVMModuleRef, kernels: &[LLVMValueRef], accesses:
             .map(|&kernel| {
                 let mut protocol = protocol(&facts, kernel);
                 protocol.kernel = ir::name(kernel);
+                // Symbols told the objects apart until here; people know their names.
+                for object in &mut protocol.objects {
+                    object.name = crate::describe::source_name(&object.name);
+                }
                 protocol.max_threads = bounds.get(&kernel).copied().unwrap_or(0);
                 protocol
             })

@@ -159,6 +159,36 @@ unsafe fn start(value: LLVMValueRef) -> Start {
     }
 }
 
+/// What a loaded value is, for explanations: from which object, where its name
+/// is known.
+pub unsafe fn describe_load(load: LLVMValueRef) -> String {
+    let mut at = load;
+    // SAFETY: by contract; each step goes to an operand that dominates it.
+    let name = unsafe {
+        loop {
+            at = match opcode(at) {
+                Some(
+                    LLVMOpcode::LLVMLoad
+                    | LLVMOpcode::LLVMGetElementPtr
+                    | LLVMOpcode::LLVMBitCast
+                    | LLVMOpcode::LLVMAddrSpaceCast
+                    | LLVMOpcode::LLVMFreeze,
+                ) => LLVMGetOperand(at, 0),
+                _ => break,
+            };
+        }
+        if LLVMIsAArgument(at).is_null() && LLVMIsAGlobalVariable(at).is_null() {
+            String::new()
+        } else {
+            crate::describe::source_name(&ir::name(at))
+        }
+    };
+    match name.as_str() {
+        "" => "a value loaded from memory".to_owned(),
+        name => format!("a value loaded from `{name}`"),
+    }
+}
+
 /// Whether a parameter is passed as a copy behind a pointer, and the copy's type.
 pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
     // SAFETY: by contract.

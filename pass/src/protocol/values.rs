@@ -483,7 +483,7 @@ unsafe fn describe(value: LLVMValueRef) -> (String, Option<(u64, u64)>) {
     // SAFETY: by contract.
     unsafe {
         match roots::opcode(value) {
-            Some(LLVMOpcode::LLVMLoad) => ("a value loaded from memory".to_owned(), None),
+            Some(LLVMOpcode::LLVMLoad) => (roots::describe_load(value), None),
             Some(LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg | LLVMOpcode::LLVMExtractValue) => {
                 ("the result of an atomic".to_owned(), None)
             }

@@ -88,9 +88,12 @@ pub const BLOCKS: &[Block] = &[
     done:
         ret i32 %at"),
 
+    Block("generic.p0", "ptr(ptr)", "ret ptr %0"),
+    Block("generic.p3", "ptr(ptr addrspace(3))", "addrspacecast ptr addrspace(3) %0 to ptr"),
+
     // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
-    // phase above. Arrivals release and acquire, so that who sees the phase end
-    // is ordered after all of them. ----
+    // phase above. An arrival releases; who sees the phase end acquires what all
+    // of them released. ----
     Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
@@ -117,21 +120,37 @@ pub const BLOCKS: &[Block] = &[
         %x = shl i64 %expected2, 20
         %px = or i64 %p, %x
         %new = or i64 %px, %pending2
-        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"block\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 0, i32 3}
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"block\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 0, i32 2}
         %seen = extractvalue { i64, i1 } %pair, 0
         %done = extractvalue { i64, i1 } %pair, 1
         br i1 %done, label %end, label %loop
     end:
         ret i64 %old"),
-    Block("mbarrier.test.{p0=ptr|p3=ptr addrspace(3)}", "i1($1, i64)", "
-        %w = load atomic i64, $1 %0 syncscope(\"block\") acquire, align 8, !gpurace.atomic !{i32 0, i32 1}
+    Block("mbarrier.test.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i64)", "
+        %w = load atomic i64, $1 %0 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !{i32 0, i32 0}
         %now = lshr i64 %w, 40
         %then = lshr i64 %1, 40
         %done = icmp ne i64 %now, %then
-        br i1 %done, label %end, label %wait
+        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
+        ret i1 %r"),
+    // Whether the phase of this parity is over: the current one has the other.
+    Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
+        %w = load atomic i64, $1 %0 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !{i32 0, i32 0}
+        %phase = lshr i64 %w, 40
+        %now = trunc i64 %phase to i1
+        %done = icmp ne i1 %now, %1
+        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
+        ret i1 %r"),
+    // Acquires where the phase that was asked about is over; gives way where it is not.
+    Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
+        br i1 %1, label %acquire, label %wait
+    acquire:
+        %g = call ptr @gr.generic.$1:1($1 %0)
+        call void @__gpurace_atomic_done(ptr %g, i32 8, i32 0, i32 0, i32 0, i32 1)
+        br label %end
     wait:
         call void @__gpurace_yield()
         br label %end
     end:
-        ret i1 %done"),
+        ret i1 %1"),
 ];

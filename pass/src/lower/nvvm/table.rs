@@ -164,21 +164,34 @@ pub const INTRINSICS: &[Row] = &[
         %v = or i32 %s, %l
         %r = icmp eq i32 %v, 0
         ret i1 %r"),
-    // Asynchronous copies happen at once; so the waits for them have nothing to do.
+    // Asynchronous copies happen at once, marked as what they are for the checker.
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}",
-        "call void @llvm.memcpy.p3.p1.i64($A align $2 %0, $B align $2 %1, i64 $2, i1 false)"),
+        "call void @llvm.memcpy.p3.p1.i64($A align $2 %0, $B align $2 %1, i64 $2, i1 false), !gpurace.async !{}"),
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}.s", "
         %n = call i32 @llvm.umin.i32(i32 %2, i32 $2)
         %size = zext i32 %n to i64
         %rest = sub i64 $2, %size
-        call void @llvm.memcpy.p3.p1.i64($A %0, $B %1, i64 %size, i1 false)
+        call void @llvm.memcpy.p3.p1.i64($A %0, $B %1, i64 %size, i1 false), !gpurace.async !{}
         %end = getelementptr i8, $A %0, i64 %size
-        call void @llvm.memset.p3.i64($A %end, i8 0, i64 %rest, i1 false)
+        call void @llvm.memset.p3.i64($A %end, i8 0, i64 %rest, i1 false), !gpurace.async !{}
         ret void"),
-    Row("cp.async.{commit.group|wait.group|wait.all|bulk.commit.group|bulk.wait.group|bulk.wait.group.read}", "ret void"),
-    // `arrive` raises the pending count for the time of the copies, which is none.
-    Row("cp.async.mbarrier.{arrive|arrive.shared}", "ret void"),
+    // Bulk copies are refused, so there is none to wait for.
+    Row("cp.async.bulk.{commit.group|wait.group|wait.group.read}", "ret void"),
+    Row("cp.async.commit.group", "call void @__gpurace_async_commit()"),
+    Row("cp.async.wait.group", "call void @__gpurace_async_wait(i32 %0)"),
+    Row("cp.async.wait.all", "
+        call void @__gpurace_async_commit()
+        call void @__gpurace_async_wait(i32 0)
+        ret void"),
+    // `arrive` raises the pending count for the time of the copies, which is none: it only publishes.
+    Row("cp.async.mbarrier.arrive{=p0|.shared=p3}", "
+        %g = call ptr @gr.generic.$1($A %0)
+        call void @__gpurace_async_arrive(ptr %g)
+        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 0, i64 0)
+        ret void"),
     Row("cp.async.mbarrier.arrive.noinc{=p0|.shared=p3}", "
+        %g = call ptr @gr.generic.$1($A %0)
+        call void @__gpurace_async_arrive(ptr %g)
         %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 0)
         ret void"),
     Row("mbarrier.init{=p0|.shared=p3}", "call void @gr.mbarrier.init.$1($A %0, i32 %1)"),

@@ -416,7 +416,7 @@ impl Body<'_> {
 
     fn operation(&mut self, op: &Op) -> Translated {
         match op {
-            Op::Nop | Op::Bra { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } => Ok(()),
+            Op::Nop | Op::Bra { .. } => Ok(()),
             Op::Unsupported(_) => Err(Refused),
             Op::Binary { ty, .. } | Op::Unary { ty, .. } | Op::MulAdd { ty, .. } if ty.is_float() => {
                 floats::operation(self, op)
@@ -450,6 +450,8 @@ impl Body<'_> {
             | Op::Atom { .. }
             | Op::CpAsync { .. }
             | Op::CpAsyncArrive { .. }
+            | Op::CpAsyncCommit
+            | Op::CpAsyncWait { .. }
             | Op::MbarrierInit { .. }
             | Op::MbarrierInval { .. }
             | Op::MbarrierArrive { .. }

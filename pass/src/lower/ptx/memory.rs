@@ -21,11 +21,27 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::CpAsync { to, from, size, source_size, ignore } => {
             copy(body, to, from, size, source_size.as_ref(), ignore.as_ref())
         }
-        // Copies happen at once, so `arrive` raises the pending count for no time.
-        Op::CpAsyncArrive { noinc: false, .. } => Ok(()),
-        Op::CpAsyncArrive { noinc: true, space, at } => {
+        Op::CpAsyncCommit => {
+            body.run("__gpurace_async_commit", &[]);
+            Ok(())
+        }
+        Op::CpAsyncWait { pending: Some(pending) } => {
+            let pending = body.get(pending, Ty::U(32))?;
+            body.run("__gpurace_async_wait", &[("i32", &pending)]);
+            Ok(())
+        }
+        Op::CpAsyncWait { pending: None } => {
+            body.run("__gpurace_async_commit", &[]);
+            body.run("__gpurace_async_wait", &[("i32", "0")]);
+            Ok(())
+        }
+        // Copies happen at once, so without `.noinc` the pending count is raised for
+        // no time; the arrival then only publishes.
+        Op::CpAsyncArrive { noinc, space, at } => {
             let (pointer, kind) = barrier(body, *space, at)?;
-            arrive(body, &pointer, kind, "1", "0");
+            let generic = body.value(format_args!("call ptr @gr.generic.{kind}({pointer})"));
+            body.run("__gpurace_async_arrive", &[("ptr", &generic)]);
+            arrive(body, &pointer, kind, if *noinc { "1" } else { "0" }, "0");
             Ok(())
         }
         Op::MbarrierInit { space, at, count } => {
@@ -57,7 +73,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
                 }
                 MbarrierPhase::Parity(parity) => {
                     let parity = body.get(parity, Ty::U(32))?;
-                    parity_passed(body, &pointer, &parity)
+                    let parity = body.resize(&parity, 32, 1, "zext");
+                    body.value(format_args!("call i1 @gr.mbarrier.parity.{kind}({pointer}, i1 {parity})"))
                 }
             };
             body.set(p, Ty::Pred, &done)
@@ -308,7 +325,7 @@ fn small_atom(
     Ok(old)
 }
 
-/// `cp.async`, done at once: what is not read is filled with zeros.
+/// `cp.async`, done at once, marked as what it is: what is not read is filled with zeros.
 fn copy(
     body: &mut Body,
     to: &Address,
@@ -331,12 +348,12 @@ fn copy(
         let ignore = body.get(ignore, Ty::Pred)?;
         read = body.value(format_args!("select i1 {ignore}, i64 0, i64 {read}"));
     }
-    body.line(format_args!("call void @llvm.memcpy.p3.p1.i64({to}, {from}, i64 {read}, i1 false)"));
+    body.line(format_args!("call void @llvm.memcpy.p3.p1.i64({to}, {from}, i64 {read}, i1 false), !gpurace.async !{{}}"));
     if source_size.is_some() || ignore.is_some() {
         let rest = body.value(format_args!("sub i64 {size}, {read}"));
         let (ty, start) = to.rsplit_once(' ').ok_or(Refused)?;
         let end = body.value(format_args!("getelementptr i8, {ty} {start}, i64 {read}"));
-        body.line(format_args!("call void @llvm.memset.p3.i64({ty} {end}, i8 0, i64 {rest}, i1 false)"));
+        body.line(format_args!("call void @llvm.memset.p3.i64({ty} {end}, i8 0, i64 {rest}, i1 false), !gpurace.async !{{}}"));
     }
     Ok(())
 }
@@ -355,20 +372,4 @@ fn arrive(body: &mut Body, pointer: &str, kind: &str, count: &str, dropped: &str
     body.value(format_args!(
         "call i64 @gr.mbarrier.arrive.{kind}({pointer}, i64 {count}, i64 {dropped})"
     ))
-}
-
-/// Whether the phase of this parity is over: the current one has the other.
-/// Phases count in the word from bit 40 on.
-fn parity_passed(body: &mut Body, pointer: &str, parity: &str) -> String {
-    let how = atomic(Scope::Block, Order::Acquire, 8);
-    let word = body.value(format_args!("load atomic i64, {pointer} {how}"));
-    let phase = body.value(format_args!("lshr i64 {word}, 40"));
-    let now = body.resize(&phase, 64, 1, "zext");
-    let asked = body.resize(parity, 32, 1, "zext");
-    let done = body.value(format_args!("icmp ne i1 {now}, {asked}"));
-    let (wait, after) = (body.label(), body.label());
-    body.line(format_args!("br i1 {done}, label %{after}, label %{wait}\n{wait}:"));
-    body.run("__gpurace_yield", &[]);
-    body.line(format_args!("br label %{after}\n{after}:"));
-    done
 }

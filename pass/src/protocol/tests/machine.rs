@@ -220,12 +220,20 @@ impl Ran {
         open
     }
 
+    /// The address of the shared variable that people call so.
+    fn shared(&self, name: &str) -> u64 {
+        let mut named = self.variables.iter().filter(|(symbol, _)| describe::source_name(symbol) == name);
+        let (_, address) = named.next().expect("a variable of this name");
+        assert!(named.next().is_none(), "two variables `{name}`");
+        *address
+    }
+
     /// A touch of the protocol as an event of the machine.
     fn event(&self, protocol: &Protocol, touch: &Touch) -> Event {
         let object = &protocol.objects[touch.object as usize];
         let base = match &object.kind {
             ObjectKind::Param(id) => self.launch.params[id.0 as usize],
-            ObjectKind::Shared { .. } => self.variables[&object.name],
+            ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
             ObjectKind::Opaque { .. } => 0,

@@ -2,6 +2,7 @@
 
 use super::machine::Argument::{Int, Long, Words};
 use super::machine::Program;
+use gpurace_protocol::expr::{Expr, Width};
 
 const ONE: [u32; 3] = [1, 1, 1];
 
@@ -57,4 +58,14 @@ fn merged_integers() {
 fn value_used_after_a_loop_that_does_not_change_it() {
     let source = "KERNEL k(char *a, int n) { int at = 0; int i = 0; do { at = n * 2 + tid; a[i] = 1; ++i; } while (i < n); a[at] = 2; }";
     Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(5)]);
+}
+
+#[test]
+fn truth_values_kept_as_numbers() {
+    let source = "KERNEL k(char *a, int n) { bool low = tid < n; int flags = low; if (flags != 0) a[tid] = 1; if (flags == 0) a[tid + 16] = 2;
+        int which = tid < 2 ? 5 : tid < 9 ? 6 : 7; switch (which) { case 5: a[40] = 1; break; case 6: a[41] = 1; } }";
+    let program = Program::of(source);
+    let casts = program.protocol.exprs.iter().filter(|(_, e)| matches!(e, Expr::Cast(_, Width::W32, _) | Expr::Select(..)));
+    assert_eq!(casts.count(), 0, "{:#?}", program.protocol);
+    program.is_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
 }

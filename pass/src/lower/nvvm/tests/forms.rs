@@ -195,7 +195,7 @@ fn atomics_carry_scope_and_order() {
             (Block, Relaxed),
             (Device, Relaxed),
             (Block, Relaxed),
-            (Block, AcqRel)
+            (Block, Release)
         ]
     );
 }
@@ -525,6 +525,10 @@ fn asynchronous_copies_happen_at_once() {
     let got = module.text();
     assert!(got.contains("@llvm.memcpy.p3.p1.i64(ptr addrspace(3) align 16 %s, ptr addrspace(1) align 16 %g, i64 16, i1 false)"), "{got}");
     assert!(got.contains("@llvm.memset.p3.i64("), "{got}");
+    assert_eq!(got.matches("!gpurace.async !").count(), 3, "{got}");
+    for call in ["@__gpurace_async_commit()", "@__gpurace_async_wait(i32 "] {
+        assert!(got.contains(&format!("call void {call}")), "{got}");
+    }
 }
 
 #[test]
@@ -544,10 +548,13 @@ fn mbarrier_counts_phases() {
         define i32 @pending(i64 %s) {\n %r = call i32 @llvm.nvvm.mbarrier.pending.count(i64 %s)\n ret i32 %r\n}";
     let lowered = Module::parse(text);
     assert_eq!(lowered.lower(), Vec::<String>::new());
-    let text = lowered.text().replace(
-        "declare void @__gpurace_yield() #0",
-        "define void @__gpurace_yield() {\n ret void\n}",
-    );
+    let text = lowered
+        .text()
+        .replace("declare void @__gpurace_yield() #0", "define void @__gpurace_yield() {\n ret void\n}")
+        .replace(
+            "declare void @__gpurace_atomic_done(ptr, i32, i32, i32, i32, i32) #0",
+            "define void @__gpurace_atomic_done(ptr, i32, i32, i32, i32, i32) {\n ret void\n}",
+        );
     let code = Module::parse(&text).compile();
     // SAFETY: the types that the text defines.
     unsafe {

@@ -115,10 +115,12 @@ fn asynchronous_copies_fill_with_zeros() {
     assert!(module.lower_asm().is_empty());
     let text = module.text();
     assert!(text.contains("llvm.memcpy.p3.p1.i64") && text.contains("llvm.memset.p3.i64"), "{text}");
+    assert_eq!(text.matches("!gpurace.async !").count(), 2, "{text}");
     let full = ir_of("cp.async.cg.shared.global.L2::128B [$0], [$1], $2; cp.async.commit_group; cp.async.wait_group 0;", "r,l,n", "void", &["i32", "ptr", "i32"]);
     assert!(full.contains("llvm.memcpy.p3.p1.i64") && !full.contains("memset"), "{full}");
     let ignored = ir_of("{ .reg .pred p; setp.eq.u32 p, $2, 0; cp.async.ca.shared.global [$0], [$1], 4, p; }", "r,l,r", "void", &["i32", "ptr", "i32"]);
     assert!(ignored.contains("memset"), "{ignored}");
+    assert!(full.contains("call void @__gpurace_async_commit()") && full.contains("call void @__gpurace_async_wait(i32 0)"), "{full}");
 }
 
 #[test]

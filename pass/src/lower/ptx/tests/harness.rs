@@ -257,6 +257,8 @@ extern "C" fn trap(_: i32) {
 extern "C" fn nanosleep(t: i32) {
     record(format!("nanosleep({t})"));
 }
+extern "C" fn atomic_done(_: *const c_void, _: u32, _: u32, _: u32, _: u32, _: u32) {}
+
 extern "C" fn yields() {
     record("yield".to_owned());
 }
@@ -297,6 +299,7 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__gpurace_trap", Entry(trap as *const c_void)),
     ("__gpurace_nanosleep", Entry(nanosleep as *const c_void)),
     ("__gpurace_yield", Entry(yields as *const c_void)),
+    ("__gpurace_atomic_done", Entry(atomic_done as *const c_void)),
     ("__gpurace_unsupported", Entry(unsupported as *const c_void)),
     ("__gpurace_clock", Entry(clock as *const c_void)),
     ("__gpurace_globaltimer", Entry(clock as *const c_void)),

@@ -1,0 +1,165 @@
+//! Warnings of proved races and remarks on proofs, for the driver to print.
+
+use std::collections::{BTreeSet, HashSet};
+
+use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
+use gpurace_abi::meta::{ModuleMeta, Op, Site, Verdict};
+
+use crate::config::Config;
+use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
+
+/// What there is to say of a module.
+pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) -> Vec<Diagnostic> {
+    let mut out = Vec::new();
+    let mut warned = BTreeSet::new();
+    let mut remarked = HashSet::new();
+    for kernel in kernels {
+        for (&id, facts) in &kernel.sites {
+            let Some(site) = meta.sites.get(id as usize) else { continue };
+            if let (true, Some(witness)) = (config.warn, &facts.witness) {
+                let mut pair = witness.sides.map(|side| position_of(meta, side.site));
+                pair.sort();
+                // One warning for a pair of places, whichever side found it and
+                // however many instances of a template have it.
+                if warned.insert(pair) {
+                    out.push(warning(meta, &kernel.name, witness));
+                }
+            }
+            let remark = remark(meta, &kernel.name, id, site, facts, config);
+            if let Some(remark) = remark.filter(|r| remarked.insert((r.text.position.clone(), r.text.message.clone())))
+            {
+                out.push(remark);
+            }
+        }
+        if let (true, Some(why)) = (config.rpass_missed, &kernel.failed) {
+            let frame = meta.kernels.iter().find(|k| k.name == kernel.name).and_then(|k| k.frame.as_ref());
+            let position = frame.and_then(|frame| position(meta, frame));
+            let message = format!("nothing is known of `{}`: {why}", demangle(&kernel.name));
+            out.push(Diagnostic { group: Group::Missed, text: Note { position, message }, notes: Vec::new() });
+        }
+    }
+    out
+}
+
+fn remark(
+    meta: &ModuleMeta,
+    kernel: &str,
+    id: u32,
+    site: &Site,
+    facts: &SiteFacts,
+    config: &Config,
+) -> Option<Diagnostic> {
+    let (group, wanted) = match facts.verdict {
+        Verdict::Proved | Verdict::ProvedIf => (Group::Proved, config.rpass),
+        Verdict::Racy | Verdict::Checked => (Group::Missed, config.rpass_missed),
+    };
+    if !wanted {
+        return None;
+    }
+    let what = describe(site);
+    let mut message = match facts.verdict {
+        Verdict::Proved => format!("{what} in `{}` cannot race: {}", demangle(kernel), facts.why),
+        Verdict::ProvedIf => format!(
+            "{what} in `{}` cannot race in launches where {}: {}",
+            demangle(kernel),
+            facts.requires.join(" and "),
+            facts.why
+        ),
+        Verdict::Racy | Verdict::Checked => {
+            format!("{what} in `{}` stays checked: {}", demangle(kernel), facts.why)
+        }
+    };
+    let mut notes = Vec::new();
+    if let Some(other) = facts.with
+        && let Some(site) = meta.sites.get(other as usize)
+    {
+        let position = position_of(meta, other);
+        if let Some(Position { line, .. }) = &position {
+            message += &format!(", with the {} at line {line}", op(site));
+        }
+        notes.push(Note { position, message: format!("the other access, a {}", describe(site)) });
+    }
+    let text = Note { position: position_of(meta, id), message };
+    Some(Diagnostic { group, text, notes })
+}
+
+fn warning(meta: &ModuleMeta, kernel: &str, witness: &WitnessFacts) -> Diagnostic {
+    let [own, other] = &witness.sides;
+    let site = |id: u32| meta.sites.get(id as usize);
+    let of = |id: u32| site(id).map_or_else(|| "access".to_owned(), describe);
+    let thread = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
+    let blocks = if own.block == other.block {
+        format!("of block {}", thread(own.block))
+    } else {
+        format!("of block {} and block {}", thread(own.block), thread(other.block))
+    };
+    let message = format!(
+        "data race in `{}`: this {} touches the same bytes of `{}` as another thread's {}, without order",
+        demangle(kernel),
+        of(own.site),
+        witness.object,
+        site(other.site).map_or("access", op),
+    );
+    let mut values: Vec<String> = witness.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    values.insert(0, format!("grid {}, block {}", thread(witness.grid), thread(witness.block)));
+    let notes = vec![
+        Note {
+            position: position_of(meta, other.site),
+            message: format!(
+                "the other access, a {}: threads {} and {} {blocks} both touch byte {} of `{}`",
+                of(other.site),
+                thread(own.thread),
+                thread(other.thread),
+                own.offset.max(other.offset),
+                witness.object,
+            ),
+        },
+        Note {
+            position: position_of(meta, own.site),
+            message: format!("for instance in a launch with {}", values.join(", ")),
+        },
+    ];
+    Diagnostic { group: Group::Warning, text: Note { position: position_of(meta, own.site), message }, notes }
+}
+
+/// `write of 4 bytes`.
+fn describe(site: &Site) -> String {
+    match site.size {
+        0 => op(site).to_owned(),
+        1 => format!("{} of 1 byte", op(site)),
+        size => format!("{} of {size} bytes", op(site)),
+    }
+}
+
+fn op(site: &Site) -> &'static str {
+    match site.op {
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Atomic => "atomic access",
+    }
+}
+
+/// Where a site stands in the user's code.
+pub fn position_of(meta: &ModuleMeta, site: u32) -> Option<Position> {
+    let frames = &meta.sites.get(site as usize)?.frames;
+    let user = frames.iter().find(|f| !meta.files[f.file as usize].system);
+    position(meta, user.or_else(|| frames.first())?)
+}
+
+fn position(meta: &ModuleMeta, frame: &gpurace_abi::meta::Frame) -> Option<Position> {
+    let file = meta.files.get(frame.file as usize)?;
+    (frame.line != 0).then(|| Position {
+        file: file.name.clone(),
+        directory: file.directory.clone(),
+        line: frame.line,
+        column: frame.column,
+    })
+}
+
+/// A symbol as people write it.
+pub fn demangle(symbol: &str) -> String {
+    cpp_demangle::Symbol::new(symbol)
+        .ok()
+        .and_then(|s| s.demangle().ok())
+        .unwrap_or_else(|| symbol.to_owned())
+}
