@@ -2,7 +2,7 @@
 //! program's own debug info. Read only when a report wants to say it.
 
 use std::collections::HashMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int, c_void};
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
@@ -29,6 +29,77 @@ pub fn position(site: CallSite) -> Option<Position> {
         .entry(site)
         .or_insert_with(|| read(site))
         .clone()
+}
+
+/// The calls that led into this library, the innermost first; 0 for none.
+pub type Callers = [CallSite; 3];
+
+/// Who called the function of this library that is running, or was interrupted
+/// by its signal handler. Takes some microseconds.
+pub fn callers() -> Callers {
+    struct Walk {
+        library: usize,
+        callers: Callers,
+        count: usize,
+    }
+    extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: `callers` passes its own.
+        let walk = unsafe { &mut *walk.cast::<Walk>() };
+        let mut is_instruction = 0;
+        // SAFETY: the unwinder's own.
+        let address = unsafe { _Unwind_GetIPInfo(context, &mut is_instruction) };
+        if walk.count == 0 && base_of(address) == walk.library {
+            return GO_ON;
+        }
+        let Some(caller) = walk.callers.get_mut(walk.count) else {
+            return END;
+        };
+        // A signal interrupts an instruction; a call is before its address.
+        *caller = address + usize::from(is_instruction != 0);
+        walk.count += 1;
+        GO_ON
+    }
+    const GO_ON: c_int = 0;
+    /// Any other result ends the walk.
+    const END: c_int = 4;
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(
+            frame: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+            argument: *mut c_void,
+        ) -> c_int;
+        fn _Unwind_GetIPInfo(context: *mut c_void, is_instruction: *mut c_int) -> usize;
+    }
+    let mut walk = Walk {
+        library: base_of(callers as fn() -> Callers as usize),
+        callers: [0; 3],
+        count: 0,
+    };
+    // SAFETY: the unwinder of the C runtime, which the standard library links;
+    // it reads the stack and passes `walk` on.
+    unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
+    walk.callers
+}
+
+/// Where the object that holds a code address begins; 0 for none.
+fn base_of(address: usize) -> usize {
+    // SAFETY: all fields may be zero.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `dladdr` takes any address and writes `info`.
+    match unsafe { libc::dladdr(address as *const _, &mut info) } {
+        0 => 0,
+        _ => info.dli_fbase as usize,
+    }
+}
+
+/// The innermost position in user code: headers of the toolkit wrap some
+/// functions, and then it is their caller's.
+pub fn position_in_user_code(callers: &Callers) -> Option<Position> {
+    let mut known = callers.iter().filter_map(|&caller| position(caller));
+    let first = known.next()?;
+    if !is_system(&first.file) {
+        return Some(first);
+    }
+    Some(known.find(|p| !is_system(&p.file)).unwrap_or(first))
 }
 
 /// The file that is mapped at `address` and where its mapping begins.

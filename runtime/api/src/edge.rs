@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::errors::{self, Error, Result};
 use crate::message;
+use crate::watch;
 
 /// Defines functions of the CUDA Runtime API. A body gives a [`Result`]; it is
 /// one `unsafe` block, because what it does with pointers rests on the contract
@@ -39,6 +40,12 @@ pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce() -> Result) -> 
     if !always && errors::sticky() != Error::SUCCESS {
         return errors::sticky();
     }
+    let body = || {
+        watch::pause();
+        let result = body();
+        watch::resume();
+        result
+    };
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         message::error(&format!("internal error in `{name}`"));
         Err(Error::UNKNOWN)

@@ -24,6 +24,11 @@ pub fn max_cooperative_blocks(threads: u32, shared: usize) -> u64 {
     executor().max_cooperative_blocks(threads, shared)
 }
 
+/// Threads of the process that are the executor's.
+pub fn threads() -> usize {
+    executor().threads()
+}
+
 /// Sets the stack of a device thread, bytes, where the program asks for more
 /// than there is.
 pub fn raise_stack(bytes: usize) {

@@ -10,6 +10,7 @@ use crate::edge::guard;
 use crate::message;
 use crate::session::{self, Session};
 use crate::suppress::Suppressions;
+use crate::watch;
 
 /// Signals that end a program that does not handle them.
 const SIGNALS: [c_int; 12] = [
@@ -137,6 +138,8 @@ fn flush() {
 
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     guard("at_exit", (), || {
+        watch::pause();
+        watch::stop();
         let session = session::get();
         // The report comes after what the program printed.
         flush();
@@ -198,6 +201,7 @@ fn install_stack() {
 
 /// Completes the report, then lets the signal do what it would have done.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    watch::stop();
     // SAFETY: default actions are valid; raising a signal that is blocked here
     // delivers it when this handler returns.
     unsafe {

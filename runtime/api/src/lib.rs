@@ -12,11 +12,15 @@
 //! | [`registration`], [`modules`] | registered device code: kernels and variables |
 //! | [`function`] | attributes of kernels, occupancy |
 //! | [`launch`] | launch configurations, limits, arguments |
+//! | [`prove`] | what needs no check in a launch |
 //! | [`executor`] | how a launch runs: the way to gpurace-cpu and gpurace-check |
 //! | [`session`] | options, findings and counts of this process |
 //! | [`finish`] | the end of the process: report, exit status, signals |
 //! | [`suppress`] | findings that the user wants left out |
 //! | [`resolve`] | from addresses and site numbers to names and lines |
+//! | [`transfer`] | copies and fills as sides of races |
+//! | [`annotate`] | what host code says through `gpurace/gpurace.h` |
+//! | [`watch`] | host accesses to managed memory that no wait orders |
 //! | [`call_site`] | source lines of the host program |
 //! | [`log`], [`message`] | where text goes |
 //! | [`refused`] | what is not supported |
@@ -25,6 +29,7 @@
 //! names in this crate.
 #![allow(non_snake_case)]
 
+pub mod annotate;
 pub mod call_site;
 pub mod device;
 pub mod edge;
@@ -40,10 +45,13 @@ pub mod message;
 pub mod modules;
 pub mod order;
 pub mod properties;
+pub mod prove;
 pub mod refused;
 pub mod registration;
 pub mod resolve;
 pub mod session;
 pub mod stream;
 pub mod suppress;
+pub mod transfer;
 pub mod types;
+pub mod watch;

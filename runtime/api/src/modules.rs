@@ -7,18 +7,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
 use gpurace_cpu::Image;
+use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
 use parking_lot::RwLock;
 
 use crate::errors::{Error, Result};
 use crate::function::default_dynamic_shared;
 use crate::message;
+use crate::prove::Prover;
+use crate::watch;
 
 /// What a fat-binary slot holds: the sections of gpurace's container.
 #[derive(Clone, Copy)]
@@ -27,6 +31,8 @@ pub struct Payload {
     pub image: &'static [u8],
     /// The description, JSON.
     pub meta: &'static [u8],
+    /// What the prover knows of the kernels; empty where nothing was asked.
+    pub proofs: &'static [u8],
 }
 
 /// One registered translation unit.
@@ -46,6 +52,34 @@ pub struct Loaded {
     pub meta: &'static ModuleMeta,
     /// Number of its first site among the sites of all modules.
     pub site_base: u32,
+    proofs: ModuleProofs,
+}
+
+impl Loaded {
+    /// What the prover knows of the kernel with this mangled name, as bytes.
+    pub fn proofs_of(&self, kernel: &str) -> Option<&[u8]> {
+        let mut kernels = self.proofs.kernels.iter();
+        let (_, bytes) = kernels.find(|(name, _)| name == kernel)?;
+        Some(bytes)
+    }
+
+    /// Whether launches are to be solved with their own values.
+    pub fn solves_at_launch(&self) -> bool {
+        self.proofs.at_launch
+    }
+
+    /// Where the device variable with this mangled name lies.
+    pub fn address_of(&self, variable: &str) -> Option<usize> {
+        let entry = self.image.variable(variable)?;
+        let mut metas = self.meta.variables.iter();
+        let meta = metas.find(|meta| meta.name == variable)?;
+        if meta.managed {
+            // SAFETY: the image's entry of a managed variable addresses a
+            // pointer, set when the module was loaded.
+            return Some(unsafe { (entry.address as *const usize).read() });
+        }
+        Some(entry.address)
+    }
 }
 
 /// A kernel that the host program can launch.
@@ -64,6 +98,8 @@ pub struct Kernel {
     pub run: KernelFn,
     /// Its code without checks, where there is such.
     pub run_bare: Option<KernelFn>,
+    /// What is known of its accesses.
+    pub prover: Prover,
     /// Dynamic shared memory that `cudaFuncSetAttribute` allowed it, bytes.
     pub max_dynamic_shared: AtomicUsize,
     /// `cudaFuncAttributePreferredSharedMemoryCarveout`; kept for those who ask.
@@ -210,10 +246,16 @@ impl Module {
         // sides in two of them.
         static SITES: AtomicU32 = AtomicU32::new(0);
         let site_base = SITES.fetch_add(meta.sites.len() as u32, Ordering::Relaxed);
+        let proofs = match self.payload?.proofs {
+            [] => ModuleProofs::default(),
+            bytes => wire::module_proofs(bytes)
+                .map_err(|error| invalid(&format!("`{}`: {error}", meta.source)))?,
+        };
         Ok(Loaded {
             image,
             meta,
             site_base,
+            proofs,
         })
     }
 
@@ -277,6 +319,9 @@ impl Registry {
                 managed: meta.managed,
             };
             self.variables.insert(address, variable);
+            if meta.managed {
+                watch::managed_made();
+            }
         }
     }
 
@@ -346,6 +391,16 @@ pub fn variable_at(address: usize) -> Option<Variable> {
     (address - found.address < found.size.max(1)).then_some(*found)
 }
 
+/// The storage of the `__managed__` variables of loaded modules.
+pub fn managed() -> Vec<Range<usize>> {
+    let registry = REGISTRY.read();
+    let variables = registry
+        .as_ref()
+        .map(|registry| registry.variables.values());
+    let managed = variables.into_iter().flatten().filter(|v| v.managed);
+    managed.map(|v| v.address..v.address + v.size).collect()
+}
+
 /// The device variable that a host variable stands for.
 ///
 /// # Errors
@@ -412,6 +467,7 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
             demangled: demangle(name),
             run: code.run,
             run_bare: code.run_bare,
+            prover: Prover::default(),
             max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
             carveout: AtomicI32::new(-1),
         }));

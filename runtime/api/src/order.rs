@@ -12,13 +12,16 @@
 //! - an event carries the order of its stream to whoever waits for it;
 //! - what the host waited for is before all that it submits later.
 //!
+//! Copies and fills that kernels could see are numbered among the launches,
+//! but only those that something may overlap: the others cannot race.
+//!
 //! Host threads share one clock: how they synchronise with each other cannot be
 //! seen here, and an order too many hides a race where an order too few would
 //! invent one. For the same reason a new stream starts after everything that
 //! all streams before it had already waited for, so that a program with one
 //! stream keeps nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::Mutex;
 
@@ -74,6 +77,8 @@ pub struct Ordered {
     pub unordered: Vec<u64>,
     /// Launches up to this one are before every launch still to come.
     pub settled: u64,
+    /// Some launch, an earlier one or one still to come, may run while it does.
+    pub overlaps: bool,
 }
 
 /// The order of everything that was submitted.
@@ -83,7 +88,12 @@ pub struct Order {
     last_stream: u64,
     host: Clock,
     pending: Vec<Pending>,
+    /// Launches that the host may not have waited for, the last ones.
+    unwaited: VecDeque<Pending>,
 }
+
+/// Launches that are kept for [`Order::unwaited`].
+const UNWAITED: usize = 1 << 12;
 
 /// The order of this process.
 pub static ORDER: Mutex<Order> = Mutex::new(Order::new());
@@ -96,6 +106,7 @@ impl Order {
             last_stream: 0,
             host: Clock(BTreeMap::new()),
             pending: Vec::new(),
+            unwaited: VecDeque::new(),
         }
     }
 
@@ -153,20 +164,52 @@ impl Order {
     pub fn launch(&mut self, id: StreamId, launch: u64) -> Ordered {
         self.settle();
         let clock = self.submit(id);
-        let unordered = self
-            .pending
+        self.place(id, launch, &clock)
+    }
+
+    /// A copy is submitted to `stream`, under this number if something may
+    /// overlap it; the host waits for it if `waits`.
+    pub fn copy(&mut self, id: StreamId, launch: u64, waits: bool) -> (Clock, Option<Ordered>) {
+        self.settle();
+        let clock = self.submit(id);
+        if waits {
+            self.host_waits(&clock);
+        }
+        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        let alone = self.unordered(&clock).next().is_none() && self.after_all().knows(id, tick);
+        let ordered = (!alone).then(|| self.place(id, launch, &clock));
+        (clock, ordered)
+    }
+
+    /// Launches that an operation with this clock is not after.
+    fn unordered(&self, clock: &Clock) -> impl Iterator<Item = u64> {
+        self.pending
             .iter()
             .filter(|earlier| !clock.knows(earlier.stream, earlier.tick))
             .map(|earlier| earlier.launch)
-            .collect();
+    }
+
+    /// Where a launch that was submitted with this clock stands to the others.
+    fn place(&mut self, id: StreamId, launch: u64, clock: &Clock) -> Ordered {
+        let unordered: Vec<u64> = self.unordered(clock).collect();
         let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
         let tick = clock.0.get(&id).copied().unwrap_or_default();
-        self.pending.push(Pending {
+        let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
+        let pending = Pending {
             launch,
             stream: id,
             tick,
-        });
-        Ordered { unordered, settled }
+        };
+        self.pending.push(pending);
+        if self.unwaited.len() == UNWAITED {
+            self.unwaited.pop_front();
+        }
+        self.unwaited.push_back(pending);
+        Ordered {
+            unordered,
+            settled,
+            overlaps,
+        }
     }
 
     /// Forgets launches that every stream, new ones too, is ordered after.
@@ -215,6 +258,20 @@ impl Order {
         }
     }
 
+    /// Whether there is a launch that the host has not waited for.
+    pub fn host_is_ahead(&mut self) -> bool {
+        let host = &self.host;
+        self.unwaited
+            .retain(|launch| !host.knows(launch.stream, launch.tick));
+        !self.unwaited.is_empty()
+    }
+
+    /// The launches that the host has not waited for; of very many, the last.
+    pub fn unwaited(&mut self) -> Vec<u64> {
+        self.host_is_ahead();
+        self.unwaited.iter().map(|launch| launch.launch).collect()
+    }
+
     /// The host waits for what `clock` has seen.
     pub fn host_waits(&mut self, clock: &Clock) {
         self.host.join(clock);
@@ -226,7 +283,7 @@ impl Order {
             self.host.join(&stream.clock);
         }
         // Streams that are gone have no clock any more; their work is over too.
-        for earlier in &self.pending {
+        for earlier in self.pending.iter().chain(&self.unwaited) {
             let known = self.host.0.entry(earlier.stream).or_default();
             *known = (*known).max(earlier.tick);
         }
@@ -241,6 +298,14 @@ mod tests {
     #[track_caller]
     fn expect(order: &mut Order, stream: StreamId, launch: u64, unordered: &[u64]) {
         assert_eq!(order.launch(stream, launch).unordered, unordered);
+    }
+
+    const fn settled(launch: u64) -> Ordered {
+        Ordered {
+            unordered: vec![],
+            settled: launch,
+            overlaps: false,
+        }
     }
 
     fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
@@ -301,13 +366,7 @@ mod tests {
         let mut order = Order::new();
         for launch in 1..100 {
             let ordered = order.launch(DEFAULT, launch);
-            assert_eq!(
-                ordered,
-                Ordered {
-                    unordered: vec![],
-                    settled: launch - 1
-                }
-            );
+            assert_eq!(ordered, settled(launch - 1));
         }
         assert_eq!(order.pending.len(), 1);
         // A stream that comes later is after all of them, a later launch is not.
@@ -318,7 +377,8 @@ mod tests {
             order.launch(late, 102),
             Ordered {
                 unordered: vec![101],
-                settled: 99
+                settled: 99,
+                overlaps: true
             }
         );
     }
@@ -327,27 +387,9 @@ mod tests {
     fn a_blocking_stream_beside_the_default_one_settles_too() {
         let mut order = Order::new();
         let a = order.create(true);
-        assert_eq!(
-            order.launch(a, 1),
-            Ordered {
-                unordered: vec![],
-                settled: 0
-            }
-        );
-        assert_eq!(
-            order.launch(DEFAULT, 2),
-            Ordered {
-                unordered: vec![],
-                settled: 1
-            }
-        );
-        assert_eq!(
-            order.launch(a, 3),
-            Ordered {
-                unordered: vec![],
-                settled: 2
-            }
-        );
+        assert_eq!(order.launch(a, 1), settled(0));
+        assert_eq!(order.launch(DEFAULT, 2), settled(1));
+        assert_eq!(order.launch(a, 3), settled(2));
     }
 
     #[test]
@@ -358,5 +400,59 @@ mod tests {
         expect(&mut order, b, 2, &[1]);
         order.host_waits_for_all();
         expect(&mut order, b, 3, &[]);
+    }
+
+    #[test]
+    fn a_copy_that_nothing_can_overlap_is_none() {
+        let mut order = Order::new();
+        order.launch(DEFAULT, 1);
+        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
+        assert_eq!(order.copy(DEFAULT, 2, true).1, None);
+        // Blocking streams wait for the default one, whoever submits next.
+        let a = order.create(true);
+        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
+        assert_eq!(order.copy(a, 2, false).1, None);
+        // Another stream does not wait for the first.
+        let b = order.create(true);
+        let (_, first) = order.copy(a, 2, false);
+        assert!(first.is_some_and(|ordered| ordered.overlaps && ordered.unordered.is_empty()));
+        let (_, second) = order.copy(b, 3, true);
+        assert_eq!(second.map(|ordered| ordered.unordered), Some(vec![2]));
+        // The host has waited for the second, not for the first.
+        expect(&mut order, b, 4, &[2]);
+        order.host_waits_for_all();
+        assert_eq!(order.copy(b, 5, true).1, None);
+    }
+
+    #[test]
+    fn the_host_is_ahead_until_it_waits() {
+        let (mut order, a, b) = two_streams(false);
+        assert!(!order.host_is_ahead());
+        order.launch(a, 1);
+        let after_first = order.submit(a);
+        order.launch(a, 2);
+        order.launch(b, 3);
+        order.launch(DEFAULT, 4);
+        assert_eq!(order.unwaited(), [1, 2, 3, 4]);
+        order.host_waits(&after_first);
+        assert_eq!(order.unwaited(), [2, 3, 4]);
+        order.destroy(b);
+        let (waited, _) = order.copy(a, 5, true);
+        order.host_waits(&waited);
+        assert_eq!(order.unwaited(), [3, 4]);
+        order.host_waits_for_all();
+        assert!(!order.host_is_ahead());
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_nobody_overlaps_what_the_host_did_not_wait_for() {
+        let mut order = Order::new();
+        let own = order.create(false);
+        let (_, fill) = order.copy(DEFAULT, 1, false);
+        assert!(fill.is_some());
+        expect(&mut order, own, 2, &[1]);
+        order.host_waits_for_all();
+        assert_eq!(order.copy(DEFAULT, 3, true).1, None);
+        expect(&mut order, own, 3, &[]);
     }
 }

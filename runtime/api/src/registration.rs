@@ -47,7 +47,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
             });
         }
     };
-    let (mut image, mut meta) = (None, None);
+    let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
     for header in headers {
         // SAFETY: sections lie in the container, which is static data of the
         // program.
@@ -57,11 +57,12 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         match header.kind {
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
+            kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
             _ => {}
         }
     }
     match (image, meta) {
-        (Some(image), Some(meta)) => Ok(Payload { image, meta }),
+        (Some(image), Some(meta)) => Ok(Payload { image, meta, proofs }),
         _ => Err("gpurace device code without an image for the host".to_owned()),
     }
 }

@@ -12,12 +12,16 @@ use crate::call_site;
 use crate::launch::CallSite;
 use crate::memory;
 use crate::modules::{self, Kernel};
+use crate::transfer;
+use crate::watch;
 
 /// What stays known of a launch.
 #[derive(Clone, Copy)]
 pub struct LaunchRecord {
     /// Which launch of the process it was, from 1.
     pub id: u64,
+    /// Its number for the checker, which numbers copies too.
+    pub operation: u64,
     /// What ran.
     pub kernel: &'static Kernel,
     /// Blocks.
@@ -96,7 +100,45 @@ fn effect(side: &Side) -> schema::Effect {
     }
 }
 
+/// The calls in user code through which `shown` was inlined.
+fn inlined_at(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema::InlinedAt> {
+    let outer = frames.iter().skip_while(|frame| !std::ptr::eq(*frame, shown));
+    outer
+        .skip(1)
+        .filter_map(|frame| {
+            let file = meta.files.get(frame.file as usize).filter(|file| !file.system)?;
+            Some(schema::InlinedAt {
+                function: (!frame.function.is_empty()).then(|| frame.function.clone()),
+                position: schema::Position {
+                    file: file.name.clone(),
+                    line: frame.line,
+                },
+                column: (frame.column != 0).then_some(frame.column),
+            })
+        })
+        .filter(|call| call.position.line != 0)
+        .collect()
+}
+
 fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
+    if watch::is_site(side.site) {
+        let mut access = schema::Access::new(schema::Op::Host);
+        if let Some(position) = watch::position(side.site) {
+            access.file = Some(position.file);
+            access.line = Some(position.line);
+        }
+        return access;
+    }
+    if transfer::is_one(side) {
+        let mut access = schema::Access::new(schema::Op::Copy);
+        access.size = side.size.map(u64::from);
+        access.stream = Some(side.stream);
+        if let Some(position) = transfer::position(side.site) {
+            access.file = Some(position.file);
+            access.line = Some(position.line);
+        }
+        return access;
+    }
     let op = match effect(side) {
         schema::Effect::Read => schema::Op::Read,
         schema::Effect::Write => schema::Op::Write,
@@ -104,7 +146,7 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
     };
     let mut access = schema::Access::new(op);
     access.size = side.size.map(u64::from);
-    access.launch = Some(side.launch);
+    access.launch = launch.map(|launch| launch.id);
     access.stream = Some(side.stream);
     if let Some(launch) = launch {
         access.block = side.block.map(|block| unflatten(block, launch.grid));
@@ -119,6 +161,7 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
         if let Some(frame) = user_frame(meta, &site.frames) {
             (access.file, access.line) = position(meta, frame);
             access.column = (frame.column != 0).then_some(frame.column);
+            access.inlined_at = inlined_at(meta, &site.frames, frame);
             access.function = (!frame.function.is_empty()).then(|| frame.function.clone());
         }
     }
@@ -157,6 +200,7 @@ fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
             name,
             size: Some(size),
             offset: Some(offset - start),
+            allocated: None,
         },
         shared: true,
         order: None,
@@ -196,6 +240,7 @@ fn global_object(address: usize) -> Option<Object> {
                 name: Some(variable.name.to_owned()),
                 size: Some(variable.size as u64),
                 offset: Some((address - variable.address) as u64),
+                allocated: None,
             },
             shared: false,
             order: None,
@@ -209,6 +254,12 @@ fn global_object(address: usize) -> Option<Object> {
             name: Some(format!("#{order}")),
             size: Some(allocation.size as u64),
             offset: Some((address - allocation.address) as u64),
+            allocated: call_site::position_in_user_code(&allocation.callers).map(|at| {
+                schema::Position {
+                    file: at.file,
+                    line: at.line,
+                }
+            }),
         },
         shared: false,
         order: Some(order),
@@ -232,6 +283,7 @@ fn facts(side: &Side) -> SideFacts {
     SideFacts {
         atomic_scope: side.scope,
         volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
+        asynchronous: site(side.site).is_some_and(|(_, site)| site.asynchronous),
         fenced: false,
     }
 }
@@ -246,6 +298,8 @@ pub fn race(
     let later_launch = launch_of(record.later.launch);
     let earlier_launch = launch_of(record.earlier.launch);
     let object = object(record, later_launch.as_ref());
+    // Only one side is of a kernel where the other is a copy.
+    let shown_launch = later_launch.as_ref().or(earlier_launch.as_ref());
     let mut race = schema::Race {
         kind,
         space: match record.space {
@@ -262,7 +316,7 @@ pub fn race(
         },
         same_value: record.same_value,
         kernel: modules::kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
-        launch: later_launch.as_ref().map(launch),
+        launch: shown_launch.map(launch),
         object: object.as_ref().map(|object| object.shown.clone()),
         accesses: [
             access(&record.later, later_launch.as_ref()),

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
-use gpurace_check::{Checker, KernelKey, LaunchInfo, Limits};
+use gpurace_check::{Checker, HostAccess, KernelKey, LaunchInfo, Limits, Touched, Transfer};
 use gpurace_cpu::LaunchReport;
 use gpurace_options::{Options, SameValue};
 use gpurace_report::collect::{Added, Collector};
@@ -20,9 +20,12 @@ use crate::finish;
 use crate::launch::Launch;
 use crate::log::Log;
 use crate::modules::{self, Kernel};
-use crate::order::ORDER;
+use crate::order::{ORDER, StreamId};
+use crate::prove::{self, Decision, Fate};
 use crate::resolve::{self, LaunchRecord};
 use crate::suppress::Suppressions;
+use crate::transfer;
+use crate::watch;
 
 /// Launches that a report can still name; what is older is shown without its
 /// grid and line.
@@ -41,6 +44,9 @@ pub struct Session {
     checker: OnceLock<Checker>,
     sources: OnceLock<DiskSources>,
     last_launch: AtomicU64,
+    /// Number of the last operation that the checker knows of: launches, and
+    /// copies that something may overlap.
+    last_operation: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -66,18 +72,33 @@ struct State {
 }
 
 /// Launches of one kernel.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Counts {
     launches: u64,
     unchecked: u64,
     checks: u64,
+    /// What became of its sites, the least of all launches; empty where none
+    /// was to be checked so far.
+    fates: Vec<Fate>,
+}
+
+impl Counts {
+    fn add_fates(&mut self, fates: &[Fate]) {
+        if self.fates.is_empty() {
+            self.fates = fates.to_vec();
+        }
+        for (own, &new) in self.fates.iter_mut().zip(fates) {
+            *own = (*own).min(new);
+        }
+    }
 }
 
 /// A launch that has begun.
 pub struct Begun {
     /// What stays known of it.
     pub record: LaunchRecord,
-    /// Its checks; `None` where it runs bare.
+    /// Its checks; `None` where it runs bare: it is not to be checked, or
+    /// nothing in it needs a check.
     pub checks: Option<Arc<gpurace_check::Launch>>,
 }
 
@@ -107,6 +128,7 @@ impl Session {
             checker: OnceLock::new(),
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
+            last_operation: AtomicU64::new(0),
             state: Mutex::new(State {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),
@@ -153,7 +175,7 @@ impl Session {
             DiskSources::new(directories)
         });
         TextRenderer {
-            pid: std::process::id(),
+            pid: Some(std::process::id()),
             color: self.log().color,
             sources,
         }
@@ -163,15 +185,17 @@ impl Session {
     pub fn begin(&self, launch: &Launch<'_>) -> Begun {
         self.pid.store(std::process::id(), Ordering::Relaxed);
         let (kernel, meta) = (launch.kernel, launch.kernel.meta());
-        // The number and the order are taken together: later launches have
+        // The numbers and the order are taken together: later launches have
         // larger numbers.
-        let (id, ordered) = {
+        let (id, operation, ordered) = {
             let mut order = ORDER.lock();
             let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
-            (id, order.launch(launch.stream, id))
+            let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
+            (id, operation, order.launch(launch.stream, operation))
         };
         let record = LaunchRecord {
             id,
+            operation,
             kernel,
             grid: launch.grid,
             block: launch.block,
@@ -194,9 +218,26 @@ impl Session {
             counts.unchecked += u64::from(!checked);
             checked
         };
-        let checks = checked.then(|| {
+        if !checked {
+            return Begun {
+                record,
+                checks: None,
+            };
+        }
+        // Proofs are about one launch: what may be concurrent with others, or
+        // with the host, is checked.
+        let decision = match ordered.overlaps || watch::may_meet(launch.args) {
+            false => prove::decide(launch),
+            true => Arc::new(Decision::unproved(kernel)),
+        };
+        let counts = &mut self.state.lock().counts;
+        counts
+            .entry(kernel.key)
+            .or_default()
+            .add_fates(&decision.fates);
+        let checks = (!decision.is_bare()).then(|| {
             let info = LaunchInfo {
-                id,
+                id: operation,
                 kernel: KernelKey(kernel.key),
                 site_base: kernel.module.site_base,
                 features: meta.sync,
@@ -205,9 +246,92 @@ impl Session {
                 stream: launch.stream.0,
                 settled: ordered.settled,
             };
-            self.checker().begin_launch(info, &ordered.unordered)
+            let proved = decision.proved.clone();
+            self.checker()
+                .begin_pruned(info, &ordered.unordered, proved)
         });
         Begun { record, checks }
+    }
+
+    /// A copy or fill is about to happen. Where something may overlap it,
+    /// `touched` says what it touches, and it is checked.
+    pub fn transfer<T: IntoIterator<Item = Touched>>(
+        &self,
+        stream: StreamId,
+        host_waits: bool,
+        touched: impl FnOnce() -> T,
+    ) {
+        let (operation, ordered) = {
+            let mut order = ORDER.lock();
+            let operation = self.last_operation.load(Ordering::Relaxed) + 1;
+            let (_, Some(ordered)) = order.copy(stream, operation, host_waits) else {
+                return;
+            };
+            self.last_operation.store(operation, Ordering::Relaxed);
+            (operation, ordered)
+        };
+        // A program that was built without checks has asked for none.
+        let mut modules = modules::registered().into_iter().flatten();
+        if !modules.any(|meta| meta.instrumented) {
+            return;
+        }
+        let transfer = Transfer {
+            id: operation,
+            site_base: transfer::SITE_BASE,
+            stream: stream.0,
+            settled: ordered.settled,
+        };
+        self.checker()
+            .transfer(transfer, &ordered.unordered, touched());
+        self.write_new_races(&mut self.state.lock());
+        self.halt_if_asked();
+    }
+
+    /// Accesses of the host to managed memory: those to bytes that launches
+    /// have touched which it has not waited for are races.
+    pub fn host_accesses(&self, accesses: impl Iterator<Item = HostAccess>) {
+        let Some(checker) = self.checker.get() else {
+            return;
+        };
+        let unwaited = ORDER.lock().unwaited();
+        let mut state = self.state.lock();
+        let overlaps = |operation| {
+            let launch = find_launch(&state.launches, operation);
+            // Through a fence the kernel may have told the host.
+            unwaited.binary_search(&operation).is_ok()
+                && launch.is_none_or(|launch| !launch.kernel.meta().sync.fences)
+        };
+        for access in accesses {
+            checker.host_access(access, &overlaps);
+        }
+        self.write_new_races(&mut state);
+        drop(state);
+        self.halt_if_asked();
+    }
+
+    /// Races on these bytes are meant.
+    pub fn benign(&self, address: usize, size: usize) {
+        self.checker().benign(address, size);
+    }
+
+    /// Whether a launch or copy was checked.
+    pub fn has_checker(&self) -> bool {
+        self.checker.get().is_some()
+    }
+
+    /// Adds something that was lost or not checked, unless it was added before.
+    pub fn note_once(&self, note: String) {
+        let notes = &mut self.state.lock().notes;
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    fn halt_if_asked(&self) {
+        let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
+        if halt {
+            finish::halt(self);
+        }
     }
 
     /// A launch has ended: what it found is counted and written.
@@ -234,10 +358,7 @@ impl Session {
                 ));
             }
         }
-        let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
-        if halt {
-            finish::halt(self);
-        }
+        self.halt_if_asked();
     }
 
     /// Adds a divergence or deadlock and writes it if it is new.
@@ -273,12 +394,7 @@ impl Session {
         };
         for record in checker.take_new_races() {
             let launches = &state.launches;
-            let launch_of = |id| {
-                let at = launches
-                    .binary_search_by_key(&id, |launch: &LaunchRecord| launch.id)
-                    .ok()?;
-                launches.get(at).copied()
-            };
+            let launch_of = |operation| find_launch(launches, operation);
             let Some((race, object)) = resolve::race(&record, launch_of) else {
                 state.found.push(None);
                 continue;
@@ -286,8 +402,10 @@ impl Session {
             let left_out = object
                 .is_some_and(|object| !self.options.checks_object(&object.description()))
                 || [&record.later, &record.earlier].iter().any(|side| {
-                    side.block
-                        .is_some_and(|block| !self.options.checks_block(block))
+                    !transfer::is_one(side)
+                        && side
+                            .block
+                            .is_some_and(|block| !self.options.checks_block(block))
                 });
             let suppressed = if left_out {
                 None
@@ -356,6 +474,17 @@ impl Session {
         Some(last.report(schema::Device::Cpu, stats(&state.counts)))
     }
 
+    /// What `stats=1` says of suppressions that left nothing out: whoever mends
+    /// a race forgets the line that hid it.
+    fn unused_suppressions(&self) -> String {
+        let Some(state) = self.state_at_end() else {
+            return String::new();
+        };
+        let unused = self.suppressions.unused(&state.suppressed);
+        let lines = unused.iter().map(|line| format!("  unused suppression `{line}`\n"));
+        lines.collect()
+    }
+
     /// Writes what ends the text of the report.
     pub fn write_end(&self, report: &Report) {
         let renderer = self.renderer();
@@ -366,6 +495,7 @@ impl Session {
         text.push_str(&renderer.notes(&report.notes));
         if self.options.stats {
             text.push_str(&renderer.stats(&report.stats));
+            text.push_str(&self.unused_suppressions());
         }
         text.push_str(&renderer.summary(report));
         if !text.is_empty() {
@@ -374,38 +504,48 @@ impl Session {
     }
 }
 
+/// The launch that the checker knows by this number.
+fn find_launch(launches: &VecDeque<LaunchRecord>, operation: u64) -> Option<LaunchRecord> {
+    let at = launches
+        .binary_search_by_key(&operation, |launch| launch.operation)
+        .ok()?;
+    launches.get(at).copied()
+}
+
 fn collector(options: &Options) -> Collector {
     Collector::new(options.max_reports, options.same_value == SameValue::Ignore)
 }
 
-/// What became of accesses. A proof under a condition that nobody has tested
-/// is none.
-fn sites<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Sites {
+/// How many accesses came to what.
+fn sites(fates: impl Iterator<Item = Fate>) -> Sites {
     let mut sites = Sites::default();
-    for verdict in verdicts {
+    for fate in fates {
         sites.total += 1;
-        match verdict {
-            Verdict::Proved => sites.proved += 1,
-            Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => sites.checked += 1,
+        match fate {
+            Fate::Proved => sites.proved += 1,
+            Fate::ProvedAtLaunch => sites.proved_at_launch += 1,
+            Fate::Checked => sites.checked += 1,
         }
     }
     sites
 }
 
+/// What becomes of an access that no launch has reached. A proof under a
+/// condition that nobody has tested is none.
+fn fate_of(verdict: Verdict) -> Fate {
+    match verdict {
+        Verdict::Proved => Fate::Proved,
+        Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => Fate::Checked,
+    }
+}
+
 fn stats(counts: &HashMap<u32, Counts>) -> Stats {
     let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
-    let mut stats = Stats {
-        sites: sites(
-            metas
-                .iter()
-                .filter(|m| m.instrumented)
-                .flat_map(|m| &m.sites)
-                .map(|s| &s.verdict),
-        ),
-        ..Stats::default()
-    };
     let mut keys: Vec<_> = counts.iter().collect();
     keys.sort_by_key(|(key, _)| **key);
+    let mut stats = Stats::default();
+    // By module and site, the least of the kernels that were launched.
+    let mut least: HashMap<(*const ModuleMeta, u32), Fate> = HashMap::new();
     for (&key, count) in keys {
         stats.launches += count.launches;
         stats.launches_unchecked += count.unchecked;
@@ -413,29 +553,43 @@ fn stats(counts: &HashMap<u32, Counts>) -> Stats {
         let Some(kernel) = modules::kernel_of_key(key) else {
             continue;
         };
+        let fates = kernel_fates(kernel, count);
+        for (&site, &fate) in kernel.meta().sites.iter().zip(&fates) {
+            let least = least
+                .entry((std::ptr::from_ref(kernel.module.meta), site))
+                .or_insert(fate);
+            *least = (*least).min(fate);
+        }
         stats.kernels.push(KernelStats {
             name: kernel.demangled.clone(),
-            sites: kernel_sites(kernel),
+            sites: sites(fates.into_iter()),
             launches: count.launches,
             checks_executed: count.checks,
         });
     }
+    let all = metas.iter().filter(|meta| meta.instrumented).flat_map(|&meta| {
+        let least = &least;
+        meta.sites.iter().zip(0u32..).map(move |(site, id)| {
+            let launched = least.get(&(std::ptr::from_ref(meta), id));
+            launched.copied().unwrap_or_else(|| fate_of(site.verdict))
+        })
+    });
+    stats.sites = sites(all);
     stats
 }
 
-fn kernel_sites(kernel: &Kernel) -> Sites {
+fn kernel_fates(kernel: &Kernel, count: &Counts) -> Vec<Fate> {
     let meta = &kernel.module.meta;
     if !meta.instrumented {
-        return Sites::default();
+        return Vec::new();
     }
-    sites(
-        kernel
-            .meta()
-            .sites
-            .iter()
-            .filter_map(|&site| meta.sites.get(site as usize))
-            .map(|s| &s.verdict),
-    )
+    if !count.fates.is_empty() {
+        return count.fates.clone();
+    }
+    let known = &kernel.meta().verdicts;
+    (0..kernel.meta().sites.len())
+        .map(|at| fate_of(known.get(at).copied().unwrap_or_default()))
+        .collect()
 }
 
 static SESSION: OnceLock<Session> = OnceLock::new();

@@ -1,25 +1,68 @@
 //! Suppressions, as the LLVM sanitizers have them: a file with a line for each,
-//! `race:PATTERN` or `divergence:PATTERN`; `#` begins a comment.
+//! `KIND:PATTERN`; `#` begins a comment.
 //!
-//! A pattern is looked for in the names of the kernel, of the functions and
-//! files of both accesses, and of the object. It matches anywhere in a name; `*`
-//! stands for any text, `^` at its beginning and `$` at its end for the name's.
+//! | kind | leaves out |
+//! |---|---|
+//! | `race` | races in which any name matches: kernel, functions and files of both accesses, object |
+//! | `divergence` | divergences in which kernel or a file matches |
+//! | `kernel`, `file` | races and divergences in which that name matches |
+//! | `function`, `object` | races in which that name matches |
+//!
+//! A pattern matches anywhere in a name; `*` stands for any text, `^` at its
+//! beginning and `$` at its end for the name's.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use gpurace_report::schema::{Divergence, Race, Waiting};
 
-/// What a suppression is about.
+/// What a suppression looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Race,
     Divergence,
+    Kernel,
+    Function,
+    File,
+    Object,
 }
+
+impl Kind {
+    const ALL: [Self; 6] = [
+        Self::Race,
+        Self::Divergence,
+        Self::Kernel,
+        Self::Function,
+        Self::File,
+        Self::Object,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Race => "race",
+            Self::Divergence => "divergence",
+            Self::Kernel => "kernel",
+            Self::Function => "function",
+            Self::File => "file",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// The names in a finding that one kind of suppression looks at.
+type Names<'a> = (Kind, Vec<&'a str>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Suppression {
     kind: Kind,
     pattern: String,
+}
+
+impl Suppression {
+    /// As its line has it.
+    fn line(&self) -> String {
+        format!("{}:{}", self.kind.as_str(), self.pattern)
+    }
 }
 
 /// The suppressions of a file.
@@ -40,26 +83,23 @@ impl Suppressions {
     /// Reads the lines of a file; the message of an error begins with the line.
     fn parse(text: &str) -> Result<Self, String> {
         let mut all = Vec::new();
-        for (number, line) in text.lines().enumerate() {
+        for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let kind = match line.split_once(':') {
-                Some(("race", _)) => Kind::Race,
-                Some(("divergence", _)) => Kind::Divergence,
-                _ => {
-                    let number = number + 1;
-                    return Err(format!(
-                        "{number}: found `{line}`, wanted `race:PATTERN` or `divergence:PATTERN`"
-                    ));
-                }
+            let parts = line.split_once(':').and_then(|(kind, pattern)| {
+                let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind)?;
+                Some((kind, pattern.trim()))
+            });
+            let Some((kind, pattern)) = parts else {
+                let kinds = Kind::ALL.map(Kind::as_str).join("`, `");
+                return Err(format!(
+                    "{number}: found `{line}`, wanted `KIND:PATTERN`, where the kind is one of `{kinds}`"
+                ));
             };
-            let pattern = line
-                .split_once(':')
-                .map_or("", |(_, pattern)| pattern.trim());
             if pattern.is_empty() {
-                return Err(format!("{}: found no pattern after `{line}`", number + 1));
+                return Err(format!("{number}: found no pattern after `{line}`"));
             }
             all.push(Suppression {
                 kind,
@@ -71,20 +111,22 @@ impl Suppressions {
 
     /// The suppression that leaves this race out, as its line has it.
     pub fn of_race(&self, race: &Race) -> Option<String> {
-        let sides = race
+        let functions = race
             .accesses
             .iter()
-            .flat_map(|side| [side.function.as_deref(), side.file.as_deref()]);
+            .filter_map(|side| side.function.as_deref());
+        let files = race.accesses.iter().filter_map(|side| side.file.as_deref());
         let object = race
             .object
             .as_ref()
             .and_then(|object| object.name.as_deref());
-        let names: Vec<&str> = sides
-            .chain([race.kernel.as_deref(), object])
-            .flatten()
-            .collect();
-        self.find(Kind::Race, &names)
-            .map(|pattern| format!("race:{pattern}"))
+        let each: [Names<'_>; 4] = [
+            (Kind::Function, functions.collect()),
+            (Kind::File, files.collect()),
+            (Kind::Kernel, race.kernel.as_deref().into_iter().collect()),
+            (Kind::Object, object.into_iter().collect()),
+        ];
+        self.find(Kind::Race, &each)
     }
 
     /// The suppression that leaves this divergence out, as its line has it.
@@ -96,16 +138,31 @@ impl Suppressions {
                 Waiting::At(at) => at.file.as_deref(),
                 Waiting::Exited(_) => None,
             });
-        let names: Vec<&str> = files.chain([&*divergence.kernel]).collect();
-        self.find(Kind::Divergence, &names)
-            .map(|pattern| format!("divergence:{pattern}"))
+        let each: [Names<'_>; 2] = [
+            (Kind::File, files.collect()),
+            (Kind::Kernel, vec![&*divergence.kernel]),
+        ];
+        self.find(Kind::Divergence, &each)
     }
 
-    fn find(&self, kind: Kind, names: &[&str]) -> Option<&str> {
-        let mut of_kind = self.0.iter().filter(|suppression| suppression.kind == kind);
-        let found = of_kind
-            .find(|suppression| names.iter().any(|name| matches(&suppression.pattern, name)));
-        found.map(|suppression| &*suppression.pattern)
+    /// The first suppression that matches one of the names of its kind; those
+    /// of kind `any` look at all.
+    fn find(&self, any: Kind, each: &[Names<'_>]) -> Option<String> {
+        let is_match = |suppression: &&Suppression| {
+            let mut names = each
+                .iter()
+                .filter(|(kind, _)| suppression.kind == any || suppression.kind == *kind)
+                .flat_map(|(_, names)| names);
+            names.any(|name| matches(&suppression.pattern, name))
+        };
+        self.0.iter().find(is_match).map(Suppression::line)
+    }
+
+    /// Those that left nothing out, in the order of the file; `used` has the
+    /// lines of the others.
+    pub fn unused(&self, used: &BTreeMap<String, u64>) -> Vec<String> {
+        let lines = self.0.iter().map(Suppression::line);
+        lines.filter(|line| !used.contains_key(line)).collect()
     }
 }
 
@@ -172,8 +229,81 @@ mod tests {
         let error = Suppressions::parse("race:a\nleak:b").unwrap_err();
         assert_eq!(
             error,
-            "2: found `leak:b`, wanted `race:PATTERN` or `divergence:PATTERN`"
+            "2: found `leak:b`, wanted `KIND:PATTERN`, where the kind is one of \
+             `race`, `divergence`, `kernel`, `function`, `file`, `object`"
         );
         assert!(Suppressions::parse("race:").is_err());
+        assert!(Suppressions::parse("race").is_err());
+    }
+
+    fn race() -> Race {
+        let mut race: Race = serde_json::from_str(
+            r#"{ "kind": "write-read", "space": "shared", "scope": "block", "same_value": null,
+                 "kernel": "reduce(int*)", "launch": null,
+                 "object": { "kind": "shared", "name": "tile", "size": 4, "offset": 0 },
+                 "accesses": [
+                   { "op": "read", "size": 4, "file": "reduce.cu", "line": 1, "column": 1, "function": "sum",
+                     "launch": 1, "stream": 0, "block": null, "thread": null },
+                   { "op": "write", "size": 4, "file": "tile.cuh", "line": 1, "column": 1, "function": "fill",
+                     "launch": 1, "stream": 0, "block": null, "thread": null } ],
+                 "hint": null, "count": 1 }"#,
+        )
+        .unwrap();
+        race.count = 1;
+        race
+    }
+
+    #[test]
+    fn a_kind_looks_at_its_own_names_only() {
+        let names = [
+            ("kernel", "reduce(int"),
+            ("function", "fill"),
+            ("file", "tile.cuh"),
+            ("object", "^tile$"),
+        ];
+        for (kind, pattern) in names {
+            for other in Kind::ALL.map(Kind::as_str) {
+                let line = format!("{other}:{pattern}");
+                let found = Suppressions::parse(&line).unwrap().of_race(&race());
+                let wanted = other == kind || other == "race";
+                assert_eq!(found, wanted.then_some(line.clone()), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn divergences_have_kernels_and_files() {
+        let divergence = Divergence {
+            kernel: "reduce(int*)".to_owned(),
+            launch: 1,
+            block: [0, 0, 0],
+            waiting: vec![Waiting::at(
+                Some("reduce.cu".to_owned()),
+                Some(9),
+                32,
+                [0, 0, 0],
+            )],
+        };
+        for (line, wanted) in [
+            ("divergence:reduce(", true),
+            ("divergence:reduce.cu", true),
+            ("kernel:reduce", true),
+            ("file:.cu$", true),
+            ("race:reduce", false),
+            ("function:reduce", false),
+            ("kernel:.cu", false),
+        ] {
+            let found = Suppressions::parse(line)
+                .unwrap()
+                .of_divergence(&divergence);
+            assert_eq!(found.is_some(), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn those_that_left_nothing_out_are_unused() {
+        let all = Suppressions::parse("race:a\n# no\nkernel:b\nobject:c").unwrap();
+        let used = BTreeMap::from([("kernel:b".to_owned(), 3)]);
+        assert_eq!(all.unused(&used), ["race:a", "object:c"]);
     }
 }

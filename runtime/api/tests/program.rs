@@ -34,6 +34,7 @@ fn site(op: Op, line: u32, function: &str) -> Site {
         size: 4,
         space: Space::Global,
         volatile: false,
+        asynchronous: false,
         frames: vec![inner, frame(line, function)],
         verdict: Verdict::Checked,
     }
@@ -366,7 +367,7 @@ fn suppressed_races_are_left_out_and_counted() {
     ran.assert_status(1);
     assert!(
         ran.stderr()
-            .contains(":2: found `clash`, wanted `race:PATTERN`"),
+            .contains(":2: found `clash`, wanted `KIND:PATTERN`"),
         "{}",
         ran.stderr()
     );

@@ -7,10 +7,11 @@ use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
 use crate::memory::array::{self, Array};
 use crate::memory::map::{self, Kind};
+use crate::order::StreamId;
 use crate::types::{
     cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaPitchedPtr, cudaPos, cudaStream_t,
 };
-use crate::{device, modules, stream};
+use crate::{device, modules, stream, transfer};
 
 /// The default stream, which calls without a stream argument use.
 const DEFAULT: cudaStream_t = std::ptr::null_mut();
@@ -99,6 +100,18 @@ struct Rows {
     slice: usize,
 }
 
+impl Rows {
+    /// What a copy or fill of `extent` touches.
+    fn touched(self, extent: cudaExtent) -> transfer::Rows {
+        transfer::Rows {
+            start: self.start as usize,
+            width: extent.width,
+            rows: (extent.height, self.pitch),
+            slices: (extent.depth, self.slice),
+        }
+    }
+}
+
 /// Bytes from the first to the last of `extent` in these rows, or `None` where
 /// the number is too large.
 fn span(rows: Rows, extent: cudaExtent) -> Option<usize> {
@@ -115,8 +128,16 @@ fn is_empty(extent: cudaExtent) -> bool {
 ///
 /// # Safety
 /// Host memory that the sides span is valid; device memory is checked.
-unsafe fn copy_rows(to: Rows, from: Rows, extent: cudaExtent, direction: Direction) -> Result {
+unsafe fn copy_rows(
+    to: Rows,
+    from: Rows,
+    extent: cudaExtent,
+    direction: Direction,
+    stream: StreamId,
+    sync: bool,
+) -> Result {
     if is_empty(extent) {
+        transfer::nothing(stream, sync);
         return Ok(());
     }
     if extent.height > 1 && (to.pitch < extent.width || from.pitch < extent.width) {
@@ -133,6 +154,7 @@ unsafe fn copy_rows(to: Rows, from: Rows, extent: cudaExtent, direction: Directi
         span(from, extent).ok_or(Error::INVALID_VALUE)?,
         from_side,
     )?;
+    transfer::begin(stream, to.touched(extent), Some(from.touched(extent)), sync);
     for slice in 0..extent.depth {
         for row in 0..extent.height {
             let d = to.slice * slice + to.pitch * row;
@@ -173,7 +195,7 @@ unsafe fn copy_2d(
     sync: bool,
 ) -> Result {
     let direction = Direction::new(kind)?;
-    let submitted = stream::submit(stream)?;
+    let stream = stream::resolve(stream)?;
     let extent = cudaExtent {
         width,
         height,
@@ -190,11 +212,7 @@ unsafe fn copy_2d(
         slice: 0,
     };
     // SAFETY: as the caller vouches.
-    unsafe { copy_rows(to, from, extent, direction) }?;
-    if sync {
-        submitted.wait();
-    }
-    Ok(())
+    unsafe { copy_rows(to, from, extent, direction, stream, sync) }
 }
 
 /// One side of a 3D copy: an array or a pitched pointer, exactly one of both.
@@ -253,7 +271,7 @@ fn array_rows(array: &Array, x: usize, y: usize, z: usize) -> Result<Rows> {
 /// As [`copy_rows`].
 unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Result {
     let direction = Direction::new(p.kind)?;
-    let submitted = stream::submit(stream)?;
+    let stream = stream::resolve(stream)?;
     let (to, to_element) = side_3d(p.dstArray, &p.dstPtr, p.dstPos)?;
     let (from, from_element) = side_3d(p.srcArray, &p.srcPtr, p.srcPos)?;
     if let (Some(a), Some(b)) = (to_element, from_element)
@@ -268,12 +286,9 @@ unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Re
         .width
         .checked_mul(element)
         .ok_or(Error::INVALID_VALUE)?;
+    let extent = cudaExtent { width, ..p.extent };
     // SAFETY: as the caller vouches.
-    unsafe { copy_rows(to, from, cudaExtent { width, ..p.extent }, direction) }?;
-    if sync {
-        submitted.wait();
-    }
-    Ok(())
+    unsafe { copy_rows(to, from, extent, direction, stream, sync) }
 }
 
 fn without_devices(p: &cudaMemcpy3DPeerParms) -> Result<cudaMemcpy3DParms> {
@@ -358,8 +373,9 @@ unsafe fn fill(
     stream: cudaStream_t,
     sync: bool,
 ) -> Result {
-    let submitted = stream::submit(stream)?;
+    let stream = stream::resolve(stream)?;
     if is_empty(extent) {
+        transfer::nothing(stream, sync);
         return Ok(());
     }
     if extent.height > 1 && rows.pitch < extent.width {
@@ -367,15 +383,13 @@ unsafe fn fill(
     }
     let size = span(rows, extent).ok_or(Error::INVALID_VALUE)?;
     check_side(rows.start.cast(), size, Side::Device)?;
+    transfer::begin(stream, rows.touched(extent), None, sync);
     for slice in 0..extent.depth {
         for row in 0..extent.height {
             let at = rows.slice * slice + rows.pitch * row;
             // SAFETY: inside the span checked above.
             unsafe { rows.start.add(at).write_bytes(value as u8, extent.width) };
         }
-    }
-    if sync {
-        submitted.wait();
     }
     Ok(())
 }

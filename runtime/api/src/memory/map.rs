@@ -1,23 +1,22 @@
 //! Every live allocation, ordered by address, with what a race report needs to
 //! name it: which allocation of the process it was, and how large.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::call_site::{self, Callers};
 use crate::errors::{Error, Result};
+use crate::memory::arena::{self, PAGE, Request};
 use crate::properties;
 use crate::session;
+use crate::watch;
 
 /// Alignment of every allocation, bytes (CUDA C++ Programming Guide, "Device
 /// Memory Accesses").
 pub const ALIGNMENT: usize = 256;
-/// From this size on an allocation is its own mapping, whose pages stay
-/// untouched until they are used.
-const MAP_FROM: usize = 128 << 10;
 
 /// How an allocation was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +44,8 @@ pub struct Allocation {
     pub order: u32,
     /// Flags of `cudaHostAlloc` or `cudaHostRegister`.
     pub flags: u32,
+    /// Who asked for it.
+    pub callers: Callers,
 }
 
 impl Allocation {
@@ -68,47 +69,13 @@ pub fn bytes_in_use() -> usize {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// What is really taken from the system for an allocation of `size` bytes.
-fn layout(size: usize) -> Option<Layout> {
-    let size = size.checked_next_multiple_of(ALIGNMENT)?;
-    Layout::from_size_align(size.max(ALIGNMENT), ALIGNMENT).ok()
-}
-
-/// Takes memory from the system, zeroed, or `None`.
-fn take(layout: Layout) -> Option<usize> {
-    if layout.size() < MAP_FROM {
-        // SAFETY: the size is not zero.
-        let address = unsafe { alloc_zeroed(layout) };
-        return (!address.is_null()).then_some(address as usize);
-    }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping touches no other memory.
-    let address = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            layout.size(),
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
-    (address != libc::MAP_FAILED).then_some(address as usize)
-}
-
-/// Gives memory back to the system.
-///
-/// # Safety
-/// `address` came from [`take`] with the same layout and nobody uses it.
-unsafe fn give(address: usize, layout: Layout) {
-    if layout.size() < MAP_FROM {
-        // SAFETY: the caller vouches for it.
-        unsafe { dealloc(address as *mut u8, layout) };
-    } else {
-        // SAFETY: the caller vouches for it.
-        unsafe { libc::munmap(address as *mut c_void, layout.size()) };
-    }
+/// What is really taken for an allocation of `size` bytes. Managed memory has
+/// pages of its own, so that they can be protected.
+fn request(size: usize, kind: Kind) -> Option<Request> {
+    let own_pages = kind == Kind::Managed;
+    let unit = if own_pages { PAGE } else { ALIGNMENT };
+    let size = size.checked_next_multiple_of(unit)?.max(unit);
+    Some(Request { size, own_pages })
 }
 
 /// Allocates `size` bytes, which is not 0, filled with zeros.
@@ -116,16 +83,16 @@ unsafe fn give(address: usize, layout: Layout) {
 /// # Errors
 /// `cudaErrorMemoryAllocation` where the device has not that much left.
 pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
-    let layout = layout(size).ok_or(Error::MEMORY_ALLOCATION)?;
+    let request = request(size, kind).ok_or(Error::MEMORY_ALLOCATION)?;
     let total = properties::total_memory();
-    let before = IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-    let address = if before.saturating_add(layout.size()) > total {
+    let before = IN_USE.fetch_add(request.size, Ordering::Relaxed);
+    let address = if before.saturating_add(request.size) > total {
         None
     } else {
-        take(layout)
+        arena::take(request)
     };
     let Some(address) = address else {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        IN_USE.fetch_sub(request.size, Ordering::Relaxed);
         return Err(Error::MEMORY_ALLOCATION);
     };
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
@@ -135,8 +102,12 @@ pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
         kind,
         order,
         flags,
+        callers: call_site::callers(),
     };
     LIVE.write().insert(address, allocation);
+    if kind == Kind::Managed {
+        watch::managed_made();
+    }
     Ok(allocation)
 }
 
@@ -161,14 +132,16 @@ fn release(allocation: Allocation) {
     if let Some(session) = session::existing() {
         session.forget(allocation.address, allocation.size);
     }
-    if allocation.kind == Kind::Registered {
-        return;
+    match allocation.kind {
+        Kind::Registered => return,
+        Kind::Managed => watch::managed_gone(),
+        Kind::Device | Kind::Host => {}
     }
-    if let Some(layout) = layout(allocation.size) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+    if let Some(request) = request(allocation.size, allocation.kind) {
+        IN_USE.fetch_sub(request.size, Ordering::Relaxed);
         // SAFETY: it was in the map, so it came from `take`, and it is in the
         // map no more, so nobody gives it back twice.
-        unsafe { give(allocation.address, layout) };
+        unsafe { arena::give(allocation.address, request) };
     }
 }
 
@@ -194,6 +167,7 @@ pub fn register(address: usize, size: usize, flags: u32) -> Result {
             kind: Kind::Registered,
             order,
             flags,
+            callers: call_site::callers(),
         },
     );
     Ok(())
@@ -204,6 +178,15 @@ pub fn find(address: usize) -> Option<Allocation> {
     let live = LIVE.read();
     let (_, found) = live.range(..=address).next_back()?;
     found.contains(address, 1).then_some(*found)
+}
+
+/// The managed allocations.
+pub fn managed() -> Vec<Range<usize>> {
+    let live = LIVE.read();
+    let managed = live.values().filter(|found| found.kind == Kind::Managed);
+    managed
+        .map(|found| found.address..found.address + found.size)
+        .collect()
 }
 
 /// Frees every allocation.

@@ -3,6 +3,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`map`] | every live allocation, by address |
+//! | [`arena`] | where allocations come from |
 //! | [`alloc`] | the functions that allocate and free |
 //! | [`copy`] | the functions that copy and fill |
 //! | [`array`] | CUDA arrays: opaque, row by row |
@@ -12,6 +13,7 @@
 //! pointer, and all of the machine's memory is the device's.
 
 pub mod alloc;
+pub mod arena;
 pub mod array;
 pub mod copy;
 pub mod map;

@@ -1,0 +1,187 @@
+//! Answers of the solver, kept on disk between runs.
+//!
+//! A file's name is the hash of all that the answer rests on, and so is the
+//! first thing in it; what does not begin so, or does not decode, is ignored.
+//! Files appear whole, by a rename, so that several processes may write and
+//! read at once. Any failure means that the solver is asked.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use gpurace_options::CacheDir;
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::{PROTOCOL_VERSION, Protocol};
+use gpurace_protocol::wire::to_bytes;
+
+use crate::session;
+
+/// Hash of all that an answer rests on.
+pub type Key = [u8; 32];
+
+/// Most files of one folder; there are 256 folders.
+const MOST_FILES: usize = 64;
+
+/// A folder of answers.
+pub struct Cache {
+    folder: PathBuf,
+}
+
+/// The key of what the solver says of a launch under a budget; `None` where the
+/// solver is not there.
+pub fn key(protocol: &Protocol, launch: &Launch, budget: Duration) -> Option<Key> {
+    static SOLVER: OnceLock<Option<(u64, u64)>> = OnceLock::new();
+    // Another build of the solver may answer otherwise.
+    let (size, changed) = (*SOLVER.get_or_init(|| {
+        let file = fs::metadata(super::solver::path()).ok()?;
+        let changed = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some((file.len(), changed.as_nanos() as u64))
+    }))?;
+    let mut hash = blake3::Hasher::new();
+    hash.update(env!("CARGO_PKG_VERSION").as_bytes());
+    for number in [u64::from(PROTOCOL_VERSION), size, changed, budget.as_millis() as u64] {
+        hash.update(&number.to_le_bytes());
+    }
+    for part in [to_bytes(protocol), to_bytes(launch)] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(&part);
+    }
+    Some(*hash.finalize().as_bytes())
+}
+
+impl Cache {
+    /// The cache that the options ask for.
+    pub fn of_process() -> Option<&'static Self> {
+        static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
+        let cache = CACHE.get_or_init(|| {
+            let folder = match &session::get().options.cache_dir {
+                CacheDir::Nowhere => return None,
+                CacheDir::Directory(folder) => folder.clone(),
+                CacheDir::User => user_cache()?.join("gpurace"),
+            };
+            Some(Self::at(&folder))
+        });
+        cache.as_ref()
+    }
+
+    /// The cache in this folder.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.join("launches") }
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(&name[..2]).join(&name[2..])
+    }
+
+    /// The sites that were proved under this key.
+    pub fn get(&self, key: &Key) -> Option<Vec<u32>> {
+        let bytes = fs::read(self.path(key)).ok()?;
+        let (own, rest) = bytes.split_first_chunk::<32>()?;
+        let (check, body) = rest.split_first_chunk::<32>()?;
+        if own != key || blake3::hash(body).as_bytes() != check || body.len() % 4 != 0 {
+            return None;
+        }
+        Some(body.as_chunks::<4>().0.iter().map(|site| u32::from_le_bytes(*site)).collect())
+    }
+
+    /// Keeps the sites that were proved under this key.
+    pub fn put(&self, key: &Key, proved: &[u32]) {
+        // What cannot be kept is solved again.
+        let _ = self.try_put(key, proved);
+    }
+
+    fn try_put(&self, key: &Key, proved: &[u32]) -> std::io::Result<()> {
+        let path = self.path(key);
+        let folder = path.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(folder)?;
+        make_room(folder)?;
+        let body: Vec<u8> = proved.iter().flat_map(|site| site.to_le_bytes()).collect();
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(key)?;
+        file.write_all(blake3::hash(&body).as_bytes())?;
+        file.write_all(&body)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// Removes the oldest file of a full folder.
+fn make_room(folder: &Path) -> std::io::Result<()> {
+    let mut files: Vec<_> = fs::read_dir(folder)?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+        })
+        .collect();
+    if files.len() >= MOST_FILES {
+        files.sort();
+        for (_, path) in &files[..=files.len() - MOST_FILES] {
+            // Another process may have been quicker.
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+/// `$XDG_CACHE_HOME`, or `.cache` in the home folder.
+fn user_cache() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_back_and_damaged_ones_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let (key, other) = ([7; 32], [8; 32]);
+        assert_eq!(cache.get(&key), None);
+        cache.put(&key, &[1, 300]);
+        cache.put(&other, &[]);
+        assert_eq!(cache.get(&key), Some(vec![1, 300]));
+        assert_eq!(cache.get(&other), Some(vec![]));
+        let path = cache.path(&key);
+        let whole = fs::read(&path).unwrap();
+        for cut in [0, 31, 63, whole.len() - 1] {
+            fs::write(&path, &whole[..cut]).unwrap();
+            assert_eq!(cache.get(&key), None, "cut at {cut}");
+        }
+        for at in [0, 40, whole.len() - 1] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            fs::write(&path, &damaged).unwrap();
+            assert_eq!(cache.get(&key), None, "damaged at {at}");
+        }
+        // Another key's answer under this one's name.
+        fs::copy(cache.path(&other), &path).unwrap();
+        assert_eq!(cache.get(&key), None);
+    }
+
+    #[test]
+    fn a_folder_does_not_grow_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        for i in 0..MOST_FILES as u8 + 20 {
+            let mut key = [0; 32];
+            key[31] = i;
+            cache.put(&key, &[u32::from(i)]);
+        }
+        assert_eq!(fs::read_dir(cache.folder.join("00")).unwrap().count(), MOST_FILES);
+        let mut last = [0; 32];
+        last[31] = MOST_FILES as u8 + 19;
+        assert_eq!(cache.get(&last), Some(vec![u32::from(last[31])]));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_no_error() {
+        let cache = Cache::at(Path::new("/proc/nowhere"));
+        cache.put(&[1; 32], &[1]);
+        assert_eq!(cache.get(&[1; 32]), None);
+    }
+}

@@ -1,0 +1,223 @@
+//! A launch as the prover sees it.
+//!
+//! Where allocations lie differs from run to run, and from one half of a double
+//! buffer to the other. A proof asks only how the kernel's objects lie within
+//! their allocations, so each allocation gets an address by the order in which
+//! the kernel's objects name it. Where an address is in no known allocation, all
+//! addresses stay as they are.
+
+use gpurace_protocol::launch::{Extent, Launch as ProverLaunch};
+use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
+
+use crate::launch::Launch;
+use crate::memory;
+use crate::modules;
+
+/// Address of the first allocation, beyond all addresses of a program.
+const FIRST: u64 = 1 << 48;
+/// From one allocation to the next, at least: no access to one comes near
+/// another by numbers of 32 bits.
+const GAP: u64 = 1 << 40;
+
+/// A launch, and whether another run of the program would make the same of it.
+pub struct Configuration {
+    /// The launch.
+    pub launch: ProverLaunch,
+    /// No address of this process is in it.
+    pub portable: bool,
+}
+
+/// The configuration of a launch of the kernel with this protocol.
+pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
+    let params: Vec<u64> = protocol
+        .params
+        .iter()
+        .map(|param| argument(launch.args, param.offset, param.width.bits()))
+        .collect();
+    let objects: Vec<Option<Extent>> = protocol
+        .objects
+        .iter()
+        .map(|object| match &object.kind {
+            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| Extent {
+                base,
+                allocation: extent(base as usize),
+            }),
+            ObjectKind::Variable { symbol, size } => {
+                let base = launch.kernel.module.address_of(symbol)? as u64;
+                Some(Extent {
+                    base,
+                    allocation: Some((base, base + size)),
+                })
+            }
+            ObjectKind::Shared { .. } | ObjectKind::DynamicShared | ObjectKind::Opaque { .. } => None,
+        })
+        .collect();
+    let mut launch = ProverLaunch {
+        grid: launch.grid,
+        block: launch.block,
+        dynamic_shared: launch.dynamic_shared,
+        params,
+        objects,
+    };
+    let portable = place(&mut launch, protocol);
+    Configuration { launch, portable }
+}
+
+/// Whether an object of the kernel lies in managed memory, or nobody knows where.
+pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
+    let managed = |address: usize| match memory::find(address) {
+        Some(found) => found.kind == memory::Kind::Managed,
+        None => modules::variable_at(address).is_none_or(|variable| variable.managed),
+    };
+    protocol.objects.iter().any(|object| match &object.kind {
+        ObjectKind::Param(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
+            let base = argument(launch.args, param.offset, param.width.bits());
+            // An access through a null pointer touches nothing.
+            base != 0 && managed(base as usize)
+        }),
+        ObjectKind::Variable { symbol, .. } => {
+            launch.kernel.module.address_of(symbol).is_none_or(managed)
+        }
+        ObjectKind::Opaque { space, .. } => *space != Space::Shared,
+        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => false,
+    })
+}
+
+/// `bits` bits of the arguments, zero-extended; 0 beyond their end.
+fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
+    let bytes = bits.div_ceil(8) as usize;
+    (0..bytes).fold(0, |value, i| {
+        let at = offset as usize + i;
+        let word = args.get(at / 16).copied().unwrap_or_default();
+        let byte = (word >> (8 * (at % 16))) as u8;
+        value | u64::from(byte) << (8 * i)
+    })
+}
+
+/// Gives each allocation its place. False where one is not known: then all
+/// addresses stay.
+fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
+    let mut allocations: Vec<(u64, u64)> = Vec::new();
+    for extent in launch.objects.iter().flatten() {
+        let Some(allocation) = extent.allocation else { return false };
+        if !allocations.contains(&allocation) {
+            allocations.push(allocation);
+        }
+    }
+    let apart = |a: &(u64, u64), b: &(u64, u64)| a.1 <= b.0 || b.1 <= a.0;
+    let overlap = allocations
+        .iter()
+        .enumerate()
+        .any(|(i, a)| allocations[..i].iter().any(|b| !apart(a, b)));
+    if overlap {
+        return false;
+    }
+    let mut next = FIRST;
+    let places: Vec<u64> = allocations
+        .iter()
+        .map(|(start, end)| {
+            let place = next;
+            next += (end - start).next_multiple_of(GAP) + GAP;
+            place
+        })
+        .collect();
+    let moved = |address: u64, (start, end): (u64, u64)| {
+        let at = allocations.iter().position(|a| *a == (start, end));
+        at.map_or(address, |at| address.wrapping_sub(start).wrapping_add(places[at]))
+    };
+    for extent in launch.objects.iter_mut().flatten() {
+        let Some((start, end)) = extent.allocation else { continue };
+        extent.base = moved(extent.base, (start, end));
+        extent.allocation = Some((moved(start, (start, end)), moved(end, (start, end))));
+    }
+    // Pointers are what their objects' bases are; no expression holds one.
+    let pointers = protocol.params.iter().enumerate().filter(|(_, param)| param.pointer);
+    for (i, _) in pointers {
+        let base = protocol.objects.iter().zip(&launch.objects).find_map(|(object, extent)| {
+            let of = match object.kind {
+                ObjectKind::Param(id) => id.0 as usize == i,
+                _ => false,
+            };
+            of.then_some(extent.as_ref()).flatten().map(|extent| extent.base)
+        });
+        launch.params[i] = base.unwrap_or_default();
+    }
+    true
+}
+
+/// The known allocation that an address lies in, or the device variable: first
+/// byte and end.
+fn extent(address: usize) -> Option<(u64, u64)> {
+    if let Some(found) = memory::find(address) {
+        return Some((found.address as u64, (found.address + found.size) as u64));
+    }
+    let variable = modules::variable_at(address)?;
+    Some((variable.address as u64, (variable.address + variable.size) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpurace_protocol::expr::{ParamId, Width};
+    use gpurace_protocol::protocol::{Object, Param};
+
+    fn protocol(pointers: u32) -> Protocol {
+        let id = |i| ObjectKind::Param(ParamId(i));
+        Protocol {
+            params: (0..pointers)
+                .map(|i| Param { name: format!("p{i}"), width: Width::W64, offset: 8 * i, pointer: true })
+                .collect(),
+            objects: (0..pointers).map(|i| Object { name: format!("p{i}"), kind: id(i) }).collect(),
+            ..Protocol::default()
+        }
+    }
+
+    fn launch(objects: &[(u64, Option<(u64, u64)>)]) -> ProverLaunch {
+        ProverLaunch {
+            params: objects.iter().map(|(base, _)| *base).collect(),
+            objects: objects
+                .iter()
+                .map(|&(base, allocation)| Some(Extent { base, allocation }))
+                .collect(),
+            ..ProverLaunch::default()
+        }
+    }
+
+    #[test]
+    fn allocations_move_and_what_lies_in_them_with_them() {
+        let (x, y) = ((0x7000, 0x8000), (0x1000, 0x1800));
+        let mut moved = launch(&[(0x7100, Some(x)), (0x1000, Some(y)), (0x7900, Some(x))]);
+        assert!(place(&mut moved, &protocol(3)));
+        let base = |i: usize| moved.objects[i].unwrap().base;
+        assert_eq!((base(0), base(2) - base(0)), (FIRST + 0x100, 0x800));
+        assert_eq!(moved.objects[0].unwrap().allocation, Some((FIRST, FIRST + 0x1000)));
+        assert_eq!(base(1), FIRST + 2 * GAP);
+        assert_eq!(moved.params, [base(0), base(1), base(2)]);
+        // The same elsewhere is the same configuration; other places within are not.
+        let (x, y) = ((0x5000, 0x6000), (0x9000, 0x9800));
+        let mut again = launch(&[(0x5100, Some(x)), (0x9000, Some(y)), (0x5900, Some(x))]);
+        assert!(place(&mut again, &protocol(3)));
+        assert_eq!(again, moved);
+        let mut other = launch(&[(0x5100, Some(x)), (0x9000, Some(y)), (0x5904, Some(x))]);
+        assert!(place(&mut other, &protocol(3)));
+        assert_ne!(other, moved);
+    }
+
+    #[test]
+    fn addresses_stay_where_one_is_in_no_allocation() {
+        let mut l = launch(&[(0x7100, Some((0x7000, 0x8000))), (0x10, None)]);
+        let before = l.clone();
+        assert!(!place(&mut l, &protocol(2)));
+        assert_eq!(l, before);
+    }
+
+    #[test]
+    fn arguments_are_read_at_any_offset() {
+        let args = [0x1122_3344_5566_7788_99aa_bbcc_ddee_ff00u128, 0x42];
+        assert_eq!(argument(&args, 0, 8), 0);
+        assert_eq!(argument(&args, 1, 16), 0xeeff);
+        assert_eq!(argument(&args, 8, 64), 0x1122_3344_5566_7788);
+        assert_eq!(argument(&args, 16, 32), 0x42);
+        assert_eq!(argument(&args, 40, 32), 0);
+    }
+}
