@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::schema::{Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting};
+use crate::schema::{
+    Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting, not_shown_note,
+};
 
 /// Gathers what a run finds.
 ///
@@ -44,7 +46,7 @@ enum Entry {
 
 /// A side of a race as far as it tells entries apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Place {
+pub(crate) enum Place {
     Known {
         file: String,
         line: u32,
@@ -59,13 +61,13 @@ enum Place {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct RaceKey {
+pub(crate) struct RaceKey {
     kernel: Option<String>,
     places: [Place; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct DivergenceKey {
+pub(crate) struct DivergenceKey {
     kernel: String,
     /// Sorted; `None` for threads that have left.
     places: Vec<Option<(Option<String>, Option<u32>)>>,
@@ -120,20 +122,7 @@ impl Collector {
     /// Adds a divergence; one entry stands for a kernel and the places where
     /// its threads wait.
     pub fn add_divergence(&mut self, divergence: Divergence) -> Added {
-        let mut places: Vec<_> = divergence
-            .waiting
-            .iter()
-            .map(|waiting| match waiting {
-                Waiting::At(at) => Some((at.file.clone(), at.line)),
-                Waiting::Exited(_) => None,
-            })
-            .collect();
-        places.sort();
-        places.dedup();
-        let key = DivergenceKey {
-            kernel: divergence.kernel.clone(),
-            places,
-        };
+        let key = divergence_key(&divergence);
         if let Some((_, again)) = self.divergences.get_mut(&key) {
             *again += 1;
             return Added::Again;
@@ -180,13 +169,11 @@ impl Collector {
             notes.push(format!(
                 "the barrier divergence of `{}` in block {} was seen {times} more in other blocks or launches",
                 self.divergence[at].kernel,
-                crate::text::dim3(self.divergence[at].block),
+                crate::words::dim3(self.divergence[at].block),
             ));
         }
-        match self.not_shown {
-            0 => {}
-            1 => notes.push("1 distinct race not shown".to_owned()),
-            n => notes.push(format!("{n} distinct races not shown")),
+        if self.not_shown > 0 {
+            notes.push(not_shown_note(self.not_shown));
         }
         Report {
             races: self.races.clone(),
@@ -209,7 +196,24 @@ fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     }
 }
 
-fn race_key(race: &Race) -> RaceKey {
+pub(crate) fn divergence_key(divergence: &Divergence) -> DivergenceKey {
+    let mut places: Vec<_> = divergence
+        .waiting
+        .iter()
+        .map(|waiting| match waiting {
+            Waiting::At(at) => Some((at.file.clone(), at.line)),
+            Waiting::Exited(_) => None,
+        })
+        .collect();
+    places.sort();
+    places.dedup();
+    DivergenceKey {
+        kernel: divergence.kernel.clone(),
+        places,
+    }
+}
+
+pub(crate) fn race_key(race: &Race) -> RaceKey {
     let object = race
         .object
         .as_ref()

@@ -15,6 +15,8 @@ pub struct SideFacts {
     pub atomic_scope: Option<AtomicScope>,
     /// The access is `volatile`.
     pub volatile: bool,
+    /// An asynchronous copy makes the access.
+    pub asynchronous: bool,
     /// A fence lies between this side and what follows it (for the earlier
     /// side) or precedes it (for the later one).
     pub fenced: bool,
@@ -28,6 +30,9 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         .any(|access| matches!(access.op, Op::Copy | Op::Host))
     {
         return Some(outside_kernels(race));
+    }
+    if let Some(copy) = [1, 0].into_iter().find(|&side| facts[side].asynchronous) {
+        return Some(asynchronous_copy(&race.accesses[copy]));
     }
     match (race.kind.earlier(), race.kind.later()) {
         (Effect::Atomic, Effect::Atomic) => two_atomics(race.scope, facts),
@@ -65,6 +70,15 @@ fn outside_kernels(race: &Race) -> String {
     format!(
         "nothing orders the {sides}: put them in one stream, or order them with an event \
          (cudaStreamWaitEvent())"
+    )
+}
+
+/// One side at least is an asynchronous copy (`cp.async`).
+fn asynchronous_copy(copy: &Access) -> String {
+    let at = position(copy).map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "the asynchronous copy{at} is under way until its thread waits for it \
+         (__pipeline_wait_prior(), cp.async.wait_group); other threads need a barrier after that wait"
     )
 }
 

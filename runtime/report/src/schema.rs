@@ -71,8 +71,31 @@ impl Report {
     /// The text is not JSON, is of another schema, or has fields that the
     /// schema does not have.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
+        let mut report: Self = serde_json::from_str(json)?;
+        report.races_not_shown = report
+            .notes
+            .iter()
+            .filter_map(|note| not_shown_of(note))
+            .max()
+            .unwrap_or(0);
+        Ok(report)
     }
+}
+
+/// The note that stands for [`Report::races_not_shown`] in the stored report.
+pub(crate) fn not_shown_note(count: u64) -> String {
+    format!(
+        "{} not shown",
+        crate::words::plural(count, "distinct race", "distinct races")
+    )
+}
+
+/// The number in such a note, also where a merged report names its origin
+/// before it.
+fn not_shown_of(note: &str) -> Option<u64> {
+    let note = note.rsplit(": ").next()?;
+    let count = note.split(' ').next()?.parse().ok()?;
+    (note == not_shown_note(count)).then_some(count)
 }
 
 /// Name and version of the schema.
@@ -92,6 +115,16 @@ pub enum Device {
     Cpu,
     /// An NVIDIA GPU.
     Cuda,
+}
+
+impl Device {
+    /// The word that the report has for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
 }
 
 /// Two unordered accesses to common bytes, at least one of them a write, not
@@ -294,10 +327,34 @@ pub struct Object {
     pub size: Option<u64>,
     /// Where in it the access that found the race begins, bytes.
     pub offset: Option<u64>,
+    /// Where host code allocated it. Known to the run only: the stored report
+    /// has no place for it.
+    #[serde(skip)]
+    pub allocated: Option<Position>,
+}
+
+/// A position in a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Source file.
+    pub file: String,
+    /// Line in it, from 1.
+    pub line: u32,
+}
+
+/// A call that was inlined: the function that it stands in, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedAt {
+    /// The calling function, demangled.
+    pub function: Option<String>,
+    /// Where the call stands.
+    pub position: Position,
+    /// Column of the call, from 1.
+    pub column: Option<u32>,
 }
 
 /// How a side of a race reached the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
     /// A read by a kernel.
@@ -336,6 +393,11 @@ pub struct Access {
     pub block: Option<Dim3>,
     /// Index of its thread in the block.
     pub thread: Option<Dim3>,
+    /// The calls through which `function` was inlined into the kernel, the
+    /// innermost first. Known to the run only: the stored report has no place
+    /// for them.
+    #[serde(skip)]
+    pub inlined_at: Vec<InlinedAt>,
 }
 
 impl Access {
@@ -352,6 +414,7 @@ impl Access {
             stream: None,
             block: None,
             thread: None,
+            inlined_at: Vec::new(),
         }
     }
 }

@@ -113,6 +113,45 @@ fn line_ranges(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// Lines of a source around one that is marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// Number of the first of them, from 1.
+    pub first: u32,
+    /// The lines, without their ends.
+    pub lines: Vec<String>,
+    /// Which of `lines` is marked.
+    pub marked: usize,
+    /// What of it is marked, bytes.
+    pub mark: Range<usize>,
+}
+
+/// The line of an access with up to `context` lines on each side; `None` where
+/// the source cannot be read or has no such line.
+pub fn excerpt(
+    sources: &dyn Sources,
+    file: &str,
+    line: u32,
+    column: Option<u32>,
+    context: usize,
+) -> Option<Excerpt> {
+    let text = sources.text(file)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let at = (line as usize).checked_sub(1)?;
+    let mark = span(lines.get(at)?, column);
+    let first = at.saturating_sub(context);
+    let end = lines.len().min(at + context + 1);
+    Some(Excerpt {
+        first: u32::try_from(first).ok()? + 1,
+        lines: lines[first..end]
+            .iter()
+            .map(|&line| line.to_owned())
+            .collect(),
+        marked: at - first,
+        mark,
+    })
+}
+
 /// What of a line to underline: the token at the column, or all but the
 /// indentation where the column is not known or lies outside.
 fn span(line: &str, column: Option<u32>) -> Range<usize> {

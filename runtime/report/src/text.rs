@@ -4,13 +4,10 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::schema::{
-    Access, Dim3, Divergence, Effect, Launch, Object, ObjectKind, Op, Race, Report, Scope, Sites,
-    Stats, Waiting,
-};
+use crate::schema::{Access, Dim3, Divergence, Race, Report, Sites, Stats, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
-use gpurace_abi::meta::Space;
+use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
 
 /// Stands before each block and after the last.
 const RULE: &str = "==================\n";
@@ -19,8 +16,8 @@ const RULE: &str = "==================\n";
 /// the environment: whoever prints decides.
 #[derive(Clone, Copy)]
 pub struct TextRenderer<'a> {
-    /// Process id that the report names.
-    pub pid: u32,
+    /// Process id that the report names; a stored report does not know it.
+    pub pid: Option<u32>,
     /// Whether to use ANSI colours.
     pub color: bool,
     /// Where source lines come from.
@@ -59,24 +56,42 @@ impl TextRenderer<'_> {
         out
     }
 
+    /// A line per finding, the notes and the summary: for reading many, and for
+    /// `grep`.
+    pub fn short(&self, report: &Report) -> String {
+        let mut out = String::new();
+        for race in &report.races {
+            out.push_str(&words::one_line(race));
+            out.push('\n');
+        }
+        for divergence in &report.divergence {
+            out.push_str(&words::divergence_line(divergence));
+            out.push('\n');
+        }
+        out.push_str(&self.notes(&report.notes));
+        out.push_str(&self.summary(report));
+        out
+    }
+
     /// One race.
     pub fn race(&self, race: &Race) -> String {
         let mut text = Block::new(self, "data race");
         let (later, earlier) = (race.later(), race.earlier());
-        // Which launch a side belongs to says something only where they differ.
-        let launches = later.launch != earlier.launch || race.scope >= Scope::Device;
+        let launches = words::launches_differ(race);
 
         text.line(format_args!(
-            "  {} {}{}",
+            "  {} {}{}{}",
             doing(later, race.kind.later(), false),
             target(race),
             by(later, launches),
+            colon(later),
         ));
         text.frame(later);
         text.line(format_args!(
-            "  {}{}",
+            "  {}{}{}",
             doing(earlier, race.kind.earlier(), true),
             by(earlier, launches),
+            colon(earlier),
         ));
         text.frame(earlier);
 
@@ -105,11 +120,7 @@ impl TextRenderer<'_> {
         if race.same_value == Some(true) {
             text.line(format_args!("  Both writes stored the same value"));
         }
-        let times = if race.count == 1 {
-            "once".to_owned()
-        } else {
-            format!("{} times", race.count)
-        };
+        let times = words::times(race.count);
         // Of a copy or the host the sides have said so.
         if race.accesses.iter().all(|access| in_kernel(access.op)) {
             text.line(format_args!("  Seen {times}, {}", between(race.scope)));
@@ -165,9 +176,7 @@ impl TextRenderer<'_> {
         }
         text.out
             .push_str(&snippet::render(&marks, self.sources, self.color));
-        text.hint(Some(
-            "put the barrier where every thread that it waits for reaches it",
-        ));
+        text.hint(Some(words::DIVERGENCE_HINT));
         text.out
     }
 
@@ -186,21 +195,7 @@ impl TextRenderer<'_> {
         if !report.has_findings() {
             return String::new();
         }
-        let races = report.races.len() as u64 + report.races_not_shown;
-        let mut line = format!(
-            "SUMMARY: gpurace: {}",
-            plural(races, "data race", "data races")
-        );
-        if !report.divergence.is_empty() {
-            line.push_str(", ");
-            line.push_str(&plural(
-                report.divergence.len() as u64,
-                "barrier divergence",
-                "barrier divergences",
-            ));
-        }
-        line.push('\n');
-        line
+        format!("SUMMARY: gpurace: {}\n", words::counts(report))
     }
 
     /// What `stats=1` prints.
@@ -242,10 +237,9 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     fn new(renderer: &'a TextRenderer<'a>, what: &str) -> Self {
         let style = renderer.style(AnsiColor::Magenta.on_default().bold());
-        let out = format!(
-            "{RULE}{style}WARNING: gpurace: {what} (pid={}){style:#}\n",
-            renderer.pid
-        );
+        let pid = renderer.pid.map(|pid| format!(" (pid={pid})"));
+        let pid = pid.unwrap_or_default();
+        let out = format!("{RULE}{style}WARNING: gpurace: {what}{pid}{style:#}\n");
         Self { renderer, out }
     }
 
@@ -257,15 +251,24 @@ impl<'a> Block<'a> {
 
     /// Where an access is. Of a copy or the host there is often nothing to say.
     fn frame(&mut self, access: &Access) {
-        let place = match (&access.file, access.line, access.column) {
-            (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
-            (Some(file), Some(line), None) => format!("{file}:{line}"),
-            _ if in_kernel(access.op) => "[no debug info: build with -g]".to_owned(),
-            _ => return,
+        let place = match words::place(access) {
+            Some(place) => place,
+            None if in_kernel(access.op) => "[no debug info: build with -g]".to_owned(),
+            None => return,
         };
         match &access.function {
             Some(function) => self.line(format_args!("    #0 {function} {place}")),
             None => self.line(format_args!("    #0 {place}")),
+        }
+        for (number, call) in (1..).zip(&access.inlined_at) {
+            let function = call.function.as_deref().unwrap_or("<unknown>");
+            let (file, line) = (&call.position.file, call.position.line);
+            match call.column {
+                Some(column) => {
+                    self.line(format_args!("    #{number} {function} {file}:{line}:{column}"))
+                }
+                None => self.line(format_args!("    #{number} {function} {file}:{line}")),
+            }
         }
     }
 
@@ -277,89 +280,13 @@ impl<'a> Block<'a> {
     }
 }
 
-fn in_kernel(op: Op) -> bool {
-    matches!(op, Op::Read | Op::Write | Op::Atomic)
-}
-
-/// `Write of size 4`, `Previous atomic access of size 4`.
-fn doing(access: &Access, effect: Effect, previous: bool) -> String {
-    let what = match effect {
-        Effect::Read => "read",
-        Effect::Write => "write",
-        Effect::Atomic => "atomic access",
-    };
-    let mut text = if previous {
-        format!("Previous {what}")
+/// A colon where a frame follows.
+fn colon(access: &Access) -> &'static str {
+    if in_kernel(access.op) || words::place(access).is_some() {
+        ":"
     } else {
-        let (first, rest) = what.split_at(1);
-        first.to_uppercase() + rest
-    };
-    if let Some(size) = access.size {
-        let _ = write!(text, " of size {size}");
+        ""
     }
-    text
-}
-
-/// What the later access touched: ``at shared `tile`+64``, `in shared memory`.
-fn target(race: &Race) -> String {
-    let space = match race.space {
-        Space::Shared => "shared ",
-        Space::Global => "global ",
-        Space::Generic => "",
-    };
-    let object = race.object.as_ref();
-    let what = match object {
-        Some(Object {
-            name: Some(name), ..
-        }) => format!("`{name}`"),
-        Some(Object {
-            kind: ObjectKind::Allocation,
-            offset: Some(_),
-            ..
-        }) => "allocation".to_owned(),
-        Some(Object {
-            kind: ObjectKind::Heap,
-            offset: Some(_),
-            ..
-        }) => "heap block".to_owned(),
-        _ => return format!("in {space}memory"),
-    };
-    match object.and_then(|object| object.offset) {
-        Some(offset) => format!("at {space}{what}+{offset}"),
-        None => format!("at {space}{what}"),
-    }
-}
-
-/// `` by thread (31,0,0) of block (0,0,0)``, with a colon where a frame follows.
-fn by(access: &Access, launches: bool) -> String {
-    let mut text = match access.op {
-        Op::Copy => " by a copy or fill".to_owned(),
-        Op::Host => " by the host".to_owned(),
-        Op::Read | Op::Write | Op::Atomic => {
-            let thread = match access.thread {
-                Some(thread) => format!(" by thread {}", dim3(thread)),
-                None => " by an unknown thread".to_owned(),
-            };
-            match access.block {
-                Some(block) => format!("{thread} of block {}", dim3(block)),
-                None => thread,
-            }
-        }
-    };
-    if launches && in_kernel(access.op) {
-        if let Some(launch) = access.launch {
-            let _ = write!(text, " of launch {launch}");
-        }
-    }
-    if launches && access.op != Op::Host {
-        if let Some(stream) = access.stream {
-            let _ = write!(text, " on stream {stream}");
-        }
-    }
-    if in_kernel(access.op) || (access.file.is_some() && access.line.is_some()) {
-        text.push(':');
-    }
-    text
 }
 
 fn mark(access: &Access, label: String, primary: bool) -> Option<Mark<'_>> {
@@ -370,56 +297,6 @@ fn mark(access: &Access, label: String, primary: bool) -> Option<Mark<'_>> {
         label,
         primary,
     })
-}
-
-/// ``shared variable `tile` of size 1024``.
-fn location(object: &Object) -> String {
-    let mut text = match (object.kind, &object.name) {
-        (ObjectKind::Shared, Some(name)) => format!("shared variable `{name}`"),
-        (ObjectKind::Shared, None) => "shared memory of the block".to_owned(),
-        (ObjectKind::Variable, Some(name)) => format!("device variable `{name}`"),
-        (ObjectKind::Variable, None) => "a device variable".to_owned(),
-        (ObjectKind::Allocation, Some(name)) => format!("allocation `{name}`"),
-        (ObjectKind::Allocation, None) => "an allocation".to_owned(),
-        (ObjectKind::Heap, _) => "a heap block that device code allocated".to_owned(),
-    };
-    if let Some(size) = object.size {
-        let _ = write!(text, " of size {size}");
-    }
-    if let Some(offset) = object.offset {
-        let _ = write!(text, ", byte {offset}");
-    }
-    text
-}
-
-fn launched(kernel: &str, launch: &Launch) -> String {
-    let mut text = format!(
-        "launch {} of `{kernel}`, grid {}, block {}",
-        launch.index,
-        dim3(launch.grid),
-        dim3(launch.block)
-    );
-    match (&launch.file, launch.line) {
-        (Some(file), Some(line)) => {
-            let _ = write!(text, ", at {file}:{line}");
-        }
-        (Some(file), None) => {
-            let _ = write!(text, ", in {file}");
-        }
-        (None, _) => {}
-    }
-    text
-}
-
-const fn between(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Warp => "between threads of one warp",
-        Scope::Block => "between warps of one block",
-        Scope::Cluster => "between blocks of one cluster",
-        Scope::Grid => "between blocks of one launch",
-        Scope::Device => "between launches",
-        Scope::System => "between the device and the host",
-    }
 }
 
 /// Which thread stands for its group.
@@ -440,13 +317,4 @@ fn sites(sites: &Sites) -> String {
         sites.proved_at_launch,
         sites.checked
     )
-}
-
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// `(x,y,z)`.
-pub(crate) fn dim3([x, y, z]: Dim3) -> String {
-    format!("({x},{y},{z})")
 }

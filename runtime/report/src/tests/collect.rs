@@ -93,6 +93,7 @@ fn without_positions_what_else_is_known_tells_entries_apart() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
+        allocated: None,
     });
     assert_eq!(collector.add_race(first.clone()), Added::First);
     assert_eq!(collector.add_race(first), Added::Again);

@@ -9,6 +9,7 @@ use crate::schema::*;
 const NONE: [SideFacts; 2] = [SideFacts {
     atomic_scope: None,
     volatile: false,
+    asynchronous: false,
     fenced: false,
 }; 2];
 
@@ -44,7 +45,10 @@ fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
 #[test]
 fn two_lines_name_the_missing_order() {
     for (scope, words) in [
-        (Scope::Warp, "no __syncthreads() or __syncwarp() orders line 17 before line 18"),
+        (
+            Scope::Warp,
+            "no __syncthreads() or __syncwarp() orders line 17 before line 18",
+        ),
         (
             Scope::Block,
             "no __syncthreads() orders line 17 before line 18",
@@ -274,4 +278,24 @@ fn every_combination_is_answered() {
             }
         }
     }
+}
+
+#[test]
+fn an_asynchronous_copy_has_to_be_waited_for() {
+    let race = at(RaceKind::WriteRead, Scope::Warp, (17, 13), (18, 15));
+    let mut facts = NONE;
+    facts[1].asynchronous = true;
+    let earlier = hint(&race, facts).unwrap();
+    assert!(
+        earlier.starts_with("the asynchronous copy at line 17 is under way until"),
+        "{earlier}"
+    );
+    facts[0].asynchronous = true;
+    assert_eq!(hint(&race, facts).unwrap(), earlier);
+    facts[1].asynchronous = false;
+    let later = hint(&race, facts).unwrap();
+    assert!(
+        later.starts_with("the asynchronous copy at line 18 is"),
+        "{later}"
+    );
 }

@@ -1,7 +1,9 @@
 //! Tests of the crate, and the races they are made of.
 
+mod baseline;
 mod collect;
 mod hint;
+mod merge;
 mod schema;
 mod text;
 
@@ -95,6 +97,7 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
             name: None,
             size: Some(4096),
             offset: Some(0),
+            allocated: None,
         }),
         accesses: [later, earlier],
         hint: None,

@@ -9,10 +9,11 @@ use crate::hint::{SideFacts, hint};
 use crate::schema::*;
 use crate::sources::{DiskSources, NoSources, Sources};
 use crate::text::TextRenderer;
+use crate::words;
 
 fn renderer() -> TextRenderer<'static> {
     TextRenderer {
-        pid: 4242,
+        pid: Some(4242),
         color: false,
         sources: &OneFile,
     }
@@ -81,6 +82,7 @@ fn equal_values_are_marked() {
         name: Some("flag".to_owned()),
         size: Some(4),
         offset: Some(0),
+        allocated: None,
     });
     insta::assert_snapshot!(plain(race.clone()));
     race.same_value = Some(false);
@@ -117,6 +119,7 @@ fn atomics_of_too_narrow_a_scope() {
         name: Some("counter".to_owned()),
         size: Some(4),
         offset: Some(0),
+        allocated: None,
     });
     let block = SideFacts {
         atomic_scope: Some(AtomicScope::Block),
@@ -376,4 +379,71 @@ fn names_are_demangled() {
     ] {
         assert_eq!(crate::demangle(symbol), name);
     }
+}
+
+#[test]
+fn what_orders_one_thread_is_not_what_orders_two() {
+    let two = race(
+        RaceKind::WriteRead,
+        Scope::Warp,
+        access(Op::Read, 18, 15, 0, 1),
+        access(Op::Write, 17, 13, 0, 0),
+    );
+    assert!(words::missing_order(&two).contains("__syncwarp()"));
+    // Only what is asynchronous escapes program order.
+    let mut one = two.clone();
+    one.accesses[1].thread = one.accesses[0].thread;
+    assert!(words::missing_order(&one).contains("asynchronous copy"));
+    // Threads of two blocks, or two that are not known, are not one.
+    let mut other_block = one.clone();
+    other_block.accesses[1].block = Some([1, 0, 0]);
+    other_block.scope = Scope::Grid;
+    assert!(words::missing_order(&other_block).contains("different blocks"));
+    let mut unknown = one;
+    for access in &mut unknown.accesses {
+        access.thread = None;
+    }
+    assert!(words::missing_order(&unknown).contains("__syncwarp()"));
+}
+
+#[test]
+fn inlined_calls_and_allocations_are_said_where_they_are_known() {
+    let mut found = race(
+        RaceKind::WriteRead,
+        Scope::Grid,
+        access(Op::Read, 18, 15, 0, 1),
+        access(Op::Write, 17, 13, 1, 0),
+    );
+    let before = plain(found.clone());
+    let position = |line| Position {
+        file: "main.cu".to_owned(),
+        line,
+    };
+    found.accesses[0].inlined_at = vec![
+        InlinedAt {
+            function: Some("outer".to_owned()),
+            position: position(40),
+            column: Some(7),
+        },
+        InlinedAt {
+            function: None,
+            position: position(50),
+            column: None,
+        },
+    ];
+    found.object.as_mut().unwrap().allocated = Some(position(60));
+    let after = plain(found);
+    let new: Vec<&str> = after
+        .lines()
+        .filter(|line| !before.lines().any(|old| old == *line))
+        .collect();
+    assert_eq!(
+        new,
+        [
+            "    #1 outer main.cu:40:7",
+            "    #2 <unknown> main.cu:50",
+            "  Location is an allocation of size 4096, byte 0, allocated at main.cu:60",
+        ]
+    );
+    assert_eq!(after.lines().count(), before.lines().count() + 2);
 }

@@ -1,0 +1,319 @@
+//! One self-contained page: no network, no script that the page needs in order
+//! to be read, readable on a phone, in the dark and by a screen reader.
+//!
+//! [`picture`] draws; `page.css` and `page.js` are put into the page as they
+//! are. The script only filters what is there.
+
+pub(crate) mod picture;
+mod race;
+
+use gpurace_report::schema::{Report, Sites};
+use gpurace_report::sources::Sources;
+use gpurace_report::words;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Nothing is fetched, whatever the report's texts say.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// The page of a report, which `version` of the tool made of `name`.
+pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources) -> String {
+    let headline = if report.has_findings() {
+        words::counts(report)
+    } else {
+        "no data races".to_owned()
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content=(format!("gpurace {version}"));
+                title { "gpurace: " (headline) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                a.skip href="#findings" { "Skip to the findings" }
+                header {
+                    h1 { "gpurace: " (headline) }
+                    p { "Report " code { (name) } ", kernels ran on " (device(report)) "." }
+                    (summary(report))
+                }
+                main {
+                    (notes(&report.notes))
+                    section #findings aria-labelledby="findings-title" tabindex="-1" {
+                        h2 #findings-title { "Findings" }
+                        @if report.has_findings() {
+                            (filters(report))
+                            (table(report))
+                            @for (index, race) in report.races.iter().enumerate() {
+                                (race::race(race, index + 1, sources))
+                            }
+                            @for (index, found) in report.divergence.iter().enumerate() {
+                                (race::divergence(found, index + 1, sources))
+                            }
+                        } @else {
+                            p { "No data race and no barrier divergence was reported. A run shows what it executed: branches that no input takes are not checked." }
+                        }
+                    }
+                    (kernels(report))
+                }
+                footer { p { "Written by gpurace " (version) "." } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn device(report: &Report) -> &'static str {
+    match report.device {
+        gpurace_report::schema::Device::Cpu => "the host (SIMT executor)",
+        gpurace_report::schema::Device::Cuda => "an NVIDIA GPU",
+    }
+}
+
+fn summary(report: &Report) -> Markup {
+    let stats = &report.stats;
+    let races = report.races.len() as u64 + report.races_not_shown;
+    let tiles = [
+        ("Data races", races),
+        ("Barrier divergences", report.divergence.len() as u64),
+        ("Launches", stats.launches),
+        ("of them unchecked", stats.launches_unchecked),
+        ("Checks executed", stats.checks_executed),
+        ("Access sites", stats.sites.total),
+    ];
+    html! {
+        dl.tiles {
+            @for (label, value) in tiles {
+                div { dt { (label) } dd { (grouped(value)) } }
+            }
+        }
+        (site_bar(&stats.sites))
+    }
+}
+
+/// How the access sites were dealt with, as one bar.
+fn site_bar(sites: &Sites) -> Markup {
+    if sites.total == 0 {
+        return html! {};
+    }
+    let parts = [
+        ("proved", "proved", sites.proved),
+        ("launch", "proved at launch", sites.proved_at_launch),
+        ("checked", "checked", sites.checked),
+    ];
+    html! {
+        div.bar aria-hidden="true" {
+            @for (class, _, count) in parts {
+                @if count > 0 {
+                    span class=(class) style=(format!("flex-grow:{count}")) {}
+                }
+            }
+        }
+        ul.legend {
+            @for (class, label, count) in parts {
+                li { span class=(format!("swatch {}", class)) aria-hidden="true" {} (grouped(count)) " " (label) }
+            }
+        }
+    }
+}
+
+fn notes(notes: &[String]) -> Markup {
+    html! {
+        @if !notes.is_empty() {
+            section.notes aria-labelledby="notes-title" {
+                h2 #notes-title { "Lost or not checked" }
+                ul { @for note in notes { li { (code_spans(note)) } } }
+            }
+        }
+    }
+}
+
+/// Text with its code spans.
+fn code_spans(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A backtick without its partner begins no code span.
+    if parts.len() % 2 == 0 {
+        return html! { (text) };
+    }
+    html! {
+        @for (index, part) in parts.iter().enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// Shown by the script, which alone can make it work.
+fn filters(report: &Report) -> Markup {
+    let distinct = |values: Vec<String>| {
+        let mut values = values;
+        values.sort();
+        values.dedup();
+        values
+    };
+    let races = &report.races;
+    let selects = [
+        (
+            "kind",
+            "Kind",
+            distinct(
+                races
+                    .iter()
+                    .map(|race| race.kind.to_string())
+                    .chain(
+                        report
+                            .divergence
+                            .iter()
+                            .map(|_| race::DIVERGENCE.to_owned()),
+                    )
+                    .collect(),
+            ),
+        ),
+        (
+            "space",
+            "Memory",
+            distinct(
+                races
+                    .iter()
+                    .map(|race| race::space(race).to_owned())
+                    .collect(),
+            ),
+        ),
+        (
+            "scope",
+            "Between",
+            distinct(
+                races
+                    .iter()
+                    .map(|race| race::scope(race).to_owned())
+                    .collect(),
+            ),
+        ),
+        (
+            "kernel",
+            "Kernel",
+            distinct(
+                races
+                    .iter()
+                    .filter_map(|race| race.kernel.clone())
+                    .chain(report.divergence.iter().map(|found| found.kernel.clone()))
+                    .collect(),
+            ),
+        ),
+    ];
+    html! {
+        form #filters role="search" aria-label="Filter the findings" hidden {
+            p {
+                label for="filter-text" { "Text" }
+                input #filter-text type="search" autocomplete="off" placeholder="file, function, object";
+            }
+            @for (key, label, values) in selects {
+                p {
+                    label for=(format!("filter-{key}")) { (label) }
+                    select id=(format!("filter-{key}")) data-key=(key) {
+                        option value="" { "all" }
+                        @for value in values { option value=(value) { (value) } }
+                    }
+                }
+            }
+            p { button type="reset" { "Show all" } }
+            output #shown for="filter-text" aria-live="polite" {}
+        }
+    }
+}
+
+/// The short form of all findings.
+fn table(report: &Report) -> Markup {
+    html! {
+        div.scroll role="region" aria-label="Table of findings" tabindex="0" {
+            table {
+                caption.unseen { "All findings; each links to its details" }
+                thead {
+                    tr {
+                        th scope="col" { "Finding" }
+                        th scope="col" { "Object" }
+                        th scope="col" { "Kernel" }
+                        th scope="col" { "Where" }
+                        th scope="col" { "With" }
+                        th.number scope="col" { "Seen" }
+                    }
+                }
+                tbody {
+                    @for (index, race) in report.races.iter().enumerate() {
+                        tr data-for=(format!("race-{}", index + 1)) {
+                            th scope="row" { a href=(format!("#race-{}", index + 1)) { (race.kind) " race " (index + 1) } }
+                            td { (code_spans(&words::object_of(race))) }
+                            td { code { (race.kernel.as_deref().unwrap_or("")) } }
+                            td { code { (words::place(race.later()).unwrap_or_default()) } }
+                            td { code { (words::place(race.earlier()).unwrap_or_default()) } }
+                            td.number { (grouped(race.count)) }
+                        }
+                    }
+                    @for (index, found) in report.divergence.iter().enumerate() {
+                        tr data-for=(format!("divergence-{}", index + 1)) {
+                            th scope="row" { a href=(format!("#divergence-{}", index + 1)) { "barrier divergence " (index + 1) } }
+                            td {}
+                            td { code { (found.kernel) } }
+                            td { code { (race::first_place(found)) } }
+                            td {}
+                            td.number {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn kernels(report: &Report) -> Markup {
+    html! {
+        @if !report.stats.kernels.is_empty() {
+            section aria-labelledby="kernels-title" {
+                h2 #kernels-title { "Kernels" }
+                div.scroll role="region" aria-label="Table of kernels" tabindex="0" {
+                    table {
+                        caption.unseen { "What was checked of each kernel" }
+                        thead {
+                            tr {
+                                th scope="col" { "Kernel" }
+                                @for column in ["Launches", "Sites", "Proved", "Proved at launch", "Checked", "Checks executed"] {
+                                    th.number scope="col" { (column) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for kernel in &report.stats.kernels {
+                                tr {
+                                    th scope="row" { code { (kernel.name) } }
+                                    @let sites = &kernel.sites;
+                                    @for value in [kernel.launches, sites.total, sites.proved, sites.proved_at_launch, sites.checked, kernel.checks_executed] {
+                                        td.number { (grouped(value)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `1 234 567`, with spaces that do not break.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,28 @@
+"use strict";
+// Hides the findings that the filters leave out. Without it everything is shown.
+(() => {
+  const form = document.getElementById("filters");
+  if (!form) return;
+  const text = document.getElementById("filter-text");
+  const selects = [...form.querySelectorAll("select")];
+  const findings = [...document.querySelectorAll("article")];
+  const apply = () => {
+    const wanted = text.value.trim().toLowerCase();
+    let shown = 0;
+    for (const finding of findings) {
+      const visible =
+        selects.every((s) => s.value === "" || finding.dataset[s.dataset.key] === s.value) &&
+        finding.textContent.toLowerCase().includes(wanted);
+      finding.hidden = !visible;
+      const row = document.querySelector(`tr[data-for="${finding.id}"]`);
+      if (row) row.hidden = !visible;
+      shown += visible;
+    }
+    document.getElementById("shown").textContent = `${shown} of ${findings.length} shown`;
+  };
+  form.addEventListener("input", apply);
+  form.addEventListener("reset", () => setTimeout(apply));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  apply();
+})();

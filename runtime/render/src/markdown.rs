@@ -1,0 +1,175 @@
+//! A report as a comment on a pull request: GitHub's and GitLab's Markdown.
+
+use std::fmt::Write;
+
+use gpurace_report::schema::{Access, Report};
+use gpurace_report::sources::Sources;
+use gpurace_report::text::TextRenderer;
+use gpurace_report::words;
+
+/// Findings whose whole text is shown; a comment may have 65,536 characters.
+const SHOWN: usize = 20;
+/// Rows of the table.
+const ROWS: usize = 100;
+
+/// The summary, a table with a row for each race, and the text of the first
+/// ones to unfold.
+pub fn render(report: &Report, sources: &dyn Sources) -> String {
+    let mut out = String::from("## gpurace: ");
+    if report.has_findings() {
+        out.push_str(&words::counts(report));
+    } else {
+        out.push_str("no data races");
+    }
+    out.push_str("\n\n");
+    if !report.races.is_empty() {
+        out.push_str(
+            "| race | kernel | object | where | with | seen |\n|---|---|---|---|---|---|\n",
+        );
+        for race in report.races.iter().take(ROWS) {
+            // Writing to a `String` does not fail.
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} |",
+                race.kind,
+                race.kernel.as_deref().map_or_else(String::new, code),
+                cell(&words::object_of(race)),
+                place(race.later()),
+                place(race.earlier()),
+                words::times(race.count),
+            );
+        }
+        more(&mut out, report.races.len(), ROWS, "in the table");
+        out.push('\n');
+    }
+    for divergence in &report.divergence {
+        let _ = writeln!(out, "- {}", text(&words::divergence_line(divergence)));
+    }
+    if !report.divergence.is_empty() {
+        out.push('\n');
+    }
+    let renderer = TextRenderer {
+        pid: None,
+        color: false,
+        sources,
+    };
+    let races = report
+        .races
+        .iter()
+        .map(|race| (words::one_line(race), renderer.race(race)));
+    let divergence = report
+        .divergence
+        .iter()
+        .map(|found| (words::divergence_line(found), renderer.divergence(found)));
+    for (summary, details) in races.chain(divergence).take(SHOWN) {
+        // The rule and the headline say nothing that the summary does not.
+        let details: Vec<&str> = details.lines().skip(2).collect();
+        let details = details.join("\n");
+        let fence = fence(&details);
+        let _ = writeln!(
+            out,
+            "<details><summary>{}</summary>\n\n{fence}text\n{details}\n{fence}\n\n</details>\n",
+            html(&summary),
+        );
+    }
+    more(
+        &mut out,
+        report.races.len() + report.divergence.len(),
+        SHOWN,
+        "in full",
+    );
+    if !report.notes.is_empty() {
+        out.push_str("**Not checked or lost**\n\n");
+        for note in &report.notes {
+            let _ = writeln!(out, "- {}", text(note));
+        }
+        out.push('\n');
+    }
+    let stats = &report.stats;
+    let _ = writeln!(
+        out,
+        "{} on `{}`, {} unchecked; {}: {} proved, {} proved at launch, {} checked; {}",
+        words::plural(stats.launches, "launch", "launches"),
+        report.device.as_str(),
+        stats.launches_unchecked,
+        words::plural(stats.sites.total, "access site", "access sites"),
+        stats.sites.proved,
+        stats.sites.proved_at_launch,
+        stats.sites.checked,
+        words::plural(stats.checks_executed, "check executed", "checks executed"),
+    );
+    out
+}
+
+/// Says how many there are beyond what is shown.
+fn more(out: &mut String, all: usize, shown: usize, what: &str) {
+    if all > shown {
+        let _ = writeln!(out, "\n{} more not shown {what}\n", all - shown);
+    }
+}
+
+fn place(access: &Access) -> String {
+    words::place(access)
+        .as_deref()
+        .map_or_else(|| "unknown".to_owned(), code)
+}
+
+/// A code span in a cell of a table, with a fence longer than any run of
+/// backticks in it.
+fn code(text: &str) -> String {
+    let ticks = "`".repeat(longest_run(text) + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{ticks}{space}{}{space}{ticks}", cell(text))
+}
+
+/// A `|` or a new line would end a cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// Text in which `<` begins no tag outside of code spans, on one line.
+fn text(text: &str) -> String {
+    let text = text.replace(['\n', '\r'], " ");
+    // A backtick without its partner begins no code span.
+    let text = match text.matches('`').count() % 2 {
+        0 => text,
+        _ => text.replace('`', "'"),
+    };
+    text.split('`')
+        .enumerate()
+        .map(|(index, part)| {
+            if index % 2 == 0 {
+                part.replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('*', "\\*")
+                    .replace('_', "\\_")
+            } else {
+                part.to_owned()
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("`")
+}
+
+/// Text in an HTML element.
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// Backticks that end no code block of this text.
+fn fence(text: &str) -> String {
+    "`".repeat(longest_run(text).max(2) + 1)
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default()
+}

@@ -1,0 +1,444 @@
+//! SARIF 2.1.0 (OASIS Standard, 2020), for code scanning and editors.
+//!
+//! A race is a result whose location is the access that found it. The earlier
+//! access and the launch are related locations, and the two sides are two
+//! threads of one code flow, the earlier first.
+
+use std::path::Path;
+
+use gpurace_report::schema::{Access, Dim3, Divergence, Launch, Race, RaceKind, Report, Waiting};
+use gpurace_report::snippet;
+use gpurace_report::sources::Sources;
+use gpurace_report::words;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Where the schema of the output is.
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// What a path may keep in a URI (RFC 3986, section 3.3).
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// Rule of a barrier that some threads of a block do not reach.
+const DIVERGENCE: &str = "barrier-divergence";
+/// What code scanning calls the root of the checkout.
+const ROOT: &str = "%SRCROOT%";
+
+/// Renders a report.
+#[derive(Clone, Copy)]
+pub struct Renderer<'a> {
+    /// Version of the tool.
+    pub version: &'a str,
+    /// Files below this folder are named relative to it, as code scanning
+    /// wants it.
+    pub root: Option<&'a Path>,
+    /// Where source lines come from.
+    pub sources: &'a dyn Sources,
+}
+
+impl Renderer<'_> {
+    /// The report as indented JSON with a newline at its end.
+    pub fn render(&self, report: &Report) -> String {
+        let races = report.races.iter().map(|race| self.race(race));
+        let divergence = report.divergence.iter().map(|found| self.divergence(found));
+        let notes: Vec<Value> = report
+            .notes
+            .iter()
+            .map(|note| json!({ "level": "note", "message": { "text": note } }))
+            .collect();
+        let log = Log {
+            schema: SCHEMA,
+            version: "2.1.0",
+            runs: [Run {
+                tool: json!({ "driver": {
+                    "name": "gpurace",
+                    "version": self.version,
+                    "semanticVersion": self.version,
+                    "rules": rules(),
+                } }),
+                invocations: [json!({
+                    "executionSuccessful": true,
+                    "toolExecutionNotifications": notes,
+                })],
+                column_kind: "unicodeCodePoints",
+                results: races.chain(divergence).collect(),
+                properties: json!({
+                    "device": report.device,
+                    "stats": report.stats,
+                    "racesNotShown": report.races_not_shown,
+                }),
+            }],
+        };
+        // As for the report itself, nothing in these types can fail.
+        let mut text = serde_json::to_string_pretty(&log).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn race(&self, race: &Race) -> Finding {
+        let (later, earlier) = (race.later(), race.earlier());
+        let launches = words::launches_differ(race);
+        let said = |access: &Access, previous| {
+            let effect = if previous {
+                race.kind.earlier()
+            } else {
+                race.kind.later()
+            };
+            words::doing(access, effect, previous) + &words::by(access, launches)
+        };
+        let mut related = Vec::new();
+        if let Some(mut location) = self.access(earlier, None) {
+            location.id = Some(1);
+            location.message = Some(Message::text(said(earlier, true)));
+            related.push(location);
+        }
+        let launch = race
+            .launch
+            .as_ref()
+            .and_then(|launch| self.launch(race, launch));
+        related.extend(launch);
+
+        let step = |access: &Access, previous| {
+            let mut location = self.access(access, None)?;
+            location.message = Some(Message::text(said(access, previous)));
+            Some(json!({ "locations": [{ "location": location }] }))
+        };
+        let flow = [step(earlier, true), step(later, false)];
+        let code_flows = flow
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .map(|threads| vec![json!({ "threadFlows": threads })]);
+
+        let same = race.same_value == Some(true);
+        Finding {
+            rule_id: rule_id(race.kind),
+            rule_index: rule_index(race.kind),
+            level: if same { "warning" } else { "error" },
+            message: Message::text(self.message(race, !related.is_empty())),
+            locations: self
+                .access(later, race.kernel.as_deref())
+                .into_iter()
+                .collect(),
+            related_locations: related,
+            code_flows: code_flows.unwrap_or_default(),
+            occurrence_count: Some(race.count.max(1)),
+            partial_fingerprints: json!({ "gpuraceEntry/v1": fingerprint(race) }),
+            properties: json!({
+                "scope": race.scope,
+                "space": race.space,
+                "sameValue": race.same_value,
+                "kernel": race.kernel,
+                "launch": race.launch,
+                "object": race.object,
+                "later": race.later(),
+                "earlier": race.earlier(),
+            }),
+        }
+    }
+
+    /// What is said of a race; a link leads to the first related location.
+    fn message(&self, race: &Race, linked: bool) -> String {
+        let (later, earlier) = (race.later(), race.earlier());
+        let launches = words::launches_differ(race);
+        let previous = words::doing(earlier, race.kind.earlier(), true);
+        let previous = if linked && self.access(earlier, None).is_some() {
+            format!("[{previous}](1)")
+        } else {
+            previous
+        };
+        let mut text = format!(
+            "Data race: {} {}{}. {previous}{}.",
+            words::doing(later, race.kind.later(), false).to_lowercase(),
+            words::target(race),
+            words::by(later, launches),
+            words::by(earlier, launches),
+        );
+        if let Some(kernel) = &race.kernel {
+            text += &format!(" In `{kernel}`.");
+        }
+        if race.same_value == Some(true) {
+            text += " Both writes stored the same value.";
+        }
+        if let Some(hint) = &race.hint {
+            text += &format!(" Hint: {hint}.");
+        }
+        text
+    }
+
+    fn divergence(&self, found: &Divergence) -> Finding {
+        let mut places = Vec::new();
+        let mut parts = Vec::new();
+        for waiting in &found.waiting {
+            match waiting {
+                Waiting::At(at) => {
+                    let said = format!(
+                        "{} here",
+                        words::plural(at.threads.into(), "thread waits", "threads wait")
+                    );
+                    let place = at.file.as_deref().zip(at.line);
+                    parts.push(match place {
+                        Some((file, line)) => said.replace("here", &format!("at {file}:{line}")),
+                        None => said.replace("here", "at a barrier"),
+                    });
+                    if let Some((file, line)) = place {
+                        places.push(Location {
+                            id: None,
+                            message: Some(Message::text(said)),
+                            physical_location: Some(self.position(file, line, None)),
+                            logical_locations: vec![logical(&found.kernel)],
+                        });
+                    }
+                }
+                Waiting::Exited(gone) => parts.push(format!(
+                    "{} left the kernel",
+                    words::plural(gone.threads.into(), "thread has", "threads have")
+                )),
+            }
+        }
+        let mut places = places.into_iter();
+        let first: Vec<_> = places.next().into_iter().collect();
+        let related = places.zip(1..).map(|(place, id)| Location {
+            id: Some(id),
+            ..place
+        });
+        Finding {
+            rule_id: DIVERGENCE.to_owned(),
+            rule_index: RaceKind::ALL.len(),
+            level: "error",
+            message: Message::text(format!(
+                "Barrier divergence in block {} of launch {} of `{}`: {}.",
+                words::dim3(found.block),
+                found.launch,
+                found.kernel,
+                parts.join("; ")
+            )),
+            related_locations: related.collect(),
+            locations: first,
+            code_flows: Vec::new(),
+            occurrence_count: None,
+            partial_fingerprints: json!({ "gpuraceEntry/v1": words::divergence_line(found) }),
+            properties: json!({ "kernel": found.kernel, "launch": found.launch, "block": found.block }),
+        }
+    }
+
+    /// `None` where no position is known.
+    fn access(&self, access: &Access, kernel: Option<&str>) -> Option<Location> {
+        let (file, line) = (access.file.as_deref()?, access.line?);
+        Some(Location {
+            id: None,
+            message: None,
+            physical_location: Some(self.position(file, line, access.column)),
+            logical_locations: kernel
+                .or(access.function.as_deref())
+                .map(logical)
+                .into_iter()
+                .collect(),
+        })
+    }
+
+    fn launch(&self, race: &Race, launch: &Launch) -> Option<Location> {
+        let (file, line) = (launch.file.as_deref()?, launch.line?);
+        let kernel = race.kernel.as_deref().unwrap_or("a kernel");
+        Some(Location {
+            id: Some(2),
+            message: Some(Message::text(format!(
+                "Launch {} of `{kernel}`, grid {}, block {}",
+                launch.index,
+                dim(launch.grid),
+                dim(launch.block)
+            ))),
+            physical_location: Some(self.position(file, line, None)),
+            logical_locations: Vec::new(),
+        })
+    }
+
+    fn position(&self, file: &str, line: u32, column: Option<u32>) -> Value {
+        let mut region = json!({ "startLine": line });
+        match snippet::excerpt(self.sources, file, line, column, 0) {
+            Some(excerpt) => {
+                let text = &excerpt.lines[0];
+                region["snippet"] = json!({ "text": text });
+                // Columns of a report count bytes, those of SARIF characters.
+                if column.is_some() {
+                    let characters = |bytes: usize| text[..bytes].chars().count() + 1;
+                    region["startColumn"] = json!(characters(excerpt.mark.start));
+                    region["endColumn"] = json!(characters(excerpt.mark.end));
+                }
+            }
+            None => {
+                if let Some(column) = column {
+                    region["startColumn"] = json!(column);
+                }
+            }
+        }
+        json!({ "artifactLocation": self.artifact(file), "region": region })
+    }
+
+    fn artifact(&self, file: &str) -> Value {
+        let path = Path::new(file);
+        let path = match self.root.and_then(|root| path.strip_prefix(root).ok()) {
+            Some(below) => below,
+            None => path.strip_prefix("./").unwrap_or(path),
+        };
+        let encoded = utf8_percent_encode(&path.to_string_lossy(), PATH).to_string();
+        if path.is_absolute() {
+            json!({ "uri": format!("file://{encoded}") })
+        } else {
+            json!({ "uri": encoded, "uriBaseId": ROOT })
+        }
+    }
+}
+
+impl std::fmt::Debug for Renderer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Renderer")
+            .field("version", &self.version)
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
+fn dim(dim: Dim3) -> String {
+    words::dim3(dim)
+}
+
+fn logical(name: &str) -> Value {
+    json!({ "fullyQualifiedName": name, "kind": "function" })
+}
+
+fn rule_id(kind: RaceKind) -> String {
+    format!("{kind}-race")
+}
+
+fn rule_index(kind: RaceKind) -> usize {
+    RaceKind::ALL
+        .iter()
+        .position(|&known| known == kind)
+        .unwrap_or_default()
+}
+
+/// A rule for each kind of race, in the order of [`RaceKind::ALL`], and one for
+/// divergence.
+fn rules() -> Vec<Value> {
+    let rule = |id: String, name: String, short: String, full: &str| {
+        json!({
+            "id": id,
+            "name": name,
+            "shortDescription": { "text": short },
+            "fullDescription": { "text": full },
+            "help": { "text": full },
+            "defaultConfiguration": { "level": "error" },
+            "properties": {
+                "tags": ["cuda", "concurrency", "external/cwe/cwe-362"],
+                "precision": "very-high",
+            },
+        })
+    };
+    let mut rules: Vec<Value> = RaceKind::ALL
+        .iter()
+        .map(|&kind| {
+            let word = |text: &str| text[..1].to_uppercase() + &text[1..];
+            let (earlier, later) = (kind.earlier().as_str(), kind.later().as_str());
+            rule(
+                rule_id(kind),
+                format!("{}{}Race", word(earlier), word(later)),
+                format!("Data race: {earlier}, then {later}"),
+                "Two accesses to the same bytes by different threads, at least one of them a \
+                 write, not both atomic at a scope that holds both threads, and not ordered by a \
+                 barrier or by another order of the CUDA memory model.",
+            )
+        })
+        .collect();
+    rules.push(rule(
+        DIVERGENCE.to_owned(),
+        "BarrierDivergence".to_owned(),
+        "Barrier that some threads of a block do not reach".to_owned(),
+        "Some threads of a block wait at a barrier that others of the threads that it waits for \
+         do not reach.",
+    ));
+    rules
+}
+
+/// What of a race stays when lines move, so that a service finds it again.
+fn fingerprint(race: &Race) -> String {
+    let side = |access: &Access| {
+        format!(
+            "{}:{}",
+            access.file.as_deref().unwrap_or("?"),
+            access.function.as_deref().unwrap_or("?")
+        )
+    };
+    format!(
+        "{}|{}|{}|{}|{}",
+        race.kernel.as_deref().unwrap_or("?"),
+        words::title(race),
+        race.kind,
+        side(race.later()),
+        side(race.earlier())
+    )
+}
+
+#[derive(Serialize)]
+struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Value,
+    invocations: [Value; 1],
+    column_kind: &'static str,
+    results: Vec<Finding>,
+    properties: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    rule_id: String,
+    rule_index: usize,
+    level: &'static str,
+    message: Message,
+    locations: Vec<Location>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Location>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    code_flows: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    occurrence_count: Option<u64>,
+    partial_fingerprints: Value,
+    properties: Value,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    physical_location: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logical_locations: Vec<Value>,
+}
+
+#[derive(Serialize)]
+struct Message {
+    text: String,
+}
+
+impl Message {
+    const fn text(text: String) -> Self {
+        Self { text }
+    }
+}

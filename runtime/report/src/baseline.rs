@@ -1,0 +1,130 @@
+//! Which findings an older report did not have, so that a project with known
+//! races can refuse new ones.
+//!
+//! A finding is known where the older report has an entry of the same key. As
+//! lines move with every edit, one that is left over is known too where kernel,
+//! functions, files, operations and object are those of an old entry; but each
+//! old entry stands for one finding only, so that a second race of the same
+//! shape is new.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+use crate::collect::{DivergenceKey, RaceKey, divergence_key, race_key};
+use crate::schema::{Access, Divergence, ObjectKind, Op, Race, Report, Waiting};
+
+/// The report without the findings that `baseline` has, and how many those are.
+pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
+    let before = report.races.len() + report.divergence.len();
+    let races: HashSet<RaceKey> = baseline.races.iter().map(race_key).collect();
+    report.races = left_over(
+        report.races,
+        &baseline.races,
+        |race| races.contains(&race_key(race)),
+        race_key,
+        race_shape,
+    );
+    let divergences: HashSet<DivergenceKey> =
+        baseline.divergence.iter().map(divergence_key).collect();
+    report.divergence = left_over(
+        report.divergence,
+        &baseline.divergence,
+        |divergence| divergences.contains(&divergence_key(divergence)),
+        divergence_key,
+        divergence_shape,
+    );
+    let known = before - report.races.len() - report.divergence.len();
+    (report, known as u64)
+}
+
+/// The findings that no old one stands for: neither the one of the same key nor
+/// one of the same shape that stands for none yet.
+fn left_over<T, K: Eq + Hash, S: Eq + Hash>(
+    found: Vec<T>,
+    old: &[T],
+    is_known: impl Fn(&T) -> bool,
+    key: impl Fn(&T) -> K,
+    shape: impl Fn(&T) -> S,
+) -> Vec<T> {
+    let present: HashSet<K> = found.iter().map(&key).collect();
+    let mut moved: HashMap<S, u64> = HashMap::new();
+    for old in old.iter().filter(|old| !present.contains(&key(old))) {
+        *moved.entry(shape(old)).or_default() += 1;
+    }
+    found
+        .into_iter()
+        .filter(|found| {
+            if is_known(found) {
+                return false;
+            }
+            match moved.get_mut(&shape(found)) {
+                Some(left) if *left > 0 => {
+                    *left -= 1;
+                    false
+                }
+                _ => true,
+            }
+        })
+        .collect()
+}
+
+/// What of a side stays when lines move.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct SideShape {
+    function: Option<String>,
+    file: Option<String>,
+    op: Op,
+    size: Option<u64>,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RaceShape {
+    kernel: Option<String>,
+    sides: [SideShape; 2],
+    object: Option<(ObjectKind, Option<String>)>,
+}
+
+fn race_shape(race: &Race) -> RaceShape {
+    let mut sides = [side_shape(race.later()), side_shape(race.earlier())];
+    sides.sort();
+    RaceShape {
+        kernel: race.kernel.clone(),
+        sides,
+        object: race.object.as_ref().map(|object| {
+            // An allocation's name is its number, which another allocation
+            // before it changes.
+            let name = match object.kind {
+                ObjectKind::Shared | ObjectKind::Variable => object.name.clone(),
+                ObjectKind::Allocation | ObjectKind::Heap => None,
+            };
+            (object.kind, name)
+        }),
+    }
+}
+
+fn side_shape(access: &Access) -> SideShape {
+    SideShape {
+        function: access.function.clone(),
+        file: access.file.as_deref().map(base_name),
+        op: access.op,
+        size: access.size,
+    }
+}
+
+fn divergence_shape(divergence: &Divergence) -> (String, Vec<Option<Option<String>>>) {
+    let mut places: Vec<_> = divergence
+        .waiting
+        .iter()
+        .map(|waiting| match waiting {
+            Waiting::At(at) => Some(at.file.as_deref().map(base_name)),
+            Waiting::Exited(_) => None,
+        })
+        .collect();
+    places.sort();
+    (divergence.kernel.clone(), places)
+}
+
+/// Checkouts differ in their folders.
+fn base_name(file: &str) -> String {
+    file.rsplit('/').next().unwrap_or(file).to_owned()
+}
