@@ -256,6 +256,10 @@ impl Args {
             ("-fgpu-rdc" | "-fcuda-rdc" | "-rdc=true" | "--relocatable-device-code=true", _) => {
                 self.separate_compilation = Some(word.to_owned());
             }
+            ("-dc" | "--device-c", _) => {
+                self.compile_only = true;
+                self.separate_compilation = Some(word.to_owned());
+            }
             ("-fno-gpu-rdc" | "-fno-cuda-rdc" | "-rdc=false", _) => {
                 self.separate_compilation = None;
             }

@@ -11,7 +11,7 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The whole of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,12 +24,18 @@ pub struct PassConfig {
     pub exec: &'static str,
     /// Where proofs may remove checks.
     pub prune: Prune,
+    /// The solver's library, where there is one.
+    pub solver: Option<PathBuf>,
     /// Level of optimisation, 0 to 3.
     pub opt_level: u8,
     /// Where to write the object for the host's processor.
     pub object: PathBuf,
     /// Where to write the description of the module.
     pub meta: PathBuf,
+    /// Where to write what the prover knows, for launches.
+    pub proofs: PathBuf,
+    /// Where to write warnings and remarks.
+    pub diagnostics: PathBuf,
     /// Where to write the verdicts, if anywhere.
     pub facts: Option<PathBuf>,
     /// Folders of headers that are not the user's.

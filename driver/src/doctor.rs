@@ -1,6 +1,8 @@
 //! `gpurace doctor`: what a build needs, what of it is there, and how to get the rest.
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
 
 use crate::config::Cpu;
 use crate::cuda::{self, Origin};
@@ -43,7 +45,25 @@ pub fn examine(world: &World) -> Vec<Finding> {
         Finding {
             what: "runtime",
             outcome: installation
+                .clone()
                 .map(|found| format!("`{}`", found.library_dir.join("libgpurace_rt.so").display())),
+        },
+        Finding {
+            what: "solver",
+            outcome: installation.and_then(|found| match found.solver {
+                Some(solver) => Ok(format!("`{}`", solver.display())),
+                None => Err(Error::new(format!(
+                    "`libgpurace_solve.so` is not in `{}`: nothing is proved, every access is checked",
+                    found.library_dir.display()
+                ))
+                .hint("build gpurace with `scripts/setup`")),
+            }),
+        },
+        Finding {
+            what: "linker",
+            outcome: world
+                .compiler(Driver::C, None)
+                .and_then(|found| linker(&found.path)),
         },
         Finding {
             what: "CUDA toolkit",
@@ -57,6 +77,26 @@ pub fn examine(world: &World) -> Vec<Finding> {
             }),
         },
     ]
+}
+
+/// The linker that makes images of device code.
+fn linker(clang: &Path) -> Result<String, Error> {
+    let cannot = |e| Error::new(format!("cannot run `{}`: {e}", clang.display()));
+    let output = Command::new(clang)
+        .arg("-print-prog-name=ld.lld")
+        .output()
+        .map_err(cannot)?;
+    let found = String::from_utf8_lossy(&output.stdout);
+    // What it does not find, clang prints as it was asked for.
+    let path = Path::new(found.trim());
+    if path.is_absolute() && path.is_file() {
+        Ok(format!("`{}`", path.display()))
+    } else {
+        Err(
+            Error::new(format!("`{}` finds no `ld.lld`", clang.display()))
+                .hint("install lld of the same version; on Debian `apt-get install lld-19`"),
+        )
+    }
 }
 
 fn toolkit(found: &cuda::Found) -> Result<String, Error> {

@@ -11,7 +11,7 @@ use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{flags, refuse, response, run};
+use crate::{flags, headers, nvcc, refuse, response, run};
 
 /// The whole program: `gclang`, or `gclang++` where it was called by a name
 /// that ends so.
@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
 }
 
 fn stages(driver: Driver) -> Result<Exit, Error> {
-    let args = Args::parse(response::expand(env::args_os().skip(1).collect()))?;
+    let args = Args::parse(nvcc::translate(response::expand(env::args_os().skip(1).collect()))?)?;
     refuse::check(&args)?;
     let toolchain = find(&args, driver)?;
     let work = Work::new(&args)?;
@@ -59,7 +59,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
 }
 
 /// Finds what this command line needs, and nothing that it does not.
-fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
+pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::builds(args);
@@ -91,10 +91,15 @@ fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     }
     let mut system_prefixes = world.system_prefixes(&compiler, toolkit.as_ref());
     system_prefixes.extend(installation.iter().map(|found| found.include_dir.clone()));
+    let adapted_headers = match &toolkit {
+        Some(toolkit) if builds && args.has_cuda_input() => headers::to_adapt(&toolkit.path),
+        _ => Vec::new(),
+    };
     Ok(Toolchain {
         compiler,
         installation,
         toolkit,
+        adapted_headers,
         system_prefixes,
         cpu: Cpu::of_this_machine(),
     })

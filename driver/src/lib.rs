@@ -8,20 +8,24 @@
 //! | module | what it knows |
 //! |---|---|
 //! | [`flags`] | the flags that gpurace adds, each defined once |
+//! | [`clang_form`] | what the pass says about the code, as clang prints it |
 //! | [`clang_options`] | which of clang's options take a value, and which stage they belong to |
 //! | [`response`] | `@file` arguments |
 //! | [`args`] | a command line, sorted into inputs, options and what gpurace was asked |
 //! | [`cuda`] | where CUDA toolkits are and which of them clang can parse |
 //! | [`toolchain`] | where clang, the plugin, the runtime and the toolkit are |
 //! | [`config`] | what the plugin is told |
+//! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
 //! | [`refuse`] | what gpurace cannot build, said before anything is looked for |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
 //! | [`run`] | running them |
 //! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
 //! | [`gclang`] | the stages of `gclang`: parse, find, plan, run |
 //! | [`doctor`] | what `gpurace doctor` prints |
+//! | [`tool`] | the commands of `gpurace` |
 
 pub mod args;
+pub mod clang_form;
 pub mod clang_options;
 pub mod config;
 pub mod cuda;
@@ -29,8 +33,11 @@ pub mod diagnostic;
 pub mod doctor;
 pub mod flags;
 pub mod gclang;
+pub mod headers;
+pub mod nvcc;
 pub mod plan;
 pub mod refuse;
 pub mod response;
 pub mod run;
+pub mod tool;
 pub mod toolchain;

@@ -7,7 +7,7 @@
 //! ```text
 //! device     clang --cuda-device-only, plugin loaded   → object and description of the device code
 //! image      clang -shared                             → host image, an ELF shared object
-//! container  image + description                       → what lies in the fat-binary slot
+//! container  image + description + proofs              → what lies in the fat-binary slot
 //! host       clang --cuda-host-only                    → object that carries the container
 //! ```
 //!
@@ -49,14 +49,30 @@ pub enum Step {
         /// The CUDA source, as the user named it.
         source: String,
     },
+    /// Write a copy of a header of the toolkit, adapted to clang.
+    Header {
+        /// The toolkit's.
+        from: PathBuf,
+        /// The copy.
+        to: PathBuf,
+    },
     /// Pack image and description for the fat-binary slot.
     Container {
         /// The host image.
         image: PathBuf,
         /// The description of the module.
         meta: PathBuf,
+        /// What the prover knows; the file is missing where nothing was asked.
+        proofs: PathBuf,
         /// The file to write.
         output: PathBuf,
+    },
+    /// Print what the pass has to say about the user's code.
+    Diagnostics {
+        /// Its words; the file is missing where there are none.
+        file: PathBuf,
+        /// Warnings end the build.
+        errors: bool,
     },
 }
 
@@ -135,6 +151,8 @@ struct Files {
     bitcode: PathBuf,
     device_object: PathBuf,
     meta: PathBuf,
+    proofs: PathBuf,
+    diagnostics: PathBuf,
     image: PathBuf,
     container: PathBuf,
     /// The host object that carries the container.
@@ -145,6 +163,13 @@ impl Planner<'_> {
     fn plan(&self) -> Plan {
         let mut plan = Plan::default();
         let mut objects = Vec::new();
+        if self.args.has_cuda_input() {
+            plan.steps
+                .extend(self.headers().map(|(from, to)| Step::Header {
+                    from: from.clone(),
+                    to,
+                }));
+        }
         for input in self
             .args
             .inputs()
@@ -152,6 +177,12 @@ impl Planner<'_> {
         {
             let files = self.files(input, objects.len());
             plan.steps.push(Step::Clang(self.device(input, &files)));
+            if self.args.asked.sanitize {
+                plan.steps.push(Step::Diagnostics {
+                    file: files.diagnostics.clone(),
+                    errors: self.warnings_are_errors(),
+                });
+            }
             plan.steps.push(Step::Image {
                 command: self.image(&files),
                 source: input.path.to_string_lossy().into_owned(),
@@ -159,6 +190,7 @@ impl Planner<'_> {
             plan.steps.push(Step::Container {
                 image: files.image.clone(),
                 meta: files.meta.clone(),
+                proofs: files.proofs.clone(),
                 output: files.container.clone(),
             });
             plan.steps.push(Step::Clang(self.host(input, &files)));
@@ -192,6 +224,8 @@ impl Planner<'_> {
             bitcode: temporary(".bc"),
             device_object: temporary(".device.o"),
             meta: temporary(".json"),
+            proofs: temporary(".proofs"),
+            diagnostics: temporary(".diagnostics"),
             image: temporary(".so"),
             container: temporary(".container"),
             object,
@@ -217,7 +251,21 @@ impl Planner<'_> {
         command.arg("-isystem");
         command.arg(&self.installation.include_dir);
         command.args(["-include", COMPATIBILITY_HEADER]);
+        if self.args.asked.sanitize {
+            // What `gpurace/gpurace.h` looks for.
+            command.arg("-D__GPURACE__=1");
+        }
         command
+    }
+
+    /// The headers that clang reads in an adapted copy, and their copies.
+    fn headers(&self) -> impl Iterator<Item = (&PathBuf, PathBuf)> {
+        let copy = |from: &PathBuf| {
+            let name = from.file_name().unwrap_or_default().to_string_lossy();
+            self.work.join(format!("gpurace-{name}"))
+        };
+        let all = self.toolchain.adapted_headers.iter();
+        all.map(move |from| (from, copy(from)))
     }
 
     /// What both compilations of a CUDA input are told beside the user's options.
@@ -226,6 +274,10 @@ impl Planner<'_> {
         command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
+        }
+        for (from, to) in self.headers() {
+            command.args(["-Xclang", "-remap-file", "-Xclang"]);
+            command.arg(joined(&format!("{};", from.display()), &to));
         }
         self.debug_info(command);
         // Each step sees options that are another step's.
@@ -244,6 +296,10 @@ impl Planner<'_> {
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command);
         command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
+        if self.args.asked.sanitize {
+            // What is said of a proof calls parameters by their names.
+            command.arg("-fno-discard-value-names");
+        }
         // One front end for all levels, after the user's own `-O`: verdicts do
         // not depend on it. The pass hears of the level and optimises by it.
         command.arg("-O2");
@@ -258,6 +314,13 @@ impl Planner<'_> {
         command
     }
 
+    fn warnings_are_errors(&self) -> bool {
+        self.args
+            .asked
+            .werror
+            .unwrap_or(self.args.warnings_are_errors)
+    }
+
     fn config(&self, input: &Input, files: &Files) -> PassConfig {
         let asked = &self.args.asked;
         let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
@@ -266,9 +329,12 @@ impl Planner<'_> {
             sanitize: asked.sanitize,
             exec: "cpu",
             prune: asked.prune,
+            solver: self.installation.solver.clone(),
             opt_level: self.args.opt_level,
             object: files.device_object.clone(),
             meta: files.meta.clone(),
+            proofs: files.proofs.clone(),
+            diagnostics: files.diagnostics.clone(),
             facts: asked.facts.clone(),
             system_prefixes: self.toolchain.system_prefixes.clone(),
             cpu: if baseline {
@@ -277,7 +343,7 @@ impl Planner<'_> {
                 self.toolchain.cpu
             },
             warn: !asked.no_warn && !self.args.no_warnings,
-            werror: asked.werror.unwrap_or(self.args.warnings_are_errors),
+            werror: self.warnings_are_errors(),
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
             main_file: input.path.to_string_lossy().into_owned(),
@@ -529,16 +595,28 @@ impl Step {
     pub fn render(&self) -> String {
         match self {
             Step::Clang(command) | Step::Image { command, .. } => command.render(),
+            Step::Header { from, to } => {
+                format!(
+                    " # header \"{}\": from \"{}\"\n",
+                    to.display(),
+                    from.display()
+                )
+            }
             Step::Container {
                 image,
                 meta,
+                proofs,
                 output,
             } => format!(
-                " # container \"{}\": image \"{}\", description \"{}\"\n",
+                " # container \"{}\": image \"{}\", description \"{}\", proofs \"{}\"\n",
                 output.display(),
                 image.display(),
-                meta.display()
+                meta.display(),
+                proofs.display()
             ),
+            Step::Diagnostics { file, .. } => {
+                format!(" # diagnostics \"{}\"\n", file.display())
+            }
         }
     }
 }

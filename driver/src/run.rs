@@ -10,9 +10,12 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gpurace_abi::diagnostic::Diagnostic;
 use gpurace_abi::image::{SectionKind, build_container};
 
+use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
+use crate::headers;
 use crate::plan::{Command, Plan, Step};
 use crate::response;
 
@@ -35,12 +38,19 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
         let exit = match step {
             Step::Clang(command) => run_command(command, program, &response_file),
             Step::Image { command, source } => link_image(command, source, program, &response_file),
+            Step::Header { from, to } => {
+                adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
+            }
             Step::Container {
                 image,
                 meta,
+                proofs,
                 output,
-            } => pack(image, meta, output)
+            } => pack(image, meta, proofs, output)
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
+            Step::Diagnostics { file, errors } => {
+                diagnostics(file, *errors).unwrap_or_else(|error| refused(error, program))
+            }
         };
         match interrupted.load(Ordering::Relaxed) {
             0 if exit == Exit::Success => {}
@@ -146,6 +156,13 @@ fn link_image(command: &Command, source: &str, program: &str, response_file: &Pa
     exit
 }
 
+fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
+    let text = fs::read_to_string(from)
+        .map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
+    // Nothing to adapt any more: the header as it is will do.
+    write(to, headers::adapt(&text).unwrap_or(text).as_bytes())
+}
+
 /// A name that a device image refers to and nothing defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undefined {
@@ -208,11 +225,34 @@ pub fn explain_undefined(symbol: &Undefined, source: &str) -> Error {
     .hint("define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet")
 }
 
-fn pack(image: &Path, meta: &Path, output: &Path) -> Result<(), Error> {
+fn pack(image: &Path, meta: &Path, proofs: &Path, output: &Path) -> Result<(), Error> {
     let (image, meta) = (read(image)?, read(meta)?);
-    let container =
-        build_container(&[(SectionKind::HostImage, &image), (SectionKind::Meta, &meta)]);
-    write(output, &container)
+    let mut sections = vec![
+        (SectionKind::HostImage, &image[..]),
+        (SectionKind::Meta, &meta),
+    ];
+    let proofs = if proofs.exists() {
+        read(proofs)?
+    } else {
+        Vec::new()
+    };
+    if !proofs.is_empty() {
+        sections.push((SectionKind::Proofs, &proofs));
+    }
+    write(output, &build_container(&sections))
+}
+
+fn diagnostics(file: &Path, errors: bool) -> Result<Exit, Error> {
+    if !file.exists() {
+        return Ok(Exit::Success);
+    }
+    let diagnostics: Vec<Diagnostic> = serde_json::from_slice(&read(file)?).map_err(|e| {
+        Error::new(format!("cannot read `{}`: {e}", file.display()))
+            .hint("the plugin writes it: plugin and driver may be of different builds")
+    })?;
+    let (text, ends) = clang_form::render(&diagnostics, errors);
+    anstream::eprint!("{text}");
+    Ok(if ends { Exit::Step(1) } else { Exit::Success })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {

@@ -56,6 +56,8 @@ pub struct Compiler {
 pub struct Installation {
     /// `libgpurace_pass.so`
     pub plugin: PathBuf,
+    /// `libgpurace_solve.so`; without it nothing is proved.
+    pub solver: Option<PathBuf>,
     /// The folder of `libgpurace_rt.so`.
     pub library_dir: PathBuf,
     /// The folder of our own headers.
@@ -71,6 +73,8 @@ pub struct Toolchain {
     pub installation: Option<Installation>,
     /// The CUDA toolkit, where the command line needs one and one was found.
     pub toolkit: Option<Toolkit>,
+    /// Headers of the toolkit that clang is to read in an adapted copy.
+    pub adapted_headers: Vec<PathBuf>,
     /// Folders of headers that are not the user's.
     pub system_prefixes: Vec<PathBuf>,
     /// The best processor level of this machine.
@@ -180,9 +184,11 @@ impl World {
                 (true, true) => {
                     let library_dir = fs::canonicalize(place).unwrap_or_else(|_| place.clone());
                     let plugin = library_dir.join("libgpurace_pass.so");
+                    let solver = library_dir.join("libgpurace_solve.so");
                     let include_dir = self.include_dir()?;
                     return Ok(Installation {
                         plugin,
+                        solver: solver.is_file().then_some(solver),
                         library_dir,
                         include_dir,
                     });

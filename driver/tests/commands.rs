@@ -171,6 +171,33 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn doctor_names_what_is_missing_and_how_to_get_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(dir.path()).unwrap();
+    prefix(&base);
+    let gpurace = base.join("bin/gpurace");
+    fs::copy(env!("CARGO_BIN_EXE_gpurace"), &gpurace).unwrap();
+    let doctor = || {
+        let output = run(&gpurace, &["doctor"], &base);
+        let text = String::from_utf8_lossy(&output.stdout);
+        let text = text.replace(&base.display().to_string(), "PREFIX");
+        (output.status.code(), text)
+    };
+    let (status, text) = doctor();
+    assert_eq!(status, Some(1));
+    for line in [
+        "ok       plugin        `PREFIX/lib/gpurace/libgpurace_pass.so`\n",
+        "ok       linker        `/",
+        "missing  solver        `libgpurace_solve.so` is not in `PREFIX/lib/gpurace`: nothing is proved, \
+         every access is checked\n                       hint: build gpurace with `scripts/setup`\n",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    fs::write(base.join("lib/gpurace/libgpurace_solve.so"), "").unwrap();
+    assert_eq!(doctor().0, Some(0), "{text}");
+}
+
+#[test]
 fn temporary_files_do_not_stay() {
     let dir = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(dir.path()).unwrap();

@@ -17,6 +17,7 @@ fn toolchain() -> Toolchain {
         },
         installation: Some(Installation {
             plugin: "/lib/libgpurace_pass.so".into(),
+            solver: Some("/opt/gpurace/libgpurace_solve.so".into()),
             library_dir: "/lib".into(),
             include_dir: "/include".into(),
         }),
@@ -28,6 +29,7 @@ fn toolchain() -> Toolchain {
             },
             origin: Origin::Own,
         }),
+        adapted_headers: Vec::new(),
         system_prefixes: vec!["/usr/include".into()],
         cpu: Cpu::V3,
     }
@@ -120,6 +122,24 @@ fn the_plugin_is_told_what_was_asked() {
     assert!(!device.args.iter().any(|arg| arg == "--offload-arch=sm_90"));
     let config: serde_json::Value = serde_json::from_str(&device.env[0].1).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&config).unwrap());
+}
+
+#[test]
+fn clang_reads_adapted_headers_in_their_place() {
+    let adapting = Toolchain {
+        adapted_headers: vec!["/cuda/include/barrier.h".into()],
+        ..toolchain()
+    };
+    let plan = plan_with("-fsanitize=gpurace a.cu b.cu -o app", &adapting);
+    let copies = |step: &&Step| matches!(step, Step::Header { .. });
+    assert_eq!(plan.steps.iter().filter(copies).count(), 1);
+    assert!(copies(&&plan.steps[0]));
+    let said = plan.render();
+    let option = "\"-Xclang\" \"-remap-file\" \"-Xclang\" \"/cuda/include/barrier.h;/scratch/gpurace-barrier.h\"";
+    // Device and host side of each input.
+    assert_eq!(said.matches(option).count(), 4, "{said}");
+    let host_only = plan_with("-fsanitize=gpurace a.o -o app", &adapting);
+    assert!(!host_only.steps.iter().any(|step| copies(&step)));
 }
 
 #[test]

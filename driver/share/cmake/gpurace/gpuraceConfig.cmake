@@ -1,0 +1,34 @@
+# find_package(gpurace): gpurace_enable(TARGET...) checks the CUDA sources of these targets for data races.
+
+if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER MATCHES "gclang(\\+\\+)?$")
+  set(gpurace_FOUND FALSE)
+  string(CONCAT gpurace_NOT_FOUND_MESSAGE "CMAKE_CUDA_COMPILER is `${CMAKE_CUDA_COMPILER}`, but gpurace needs `gclang++`\n"
+    "hint: configure a new build folder with `--toolchain ${CMAKE_CURRENT_LIST_DIR}/gpurace-toolchain.cmake`")
+  return()
+endif()
+
+# The flags that build for the checker. Who links a static library's or an object library's kernels needs them too.
+set(gpurace_FLAGS -fsanitize=gpurace -fgpurace-exec=cpu)
+
+function(gpurace_enable)
+  if(NOT CMAKE_CUDA_COMPILER_LOADED)
+    message(FATAL_ERROR "gpurace_enable: CUDA is not enabled\nhint: `project(NAME LANGUAGES CXX CUDA)`")
+  endif()
+  foreach(target IN LISTS ARGV)
+    if(NOT TARGET "${target}")
+      message(FATAL_ERROR "gpurace_enable: `${target}` is not a target")
+    endif()
+    get_target_property(type "${target}" TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+      message(FATAL_ERROR "gpurace_enable: `${target}` is an interface library and compiles nothing\n"
+        "hint: enable the targets that link it")
+    endif()
+    get_target_property(separable "${target}" CUDA_SEPARABLE_COMPILATION)
+    if(separable)
+      message(FATAL_ERROR "gpurace_enable: `${target}` sets CUDA_SEPARABLE_COMPILATION, which is not supported\n"
+        "hint: define each device function in the file that calls it, and leave the property off")
+    endif()
+    target_compile_options("${target}" PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
+    target_link_options("${target}" PUBLIC "$<$<LINK_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
+  endforeach()
+endfunction()

@@ -1,0 +1,49 @@
+# A folder laid out as a CUDA toolkit, for what CMake looks up in one.
+
+# gpurace_make_toolkit(GCLANGXX FOLDER FLAGS): fills FOLDER; its nvcc is GCLANGXX with FLAGS.
+# gpurace_runtime_dir is set to the folder of the runtime library.
+function(gpurace_make_toolkit gclangxx folder flags)
+  # gclang++ itself says which headers and which runtime it would take.
+  execute_process(COMMAND "${gclangxx}" -fgpurace-exec=cpu "-###" -x cuda gpurace.cu -o gpurace
+    RESULT_VARIABLE status OUTPUT_VARIABLE plan ERROR_VARIABLE plan)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "gpurace: `${gclangxx}` does not work:\n${plan}")
+  endif()
+  if(NOT plan MATCHES "--cuda-path=([^\"]+)\"")
+    message(FATAL_ERROR "gpurace: `${gclangxx}` named no CUDA toolkit:\n${plan}")
+  endif()
+  set(headers "${CMAKE_MATCH_1}")
+  if(NOT plan MATCHES "\"-L([^\"]+)\" \"-lgpurace_rt\"")
+    message(FATAL_ERROR "gpurace: `${gclangxx}` named no runtime library:\n${plan}")
+  endif()
+  set(runtime "${CMAKE_MATCH_1}/libgpurace_rt.so")
+  set(gpurace_runtime_dir "${CMAKE_MATCH_1}" PARENT_SCOPE)
+
+  file(STRINGS "${headers}/include/cuda.h" version REGEX "^#define CUDA_VERSION [0-9]+")
+  string(REGEX MATCH "[0-9]+$" version "${version}")
+  math(EXPR major "${version} / 1000")
+  math(EXPR minor "${version} % 1000 / 10")
+
+  file(MAKE_DIRECTORY "${folder}/bin" "${folder}/lib64/stubs")
+  foreach(part include nvvm)
+    file(CREATE_LINK "${headers}/${part}" "${folder}/${part}" SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK "${runtime}" "${folder}/lib64/libcudart.so" SYMBOLIC)
+  # At run time it is looked for by its own name, in the folder that it was linked from.
+  file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
+  # A linker takes a text that it finds under a library's name for a script.
+  file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
+  # Nothing lies in it that gpurace's runtime lacks: an archive without members.
+  file(WRITE "${folder}/lib64/libcudadevrt.a" "!<arch>\n")
+  string(CONCAT nvcc
+    "#!/bin/sh\n"
+    "# Made by gpurace's CMake toolchain file: nvcc for build files that call it by its path.\n"
+    "case \"$*\" in\n"
+    "  *__cmake_determine_cuda*) echo '#$ TOP=${folder}'; exit 0 ;;\n"
+    "  --version | -V) echo 'gpurace: in place of nvcc: Cuda compilation tools, release ${major}.${minor}, V${major}.${minor}.0'; exit 0 ;;\n"
+    "esac\n"
+    "exec '${gclangxx}' ${flags} \"$@\"\n")
+  file(WRITE "${folder}/bin/nvcc" "${nvcc}")
+  file(CHMOD "${folder}/bin/nvcc" PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endfunction()

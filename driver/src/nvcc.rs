@@ -1,0 +1,357 @@
+//! nvcc's own arguments in clang's words, for build files that were written
+//! for nvcc: one table, [`TABLE`]. What is not in it goes to clang as it is.
+
+use std::ffi::OsString;
+
+use crate::clang_options as clang;
+use crate::diagnostic::Error;
+
+/// What an argument of nvcc becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// Nothing: it is about tools that are not run, or clang always does so. The row says which.
+    Nothing,
+    /// These words.
+    Words(&'static [&'static str]),
+    /// This word with the value joined to it.
+    Joined(&'static str),
+    /// This word, and the value as the next.
+    Next(&'static str),
+    /// The value's parts between commas, as words of their own.
+    Parts,
+    /// `--cuda-gpu-arch=` of `sm_80`, `compute_80`.
+    Arch,
+    /// The same of `arch=compute_80,code=sm_80`.
+    Gencode,
+    /// `-x cuda` of `cu`; other languages are clang's.
+    Language,
+    /// `-fgpu-default-stream=` of `per-thread`.
+    DefaultStream,
+    /// `-Werror` of `all-warnings`; other kinds have none like them, or are clang's.
+    Werror,
+    /// Refused by name, with this hint.
+    Refused(&'static str),
+}
+
+use Meaning::{Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Werror, Words};
+
+/// One argument of nvcc: its names without dashes, whether it takes a value, its meaning.
+type Row = (&'static [&'static str], bool, Meaning);
+
+const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or to an executable";
+
+/// Every argument that is translated. Names of one letter take one dash, others one or two. A value is joined by `=` or the
+/// next word. Names that clang reads otherwise with one dash (`-lib`, `-link`, `-odir`) are not here in that form.
+const TABLE: &[Row] = &[
+    // Architectures: the first is the one whose branches of `__CUDA_ARCH__` are compiled.
+    (&["arch", "gpu-architecture"], true, Arch),
+    (&["gencode", "generate-code"], true, Gencode),
+    (&["code", "gpu-code"], true, Nothing),
+    // The host compiler is clang itself.
+    (&["Xcompiler", "compiler-options"], true, Parts),
+    (&["ccbin", "compiler-bindir"], true, Nothing),
+    (&["allow-unsupported-compiler"], false, Nothing),
+    (&["forward-unknown-to-host-compiler", "forward-unknown-opts", "forward-unknown-to-host-linker"], false, Nothing),
+    (&["linker-options"], true, Joined("-Wl,")),
+    // ptxas, nvlink, fatbinary and cudafe are not run.
+    (&["Xptxas", "ptxas-options"], true, Nothing),
+    (&["Xnvlink", "nvlink-options"], true, Nothing),
+    (&["Xfatbin", "fatbin-options"], true, Nothing),
+    (&["Xcudafe", "Xnvvm"], true, Nothing),
+    (&["maxrregcount"], true, Nothing),
+    (&["res-usage", "resource-usage"], false, Nothing),
+    (&["no-compress"], false, Nothing),
+    (&["diag-suppress", "diag-warn", "diag-error"], true, Nothing),
+    (&["err-no", "display-error-number", "no-display-error-number"], false, Nothing),
+    (&["Wno-deprecated-gpu-targets", "Wdefault-stream-launch", "Wmissing-launch-bounds"], false, Nothing),
+    (&["Werror"], true, Werror),
+    (&["disable-warnings"], false, Words(&["-w"])),
+    // clang does so always.
+    (&["expt-relaxed-constexpr"], false, Nothing),
+    (&["expt-extended-lambda", "extended-lambda"], false, Nothing),
+    // Arithmetic is IEEE's here, whatever a GPU would have been allowed.
+    (&["use_fast_math"], false, Nothing),
+    (&["ftz", "prec-div", "prec-sqrt", "fmad"], true, Nothing),
+    (&["extra-device-vectorization", "restrict"], false, Nothing),
+    (&["dopt"], true, Nothing),
+    // Debug info is for both sides.
+    (&["lineinfo", "generate-line-info"], false, Words(&["-gline-tables-only"])),
+    (&["G", "device-debug"], false, Words(&["-g"])),
+    // The runtime is gpurace's, linked by gclang.
+    (&["cudart", "cudadevrt"], true, Nothing),
+    (&["default-stream"], true, DefaultStream),
+    // How nvcc itself works.
+    (&["t", "threads", "split-compile"], true, Nothing),
+    (&["keep"], false, Words(&["-save-temps"])),
+    (&["keep-dir"], true, Nothing),
+    (&["dryrun"], false, Words(&["-###"])),
+    // Long or short forms of what clang calls otherwise.
+    (&["x"], true, Language),
+    (&["std"], true, Joined("-std=")),
+    (&["rdc", "relocatable-device-code"], true, Joined("-rdc=")),
+    (&["dw", "device-w"], false, Words(&["-c"])),
+    (&["ptx"], false, Words(&["--cuda-device-only", "-S"])),
+    (&["machine"], true, Joined("-m")),
+    (&["output-file"], true, Next("-o")),
+    (&["include-path"], true, Joined("-I")),
+    (&["system-include"], true, Next("-isystem")),
+    (&["pre-include"], true, Next("-include")),
+    (&["library"], true, Joined("-l")),
+    (&["library-path"], true, Joined("-L")),
+    (&["generate-dependencies-with-compile"], false, Words(&["-MD"])),
+    (&["dependency-output"], true, Next("-MF")),
+    // What has no counterpart.
+    (&["dlink", "device-link"], false, Refused("device code is not linked: define each device function in the file that calls it")),
+    (&["dlto", "gen-opt-lto"], false, Refused("device code is not linked: leave the option off")),
+    (&["cubin", "fatbin", "optix-ir"], false, Refused(WHOLE)),
+    (&["run"], false, Refused("compile to an executable, and run it")),
+    (&["options-file"], true, Refused("`@FILE` reads arguments from a file")),
+    (&["output-directory"], true, Refused("`-o FILE` names the output")),
+];
+
+/// A command line (response files expanded, without the program's name) in clang's words.
+///
+/// # Errors
+/// Where an argument of nvcc has no counterpart.
+pub fn translate(words: Vec<OsString>) -> Result<Vec<OsString>, Error> {
+    let mut out = Vec::with_capacity(words.len());
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        if text == "--" {
+            out.push(word);
+            out.extend(words);
+            break;
+        }
+        let next = words.peek().map(|next| next.to_string_lossy().into_owned());
+        match read(&text, next.as_deref()) {
+            Some(Reading { name, value, used_next, meaning }) => {
+                if used_next {
+                    words.next();
+                }
+                meaning.write(name, value.as_deref().unwrap_or_default(), &mut out)?;
+            }
+            None => {
+                out.push(word);
+                if clang::takes_next_word(&text) {
+                    out.extend(words.next());
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A word that is nvcc's.
+struct Reading<'a> {
+    name: &'a str,
+    value: Option<String>,
+    /// The value was the next word.
+    used_next: bool,
+    meaning: Meaning,
+}
+
+/// Finds a word in the table; `None` where it is clang's.
+fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
+    let (bare, dashes) = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+        (Some(bare), _) => (bare, 2),
+        (None, Some(bare)) => (bare, 1),
+        (None, None) => return None,
+    };
+    let (name, joined) = match bare.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (bare, None),
+    };
+    // nvcc takes `-t4` as well.
+    let (name, joined) = match bare.strip_prefix('t').filter(|count| is_number(count)) {
+        Some(count) if dashes == 1 => ("t", Some(count)),
+        _ => (name, joined),
+    };
+    if name.len() == 1 && dashes == 2 {
+        return None;
+    }
+    let &(_, takes_value, meaning) = TABLE.iter().find(|(names, ..)| names.contains(&name))?;
+    let found = |value: Option<&str>, used_next| {
+        Some(Reading { name: word, value: value.map(str::to_owned), used_next, meaning })
+    };
+    if !takes_value {
+        // `-G 8` is clang's.
+        let clangs = joined.is_some() || (name == "G" && next.is_some_and(is_number));
+        return if clangs { None } else { found(None, false) };
+    }
+    let value = joined.or(next)?;
+    // Words that are clang's with other values, or without any.
+    let is_nvccs = match (meaning, name) {
+        (Arch, _) => gpu_arch(value).is_some() || matches!(value, "native" | "all" | "all-major"),
+        (Language, _) => value == "cu",
+        (Werror, _) => joined.is_none() && matches!(value, "all-warnings" | "cross-execution-space-call" | "default-stream-launch" | "reorder" | "deprecated-declarations") || value == "all-warnings",
+        (_, "t") => is_number(value),
+        _ => true,
+    };
+    if is_nvccs { found(Some(value), joined.is_none()) } else { None }
+}
+
+impl Meaning {
+    /// Writes clang's words for an argument with this value.
+    fn write(self, word: &str, value: &str, out: &mut Vec<OsString>) -> Result<(), Error> {
+        match self {
+            Nothing => {}
+            Words(words) => out.extend(words.iter().map(OsString::from)),
+            Joined(option) => out.push(format!("{option}{value}").into()),
+            Next(option) => out.extend([option.into(), value.into()]),
+            Parts => out.extend(parts(value).into_iter().map(OsString::from)),
+            Arch => out.extend(gpu_arch(value).map(option_of_arch)),
+            Gencode => {
+                let arch = value.split(',').find_map(|part| part.trim_matches('"').strip_prefix("arch="));
+                let arch = arch.and_then(gpu_arch).ok_or_else(|| {
+                    Error::new(format!("`{value}` is no value of `{word}`"))
+                        .hint("such as `arch=compute_80,code=sm_80`")
+                })?;
+                out.push(option_of_arch(arch));
+            }
+            Language => out.extend(["-x".into(), "cuda".into()]),
+            DefaultStream if value == "per-thread" => {
+                out.push("-fgpu-default-stream=per-thread".into());
+            }
+            DefaultStream => {}
+            Werror if value == "all-warnings" => out.push("-Werror".into()),
+            Werror => {}
+            Refused(hint) => {
+                let option = word.split('=').next().unwrap_or(word);
+                return Err(Error::new(format!("`{option}` of nvcc is not supported")).hint(hint));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `sm_80` of `sm_80`, `compute_80` or `lto_80`.
+fn gpu_arch(value: &str) -> Option<String> {
+    let number = ["sm_", "compute_", "lto_"].iter().find_map(|prefix| value.strip_prefix(prefix))?;
+    let is_arch = number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_alphanumeric());
+    is_arch.then(|| format!("sm_{number}"))
+}
+
+fn option_of_arch(arch: String) -> OsString {
+    format!("--cuda-gpu-arch={arch}").into()
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
+}
+
+/// The host compiler's words in a value of `-Xcompiler`: between commas or spaces, unless quoted or after a backslash.
+fn parts(value: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quote = None;
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => parts.last_mut().expect("never empty").extend(chars.next()),
+            '"' | '\'' if quote.is_none() => quote = Some(c),
+            _ if quote == Some(c) => quote = None,
+            ',' | ' ' if quote.is_none() => parts.push(String::new()),
+            _ => parts.last_mut().expect("never empty").push(c),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(line: &str) -> Result<String, Error> {
+        let words = translate(line.split_whitespace().map(Into::into).collect())?;
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        Ok(words.join(" "))
+    }
+
+    fn becomes(line: &str, want: &str) {
+        assert_eq!(translated(line).unwrap(), want, "{line}");
+    }
+
+    #[test]
+    fn architectures() {
+        becomes("-arch=sm_80 a.cu", "--cuda-gpu-arch=sm_80 a.cu");
+        becomes("-arch sm_90a", "--cuda-gpu-arch=sm_90a");
+        becomes("--gpu-architecture=compute_70 --gpu-code=sm_70,sm_75", "--cuda-gpu-arch=sm_70");
+        becomes("-gencode arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90]", "--cuda-gpu-arch=sm_80 --cuda-gpu-arch=sm_90");
+        becomes("-gencode=\"arch=compute_75,code=sm_75\"", "--cuda-gpu-arch=sm_75");
+        becomes("-arch=native a.cu", "a.cu");
+        // Another machine's `-arch` is clang's.
+        becomes("-arch x86_64", "-arch x86_64");
+        let error = translated("-gencode code=sm_80").unwrap_err();
+        insta::assert_snapshot!(error, @r"
+        error: `code=sm_80` is no value of `-gencode`
+        hint: such as `arch=compute_80,code=sm_80`
+        ");
+    }
+
+    #[test]
+    fn options_of_the_host_compiler() {
+        becomes("-Xcompiler -fPIC,-Wall", "-fPIC -Wall");
+        becomes("-Xcompiler=-fopenmp --compiler-options -O2", "-fopenmp -O2");
+        becomes("-Xcompiler -Wl\\,-z\\,now", "-Wl,-z,now");
+        becomes("-Xcompiler ,\"-Wall\",\"-fPIC\"", "-Wall -fPIC");
+        assert_eq!(parts("\"-DNAME=a b\" '-g'"), ["-DNAME=a b", "-g"]);
+        assert_eq!(parts("-Wall -O2"), ["-Wall", "-O2"]);
+        becomes("-ccbin g++ -ccbin=/usr/bin/g++ a.cu", "a.cu");
+        becomes("--linker-options -rpath,/x", "-Wl,-rpath,/x");
+    }
+
+    #[test]
+    fn what_clang_always_does_or_never_runs() {
+        becomes("--expt-relaxed-constexpr -expt-extended-lambda --extended-lambda a.cu", "a.cu");
+        becomes("-Xptxas -v --ptxas-options=-O3,-v -Xcudafe --diag_suppress=1 a.cu", "a.cu");
+        becomes("-use_fast_math --use_fast_math -ftz=true -prec-div=false -maxrregcount 32 a.cu", "a.cu");
+        becomes("-cudart static -cudart=shared --default-stream legacy a.cu", "a.cu");
+        becomes("-t 4 -t=4 -t0 --threads=8 a.cu", "a.cu");
+    }
+
+    #[test]
+    fn what_clang_calls_otherwise() {
+        becomes("-x cu a.cpp", "-x cuda a.cpp");
+        becomes("-std c++17", "-std=c++17");
+        becomes("--std=c++17", "-std=c++17");
+        becomes("-lineinfo", "-gline-tables-only");
+        becomes("-G a.cu", "-g a.cu");
+        becomes("-Werror all-warnings a.cu", "-Werror a.cu");
+        becomes("--output-file app --include-path=inc", "-o app -Iinc");
+        becomes("-rdc true -rdc=false", "-rdc=true -rdc=false");
+        becomes("--default-stream per-thread", "-fgpu-default-stream=per-thread");
+        becomes("-ptx", "--cuda-device-only -S");
+    }
+
+    #[test]
+    fn words_of_clang_stay() {
+        for line in [
+            "-x c++ a.cpp", "-x cuda a.cu", "-G 8 a.cu", "-t a.o", "-Werror a.cu", "-Werror=reorder a.cu",
+            "-o -G a.cu", "-MF -t a.cu", "-Xlinker -z -Xlinker now", "-Xclang -arch -DG -lib -- -G",
+            "-fgpu-rdc -gline-tables-only -std=c++17", "--G", "-dc a.cu", "",
+        ] {
+            becomes(line, line);
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_argument() {
+        let error = translated("-dlink a.o").unwrap_err();
+        insta::assert_snapshot!(error, @r"
+        error: `-dlink` of nvcc is not supported
+        hint: device code is not linked: define each device function in the file that calls it
+        ");
+        assert!(translated("--output-directory=x").unwrap_err().to_string().starts_with("error: `--output-directory` of nvcc"));
+        assert!(translated("-cubin a.cu").is_err());
+    }
+
+    #[test]
+    fn each_name_stands_in_one_row() {
+        let mut names: Vec<_> = TABLE.iter().flat_map(|(names, ..)| *names).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

@@ -1,0 +1,191 @@
+//! `gpurace explain`: what the prover says of each access of a source, and why;
+//! for all launches, or for one.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`launch`] | one launch: reading it, solving for it |
+//! | [`remarks`] | bank conflicts and uncoalesced accesses of a launch's first warp |
+//! | [`table`] | the text |
+//!
+//! The device code alone is compiled, by the step that `gclang++` would run.
+
+mod launch;
+mod remarks;
+mod table;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_protocol::place::Place;
+use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
+
+use super::Done;
+use super::facts::{self, Facts, Kernel};
+use crate::args::Args;
+use crate::diagnostic::{Error, Exit};
+use crate::plan::{self, Plan, Step};
+use crate::toolchain::Driver;
+use crate::{gclang, run};
+
+/// Arguments of `gpurace explain`.
+#[derive(ClapArgs)]
+pub struct ExplainArgs {
+    /// A CUDA source, or the facts of a build (`-fgpurace-facts=FILE.json`)
+    file: PathBuf,
+    /// Explain only this kernel: its name, with or without parameters
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Ask about one launch, by the kernel's dimensions and arguments:
+    /// `grid=4,2,block=256,shared=1024,n=1000,x=ptr(4096),y=x+64`
+    #[arg(long, value_name = "LAUNCH")]
+    launch: Option<String>,
+    /// Arguments of the compilation, after all else
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CLANG ARGS")]
+    clang: Vec<OsString>,
+}
+
+/// A kernel with all that is known of it.
+struct Known {
+    /// Name and verdicts.
+    facts: Kernel,
+    /// Numbers of its sites in the module, in the order of the verdicts; empty
+    /// where only facts were read.
+    sites: Vec<u32>,
+    /// What it does, where the prover follows it.
+    proofs: Option<KernelProofs>,
+}
+
+impl Known {
+    /// Names of the objects that each site may touch, by the site's number.
+    fn objects(&self) -> HashMap<u32, Vec<String>> {
+        let mut objects: HashMap<u32, Vec<String>> = HashMap::new();
+        let Some(proofs) = &self.proofs else { return objects };
+        for place in Place::all(&proofs.protocol) {
+            let name = &proofs.protocol.objects[place.access.object.0 as usize].name;
+            let names = objects.entry(place.access.site.0).or_default();
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        objects
+    }
+
+    /// Whether the user means this kernel: by the whole name, or by the name
+    /// without return type, template arguments and parameters.
+    fn is_called(&self, wanted: &str) -> bool {
+        let whole = self.facts.name.as_str();
+        let head = whole.split('(').next().unwrap_or(whole);
+        let plain = head.split('<').next().unwrap_or(head);
+        let last = |name: &str| name.rsplit(' ').next().unwrap_or(name).to_owned();
+        [whole, head].contains(&wanted) || last(plain) == wanted || last(head) == wanted
+    }
+}
+
+/// Explains a source or facts.
+///
+/// # Errors
+/// What cannot be read or compiled, a kernel or an argument that there is not,
+/// a solver that is missing.
+pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
+    let is_facts = args.file.extension().is_some_and(|end| end == "json");
+    let mut kernels = if is_facts {
+        if args.launch.is_some() {
+            return Err(Error::new("`--launch` asks about a source, not about facts")
+                .hint("name the `.cu` file: facts hold no protocols to solve with"));
+        }
+        let read = facts::read(&args.file)?;
+        let known = |facts| Known { facts, sites: Vec::new(), proofs: None };
+        read.kernels.into_iter().map(known).collect()
+    } else {
+        compile(&args.file, &args.clang)?
+    };
+    if let Some(wanted) = &args.kernel {
+        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
+        kernels.retain(|kernel| kernel.is_called(wanted));
+        if kernels.is_empty() {
+            return Err(Error::new(format!("there is no kernel `{wanted}`"))
+                .hint(format!("the kernels are {}", names.join(", "))));
+        }
+    }
+    let Some(text) = &args.launch else {
+        let text = kernels.iter().map(|kernel| table::render(kernel, &HashMap::new())).collect::<String>();
+        return Ok(Done::success(text));
+    };
+    let [kernel] = kernels.as_mut_slice() else {
+        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
+        return Err(Error::new(format!("a launch is of one kernel, and there are {}", kernels.len()))
+            .hint(format!("set `--kernel` to one of {}", names.join(", "))));
+    };
+    let (head, remarks) = launch::solve(kernel, text)?;
+    Ok(Done::success(head + &table::render(kernel, &remarks)))
+}
+
+/// Compiles the device code of a source and reads what the pass says of it.
+fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
+    let work = tempfile::Builder::new()
+        .prefix("gpurace-")
+        .tempdir()
+        .map_err(|e| Error::new(format!("cannot make a temporary folder: {e}")))?;
+    let facts_file = work.path().join("facts.json");
+    let mut words: Vec<OsString> = clang.to_vec();
+    let mut facts_word = OsString::from("-fgpurace-facts=");
+    facts_word.push(&facts_file);
+    // Behind the user's own, since the last one counts.
+    words.extend(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace"].map(OsString::from));
+    words.extend([facts_word, "-c".into(), "-x".into(), "cuda".into(), file.into()]);
+    let args = Args::parse(words)?;
+    crate::refuse::check(&args)?;
+    let toolchain = gclang::find(&args, Driver::Cxx)?;
+    let whole = plan::plan(&args, &toolchain, work.path());
+    // The device compilation, which is clang's first run, with what it needs.
+    let (mut steps, mut compiles, mut files) = (Vec::new(), false, None);
+    for step in whole.steps {
+        match step {
+            Step::Header { .. } => steps.push(step),
+            Step::Clang(_) if !compiles => {
+                compiles = true;
+                steps.push(step);
+            }
+            Step::Container { meta, proofs, .. } if files.is_none() => files = Some((meta, proofs)),
+            Step::Clang(_) | Step::Container { .. } | Step::Image { .. } | Step::Diagnostics { .. } => {}
+        }
+    }
+    let (true, Some((meta, proofs))) = (compiles, files) else {
+        return Err(Error::new(format!("nothing of `{}` is device code to compile", file.display())));
+    };
+    let plan = Plan { steps };
+    if run::run(&plan, "gpurace", false, work.path()) != Exit::Success {
+        return Err(Error::new(format!("`{}` did not compile", file.display()))
+            .hint("arguments of the compilation follow the file: `gpurace explain k.cu -I include`"));
+    }
+    let meta: ModuleMeta = serde_json::from_slice(&bytes(&meta)?)
+        .map_err(|e| Error::new(format!("cannot read the description of the module: {e}")))?;
+    let facts: Facts = facts::read(&facts_file)?;
+    let proofs = if proofs.exists() { known_proofs(&bytes(&proofs)?)? } else { HashMap::new() };
+    Ok(join(facts, &meta.kernels, proofs))
+}
+
+/// Facts name kernels as the user does, proofs as the object code does; both
+/// have the module's order.
+fn join(facts: Facts, kernels: &[KernelMeta], mut proofs: HashMap<String, KernelProofs>) -> Vec<Known> {
+    facts
+        .kernels
+        .into_iter()
+        .zip(kernels)
+        .map(|(facts, meta)| Known { facts, sites: meta.sites.clone(), proofs: proofs.remove(&meta.name) })
+        .collect()
+}
+
+fn known_proofs(bytes: &[u8]) -> Result<HashMap<String, KernelProofs>, Error> {
+    let damaged = |e| Error::new(format!("cannot read the proofs: {e}"));
+    let module = module_proofs(bytes).map_err(damaged)?;
+    let read = |(name, bytes): (String, Vec<u8>)| Ok((name, kernel_proofs(&bytes).map_err(damaged)?));
+    module.kernels.into_iter().map(read).collect()
+}
+
+fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))
+}

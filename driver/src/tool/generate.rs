@@ -1,0 +1,58 @@
+//! Completions and manual pages, generated from the definitions of the command
+//! line.
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use super::Cli;
+use crate::diagnostic::Error;
+
+/// The completions of a shell.
+pub fn completions(shell: Shell) -> String {
+    let mut command = Cli::command();
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, "gpurace", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The manual pages: their files' names and their texts.
+///
+/// # Errors
+/// What the generator says.
+pub fn man_pages() -> std::io::Result<Vec<(String, String)>> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = vec![("gpurace.1".to_owned(), page(command.clone())?)];
+    for sub in command.get_subcommands() {
+        let name = format!("gpurace-{}", sub.get_name());
+        let title = sub.clone().display_name(&name);
+        pages.push((format!("{name}.1"), page(title)?));
+    }
+    Ok(pages)
+}
+
+fn page(command: clap::Command) -> std::io::Result<String> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).render(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Writes the manual pages and says which.
+///
+/// # Errors
+/// The folder or a file cannot be written.
+pub fn write_man_pages(dir: &Path) -> Result<String, Error> {
+    let cannot = |path: &Path, e: std::io::Error| {
+        Error::new(format!("cannot write `{}`: {e}", path.display()))
+    };
+    std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
+    let mut said = String::new();
+    for (name, text) in man_pages().map_err(|e| cannot(dir, e))? {
+        let path = dir.join(name);
+        std::fs::write(&path, text).map_err(|e| cannot(&path, e))?;
+        said += &format!("{}\n", path.display());
+    }
+    Ok(said)
+}

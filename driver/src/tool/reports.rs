@@ -1,0 +1,250 @@
+//! `gpurace report` and `gpurace merge`.
+
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use gpurace_render::{html, markdown, sarif};
+use gpurace_report::baseline;
+use gpurace_report::merge::Merger;
+use gpurace_report::schema::Report;
+use gpurace_report::sources::DiskSources;
+use gpurace_report::text::TextRenderer;
+
+use super::{Done, FOUND};
+use crate::diagnostic::{Error, note};
+
+/// What to render a report as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// As the program printed it
+    Text,
+    /// A line per finding
+    Short,
+    /// The machine-readable report
+    Json,
+    /// SARIF 2.1.0, for code scanning and editors
+    Sarif,
+    /// For a comment on a pull request
+    Markdown,
+    /// One self-contained page
+    Html,
+}
+
+impl Format {
+    /// The format that a file's name asks for.
+    pub(super) fn of_file(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()? {
+            "txt" | "log" => Self::Text,
+            "json" => Self::Json,
+            "sarif" => Self::Sarif,
+            "md" | "markdown" => Self::Markdown,
+            "html" | "htm" => Self::Html,
+            _ => return None,
+        })
+    }
+}
+
+/// Arguments of `gpurace report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Reports that programs wrote (`GPURACE_OPTIONS=json=FILE`); `-` is standard input. Several
+    /// are joined as by `gpurace merge`
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What to write; where not given, what the name of the output says, else text
+    #[arg(long, short, value_enum)]
+    format: Option<Format>,
+    /// Write here instead of to standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// An older report: what it has is left out, and the status is 66 where something is new
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// A folder that relative names of source files are relative to
+    #[arg(long, value_name = "DIR")]
+    source_dir: Vec<PathBuf>,
+    /// Add the statistics to the text
+    #[arg(long)]
+    stats: bool,
+}
+
+/// Arguments of `gpurace merge`.
+#[derive(Args)]
+pub struct MergeArgs {
+    /// The reports
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Where the joined report goes; standard output where not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Renders reports.
+///
+/// # Errors
+/// A file that cannot be read or written, or is no report.
+pub fn report(args: &ReportArgs) -> Result<Done, Error> {
+    let mut report = read_all(&args.files)?;
+    let mut status = ExitCode::SUCCESS;
+    if let Some(path) = &args.baseline {
+        let (new, known) = baseline::new_findings(report, &read(path)?);
+        report = new;
+        if known > 0 {
+            report.notes.push(format!(
+                "{known} known from the baseline `{}`, not shown",
+                path.display()
+            ));
+        }
+        if report.has_findings() {
+            status = FOUND.into();
+        }
+    }
+    let named = args.output.as_deref().and_then(Format::of_file);
+    let format = args.format.or(named).unwrap_or(Format::Text);
+    let color = args.output.is_none() && std::io::stdout().is_terminal();
+    let names: Vec<String> = args.files.iter().map(|path| origin(path)).collect();
+    let style = Style {
+        format,
+        color,
+        stats: args.stats,
+        name: &names.join(", "),
+        nothing: if args.baseline.is_some() {
+            "no new findings"
+        } else {
+            "no races were reported"
+        },
+    };
+    let text = render(&report, style, &args.source_dir);
+    Ok(Done {
+        text: deliver(text, args.output.as_deref())?,
+        status,
+    })
+}
+
+/// Joins reports.
+///
+/// # Errors
+/// A file that cannot be read or written, or is no report.
+pub fn merge(args: &MergeArgs) -> Result<Done, Error> {
+    let text = read_all(&args.files)?.to_json();
+    Ok(Done::success(deliver(text, args.output.as_deref())?))
+}
+
+/// How a report is rendered.
+#[derive(Clone, Copy, Debug)]
+pub struct Style<'a> {
+    /// As what.
+    pub format: Format,
+    /// Whether text has colours.
+    pub color: bool,
+    /// Whether text has statistics.
+    pub stats: bool,
+    /// What a page says that it shows.
+    pub name: &'a str,
+    /// What text says where there is no finding.
+    pub nothing: &'a str,
+}
+
+/// Renders a report; source files are looked for in these folders.
+pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> String {
+    let sources = DiskSources::new(source_dirs.iter().cloned());
+    let renderer = TextRenderer {
+        // A stored report does not know the process that it came from.
+        pid: None,
+        color: style.color,
+        sources: &sources,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let or_none = |text: String| {
+        if report.has_findings() {
+            text
+        } else {
+            text + style.nothing + "\n"
+        }
+    };
+    match style.format {
+        Format::Text => or_none(renderer.report(report, style.stats)),
+        Format::Short => or_none(renderer.short(report)),
+        Format::Json => report.to_json(),
+        Format::Sarif => sarif::Renderer {
+            version,
+            root: std::env::current_dir().ok().as_deref(),
+            sources: &sources,
+        }
+        .render(report),
+        Format::Markdown => markdown::render(report, &sources),
+        Format::Html => html::render(report, style.name, version, &sources),
+    }
+}
+
+/// Writes to the file, and leaves nothing for standard output; or leaves all.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
+    let Some(path) = output.filter(|path| *path != Path::new("-")) else {
+        return Ok(text);
+    };
+    std::fs::write(path, text)
+        .map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    Ok(String::new())
+}
+
+/// What notes call a report.
+fn origin(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+/// Reads reports; several as one.
+fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
+    if let [file] = files {
+        return read(file);
+    }
+    let mut merger = Merger::default();
+    for (index, file) in files.iter().enumerate() {
+        // A glob and a name beside it give a file twice, which would count
+        // twice too.
+        if files[..index].contains(file) {
+            note(
+                "gpurace",
+                &format!("`{}` is named twice and counted once", file.display()),
+            );
+            continue;
+        }
+        merger.add(&origin(file), read(file)?);
+    }
+    merger
+        .finish()
+        .ok_or_else(|| Error::new("no report to read"))
+}
+
+/// Reads a report.
+///
+/// # Errors
+/// The file cannot be read, or is no report.
+pub fn read(file: &Path) -> Result<Report, Error> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let name = file.display();
+    let text = text.map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
+    Report::from_json(&text).map_err(|e| {
+        let error = Error::new(format!(
+            "`{name}` is not a report of this version of gpurace: {e}"
+        ));
+        if text.trim().is_empty() {
+            error
+                .hint("the file is empty: was the program killed before it could write its report?")
+        } else {
+            error.hint("reports are written with `GPURACE_OPTIONS=json=FILE`")
+        }
+    })
+}

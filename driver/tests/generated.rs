@@ -1,0 +1,92 @@
+//! What is generated from definitions: completions, manual pages, and the
+//! options reference in docs/, which must not be stale.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap_complete::Shell;
+use gpurace_driver::tool::generate;
+
+const COMMANDS: [&str; 9] = [
+    "report",
+    "merge",
+    "stress",
+    "facts",
+    "explain",
+    "options",
+    "doctor",
+    "completions",
+    "man",
+];
+
+#[test]
+fn completions_know_every_command_and_format() {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        let text = generate::completions(shell);
+        for word in COMMANDS.iter().chain(&["sarif", "markdown", "baseline"]) {
+            assert!(text.contains(word), "{shell} lacks `{word}`");
+        }
+    }
+}
+
+#[test]
+fn bash_takes_its_completions() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("gpurace.bash");
+    fs::write(&file, generate::completions(Shell::Bash)).unwrap();
+    let script = r#"source "$1"; COMP_WORDS=(gpurace report --format ''); COMP_CWORD=3
+        _gpurace gpurace '' --format; echo "${COMPREPLY[*]}""#;
+    let output = Command::new("bash")
+        .args(["-c", script, "bash"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        text.trim(),
+        "text short json sarif markdown html",
+        "{output:?}"
+    );
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    generate::write_man_pages(dir.path()).unwrap();
+    let page = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    for command in COMMANDS {
+        let text = page(&format!("gpurace-{command}.1"));
+        assert!(text.contains(&format!(".TH gpurace-{command} 1")), "{text}");
+        assert!(text.contains(".SH SYNOPSIS"), "{text}");
+    }
+    assert!(page("gpurace.1").contains("gpurace\\-report(1)"));
+    let count = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(count, COMMANDS.len() + 1);
+}
+
+/// The whole of docs/options.md.
+fn options_page() -> String {
+    format!(
+        "# Options\n\n\
+         `{}` steers an instrumented program: `key=value:key=value`. This page is generated from the\n\
+         list in `runtime/options/src/lib.rs`; `gpurace options` and `GPURACE_OPTIONS=help=1` print the same.\n\n{}",
+        gpurace_options::VARIABLE,
+        gpurace_options::markdown_table()
+    )
+}
+
+/// `GPURACE_BLESS=1` writes it anew.
+#[test]
+fn the_options_page_is_not_stale() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/options.md");
+    if std::env::var_os("GPURACE_BLESS").is_some() {
+        fs::write(&path, options_page()).unwrap();
+    }
+    let text = fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(
+        text,
+        options_page(),
+        "docs/options.md is stale: run this test with GPURACE_BLESS=1"
+    );
+}
