@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
-//! //@ opt: O0 O2                 optimisation levels (this is the default)
+//! //@ opt: O0 O1 O2              optimisation levels (this is the default)
 //! //@ seeds: 0 1 2               schedules of the executor (this is the default)
 //! //@ compile-flags: -lineinfo   further arguments of gclang
 //! //@ run-args: 64               arguments of the program
@@ -295,7 +295,7 @@ impl Program {
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
         let levels = if given.is_empty() {
-            vec!["O0", "O2"]
+            vec!["O0", "O1", "O2"]
         } else {
             given
         };

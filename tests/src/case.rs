@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::annotation::{Known, Program};
 use crate::compare::{Mismatch, compare};
+use crate::precompiled;
 use crate::report::Report;
 use crate::toolchain::{Outcome, programs, run, tool, work_folder};
 
@@ -175,6 +176,7 @@ impl Case {
                 .push(format!("gclang ended by {how}:\n{}", compilation.stderr));
             return Ok(findings);
         }
+        findings.alarms.extend(self.unfounded_warnings(&compilation.stderr));
         let mut printed = Vec::new();
         for seed in self.program.seeds(self.revision()) {
             let (outcome, report, replay) = self.run_seed(&checked, &folder, &seed)?;
@@ -209,21 +211,7 @@ impl Case {
         if self.program.races(self.revision()).is_empty()
             && self.program.divergences(self.revision()).is_empty()
         {
-            let (bare, compilation) = self.build(Build::Bare, &folder)?;
-            if compilation.status == Some(0) {
-                let args = self.program.words(self.revision(), "run-args");
-                let outcome = run(Command::new(&bare).args(args).current_dir(&folder), &folder)?;
-                if let Some(other) = printed.iter().find(|p| **p != outcome.stdout) {
-                    let bare = &outcome.stdout;
-                    findings
-                        .failures
-                        .push(format!("prints with checks:\n{other}and without:\n{bare}"));
-                }
-            } else {
-                findings
-                    .failures
-                    .push(format!("the bare build fails:\n{}", compilation.stderr));
-            }
+            self.compare_with_bare(&checked, &folder, &printed, &mut findings)?;
         }
         if findings.failures.is_empty() && findings.misses.is_empty() && findings.alarms.is_empty()
         {
@@ -231,6 +219,74 @@ impl Case {
             let _ = std::fs::remove_dir_all(&folder);
         }
         Ok(findings)
+    }
+
+    /// Where proofs may remove checks. Device code is the same at each
+    /// optimisation level, and the expected races are: so each level stands for
+    /// a way of pruning, and all must find the same.
+    fn prune(&self) -> &'static str {
+        match self.opt.as_str() {
+            "O0" => "off",
+            "O1" => "compile",
+            _ => "launch",
+        }
+    }
+
+    /// Warnings of `-Wgpurace` on lines of which no race is expected.
+    fn unfounded_warnings(&self, compilation: &str) -> Vec<String> {
+        let races = self.program.races(self.revision());
+        let expected = |line: Option<u32>| {
+            line.is_some() && races.iter().any(|race| race.lines.contains(&line))
+        };
+        let warnings = compilation
+            .lines()
+            .filter(|text| text.ends_with("[-Wgpurace]"));
+        warnings
+            .filter(|text| {
+                let line = text.split(':').nth(1).and_then(|line| line.parse().ok());
+                !expected(line)
+            })
+            .map(|text| format!("unfounded warning: {text}"))
+            .collect()
+    }
+
+    /// Runs the program without checks, and compares what it prints: by the bare
+    /// entries of the checked build at each optimisation level, and at one level
+    /// by a build of its own.
+    ///
+    /// # Errors
+    /// Where a program or `gclang` cannot be started or does not end.
+    fn compare_with_bare(
+        &self,
+        checked: &Path,
+        folder: &Path,
+        printed: &[String],
+        findings: &mut Findings,
+    ) -> Result<(), String> {
+        let args = self.program.words(self.revision(), "run-args");
+        let mut unchecked = Command::new(checked);
+        unchecked.env("GPURACE_OPTIONS", "device=cpu:skip_kernels=*");
+        let mut ways = vec![("its checks skipped", unchecked)];
+        let levels = self.program.opt_levels(self.revision());
+        if levels.last() == Some(&self.opt) {
+            let (bare, compilation) = self.build(Build::Bare, folder)?;
+            if compilation.status != Some(0) {
+                let why = format!("the bare build fails:\n{}", compilation.stderr);
+                findings.failures.push(why);
+                return Ok(());
+            }
+            ways.push(("a bare build", Command::new(bare)));
+        }
+        for (way, mut command) in ways {
+            let outcome = run(command.args(&args).current_dir(folder), folder)?;
+            if let Some(other) = printed.iter().find(|p| **p != outcome.stdout) {
+                let bare = &outcome.stdout;
+                findings
+                    .failures
+                    .push(format!("prints with checks:\n{other}and with {way}:\n{bare}"));
+            }
+        }
+        Ok(())
     }
 
     /// Compiles the program into `folder`.
@@ -242,18 +298,26 @@ impl Case {
             Build::Checked => "checked",
             Build::Bare => "bare",
         });
+        let flags = self.program.words(self.revision(), "compile-flags");
+        // Flags of a program's own may ask for headers of its own.
+        if flags.is_empty() {
+            let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
+            let sanitize = build == Build::Checked;
+            precompiled::provide(folder, &source, sanitize, &self.opt, self.revision())?;
+        }
         let mut command = Command::new(tool("gclang++")?);
         command
             .arg("-fgpurace-exec=cpu")
             .arg(format!("-{}", self.opt));
         if build == Build::Checked {
             command.arg("-fsanitize=gpurace");
+            command.arg(format!("-fgpurace-prune={}", self.prune()));
         }
         if let Some(revision) = &self.revision {
             command.arg(format!("-D{}", revision.to_uppercase()));
         }
         command.arg("-I").arg(programs().join("support"));
-        command.args(self.program.words(self.revision(), "compile-flags"));
+        command.args(flags);
         command
             .arg(&self.program.path)
             .arg("-o")
@@ -290,6 +354,8 @@ impl Case {
         command
             .args(args)
             .env("GPURACE_OPTIONS", &options)
+            // Proofs of other runs are not to be met here.
+            .env("XDG_CACHE_HOME", folder)
             .current_dir(folder);
         let outcome = run(&mut command, folder).map_err(|e| format!("{e}\n  replay: {replay}"))?;
         let report = std::fs::read_to_string(&json)

@@ -6,6 +6,7 @@
 //! | [`annotation`] | the comments of a program: how to build and run it, which races to expect |
 //! | [`report`] | the JSON report as users are promised it, read by nothing of the product |
 //! | [`compare`] | an expectation against a report: what is missing, what is too much |
+//! | [`precompiled`] | precompiled CUDA headers, without which reading them would be most of the time |
 //! | [`toolchain`] | where `gclang` is, how to compile and run with a time limit |
 //! | [`case`] | one program at one revision and optimisation level, from source to verdict |
 //!
@@ -15,5 +16,6 @@
 pub mod annotation;
 pub mod case;
 pub mod compare;
+pub mod precompiled;
 pub mod report;
 pub mod toolchain;

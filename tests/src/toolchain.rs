@@ -154,6 +154,8 @@ pub fn run_checked(
     command
         .args(args)
         .env("GPURACE_OPTIONS", all.trim_end_matches(':'))
+        // Proofs of other runs are not to be met here.
+        .env("XDG_CACHE_HOME", folder)
         .current_dir(folder);
     let outcome = run(&mut command, folder)?;
     let report = std::fs::read_to_string(&json)

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use gpurace_tests::annotation::Known;
 use gpurace_tests::case::collect;
+use gpurace_tests::precompiled;
 use gpurace_tests::toolchain::has_gpu;
 use libtest_mimic::{Arguments, Trial};
 
@@ -35,5 +36,7 @@ fn main() -> ExitCode {
             );
         }
     }
-    libtest_mimic::run(&args, trials).exit_code()
+    let conclusion = libtest_mimic::run(&args, trials);
+    precompiled::remove();
+    conclusion.exit_code()
 }

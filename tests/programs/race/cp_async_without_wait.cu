@@ -1,5 +1,4 @@
 //@ revisions: racy fixed
-//@[racy] known-miss: an asynchronous copy is checked as if it happened at once
 // An asynchronous copy into shared memory is there only after the wait.
 #include <cuda_pipeline.h>
 #include "check.h"

@@ -32,6 +32,8 @@ struct Buffer {
     explicit Buffer(size_t n) : count(n) {
         CUDA(cudaMalloc(&device, n * sizeof(T)));
         CUDA(cudaMemset(device, 0, n * sizeof(T)));
+        // Streams that do not block would not wait for it.
+        CUDA(cudaDeviceSynchronize());
         host = static_cast<T*>(calloc(n, sizeof(T)));
     }
     Buffer(const Buffer&) = delete;

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use gpurace_tests::annotation::Program;
 use gpurace_tests::case::{Build, Case};
 use gpurace_tests::compare::{Side, sides};
+use gpurace_tests::precompiled;
 use gpurace_tests::toolchain::{programs, work_folder};
 
 /// Sides, space and scope of a race.
@@ -26,13 +27,16 @@ fn main() -> ExitCode {
         eprintln!("usage: bless [--write] PROGRAM.cu...");
         return ExitCode::FAILURE;
     }
+    let mut status = ExitCode::SUCCESS;
     for file in files {
         if let Err(e) = bless(Path::new(&file), write) {
             eprintln!("error: {file}: {e}");
-            return ExitCode::FAILURE;
+            status = ExitCode::FAILURE;
+            break;
         }
     }
-    ExitCode::SUCCESS
+    precompiled::remove();
+    status
 }
 
 fn bless(file: &Path, write: bool) -> Result<(), String> {

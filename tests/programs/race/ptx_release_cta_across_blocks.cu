@@ -1,0 +1,32 @@
+//@ revisions: racy fixed
+// A release at `.cta` scope and an acquire at `.gpu` scope: the scopes must hold
+// both threads on both sides. The flag itself is then no pair of atomics either.
+#include "check.h"
+
+__global__ void pass(int* value, int* flag, int* out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        *value = 42; //~ A
+#ifdef FIXED
+        asm volatile("st.release.gpu.s32 [%0], 1;" ::"l"(flag) : "memory");
+#else
+        asm volatile("st.release.cta.s32 [%0], 1;" ::"l"(flag) : "memory"); //~ F
+#endif
+    } else {
+        int seen;
+        do {
+            asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory"); //~ G
+        } while (seen == 0);
+        *out = *value; //~ B
+    }
+}
+//~ RACE[racy] write-read global grid: A B
+//~ RACE[racy] atomic-atomic global grid: F G
+
+int main() {
+    Buffer<int> value(1), flag(1), out(1);
+    pass<<<2, 32>>>(value.device, flag.device, out.device);
+    SYNC();
+    out.download();
+    return finish(out[0] == 42);
+}

@@ -1,0 +1,24 @@
+//@ revisions: racy fixed
+// The unlock is fenced, the lock is not: what the last holder wrote is not acquired.
+#include "check.h"
+
+__global__ void count(int* lock, int* counter) {
+    if (threadIdx.x) return;
+    while (atomicCAS(lock, 0, 1) != 0) {
+    }
+#ifdef FIXED
+    __threadfence();
+#endif
+    *counter += 1; //~ A
+    __threadfence();
+    atomicExch(lock, 0);
+}
+//~ RACE[racy] write-read|write-write global grid: A A
+
+int main() {
+    Buffer<int> lock(1), counter(1);
+    count<<<6, 32>>>(lock.device, counter.device);
+    SYNC();
+    counter.download();
+    return finish(counter[0] == 6);
+}

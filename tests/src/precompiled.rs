@@ -1,0 +1,169 @@
+//! Precompiled headers: most of a small program's compilation is reading CUDA's
+//! headers, once for the host and once for the device.
+//!
+//! clang looks beside the first `-include` of its command line, here gclang's own
+//! `gpurace/nvcc_compat.h`, for a folder `NAME.gch`, and takes from it the header
+//! that fits language, macros and target to the letter. So one folder holds the
+//! header for the host and the one for the device, there is one folder for each
+//! kind of build, optimisation level and revision, and what is compiled stays the
+//! same.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::toolchain::{run, tool};
+
+/// Headers that take long to read, and that more than one program includes.
+const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic"];
+
+/// What makes two compilations share their headers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    sanitize: bool,
+    opt: String,
+    revision: Option<String>,
+    headers: BTreeSet<&'static str>,
+}
+
+type Cached = Arc<OnceLock<Result<PathBuf, String>>>;
+
+static FOLDERS: Mutex<Option<HashMap<Key, Cached>>> = Mutex::new(None);
+
+/// Folder of all precompiled headers of this process.
+fn root() -> PathBuf {
+    std::env::temp_dir().join(format!("gpurace-headers-{}", std::process::id()))
+}
+
+/// Lets compilations in `folder` of a program with this text use precompiled
+/// headers, which are made on first use.
+///
+/// # Errors
+/// Where the headers cannot be compiled or linked to.
+pub fn provide(
+    folder: &Path,
+    source: &str,
+    sanitize: bool,
+    opt: &str,
+    revision: Option<&str>,
+) -> Result<(), String> {
+    let included = |h: &&str| source.contains(&format!("#include <{h}>"));
+    let key = Key {
+        sanitize,
+        opt: opt.to_owned(),
+        revision: revision.map(str::to_owned),
+        headers: SLOW_HEADERS.iter().copied().filter(included).collect(),
+    };
+    let (cell, number) = {
+        let mut folders = FOLDERS.lock().map_err(|e| e.to_string())?;
+        let folders = folders.get_or_insert_default();
+        let number = folders.len();
+        (folders.entry(key.clone()).or_default().clone(), number)
+    };
+    let made = cell.get_or_init(|| make(&key, &root().join(number.to_string())));
+    let made = made.as_ref().map_err(Clone::clone)?;
+    let link = folder.join("gpurace");
+    // The last build in this folder may have been of the other kind.
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(made.join("gpurace"), &link)
+        .map_err(|e| format!("{}: {e}", link.display()))
+}
+
+/// Removes what this process made.
+pub fn remove() {
+    // Files that are left behind do no harm.
+    let _ = std::fs::remove_dir_all(root());
+}
+
+fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
+    let headers = folder.join("gpurace/nvcc_compat.h.gch");
+    std::fs::create_dir_all(&headers).map_err(|e| format!("{}: {e}", headers.display()))?;
+    // The folder that the header is compiled in has no precompiled one yet.
+    let plain = folder.join("plain");
+    std::fs::create_dir_all(&plain).map_err(|e| format!("{}: {e}", plain.display()))?;
+    let source = plain.join("headers.cu");
+    let lines: String = key
+        .headers
+        .iter()
+        .map(|h| format!("#include <{h}>\n"))
+        .collect();
+    std::fs::write(&source, lines).map_err(|e| format!("{}: {e}", source.display()))?;
+    let mut plan = Command::new(tool("gclang++")?);
+    plan.args(["-###", "-fgpurace-exec=cpu"]);
+    if key.sanitize {
+        plan.arg("-fsanitize=gpurace");
+    }
+    plan.arg(format!("-{}", key.opt));
+    if let Some(revision) = &key.revision {
+        plan.arg(format!("-D{}", revision.to_uppercase()));
+    }
+    plan.arg(&source).args(["-o", "unused"]).current_dir(&plain);
+    let plan = run(&mut plan, &plain)?.stderr;
+    for (side, flag) in [
+        ("host", "--cuda-host-only"),
+        ("device", "--cuda-device-only"),
+    ] {
+        let line = plan
+            .lines()
+            .find(|l| l.contains(flag))
+            .ok_or_else(|| format!("`gclang++ -###` has no step with `{flag}`:\n{plan}"))?;
+        let mut words = compiler_words(line).into_iter();
+        let mut command = Command::new(words.next().ok_or("an empty step")?);
+        command.args(words);
+        command
+            .args(["-Xclang", "-emit-pch", "-o"])
+            .arg(headers.join(format!("{side}.pch")));
+        let outcome = run(command.current_dir(&plain), &plain)?;
+        if outcome.status != Some(0) {
+            return Err(format!("{command:?}:\n{}", outcome.stderr));
+        }
+    }
+    Ok(folder.to_owned())
+}
+
+/// The words of a compiler's step as `-###` prints it, without what a header
+/// has no use for: the plugin, the device code, the name of the output, and the
+/// adapted copies of headers, which clang looks for and none of ours includes.
+fn compiler_words(step: &str) -> Vec<String> {
+    // Words are in double quotes; before the first one there may be an environment.
+    let start = step.find(" \"").unwrap_or(0);
+    let mut words = step[start..]
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "-o" {
+            words.next();
+        } else if word == "-Xclang" {
+            // `-Xclang -fcuda-include-gpubinary -Xclang FILE`, and the same for a copy.
+            let argument = words.next().unwrap_or_default();
+            if matches!(
+                argument.as_str(),
+                "-fcuda-include-gpubinary" | "-remap-file"
+            ) {
+                words.by_ref().take(2).for_each(drop);
+            } else {
+                kept.extend([word, argument]);
+            }
+        } else if !word.starts_with("-fpass-plugin=") {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compiler_words;
+
+    #[test]
+    fn steps_lose_plugin_device_code_and_output() {
+        let device = r#" GPURACE_PASS='{"a":1}' "clang++" "-O2" "-fpass-plugin=p.so" "-c" "-o" "x.bc" "x.cu""#;
+        assert_eq!(compiler_words(device), ["clang++", "-O2", "-c", "x.cu"]);
+        let host = r#" "clang++" "-Xclang" "-fcuda-include-gpubinary" "-Xclang" "c" "-Xclang" "-remap-file" "-Xclang" "a;b" "-Xclang" "-a" "x.cu""#;
+        assert_eq!(compiler_words(host), ["clang++", "-Xclang", "-a", "x.cu"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! `gpurace explain`: what it says of a source, and of one launch.
+
+use std::path::Path;
+use std::process::Command;
+
+use gpurace_tests::toolchain::{Outcome, run, tool, work_folder};
+
+const SOURCE: &str = "\
+__global__ void rows(int pitch, int width, int* out) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (column < width) out[row * pitch + column] = column;
+}
+__global__ void copy(const int* x, int* y) {
+    y[threadIdx.x] = x[threadIdx.x];
+}
+__global__ void banks(int stride, int* out) {
+    __shared__ int tile[1024];
+    tile[threadIdx.x * stride] = 1;
+    out[threadIdx.x] = tile[threadIdx.x * stride];
+}
+";
+
+fn explain(test: &str, args: &[&str]) -> Outcome {
+    let folder = work_folder(&format!("explain_{test}")).unwrap();
+    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
+    gpurace(args, &folder)
+}
+
+fn gpurace(args: &[&str], folder: &Path) -> Outcome {
+    let mut command = Command::new(tool("gpurace").unwrap());
+    command.arg("explain").args(args).current_dir(folder);
+    run(&mut command, folder).unwrap()
+}
+
+#[test]
+fn each_access_stands_under_its_line_with_its_conditions() {
+    let said = explain("table", &["k.cu", "-DUNUSED"]);
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    let line = "  k.cu:7: y[threadIdx.x] = x[threadIdx.x];\n";
+    assert_eq!(said.stdout.matches(line).count(), 1, "{}", said.stdout);
+    assert!(said.stdout.contains("write   4 B  global `y`"), "{}", said.stdout);
+    assert!(said.stdout.contains("disjoint(x, y)\n"), "{}", said.stdout);
+    assert!(said.stdout.contains("`rows(int, int, int*)`: 1 site, 1 proved-if\n"), "{}", said.stdout);
+}
+
+#[test]
+fn a_launch_is_solved_and_its_race_shown() {
+    let of = |pitch: &str| {
+        let launch = format!("grid=2,2,block=16,4,width=32,pitch={pitch}");
+        explain(&format!("launch_{pitch}"), &["--kernel", "rows", "--launch", &launch, "k.cu"])
+    };
+    let apart = of("32");
+    assert!(apart.stdout.contains("1 site, 1 proved\n"), "{}{}", apart.stdout, apart.stderr);
+    // Rows of 32 in a pitch of 16 overlap.
+    let overlapping = of("16");
+    let text = &overlapping.stdout;
+    assert!(text.contains("1 site, 1 racy\n"), "{text}{}", overlapping.stderr);
+    assert!(text.contains("witness:") && text.contains("grid (2,2,1), block (16,4,1)"), "{text}");
+    assert!(!apart.stdout.contains("witness:"));
+}
+
+#[test]
+fn pointers_may_lie_in_one_allocation() {
+    let of = |name: &str, launch: &str| {
+        explain(name, &["--kernel", "copy", "--launch", launch, "k.cu"]).stdout
+    };
+    let apart = of("apart", "block=64");
+    assert!(apart.contains("2 sites, 2 proved\n"), "{apart}");
+    let over = of("over", "block=64,x=ptr(4096),y=x+4");
+    assert!(over.contains("2 racy\n"), "{over}");
+    // The launch touches 256 bytes.
+    let behind = of("behind", "block=64,x=ptr(4096),y=x+256");
+    assert!(behind.contains("2 sites, 2 proved\n"), "{behind}");
+}
+
+#[test]
+fn bank_conflicts_are_named_with_their_degree() {
+    let of = |stride: u32| {
+        let launch = format!("block=32,stride={stride}");
+        explain(&format!("banks_{stride}"), &["--kernel", "banks", "--launch", &launch, "k.cu"]).stdout
+    };
+    assert!(of(4).contains("remark:   4-way bank conflict\n"));
+    assert!(!of(3).contains("bank conflict"));
+}
+
+#[test]
+fn what_there_is_not_is_named() {
+    let said = explain("kernel", &["--kernel", "row", "k.cu"]);
+    assert_eq!(said.status, Some(1));
+    assert!(said.stderr.contains("error: there is no kernel `row`\n"), "{}", said.stderr);
+    assert!(said.stderr.contains("`rows(int, int, int*)`"), "{}", said.stderr);
+    let said = explain("argument", &["--kernel", "copy", "--launch", "block=32,n=1", "k.cu"]);
+    assert!(said.stderr.contains("an argument `n`\n") && said.stderr.contains("`x`, `y`"), "{}", said.stderr);
+    let said = explain("missing", &["nowhere.cu"]);
+    assert_eq!(said.status, Some(1));
+    assert!(said.stderr.contains("`nowhere.cu` did not compile"), "{}", said.stderr);
+}

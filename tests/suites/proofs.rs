@@ -1,0 +1,270 @@
+//! Proofs from the compiler to the launch: what is left out of checking, when,
+//! and that nothing is lost by it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpurace_tests::toolchain::{Outcome, compile, run, run_checked, tool, work_folder};
+use serde_json::Value;
+
+/// Kernels that are proved under conditions, and a launch of one that the first
+/// argument chooses.
+const SOURCE: &str = r#"
+#include <cstdlib>
+__global__ void saxpy(int n, float a, const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+__global__ void rows(int pitch, int width, int* out) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    if (column < width) out[row * pitch + column] = column;
+}
+__global__ void through(const int* index, int* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[index[i]] = i;
+    __shared__ int tile[64];
+    tile[threadIdx.x] = i;
+    __syncthreads();
+    out[64 + i] = tile[63 - threadIdx.x];
+}
+int main(int argc, char** argv) {
+    float* memory;
+    cudaMalloc(&memory, 1 << 16);
+    cudaMemset(memory, 0, 1 << 16);
+    int* integers = (int*)memory;
+    int host[64];
+    for (int i = 0; i < 64; ++i) host[i] = 63 - i;
+    for (int a = 1; a < argc; ++a) {
+        cudaStream_t s, t;
+        switch (argv[a][0]) {
+        case 'p': saxpy<<<4, 256>>>(1000, 2, memory, memory + 4096); break;
+        case 'o': saxpy<<<4, 256>>>(1000, 2, memory, memory + 8); break;
+        case 'y': saxpy<<<4, dim3(128, 2)>>>(1000, 2, memory, memory + 4096); break;
+        case 'r': rows<<<dim3(2, 2), dim3(16, 4)>>>(32, 32, integers); break;
+        case 'n': rows<<<dim3(2, 2), dim3(16, 4)>>>(16, 32, integers); break;
+        case 'd':
+            cudaMemcpy(integers, host, sizeof host, cudaMemcpyHostToDevice);
+            through<<<1, 64>>>(integers, integers + 1024);
+            break;
+        case 's':
+            cudaStreamCreate(&s);
+            cudaStreamCreate(&t);
+            saxpy<<<4, 256, 0, s>>>(1000, 2, memory, memory + 4096);
+            saxpy<<<4, 256, 0, t>>>(1000, 2, memory, memory + 4096);
+            break;
+        }
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+
+struct Program {
+    folder: PathBuf,
+}
+
+/// What a run says of itself.
+struct Run {
+    report: Value,
+    outcome: Outcome,
+}
+
+impl Program {
+    fn new(test: &str, flags: &[&str]) -> Self {
+        let folder = work_folder(&format!("proofs_{test}")).unwrap();
+        std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
+        let all = [&["-fsanitize=gpurace", "k.cu", "-o", "k"][..], flags].concat();
+        compile(&all, &folder).unwrap();
+        Self { folder }
+    }
+
+    fn run(&self, launches: &[&str]) -> Run {
+        self.run_with(launches, "cache_dir=")
+    }
+
+    fn run_with(&self, launches: &[&str], options: &str) -> Run {
+        let checked = run_checked(&self.folder.join("k"), launches, options, &self.folder).unwrap();
+        let text = std::fs::read_to_string(self.folder.join("report.json")).unwrap();
+        Run { report: serde_json::from_str(&text).unwrap(), outcome: checked.outcome }
+    }
+}
+
+impl Run {
+    fn races(&self) -> usize {
+        self.report["races"].as_array().unwrap().len()
+    }
+
+    fn checks(&self) -> u64 {
+        self.report["stats"]["checks_executed"].as_u64().unwrap()
+    }
+
+    /// Proved, proved at launch, checked of the first kernel that was launched.
+    fn sites(&self) -> [u64; 3] {
+        let sites = &self.report["stats"]["kernels"][0]["sites"];
+        let of = |name: &str| sites[name].as_u64().unwrap();
+        let all = [of("proved"), of("proved_at_launch"), of("checked")];
+        assert_eq!(all.iter().sum::<u64>(), of("total"));
+        all
+    }
+}
+
+#[test]
+fn a_launch_in_which_all_is_proved_runs_no_check() {
+    let program = Program::new("bare", &[]);
+    let run = program.run(&["p"]);
+    assert_eq!((run.races(), run.checks(), run.sites()), (0, 0, [0, 3, 0]));
+    assert_eq!(run.report["stats"]["launches_unchecked"], 0);
+}
+
+#[test]
+fn a_condition_that_fails_brings_the_checks_back() {
+    for prune in ["compile", "launch"] {
+        let program = Program::new(&format!("conditions_{prune}"), &[&format!("-fgpurace-prune={prune}")]);
+        // Threads of two rows compute the same index.
+        let run = program.run(&["y"]);
+        assert_eq!((run.races(), run.outcome.status), (2, Some(66)), "{}", run.outcome.stderr);
+        assert!(run.checks() > 0);
+        // `y` overlaps `x`.
+        let run = program.run(&["o"]);
+        assert!(run.races() > 0 && run.checks() > 0, "{}", run.outcome.stderr);
+        // One launch of each kind: the least counts, and each is judged for
+        // itself. The read of `y` meets the write of `y` alone, of its own thread.
+        let run = program.run(&["p", "o", "p"]);
+        assert!(run.races() > 0, "{}", run.outcome.stderr);
+        assert_eq!(run.sites(), [0, 1, 2]);
+    }
+}
+
+#[test]
+fn a_launch_is_solved_with_its_values() {
+    let program = Program::new("values", &["-fgpurace-prune=launch"]);
+    let run = program.run(&["r"]);
+    assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
+    // Rows of 32 in a pitch of 16 overlap.
+    let run = program.run(&["r", "n"]);
+    assert_eq!(run.races(), 1, "{}", run.outcome.stderr);
+}
+
+#[test]
+fn what_is_not_proved_is_checked_beside_what_is() {
+    let program = Program::new("beside", &[]);
+    let run = program.run(&["d"]);
+    let [proved, at_launch, checked] = run.sites();
+    // Where `index` sends the threads is not known.
+    assert!(checked > 0 && proved + at_launch > 0, "{:?}", run.sites());
+    assert_eq!(run.races(), 0, "{}", run.outcome.stderr);
+    let all = Program::new("beside_off", &["-fgpurace-prune=off"]).run(&["d"]);
+    assert_eq!(all.sites()[2], proved + at_launch + checked);
+    assert!(0 < run.checks() && run.checks() < all.checks());
+}
+
+#[test]
+fn concurrent_launches_are_checked_in_full() {
+    let program = Program::new("streams", &[]);
+    let run = program.run(&["s"]);
+    assert!(run.races() > 0, "{}", run.outcome.stderr);
+    assert_eq!(run.report["races"][0]["scope"], "device");
+}
+
+#[test]
+fn proofs_are_off_where_they_are_to_be() {
+    let run = Program::new("off", &["-fgpurace-prune=off"]).run(&["p"]);
+    assert_eq!((run.races(), run.sites()), (0, [0, 0, 3]));
+    assert!(run.checks() >= 3000);
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
+
+#[test]
+fn answers_are_kept_between_runs_and_damaged_ones_ignored() {
+    let program = Program::new("cache", &[]);
+    let cache = program.folder.join("cache");
+    let options = format!("cache_dir={}", cache.display());
+    let run = || program.run_with(&["d"], &options);
+    let first = run();
+    let kept = files(&cache);
+    assert_eq!(kept.len(), 1, "one configuration of one kernel");
+    let written = std::fs::metadata(&kept[0]).unwrap().modified().unwrap();
+    let second = run();
+    assert_eq!(second.sites(), first.sites());
+    assert_eq!(std::fs::metadata(&kept[0]).unwrap().modified().unwrap(), written);
+    for damage in [&b""[..], b"not ours at all", &[0xff; 200]] {
+        std::fs::write(&kept[0], damage).unwrap();
+        assert_eq!(run().sites(), first.sites());
+        assert_ne!(std::fs::read(&kept[0]).unwrap(), damage, "it is written again");
+    }
+}
+
+/// What `gclang++` says of a kernel that races in every launch of more than one
+/// thread, and of one that does not.
+fn diagnostics(test: &str, flags: &[&str]) -> Outcome {
+    let folder = work_folder(&format!("proofs_{test}")).unwrap();
+    let source = "__global__ void racy(int* p, int n) {\n    p[threadIdx.x / 2] = n;\n}\n\
+                  __global__ void fine(int* p, int n) {\n    if (threadIdx.x == 0 && blockIdx.x == 0) p[0] = n;\n}\n\
+                  __global__ void absurd(int* p, int n) {\n    p[blockIdx.x * blockDim.x + threadIdx.x] = n;\n}\n";
+    std::fs::write(folder.join("w.cu"), source).unwrap();
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-c", "w.cu", "-o", "w.o"]);
+    command.args(flags).current_dir(&folder);
+    run(&mut command, &folder).unwrap()
+}
+
+#[test]
+fn a_race_in_every_launch_is_a_warning() {
+    let said = diagnostics("warning", &[]);
+    assert_eq!(said.status, Some(0));
+    assert!(said.stderr.starts_with("w.cu:2:24: warning: data race in `racy(int*, int)`"), "{}", said.stderr);
+    assert!(said.stderr.contains("[-Wgpurace]") && said.stderr.contains("w.cu:2:24: note: "), "{}", said.stderr);
+    // A race only where `blockDim.y` is 2 is a condition, not a warning.
+    assert_eq!(said.stderr.matches("warning:").count(), 1, "{}", said.stderr);
+
+    let said = diagnostics("werror", &["-Werror=gpurace"]);
+    assert_eq!(said.status, Some(1));
+    assert!(said.stderr.contains("error: data race") && said.stderr.contains("[-Werror,-Wgpurace]"));
+    for silent in ["-Wno-gpurace", "-w"] {
+        let said = diagnostics(&format!("silent{silent}"), &[silent]);
+        assert_eq!((said.status, said.stderr.as_str()), (Some(0), ""), "{silent}");
+    }
+}
+
+#[test]
+fn remarks_say_what_is_proved_and_what_is_not() {
+    let said = diagnostics("remarks", &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
+    assert!(said.contains("w.cu:5:51: remark: write of 4 bytes in `fine(int*, int)` cannot race in launches"), "{said}");
+    assert!(!said.contains("racy("), "{said}");
+    let said = diagnostics("missed", &["-Rpass-missed=gpurace", "-Wno-gpurace"]).stderr;
+    assert!(said.contains("w.cu:2:24: remark: write of 4 bytes in `racy(int*, int)` stays checked"), "{said}");
+    assert!(said.contains("[-Rpass-missed=gpurace]") && !said.contains("fine("), "{said}");
+}
+
+#[test]
+fn facts_hold_verdicts_with_their_reasons() {
+    let folder = work_folder("proofs_facts").unwrap();
+    std::fs::write(folder.join("k.cu"), SOURCE).unwrap();
+    let flags = ["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o", "-fgpurace-facts=facts.json"];
+    compile(&flags, &folder).unwrap();
+    let facts: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.join("facts.json")).unwrap()).unwrap();
+    assert_eq!(facts["schema"], "gpurace-facts/1");
+    let kernels = facts["kernels"].as_array().unwrap();
+    let saxpy = kernels.iter().find(|k| k["name"].as_str().unwrap().starts_with("saxpy(")).unwrap();
+    let sites = saxpy["sites"].as_array().unwrap();
+    assert_eq!(sites.len(), 3);
+    let store = sites.iter().find(|s| s["op"] == "write").unwrap();
+    assert_eq!((&store["verdict"], &store["line"]), (&Value::from("proved-if"), &Value::from(5)));
+    let requires: Vec<_> = store["requires"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
+    assert!(requires.contains(&"blockDim.y == 1") && requires.contains(&"disjoint(x, y)"), "{requires:?}");
+    let through = kernels.iter().find(|k| k["name"].as_str().unwrap().starts_with("through(")).unwrap();
+    let checked = through["sites"].as_array().unwrap().iter().find(|s| s["verdict"] == "checked").unwrap();
+    assert!(checked["why"].as_str().unwrap().contains("value loaded from `index`"), "{checked}");
+}
