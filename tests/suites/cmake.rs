@@ -1,0 +1,140 @@
+//! CMake projects with the toolchain file, as a user configures, builds and
+//! tests them. Without `cmake` and `ninja` (`scripts/setup` installs both) the
+//! tests are skipped and counted so.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use gpurace_tests::toolchain::{Outcome, run, tool, work_folder, workspace};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let missing = !["cmake", "ctest", "ninja"].into_iter().all(is_there);
+    let tests: [(&str, fn() -> Result<(), Failed>); 4] = [
+        ("a_racy_test_of_the_example_fails", a_racy_test_fails),
+        ("the_repaired_example_passes", the_repaired_example_passes),
+        ("only_enabled_targets_are_checked", only_enabled_targets),
+        ("the_presets_are_read", the_presets_are_read),
+    ];
+    let trials = tests.map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing));
+    libtest_mimic::run(&args, trials.into()).exit_code()
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+fn example() -> PathBuf {
+    workspace().join("examples/cmake-project")
+}
+
+/// A command in `folder`, without what this process's user has set.
+fn command(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, String> {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder);
+    for variable in ["GPURACE_OPTIONS", "CUDAARCHS", "CUDACXX", "CUDAFLAGS", "CMAKE_GENERATOR"] {
+        command.env_remove(variable);
+    }
+    command.env("XDG_CACHE_HOME", folder);
+    run(&mut command, folder)
+}
+
+/// The same, which must end with status 0.
+fn succeed(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, String> {
+    let outcome = command(program, args, folder)?;
+    match outcome.status {
+        Some(0) => Ok(outcome),
+        status => Err(format!("{program} {args:?} ended with {status:?}:\n{}{}", outcome.stdout, outcome.stderr)),
+    }
+}
+
+/// Configures a project with the toolchain file in `folder`/build, and builds it in parallel.
+fn build(source: &Path, folder: &Path, options: &[&str]) -> Result<(), String> {
+    let toolchain = workspace().join("driver/share/cmake/gpurace/gpurace-toolchain.cmake");
+    let bin = tool("gclang++")?.parent().map(Path::to_owned).unwrap_or_default();
+    let words = [
+        format!("-DCMAKE_TOOLCHAIN_FILE={}", toolchain.display()),
+        format!("-DGPURACE_BIN_DIR={}", bin.display()),
+        source.display().to_string(),
+    ];
+    let mut args = vec!["-B", "build"];
+    args.extend(words.iter().map(String::as_str));
+    args.extend(options);
+    succeed("cmake", &args, folder)?;
+    succeed("cmake", &["--build", "build", "--parallel", "2"], folder)?;
+    Ok(())
+}
+
+/// The names of the tests that failed, and all that ctest said.
+fn failed_tests(folder: &Path) -> Result<(Vec<String>, String), String> {
+    let outcome = command("ctest", &["--test-dir", "build", "--output-on-failure"], folder)?;
+    let failed = outcome.stdout.lines().skip_while(|line| !line.contains("tests FAILED"));
+    let name = |line: &str| line.split_once(" - ").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest).to_owned());
+    Ok((failed.filter_map(name).collect(), outcome.stdout))
+}
+
+fn a_racy_test_fails() -> Result<(), Failed> {
+    let folder = work_folder("cmake_racy")?;
+    build(&example(), &folder, &["-G", "Ninja"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["blur"], "{said}");
+    // Because of the race, not of what the test itself asserts.
+    assert!(said.contains("WARNING: gpurace: data race"), "{said}");
+    assert!(said.contains("blur.cu:10"), "{said}");
+    assert!(said.contains("2/2 Test"), "{said}");
+    Ok(())
+}
+
+fn the_repaired_example_passes() -> Result<(), Failed> {
+    let folder = work_folder("cmake_fixed")?;
+    build(&example(), &folder, &["-G", "Unix Makefiles", "-DFIXED=ON", "-DCMAKE_BUILD_TYPE=Release"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert!(failed.is_empty() && said.contains("100% tests passed, 0 tests failed out of 2"), "{said}");
+    Ok(())
+}
+
+/// Two libraries of one racy kernel each; `gpurace_enable` is called for one.
+const HALF: &str = "
+cmake_minimum_required(VERSION 3.25)
+project(half LANGUAGES CXX CUDA)
+enable_testing()
+find_package(gpurace REQUIRED)
+foreach(name checked plain)
+  add_library(lib_${name} STATIC racy.cu)
+  add_executable(${name} main.cpp)
+  target_link_libraries(${name} PRIVATE lib_${name})
+  add_test(NAME ${name} COMMAND ${name})
+endforeach()
+gpurace_enable(lib_checked)
+";
+
+fn only_enabled_targets() -> Result<(), Failed> {
+    let folder = work_folder("cmake_enable")?;
+    let source = folder.join("source");
+    let write = |name: &str, text: &str| std::fs::write(source.join(name), text).map_err(|e| e.to_string());
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    write("CMakeLists.txt", HALF)?;
+    write(
+        "racy.cu",
+        "__device__ int total;\n__global__ void add() { total += threadIdx.x; }\n\
+         int run() { add<<<1, 64>>>(); return cudaDeviceSynchronize(); }\n",
+    )?;
+    write("main.cpp", "int run();\nint main() { return run(); }\n")?;
+    build(&source, &folder, &["-G", "Ninja", "-DGPURACE_SANITIZE=OFF"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["checked"], "{said}");
+    assert!(said.contains("WARNING: gpurace: data race"), "{said}");
+    Ok(())
+}
+
+fn the_presets_are_read() -> Result<(), Failed> {
+    let said = succeed("cmake", &["--list-presets"], &example())?.stdout;
+    for preset in ["\"gpurace\"", "\"gpurace-fixed\""] {
+        assert!(said.contains(preset), "{said}");
+    }
+    Ok(())
+}
