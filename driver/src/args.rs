@@ -45,12 +45,18 @@ pub struct Args {
     pub march: Option<String>,
     /// The spelling that asked for separate compilation, if one did.
     pub separate_compilation: Option<String>,
+    /// Objects of this link hold separately compiled device code; whoever has looked at them sets it.
+    pub links_units: bool,
+    /// `-dlink`: an object that joins the device code of others, and no program.
+    pub device_link: Option<String>,
     /// The spelling that asked for a static executable, if one did.
     pub static_link: Option<String>,
     /// The spelling that asked for a processor other than x86-64, if one did.
     pub other_target: Option<String>,
     /// `-r`, `-nostdlib` or another reason to add no library.
     pub bare_link: bool,
+    /// `-r`: the output is an object again.
+    pub relocatable: bool,
     /// `-Werror` without a name.
     pub warnings_are_errors: bool,
     /// `-w`
@@ -253,20 +259,25 @@ impl Args {
                 return Role::Driver;
             }
             ("-nocudainc" | "-nogpuinc", _) => self.no_toolkit = true,
-            ("-fgpu-rdc" | "-fcuda-rdc" | "-rdc=true" | "--relocatable-device-code=true", _) => {
+            ("-fgpu-rdc" | "-fcuda-rdc", _) => {
                 self.separate_compilation = Some(word.to_owned());
+                return Role::Device;
             }
-            ("-dc" | "--device-c", _) => {
-                self.compile_only = true;
-                self.separate_compilation = Some(word.to_owned());
-            }
-            ("-fno-gpu-rdc" | "-fno-cuda-rdc" | "-rdc=false", _) => {
+            ("-fno-gpu-rdc" | "-fno-cuda-rdc", _) => {
                 self.separate_compilation = None;
+                return Role::Device;
+            }
+            ("-dlink" | "--device-link", _) => {
+                self.device_link = Some(word.to_owned());
+                return Role::Driver;
             }
             ("-static" | "--static" | "-static-pie", _) => {
                 self.static_link = Some(word.to_owned());
             }
-            ("-r" | "-nostdlib" | "-nodefaultlibs", _) => self.bare_link = true,
+            ("-r" | "-nostdlib" | "-nodefaultlibs", _) => {
+                self.bare_link = true;
+                self.relocatable |= word == "-r";
+            }
             ("-Werror", _) => self.warnings_are_errors = true,
             ("-Wno-error", _) => self.warnings_are_errors = false,
             ("-w", _) => self.no_warnings = true,

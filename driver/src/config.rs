@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::flags::Prune;
 
@@ -11,17 +11,17 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The whole of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassConfig {
     /// [`VERSION`].
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
     /// Which image to make; `cpu` is the one there is.
-    pub exec: &'static str,
+    pub exec: String,
     /// Where proofs may remove checks.
     pub prune: Prune,
     /// The solver's library, where there is one.
@@ -52,10 +52,12 @@ pub struct PassConfig {
     pub rpass_missed: bool,
     /// The source file as clang was given it.
     pub main_file: String,
+    /// Separate compilation: where to write the bitcode, and nothing else.
+    pub part: Option<PathBuf>,
 }
 
 /// The processors that device code is lowered for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cpu {
     /// Any x86-64.
     #[serde(rename = "x86-64")]

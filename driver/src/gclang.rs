@@ -11,7 +11,7 @@ use crate::cuda::{self, Origin};
 use crate::diagnostic::{Error, Exit, note};
 use crate::plan::{self, Step};
 use crate::toolchain::{self, Driver, Toolchain, World};
-use crate::{flags, headers, nvcc, refuse, response, run};
+use crate::{flags, headers, nvcc, part, refuse, response, run};
 
 /// The whole program: `gclang`, or `gclang++` where it was called by a name
 /// that ends so.
@@ -30,8 +30,15 @@ pub fn main() -> ExitCode {
 }
 
 fn stages(driver: Driver) -> Result<Exit, Error> {
-    let args = Args::parse(nvcc::translate(response::expand(env::args_os().skip(1).collect()))?)?;
+    let mut args = Args::parse(nvcc::translate(response::expand(env::args_os().skip(1).collect()))?)?;
     refuse::check(&args)?;
+    args.links_units = plan::links(&args) && part::are_linked(&args);
+    if args.asked.facts.is_some() && args.separate_compilation.is_some() && args.compile_only && plan::builds(&args) {
+        note(
+            driver.name(),
+            "nothing is proved of separately compiled device code before the link: give `-fgpurace-facts` there",
+        );
+    }
     let toolchain = find(&args, driver)?;
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());
@@ -102,6 +109,7 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
         adapted_headers,
         system_prefixes,
         cpu: Cpu::of_this_machine(),
+        work_dir: env::current_dir().unwrap_or_default(),
     })
 }
 

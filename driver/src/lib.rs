@@ -18,6 +18,7 @@
 //! | [`headers`] | which headers of the toolkit clang reads in an adapted copy |
 //! | [`refuse`] | what gpurace cannot build, said before anything is looked for |
 //! | [`plan`] | the commands to run: a pure function of arguments and toolchain |
+//! | [`part`] | separately compiled device code: how it travels in objects, and how a link joins it |
 //! | [`run`] | running them |
 //! | [`diagnostic`] | errors, notes and hints in clang's form; exit statuses |
 //! | [`gclang`] | the stages of `gclang`: parse, find, plan, run |
@@ -35,6 +36,7 @@ pub mod flags;
 pub mod gclang;
 pub mod headers;
 pub mod nvcc;
+pub mod part;
 pub mod plan;
 pub mod refuse;
 pub mod response;

@@ -29,11 +29,13 @@ enum Meaning {
     DefaultStream,
     /// `-Werror` of `all-warnings`; other kinds have none like them, or are clang's.
     Werror,
+    /// `-fgpu-rdc` of `true`, `-fno-gpu-rdc` of `false`.
+    Separate,
     /// Refused by name, with this hint.
     Refused(&'static str),
 }
 
-use Meaning::{Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Werror, Words};
+use Meaning::{Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Separate, Werror, Words};
 
 /// One argument of nvcc: its names without dashes, whether it takes a value, its meaning.
 type Row = (&'static [&'static str], bool, Meaning);
@@ -88,7 +90,8 @@ const TABLE: &[Row] = &[
     // Long or short forms of what clang calls otherwise.
     (&["x"], true, Language),
     (&["std"], true, Joined("-std=")),
-    (&["rdc", "relocatable-device-code"], true, Joined("-rdc=")),
+    (&["rdc", "relocatable-device-code"], true, Separate),
+    (&["dc", "device-c"], false, Words(&["-c", "-fgpu-rdc"])),
     (&["dw", "device-w"], false, Words(&["-c"])),
     (&["ptx"], false, Words(&["--cuda-device-only", "-S"])),
     (&["machine"], true, Joined("-m")),
@@ -101,8 +104,9 @@ const TABLE: &[Row] = &[
     (&["generate-dependencies-with-compile"], false, Words(&["-MD"])),
     (&["dependency-output"], true, Next("-MF")),
     // What has no counterpart.
-    (&["dlink", "device-link"], false, Refused("device code is not linked: define each device function in the file that calls it")),
-    (&["dlto", "gen-opt-lto"], false, Refused("device code is not linked: leave the option off")),
+    (&["dlink", "device-link"], false, Words(&["-dlink"])),
+    // Linked device code is optimised as a whole always.
+    (&["dlto", "gen-opt-lto"], false, Nothing),
     (&["cubin", "fatbin", "optix-ir"], false, Refused(WHOLE)),
     (&["run"], false, Refused("compile to an executable, and run it")),
     (&["options-file"], true, Refused("`@FILE` reads arguments from a file")),
@@ -214,6 +218,14 @@ impl Meaning {
                 out.push("-fgpu-default-stream=per-thread".into());
             }
             DefaultStream => {}
+            Separate => match value {
+                "true" => out.push("-fgpu-rdc".into()),
+                "false" => out.push("-fno-gpu-rdc".into()),
+                _ => {
+                    return Err(Error::new(format!("`{value}` is no value of `{word}`"))
+                        .hint("`true` or `false`"));
+                }
+            },
             Werror if value == "all-warnings" => out.push("-Werror".into()),
             Werror => {}
             Refused(hint) => {
@@ -319,7 +331,9 @@ mod tests {
         becomes("-G a.cu", "-g a.cu");
         becomes("-Werror all-warnings a.cu", "-Werror a.cu");
         becomes("--output-file app --include-path=inc", "-o app -Iinc");
-        becomes("-rdc true -rdc=false", "-rdc=true -rdc=false");
+        becomes("-rdc true -rdc=false", "-fgpu-rdc -fno-gpu-rdc");
+        becomes("-dc a.cu", "-c -fgpu-rdc a.cu");
+        becomes("--device-link a.o", "-dlink a.o");
         becomes("--default-stream per-thread", "-fgpu-default-stream=per-thread");
         becomes("-ptx", "--cuda-device-only -S");
     }
@@ -329,7 +343,7 @@ mod tests {
         for line in [
             "-x c++ a.cpp", "-x cuda a.cu", "-G 8 a.cu", "-t a.o", "-Werror a.cu", "-Werror=reorder a.cu",
             "-o -G a.cu", "-MF -t a.cu", "-Xlinker -z -Xlinker now", "-Xclang -arch -DG -lib -- -G",
-            "-fgpu-rdc -gline-tables-only -std=c++17", "--G", "-dc a.cu", "",
+            "-fgpu-rdc -gline-tables-only -std=c++17", "--G", "",
         ] {
             becomes(line, line);
         }
@@ -337,11 +351,12 @@ mod tests {
 
     #[test]
     fn refusals_name_the_argument() {
-        let error = translated("-dlink a.o").unwrap_err();
+        let error = translated("-run a.cu").unwrap_err();
         insta::assert_snapshot!(error, @r"
-        error: `-dlink` of nvcc is not supported
-        hint: device code is not linked: define each device function in the file that calls it
+        error: `-run` of nvcc is not supported
+        hint: compile to an executable, and run it
         ");
+        assert!(translated("-rdc maybe").is_err());
         assert!(translated("--output-directory=x").unwrap_err().to_string().starts_with("error: `--output-directory` of nvcc"));
         assert!(translated("-cubin a.cu").is_err());
     }

@@ -11,7 +11,8 @@
 //! host       clang --cuda-host-only                    → object that carries the container
 //! ```
 //!
-//! and one run of clang for all other inputs and the link.
+//! and one run of clang for all other inputs and the link. Separately compiled
+//! device code waits for the link: see [`part`](crate::part).
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -21,7 +22,10 @@ use crate::args::{Args, Input, InputKind, Item, Role, SaveTemps};
 use crate::clang_options as clang;
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
+use crate::part;
 use crate::toolchain::{COMPATIBILITY_HEADER, Installation, Toolchain};
+
+mod separate;
 
 /// The architecture of device code where none is named.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
@@ -48,6 +52,8 @@ pub enum Step {
         command: Command,
         /// The CUDA source, as the user named it.
         source: String,
+        /// It is several sources' code, and this is the program.
+        linked: bool,
     },
     /// Write a copy of a header of the toolkit, adapted to clang.
     Header {
@@ -73,6 +79,37 @@ pub enum Step {
         file: PathBuf,
         /// Warnings end the build.
         errors: bool,
+        /// They also do where this says so: what the plugin was told of linked device code.
+        settings: Option<PathBuf>,
+    },
+    /// Pack a separately compiled unit's device code for its object.
+    Unit {
+        /// The device code.
+        bitcode: PathBuf,
+        /// The names in it.
+        symbols: PathBuf,
+        /// What was asked for it.
+        unit: Box<part::Unit>,
+        /// The file to write.
+        container: PathBuf,
+        /// The response file to write, which declares the names.
+        declarations: PathBuf,
+    },
+    /// Take separately compiled device code out of a trial link.
+    Units {
+        /// Where to.
+        files: part::Files,
+        /// What the plugin is told where no unit says otherwise.
+        config: Box<PassConfig>,
+        /// The GPU architecture where there is no unit.
+        arch: String,
+    },
+    /// Run clang over linked device code.
+    Linked {
+        /// clang.
+        command: Command,
+        /// What the plugin is told.
+        settings: PathBuf,
     },
 }
 
@@ -93,6 +130,11 @@ pub fn builds(args: &Args) -> bool {
         .inputs()
         .any(|i| !args.compile_only || i.kind() != InputKind::Linker);
     args.asked.builds_for_cpu() && args.no_object.is_none() && has_work
+}
+
+/// Whether this command line links what gpurace has built.
+pub fn links(args: &Args) -> bool {
+    builds(args) && !args.compile_only && !args.relocatable && args.device_link.is_none()
 }
 
 /// The steps for `args`; temporary files go to `work`.
@@ -157,6 +199,12 @@ struct Files {
     container: PathBuf,
     /// The host object that carries the container.
     object: PathBuf,
+    /// Bitcode of a separately compiled unit, as the front end made it.
+    unit: PathBuf,
+    /// A response file that declares the unit's names.
+    declarations: PathBuf,
+    /// They are of a link's device code.
+    linked: bool,
 }
 
 impl Planner<'_> {
@@ -177,27 +225,17 @@ impl Planner<'_> {
         {
             let files = self.files(input, objects.len());
             plan.steps.push(Step::Clang(self.device(input, &files)));
-            if self.args.asked.sanitize {
-                plan.steps.push(Step::Diagnostics {
-                    file: files.diagnostics.clone(),
-                    errors: self.warnings_are_errors(),
-                });
+            match self.args.separate_compilation {
+                Some(_) => plan.steps.push(self.unit(input, &files)),
+                None => plan.steps.extend(self.image_steps(&files, &input.path.to_string_lossy(), None)),
             }
-            plan.steps.push(Step::Image {
-                command: self.image(&files),
-                source: input.path.to_string_lossy().into_owned(),
-            });
-            plan.steps.push(Step::Container {
-                image: files.image.clone(),
-                meta: files.meta.clone(),
-                proofs: files.proofs.clone(),
-                output: files.container.clone(),
-            });
             plan.steps.push(Step::Clang(self.host(input, &files)));
             objects.push(files.object);
         }
-        if !self.args.compile_only {
-            plan.steps.push(Step::Clang(self.link(&objects)));
+        if self.args.device_link.is_some() {
+            plan.steps.extend(self.device_link(&objects));
+        } else if !self.args.compile_only {
+            plan.steps.extend(self.linked(&objects));
         } else if self
             .args
             .inputs()
@@ -214,12 +252,16 @@ impl Planner<'_> {
             0 => stem.clone(),
             n => format!("{stem}-{n}"),
         };
-        let temporary = |end: &str| self.work.join(format!("{unique}.gpurace{end}"));
         let object = match (&self.args.output, self.args.compile_only) {
             (Some(output), true) => output.into(),
             (None, true) => format!("{stem}.o").into(),
             (_, false) => self.work.join(format!("{unique}.o")),
         };
+        self.files_named(&unique, object, false)
+    }
+
+    fn files_named(&self, unique: &str, object: PathBuf, linked: bool) -> Files {
+        let temporary = |end: &str| self.work.join(format!("{unique}.gpurace{end}"));
         Files {
             bitcode: temporary(".bc"),
             device_object: temporary(".device.o"),
@@ -229,7 +271,34 @@ impl Planner<'_> {
             image: temporary(".so"),
             container: temporary(".container"),
             object,
+            unit: temporary(".unit.bc"),
+            declarations: temporary(".names"),
+            linked,
         }
+    }
+
+    /// From the plugin's object to a container.
+    fn image_steps(&self, files: &Files, source: &str, settings: Option<&Path>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.args.asked.sanitize || settings.is_some() {
+            steps.push(Step::Diagnostics {
+                file: files.diagnostics.clone(),
+                errors: self.warnings_are_errors(),
+                settings: settings.map(Path::to_owned),
+            });
+        }
+        steps.push(Step::Image {
+            command: self.image(files),
+            source: source.to_owned(),
+            linked: settings.is_some(),
+        });
+        steps.push(Step::Container {
+            image: files.image.clone(),
+            meta: files.meta.clone(),
+            proofs: files.proofs.clone(),
+            output: files.container.clone(),
+        });
+        steps
     }
 
     /// The user's options of these roles, in order.
@@ -270,8 +339,7 @@ impl Planner<'_> {
 
     /// What both compilations of a CUDA input are told beside the user's options.
     fn cuda_options(&self, command: &mut Command) {
-        let arch = self.args.gpu_arch.as_deref().unwrap_or(DEFAULT_GPU_ARCH);
-        command.arg(format!("--cuda-gpu-arch={arch}"));
+        command.arg(format!("--cuda-gpu-arch={}", self.arch()));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
         }
@@ -282,6 +350,10 @@ impl Planner<'_> {
         self.debug_info(command);
         // Each step sees options that are another step's.
         command.arg("-Qunused-arguments");
+    }
+
+    fn arch(&self) -> &str {
+        self.args.gpu_arch.as_deref().unwrap_or(DEFAULT_GPU_ARCH)
     }
 
     fn debug_info(&self, command: &mut Command) {
@@ -304,10 +376,13 @@ impl Planner<'_> {
         // not depend on it. The pass hears of the level and optimises by it.
         command.arg("-O2");
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
+        if self.args.separate_compilation.is_some() {
+            self.unit_options(input, &mut command);
+        }
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(&files.bitcode);
         command.source(input);
-        let config = self.config(input, files);
+        let config = self.config(&input.path.to_string_lossy(), files);
         // Strings, numbers and lists of them: nothing that could fail to serialise.
         let json = serde_json::to_string(&config).unwrap_or_default();
         command.env.push((config::VARIABLE.to_owned(), json));
@@ -321,13 +396,13 @@ impl Planner<'_> {
             .unwrap_or(self.args.warnings_are_errors)
     }
 
-    fn config(&self, input: &Input, files: &Files) -> PassConfig {
+    fn config(&self, main_file: &str, files: &Files) -> PassConfig {
         let asked = &self.args.asked;
         let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
         PassConfig {
             version: config::VERSION,
             sanitize: asked.sanitize,
-            exec: "cpu",
+            exec: "cpu".to_owned(),
             prune: asked.prune,
             solver: self.installation.solver.clone(),
             opt_level: self.args.opt_level,
@@ -346,7 +421,8 @@ impl Planner<'_> {
             werror: self.warnings_are_errors(),
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
-            main_file: input.path.to_string_lossy().into_owned(),
+            main_file: main_file.to_owned(),
+            part: self.args.separate_compilation.as_ref().filter(|_| !files.linked).map(|_| files.unit.clone()),
         }
     }
 
@@ -384,6 +460,10 @@ impl Planner<'_> {
             .is_some_and(|t| t.origin != Origin::Argument)
         {
             command.arg("-Wno-unknown-cuda-version");
+        }
+        if self.args.separate_compilation.is_some() {
+            self.unit_options(input, &mut command);
+            command.arg(joined("@", &files.declarations));
         }
         command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
         command.arg(&files.container);
@@ -463,7 +543,7 @@ impl Planner<'_> {
     }
 
     /// The link, with the compilation of what is not CUDA.
-    fn link(&self, objects: &[PathBuf]) -> Command {
+    fn link(&self, objects: &[PathBuf], to: &LinkTo) -> Command {
         let compiles = self
             .args
             .inputs()
@@ -491,7 +571,7 @@ impl Planner<'_> {
                 Item::Option {
                     words,
                     role: Role::Dependency | Role::Driver,
-                } if compiles => {
+                } if compiles && !to.is_trial() => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option {
@@ -502,11 +582,25 @@ impl Planner<'_> {
                 }
                 Item::Option {
                     words,
-                    role: Role::Any | Role::Output,
+                    role: Role::Any,
                 } => {
                     command.args.extend(words.iter().cloned());
                 }
+                Item::Option {
+                    words,
+                    role: Role::Output,
+                } if !to.is_trial() => {
+                    command.args.extend(words.iter().cloned());
+                }
                 Item::Option { .. } => {}
+            }
+        }
+        match to {
+            LinkTo::Output { joining: None } => {}
+            LinkTo::Output { joining: Some(object) } => command.input(object.as_os_str(), None, &mut language),
+            LinkTo::Trial(output) => {
+                command.args(["-Wl,--unresolved-symbols=ignore-all", "-o"]);
+                command.arg(output);
             }
         }
         if !self.args.bare_link {
@@ -516,6 +610,20 @@ impl Planner<'_> {
             command.arg(joined("-Wl,-rpath,", library_dir));
         }
         command
+    }
+}
+
+/// What a link is for.
+enum LinkTo<'a> {
+    /// What the user asked for, with the object that joins device code, if any.
+    Output { joining: Option<&'a Path> },
+    /// To learn what the linker takes.
+    Trial(&'a Path),
+}
+
+impl LinkTo<'_> {
+    fn is_trial(&self) -> bool {
+        matches!(self, LinkTo::Trial(_))
     }
 }
 
@@ -594,7 +702,7 @@ impl Step {
     /// One line, in clang's form.
     pub fn render(&self) -> String {
         match self {
-            Step::Clang(command) | Step::Image { command, .. } => command.render(),
+            Step::Clang(command) | Step::Image { command, .. } | Step::Linked { command, .. } => command.render(),
             Step::Header { from, to } => {
                 format!(
                     " # header \"{}\": from \"{}\"\n",
@@ -617,6 +725,17 @@ impl Step {
             Step::Diagnostics { file, .. } => {
                 format!(" # diagnostics \"{}\"\n", file.display())
             }
+            Step::Unit { bitcode, container, .. } => format!(
+                " # container \"{}\": unit \"{}\"\n",
+                container.display(),
+                bitcode.display()
+            ),
+            Step::Units { files, .. } => format!(
+                " # device code of \"{}\": \"{}\", \"{}\"\n",
+                files.trial.display(),
+                files.main.display(),
+                files.others.display()
+            ),
         }
     }
 }

@@ -14,14 +14,14 @@ pub fn check(args: &Args) -> Result<(), Error> {
         .hint("`-fgpurace-exec=cpu` checks the same code on the host's processor"));
     }
     if !plan::builds(args) {
-        return Ok(());
+        return match &args.device_link {
+            Some(option) => Err(Error::new(format!("`{option}` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`"))
+                .hint("for an NVIDIA GPU, `nvcc` links device code")),
+            None => Ok(()),
+        };
     }
-    if let Some(option) = &args.separate_compilation {
-        return Err(Error::new(format!(
-            "`{option}` is not supported yet with `{}`",
-            asked_by(args)
-        ))
-        .hint("define each device function in the file that calls it, or include its source"));
+    if let Some(option) = args.device_link.as_ref().filter(|_| args.compile_only) {
+        return Err(Error::new(format!("`{option}` links objects, `-c` makes them: it is one or the other")));
     }
     if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
         return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args)))

@@ -15,7 +15,7 @@ use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
-use crate::headers;
+use crate::{config, headers, part};
 use crate::plan::{Command, Plan, Step};
 use crate::response;
 
@@ -37,7 +37,10 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
         let response_file = work.join(format!("arguments-{index}"));
         let exit = match step {
             Step::Clang(command) => run_command(command, program, &response_file),
-            Step::Image { command, source } => link_image(command, source, program, &response_file),
+            Step::Image { command, source, linked } => {
+                let place = if *linked { Place::Link } else { Place::Source(source) };
+                link_image(command, place, program, &response_file)
+            }
             Step::Header { from, to } => {
                 adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
@@ -48,9 +51,20 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
                 output,
             } => pack(image, meta, proofs, output)
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
-            Step::Diagnostics { file, errors } => {
-                diagnostics(file, *errors).unwrap_or_else(|error| refused(error, program))
+            Step::Diagnostics { file, errors, settings } => {
+                let errors = || Ok(*errors || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror));
+                errors().and_then(|errors| diagnostics(file, errors)).unwrap_or_else(|error| refused(error, program))
             }
+            Step::Unit { bitcode, symbols, unit, container, declarations } => {
+                part::pack(bitcode, symbols, unit.as_ref().clone(), container, declarations)
+                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
+            }
+            Step::Units { files, config, arch } => part::unpack(files, config, arch)
+                .map_or_else(|error| refused(error, program), |()| Exit::Success),
+            Step::Linked { command, settings } => match told(command, settings) {
+                Ok(command) => run_command(&command, program, &response_file),
+                Err(error) => refused(error, program),
+            },
         };
         match interrupted.load(Ordering::Relaxed) {
             0 if exit == Exit::Success => {}
@@ -125,7 +139,24 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-fn link_image(command: &Command, source: &str, program: &str, response_file: &Path) -> Exit {
+/// The command with what the plugin is told in its environment.
+fn told(command: &Command, settings: &Path) -> Result<Command, Error> {
+    let json = serde_json::to_string(&part::settings(settings)?).unwrap_or_default();
+    let mut command = command.clone();
+    command.env.push((config::VARIABLE.to_owned(), json));
+    Ok(command)
+}
+
+/// Where device code is defined, for errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// In this source alone.
+    Source(&'a str),
+    /// In any object of the link.
+    Link,
+}
+
+fn link_image(command: &Command, place: Place, program: &str, response_file: &Path) -> Exit {
     let output = prepare(command, response_file).and_then(|mut process| {
         process
             .stdin(Stdio::null())
@@ -145,13 +176,14 @@ fn link_image(command: &Command, source: &str, program: &str, response_file: &Pa
     if undefined.is_empty() {
         // Not about the user's code: the linker's own words are the best there are.
         let _ = io::stderr().write_all(&output.stderr);
-        return refused(
-            Error::new(format!("the device code of `{source}` did not link")),
-            program,
-        );
+        let error = match place {
+            Place::Source(source) => Error::new(format!("the device code of `{source}` did not link")),
+            Place::Link => Error::new("the device code of the program did not link"),
+        };
+        return refused(error, program);
     }
     for symbol in &undefined {
-        explain_undefined(symbol, source).print(program);
+        explain_undefined(symbol, place).print(program);
     }
     exit
 }
@@ -197,7 +229,7 @@ pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
 }
 
 /// Says what an undefined name means to the user.
-pub fn explain_undefined(symbol: &Undefined, source: &str) -> Error {
+pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     let name = &symbol.name;
     let at = match &symbol.referenced_at {
         Some(place) => format!(" (used at {place})"),
@@ -210,19 +242,27 @@ pub fn explain_undefined(symbol: &Undefined, source: &str) -> Error {
         .hint("plugin and runtime are of different builds: run `scripts/setup` again");
     }
     if name.starts_with("llvm.") || name.starts_with("__nv") {
-        return Error::new(format!(
-            "the CPU executor does not support `{name}`{at} in `{source}`"
-        ));
+        let file = match place {
+            Place::Source(source) => format!(" in `{source}`"),
+            Place::Link => String::new(),
+        };
+        return Error::new(format!("the CPU executor does not support `{name}`{at}{file}"));
     }
     let kind = if name.ends_with(')') {
         "function"
     } else {
         "symbol"
     };
-    Error::new(format!(
-        "device {kind} `{name}` is declared but not defined in `{source}`{at}"
-    ))
-    .hint("define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet")
+    match place {
+        Place::Source(source) => Error::new(format!(
+            "device {kind} `{name}` is declared but not defined in `{source}`{at}"
+        ))
+        .hint("define it in the same file, or compile all files and link with `-fgpu-rdc`"),
+        Place::Link => Error::new(format!(
+            "device {kind} `{name}`{at} is defined in no object of this link"
+        ))
+        .hint("compile the file that defines it with `-fgpu-rdc`, and link its object or archive"),
+    }
 }
 
 fn pack(image: &Path, meta: &Path, proofs: &Path, output: &Path) -> Result<(), Error> {
@@ -295,13 +335,17 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
                 },
             ]
         );
-        insta::assert_snapshot!(explain_undefined(&found[0], "img2.cu"), @r"
+        insta::assert_snapshot!(explain_undefined(&found[0], Place::Source("img2.cu")), @r"
         error: device function `foo(int)` is declared but not defined in `img2.cu` (used at img2.c:1)
-        hint: define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet
+        hint: define it in the same file, or compile all files and link with `-fgpu-rdc`
         ");
-        insta::assert_snapshot!(explain_undefined(&found[1], "img2.cu"), @r"
+        insta::assert_snapshot!(explain_undefined(&found[0], Place::Link), @r"
+        error: device function `foo(int)` (used at img2.c:1) is defined in no object of this link
+        hint: compile the file that defines it with `-fgpu-rdc`, and link its object or archive
+        ");
+        insta::assert_snapshot!(explain_undefined(&found[1], Place::Source("img2.cu")), @r"
         error: device symbol `table` is declared but not defined in `img2.cu`
-        hint: define it in the same file: separate compilation (`-fgpu-rdc`) is not supported yet
+        hint: define it in the same file, or compile all files and link with `-fgpu-rdc`
         ");
     }
 
@@ -313,7 +357,7 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
                     name: name.into(),
                     referenced_at: None,
                 },
-                "a.cu",
+                Place::Source("a.cu"),
             )
             .to_string()
         };

@@ -79,6 +79,8 @@ pub struct Toolchain {
     pub system_prefixes: Vec<PathBuf>,
     /// The best processor level of this machine.
     pub cpu: Cpu,
+    /// The folder that relative names are relative to.
+    pub work_dir: PathBuf,
 }
 
 /// The world as discovery sees it; tests give a made one.

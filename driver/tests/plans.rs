@@ -32,6 +32,7 @@ fn toolchain() -> Toolchain {
         adapted_headers: Vec::new(),
         system_prefixes: vec!["/usr/include".into()],
         cpu: Cpu::V3,
+        work_dir: "/src".into(),
     }
 }
 
@@ -209,14 +210,24 @@ fn names_that_look_like_options_stay_files() {
 }
 
 #[test]
+fn separate_compilation_waits_for_the_link() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc -c d/a.cu -MD -o a.o"));
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc a.cu b.o -L. -lk -o app"));
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -dlink a.o libk.a libcudadevrt.a -o joined.o"));
+    // Without the option only where the objects say so, which the plan does not look at.
+    assert!(!plan("-fsanitize=gpurace a.o -o app").contains("trial"));
+    assert!(!plan("-fsanitize=gpurace -fgpu-rdc -r a.o -o b.o").contains("trial"));
+}
+
+#[test]
 fn what_cannot_be_built_is_refused() {
     insta::assert_snapshot!(refusal("-fgpurace-exec=cuda a.cu"), @r"
     error: `-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend
     hint: `-fgpurace-exec=cpu` checks the same code on the host's processor
     ");
-    insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpu-rdc a.cu"), @r"
-    error: `-fgpu-rdc` is not supported yet with `-fsanitize=gpurace`
-    hint: define each device function in the file that calls it, or include its source
+    insta::assert_snapshot!(refusal("-dlink a.o -o b.o"), @r"
+    error: `-dlink` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`
+    hint: for an NVIDIA GPU, `nvcc` links device code
     ");
     insta::assert_snapshot!(refusal("-fgpurace-exec=cpu -static a.cu"), @r"
     error: `-static` is not supported with `-fgpurace-exec=cpu`

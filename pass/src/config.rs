@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// One device compilation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct Config {
     pub rpass_missed: bool,
     /// The main source file, as the user named it.
     pub main_file: String,
+    /// Separate compilation: where to write the module as bitcode. The names
+    /// in it go to `meta`, and nothing else is made.
+    pub part: Option<String>,
 }
 
 /// Where proofs may remove checks: `-fgpurace-prune=`.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_abi::meta::{KernelMeta, SharedVariable, VariableMeta};
+use gpurace_abi::part::without_unit;
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -110,6 +111,7 @@ pub unsafe fn variables(
 /// The name of a variable as the source has it, without the function it is local to.
 pub fn source_name(symbol: &str) -> String {
     // `x` alone would be read as a type, `long long`.
+    let symbol = without_unit(symbol);
     let mangled = symbol.starts_with("_Z").then(|| cpp_demangle::Symbol::new(symbol).ok()).flatten();
     let demangled = mangled.and_then(|s| s.demangle().ok());
     let full = demangled.unwrap_or_else(|| symbol.to_owned());

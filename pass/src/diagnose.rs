@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
 use gpurace_abi::meta::{ModuleMeta, Op, Site, Verdict};
+use gpurace_abi::part::without_unit;
 
 use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
@@ -158,7 +159,7 @@ fn position(meta: &ModuleMeta, frame: &gpurace_abi::meta::Frame) -> Option<Posit
 
 /// A symbol as people write it.
 pub fn demangle(symbol: &str) -> String {
-    cpp_demangle::Symbol::new(symbol)
+    cpp_demangle::Symbol::new(without_unit(symbol))
         .ok()
         .and_then(|s| s.demangle().ok())
         .unwrap_or_else(|| symbol.to_owned())

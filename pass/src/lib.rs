@@ -33,6 +33,7 @@ pub mod facts;
 pub mod instrument;
 pub mod ir;
 pub mod lower;
+pub mod part;
 pub mod position;
 pub mod prepare;
 pub mod protocol;
@@ -112,7 +113,8 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
     unsafe { gpurace_emit_error(module, message.as_ptr()) };
 }
 
-/// Compiles one device module: the object and the description are written
+/// Compiles one device module, or, of separately compiled ones, keeps it for
+/// the link ([`part`]): the object and the description are written
 /// where `config` says, and `module` is left without code.
 ///
 /// # Safety
@@ -121,6 +123,16 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
 /// # Errors
 /// A message that names what could not be done.
 pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), String> {
+    if let Some(bitcode) = &config.part {
+        // SAFETY: by contract.
+        let symbols = unsafe {
+            let symbols = part::write(module, bitcode)?;
+            remove_code(module);
+            symbols
+        };
+        let text = serde_json::to_string(&symbols).map_err(|e| format!("cannot serialise names: {e}"))?;
+        return write(&config.meta, text.as_bytes());
+    }
     let mut positions = Positions::new(&config.system_prefixes);
     let mut proofs = None;
     // SAFETY: by contract.

@@ -11,10 +11,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing = !["cmake", "ctest", "ninja"].into_iter().all(is_there);
-    let tests: [(&str, fn() -> Result<(), Failed>); 4] = [
+    let tests: [(&str, fn() -> Result<(), Failed>); 5] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails),
         ("the_repaired_example_passes", the_repaired_example_passes),
         ("only_enabled_targets_are_checked", only_enabled_targets),
+        ("separable_compilation_is_linked", separable_compilation),
         ("the_presets_are_read", the_presets_are_read),
     ];
     let trials = tests.map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing));
@@ -131,8 +132,56 @@ fn only_enabled_targets() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Device functions in a static library, kernels in another and in the program, whose `main` is C++.
+const SEPARABLE: &str = "
+cmake_minimum_required(VERSION 3.25)
+project(separable LANGUAGES CXX CUDA)
+enable_testing()
+set(CMAKE_CUDA_SEPARABLE_COMPILATION ON)
+add_library(functions STATIC functions.cu)
+add_library(kernels STATIC kernels.cu)
+target_link_libraries(kernels PUBLIC functions)
+set_target_properties(kernels PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS ON)
+add_library(dynamic SHARED kernels.cu)
+target_link_libraries(dynamic PRIVATE functions)
+set_target_properties(functions PROPERTIES POSITION_INDEPENDENT_CODE ON)
+foreach(library kernels dynamic)
+  add_executable(with_${library} main.cpp)
+  target_link_libraries(with_${library} PRIVATE ${library})
+  add_test(NAME ${library} COMMAND with_${library})
+endforeach()
+";
+
+fn separable_compilation() -> Result<(), Failed> {
+    let folder = work_folder("cmake_separable")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    for (name, text) in [
+        ("CMakeLists.txt", SEPARABLE),
+        ("functions.cu", "__device__ void add(int* total) { *total += threadIdx.x; }\n"),
+        (
+            "kernels.cu",
+            "__device__ void add(int*);\n__device__ int total;\n__global__ void sum() { add(&total); }\n\
+             int run() { sum<<<1, 64>>>(); return cudaDeviceSynchronize(); }\n",
+        ),
+        ("main.cpp", "int run();\nint main() { return run(); }\n"),
+    ] {
+        std::fs::write(source.join(name), text).map_err(|e| e.to_string())?;
+    }
+    for generator in ["Ninja", "Unix Makefiles"] {
+        let folder = folder.join(generator.replace(' ', ""));
+        std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
+        build(&source, &folder, &["-G", generator])?;
+        let (failed, said) = failed_tests(&folder)?;
+        assert_eq!(failed, ["kernels", "dynamic"], "{said}");
+        assert_eq!(said.matches("#0 add(int*) ").count() + said.matches("#0 add ").count(), 4, "{said}");
+    }
+    Ok(())
+}
+
 fn the_presets_are_read() -> Result<(), Failed> {
-    let said = succeed("cmake", &["--list-presets"], &example())?.stdout;
+    let source = example().display().to_string();
+    let said = succeed("cmake", &["-S", &source, "--list-presets"], &work_folder("cmake_presets")?)?.stdout;
     for preset in ["\"gpurace\"", "\"gpurace-fixed\""] {
         assert!(said.contains(preset), "{said}");
     }

@@ -3,6 +3,12 @@
 #ifndef GPURACE_NVCC_COMPAT_H
 #define GPURACE_NVCC_COMPAT_H
 
+// Separate compilation: the names of this unit's device code, as symbols of the
+// host object, so that the linker takes from archives what device code needs.
+#if defined(__GPURACE_DEVICE_SYMBOLS__)
+__asm__(__GPURACE_DEVICE_SYMBOLS__);
+#endif
+
 #if defined(__CUDA__) && defined(__cplusplus)
 
 // Device code has operator new and delete without any include.

@@ -43,6 +43,11 @@ pub enum SectionKind {
     /// Access protocols and verdicts of the kernels, as gpurace-protocol
     /// writes them; absent where nothing was asked of the prover.
     Proofs = 4,
+    /// LLVM bitcode of a translation unit compiled with `-fgpu-rdc`. Such a
+    /// container is never registered: `gclang` reads it at the link.
+    Bitcode = 5,
+    /// What `gclang` was asked for that translation unit, as JSON of its own.
+    Part = 6,
 }
 
 /// Header of one section.

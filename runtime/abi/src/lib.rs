@@ -7,6 +7,7 @@
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
+//! | `part` | the names of separately compiled device code |
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that travel through entry points |
 //!
 //! What does *not* live here: anything that allocates shadow memory, runs
@@ -20,4 +21,6 @@ pub mod entry;
 pub mod image;
 #[cfg(feature = "meta")]
 pub mod meta;
+#[cfg(feature = "meta")]
+pub mod part;
 pub mod scope;

@@ -30,7 +30,7 @@ pub mod words;
 /// The name as the source has it, with parameters, where `symbol` is mangled;
 /// else `symbol` itself.
 pub fn demangle(symbol: &str) -> String {
-    cpp_demangle::Symbol::new(symbol)
+    cpp_demangle::Symbol::new(gpurace_abi::part::without_unit(symbol))
         .ok()
         .and_then(|parsed| parsed.demangle().ok())
         .unwrap_or_else(|| symbol.to_owned())

@@ -43,6 +43,11 @@ endif()
 string(REPLACE " " ";" gpurace_link_flags "${CMAKE_CUDA_FLAGS_INIT}")
 add_link_options("$<$<LINK_LANGUAGE:CUDA>:${gpurace_link_flags}>")
 
+# How CMake links device code for CUDA_SEPARABLE_COMPILATION.
+if(NOT CMAKE_USER_MAKE_RULES_OVERRIDE_CUDA)
+  set(CMAKE_USER_MAKE_RULES_OVERRIDE_CUDA "${CMAKE_CURRENT_LIST_DIR}/rules.cmake")
+endif()
+
 # Only the first architecture that a project names is compiled for; it chooses the branches of __CUDA_ARCH__.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND "$ENV{CUDAARCHS}" STREQUAL "")
   set(CMAKE_CUDA_ARCHITECTURES 80)

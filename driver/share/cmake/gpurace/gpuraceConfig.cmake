@@ -23,11 +23,6 @@ function(gpurace_enable)
       message(FATAL_ERROR "gpurace_enable: `${target}` is an interface library and compiles nothing\n"
         "hint: enable the targets that link it")
     endif()
-    get_target_property(separable "${target}" CUDA_SEPARABLE_COMPILATION)
-    if(separable)
-      message(FATAL_ERROR "gpurace_enable: `${target}` sets CUDA_SEPARABLE_COMPILATION, which is not supported\n"
-        "hint: define each device function in the file that calls it, and leave the property off")
-    endif()
     target_compile_options("${target}" PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
     target_link_options("${target}" PUBLIC "$<$<LINK_LANGUAGE:CUDA>:${gpurace_FLAGS}>")
   endforeach()

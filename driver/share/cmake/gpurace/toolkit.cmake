@@ -35,15 +35,37 @@ function(gpurace_make_toolkit gclangxx folder flags)
   file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
   # Nothing lies in it that gpurace's runtime lacks: an archive without members.
   file(WRITE "${folder}/lib64/libcudadevrt.a" "!<arch>\n")
+  string(CONCAT head "#!/bin/sh\n" "# Made by gpurace's CMake toolchain file")
   string(CONCAT nvcc
-    "#!/bin/sh\n"
-    "# Made by gpurace's CMake toolchain file: nvcc for build files that call it by its path.\n"
+    "${head}: nvcc for build files that call it by its path.\n"
     "case \"$*\" in\n"
     "  *__cmake_determine_cuda*) echo '#$ TOP=${folder}'; exit 0 ;;\n"
     "  --version | -V) echo 'gpurace: in place of nvcc: Cuda compilation tools, release ${major}.${minor}, V${major}.${minor}.0'; exit 0 ;;\n"
     "esac\n"
     "exec '${gclangxx}' ${flags} \"$@\"\n")
-  file(WRITE "${folder}/bin/nvcc" "${nvcc}")
-  file(CHMOD "${folder}/bin/nvcc" PERMISSIONS
-    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  string(CONCAT nvlink
+    "${head}: nvlink as CMake calls it for separable compilation.\n"
+    "for word do\n"
+    "  shift\n"
+    "  case $word in\n"
+    "    -o=*) output=\${word#-o=} ;;\n"
+    "    -arch=* | --register-link-binaries=*) ;;\n"
+    "    *) set -- \"$@\" \"$word\" ;;\n"
+    "  esac\n"
+    "done\n"
+    "exec '${gclangxx}' -fgpurace-exec=cpu -dlink \"$@\" -o \"$output\"\n")
+  string(CONCAT fatbinary
+    "${head}: hands on what nvlink made.\n"
+    "for word do\n"
+    "  case $word in\n"
+    "    --embedded-fatbin=*) output=\${word#*=} ;;\n"
+    "    *file=*) input=\${word##*file=} ;;\n"
+    "  esac\n"
+    "done\n"
+    "exec cp \"$input\" \"$output\"\n")
+  foreach(tool nvcc nvlink fatbinary)
+    file(WRITE "${folder}/bin/${tool}" "${${tool}}")
+    file(CHMOD "${folder}/bin/${tool}" PERMISSIONS
+      OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  endforeach()
 endfunction()

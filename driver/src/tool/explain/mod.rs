@@ -133,8 +133,8 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let mut words: Vec<OsString> = clang.to_vec();
     let mut facts_word = OsString::from("-fgpurace-facts=");
     facts_word.push(&facts_file);
-    // Behind the user's own, since the last one counts.
-    words.extend(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace"].map(OsString::from));
+    // Behind the user's own, since the last one counts. One file is explained as it is, whatever it is linked to.
+    words.extend(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from));
     words.extend([facts_word, "-c".into(), "-x".into(), "cuda".into(), file.into()]);
     let args = Args::parse(words)?;
     crate::refuse::check(&args)?;
@@ -150,7 +150,13 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
                 steps.push(step);
             }
             Step::Container { meta, proofs, .. } if files.is_none() => files = Some((meta, proofs)),
-            Step::Clang(_) | Step::Container { .. } | Step::Image { .. } | Step::Diagnostics { .. } => {}
+            Step::Clang(_)
+            | Step::Container { .. }
+            | Step::Image { .. }
+            | Step::Diagnostics { .. }
+            | Step::Unit { .. }
+            | Step::Units { .. }
+            | Step::Linked { .. } => {}
         }
     }
     let (true, Some((meta, proofs))) = (compiles, files) else {

@@ -1,0 +1,262 @@
+//! Separate compilation (`-fgpu-rdc`): device code that uses another file's
+//! functions and variables, in each way that objects reach a link.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpurace_tests::report::Report;
+use gpurace_tests::toolchain::{Outcome, compile, run, run_checked, tool, work_folder};
+
+/// Nothing of it is named by host code. `bump` races where threads share `p`.
+const DEVICE: &str = "\
+__device__ int counter;
+__device__ void bump(int* p) {
+    *p += 1;
+}
+";
+
+// Both files have a static kernel `work`, and one more with a name of its own.
+const SHARED: &str = "\
+#include <cstdio>
+extern __device__ int counter;
+__device__ void bump(int*);
+static __global__ void work() { bump(&counter); }
+int shared() {
+    int sum = 0;
+    work<<<1, 32>>>();
+    cudaMemcpyFromSymbol(&sum, counter, sizeof sum);
+    return sum > 0;
+}
+";
+
+const OWN: &str = "\
+__device__ void bump(int*);
+static __global__ void work(int* out) { bump(&out[threadIdx.x]); }
+__global__ void scale(int* out) { out[threadIdx.x] *= 3; }
+int own() {
+    int *out, host[32];
+    cudaMalloc(&out, sizeof host);
+    cudaMemset(out, 0, sizeof host);
+    work<<<1, 32>>>(out);
+    scale<<<1, 32>>>(out);
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    return host[31];
+}
+";
+
+const MAIN: &str = "\
+#include <cstdio>
+int shared();
+int own();
+int main() { printf(\"%d %d\\n\", shared(), own()); }
+";
+
+fn folder(test: &str) -> PathBuf {
+    let folder = work_folder(&format!("separate_{test}")).unwrap();
+    for (name, text) in [("device.cu", DEVICE), ("shared.cu", SHARED), ("own.cu", OWN), ("main.cpp", MAIN)] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    folder
+}
+
+fn build(args: &[&str], folder: &Path) {
+    let all: Vec<&str> = ["-fsanitize=gpurace"].iter().chain(args).copied().collect();
+    compile(&all, folder).unwrap();
+}
+
+/// Objects of all files, the CUDA ones with these options.
+fn objects(options: &[&str], folder: &Path) {
+    for source in ["device.cu", "shared.cu", "own.cu"] {
+        let args: Vec<&str> = options.iter().copied().chain(["-c", source]).collect();
+        build(&args, folder);
+    }
+    build(&["-c", "main.cpp"], folder);
+}
+
+fn archive(name: &str, members: &[&str], folder: &Path) {
+    let mut ar = Command::new("ar");
+    let outcome = run(ar.arg("rcs").arg(name).args(members).current_dir(folder), folder);
+    assert_eq!(outcome.unwrap().status, Some(0));
+}
+
+/// The one race is found in the function of `device.cu` that `shared.cu` calls.
+fn assert_runs_and_reports(folder: &Path) -> Report {
+    let checked = run_checked(&folder.join("app"), &[], "", folder).unwrap();
+    assert_eq!(checked.outcome.stdout, "1 3\n", "{}", checked.outcome.stderr);
+    assert_eq!(checked.outcome.status, Some(66));
+    let report = checked.report.unwrap();
+    let found: Vec<_> = report.races.iter().map(|r| (r.kernel.as_deref(), r.accesses[0].line)).collect();
+    assert_eq!(found, [(Some("work()"), Some(3))]);
+    assert!(checked.outcome.stderr.contains("#1 work shared.cu:4"), "{}", checked.outcome.stderr);
+    report
+}
+
+fn refused(args: &[&str], folder: &Path) -> Outcome {
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.arg("-fsanitize=gpurace").args(args).current_dir(folder);
+    let outcome = run(&mut command, folder).unwrap();
+    assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
+    outcome
+}
+
+#[test]
+fn all_files_at_once() {
+    let folder = folder("at_once");
+    build(&["-fgpu-rdc", "device.cu", "shared.cu", "own.cu", "main.cpp", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn objects_then_link_and_what_calls_across_files_is_proved() {
+    let folder = folder("objects");
+    objects(&["-O2", "-fgpu-rdc"], &folder);
+    build(&["-fgpu-rdc", "device.o", "shared.o", "own.o", "main.o", "-o", "app", "-fgpurace-facts=facts.json"], &folder);
+    assert_runs_and_reports(&folder);
+    let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
+    // Whether each access of the kernel is proved for blocks of one thread only.
+    let needs_one_thread = |name: &str| -> Vec<bool> {
+        let kernel = facts["kernels"].as_array().unwrap().iter().find(|k| k["name"] == name);
+        let sites = kernel.unwrap_or_else(|| panic!("no `{name}` in {facts}"))["sites"].as_array().unwrap().clone();
+        sites
+            .iter()
+            .map(|site| {
+                assert!(site["verdict"].as_str().unwrap().starts_with("proved"), "{facts}");
+                site["requires"].as_array().unwrap().iter().any(|condition| condition == "blockDim.x == 1")
+            })
+            .collect()
+    };
+    // One kernel hands `bump` a thread's own element, the other what all threads share.
+    assert_eq!(needs_one_thread("work(int*)"), [false, false], "{facts}");
+    assert_eq!(needs_one_thread("work()"), [true, true], "{facts}");
+}
+
+#[test]
+fn a_link_without_the_option_sees_what_the_objects_hold() {
+    let folder = folder("unasked");
+    objects(&["-fgpu-rdc"], &folder);
+    build(&["device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn an_archive_of_device_functions_that_no_host_code_names() {
+    let folder = folder("archive");
+    objects(&["-rdc=true"], &folder);
+    archive("libdevice.a", &["device.o"], &folder);
+    archive("libhost.a", &["shared.o", "own.o"], &folder);
+    build(&["main.o", "-L.", "-lhost", "-ldevice", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn a_shared_library_keeps_its_device_code() {
+    let folder = folder("shared");
+    objects(&["-fPIC", "-fgpu-rdc"], &folder);
+    build(&["-shared", "device.o", "shared.o", "own.o", "-o", "libkernels.so"], &folder);
+    build(&["main.o", "-L.", "-lkernels", "-Wl,-rpath,.", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn a_device_link_of_its_own_then_any_linker() {
+    let folder = folder("dlink");
+    objects(&["-dc"], &folder);
+    archive("libdevice.a", &["device.o"], &folder);
+    build(&["-dlink", "shared.o", "own.o", "libdevice.a", "-lcudadevrt", "-o", "joined.o"], &folder);
+    let mut linker = Command::new("g++");
+    let runtime = tool("gclang++").unwrap().parent().unwrap().to_owned();
+    linker.args(["main.o", "shared.o", "own.o", "joined.o", "libdevice.a", "-o", "app", "-lgpurace_rt"]);
+    linker.arg("-L").arg(&runtime).arg(format!("-Wl,-rpath,{}", runtime.display()));
+    let outcome = run(linker.current_dir(&folder), &folder).unwrap();
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    assert_runs_and_reports(&folder);
+    // gclang++ sees that it is done.
+    build(&["main.o", "shared.o", "own.o", "joined.o", "libdevice.a", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn link_time_optimisation_of_host_code() {
+    let folder = folder("lto");
+    objects(&["-flto", "-fgpu-rdc"], &folder);
+    build(&["-flto", "-fuse-ld=lld", "device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder);
+    assert_runs_and_reports(&folder);
+}
+
+#[test]
+fn without_checks() {
+    let folder = folder("bare");
+    for source in ["device.cu", "shared.cu", "own.cu", "main.cpp"] {
+        compile(&["-fgpu-rdc", "-c", source], &folder).unwrap();
+    }
+    compile(&["device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder).unwrap();
+    let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+    assert_eq!((checked.outcome.status, checked.outcome.stdout.as_str()), (Some(0), "1 3\n"));
+}
+
+#[test]
+fn files_with_and_without_the_option_in_one_program() {
+    let folder = folder("both");
+    objects(&["-fgpu-rdc"], &folder);
+    std::fs::write(
+        folder.join("alone.cu"),
+        "__device__ int counter;\n__global__ void alone() { counter = threadIdx.x; }\n\
+         int run() { alone<<<1, 2>>>(); return cudaDeviceSynchronize(); }\n",
+    )
+    .unwrap();
+    let main = format!("int run();\n{}", MAIN.replace("{ printf", "{ run(); printf"));
+    std::fs::write(folder.join("main.cpp"), main).unwrap();
+    build(&["-c", "main.cpp"], &folder);
+    // Its `counter` is its own: that of the others is of another image.
+    std::fs::write(folder.join("rename.h"), "#define counter own_counter\n").unwrap();
+    build(&["-include", "rename.h", "-c", "alone.cu"], &folder);
+    build(&["alone.o", "device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder);
+    let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+    let mut kernels: Vec<_> = checked.report.unwrap().races.iter().map(|r| r.kernel.clone().unwrap()).collect();
+    kernels.sort();
+    assert_eq!(kernels, ["alone()", "work()"]);
+}
+
+#[test]
+fn a_function_that_is_nowhere_is_named() {
+    let folder = folder("undefined");
+    objects(&["-fgpu-rdc"], &folder);
+    let outcome = refused(&["main.o", "shared.o", "own.o", "-o", "app"], &folder);
+    for part in ["device function `bump(int*)`", "is defined in no object of this link", "device symbol `counter`", "hint: compile the file that defines it with `-fgpu-rdc`"] {
+        assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn two_definitions_are_an_error_of_the_link() {
+    let folder = folder("twice");
+    objects(&["-fgpu-rdc"], &folder);
+    std::fs::write(folder.join("again.cu"), "__device__ void bump(int* p) { *p = 0; }\n").unwrap();
+    build(&["-fgpu-rdc", "-c", "again.cu"], &folder);
+    let outcome = refused(&["main.o", "shared.o", "own.o", "device.o", "again.o", "-o", "app"], &folder);
+    assert!(outcome.stderr.contains("multiple definition of `__gpurace_device__Z4bumpPi'"), "{}", outcome.stderr);
+}
+
+#[test]
+fn checked_and_unchecked_units_are_not_joined() {
+    let folder = folder("mixed");
+    objects(&["-fgpu-rdc"], &folder);
+    compile(&["-fgpu-rdc", "-c", "device.cu"], &folder).unwrap();
+    let outcome = refused(&["main.o", "shared.o", "own.o", "device.o", "-o", "app"], &folder);
+    assert!(outcome.stderr.contains("that of `device.cu` without"), "{}", outcome.stderr);
+}
+
+#[test]
+fn dependency_files_name_the_sources_alone() {
+    let folder = folder("dependencies");
+    build(&["-fgpu-rdc", "-c", "-MMD", "-MF", "own.d", "own.cu"], &folder);
+    assert_eq!(std::fs::read_to_string(folder.join("own.d")).unwrap(), "own.o: own.cu\n");
+}
+
+#[test]
+fn a_program_without_device_code_links_with_the_option() {
+    let folder = folder("none");
+    std::fs::write(folder.join("empty.cpp"), "int main() {}\n").unwrap();
+    build(&["-fgpu-rdc", "empty.cpp", "-o", "app"], &folder);
+    assert_eq!(run_checked(&folder.join("app"), &[], "", &folder).unwrap().outcome.status, Some(0));
+}
