@@ -42,7 +42,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     let toolchain = find(&args, driver)?;
     let work = Work::new(&args)?;
     let plan = plan::plan(&args, &toolchain, work.path());
-    if args.dry_run && plan::builds(&args) {
+    if args.dry_run && plan::is_ours(&args) {
         // As clang does; a closed standard error is no reason to fail.
         let _ = std::io::stderr().write_all(plan.render().as_bytes());
         return Ok(Exit::Success);
@@ -55,7 +55,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
         _ => run::run(
             &plan,
             driver.name(),
-            args.verbose && plan::builds(&args),
+            args.verbose && plan::is_ours(&args),
             work.path(),
         ),
     };
@@ -69,7 +69,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
 pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
-    let builds = plan::builds(args);
+    let builds = plan::is_ours(args);
     let installation = if builds {
         Some(world.installation()?)
     } else {

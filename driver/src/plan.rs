@@ -25,7 +25,10 @@ use crate::cuda::Origin;
 use crate::part;
 use crate::toolchain::{COMPATIBILITY_HEADER, Installation, Toolchain};
 
+mod preprocess;
 mod separate;
+
+pub use preprocess::preprocesses;
 
 /// The architecture of device code where none is named.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
@@ -82,6 +85,13 @@ pub enum Step {
         /// They also do where this says so: what the plugin was told of linked device code.
         settings: Option<PathBuf>,
     },
+    /// Write these texts, one behind the other.
+    Joined {
+        /// The texts.
+        parts: Vec<PathBuf>,
+        /// Where to; standard output where it is not said.
+        output: Option<PathBuf>,
+    },
     /// Pack a separately compiled unit's device code for its object.
     Unit {
         /// The device code.
@@ -132,6 +142,11 @@ pub fn builds(args: &Args) -> bool {
     args.asked.builds_for_cpu() && args.no_object.is_none() && has_work
 }
 
+/// Whether gpurace has anything to do for this command line that clang does not.
+pub fn is_ours(args: &Args) -> bool {
+    builds(args) || preprocesses(args)
+}
+
 /// Whether this command line links what gpurace has built.
 pub fn links(args: &Args) -> bool {
     builds(args) && !args.compile_only && !args.relocatable && args.device_link.is_none()
@@ -140,7 +155,7 @@ pub fn links(args: &Args) -> bool {
 /// The steps for `args`; temporary files go to `work`.
 pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     match &toolchain.installation {
-        Some(installation) if builds(args) => Planner {
+        Some(installation) if is_ours(args) => Planner {
             args,
             toolchain,
             installation,
@@ -209,14 +224,14 @@ struct Files {
 
 impl Planner<'_> {
     fn plan(&self) -> Plan {
+        if preprocesses(self.args) {
+            let steps = self.args.inputs().flat_map(|input| self.preprocess(input)).collect();
+            return Plan { steps };
+        }
         let mut plan = Plan::default();
         let mut objects = Vec::new();
         if self.args.has_cuda_input() {
-            plan.steps
-                .extend(self.headers().map(|(from, to)| Step::Header {
-                    from: from.clone(),
-                    to,
-                }));
+            plan.steps.extend(self.header_steps());
         }
         for input in self
             .args
@@ -335,6 +350,11 @@ impl Planner<'_> {
         };
         let all = self.toolchain.adapted_headers.iter();
         all.map(move |from| (from, copy(from)))
+    }
+
+    fn header_steps(&self) -> Vec<Step> {
+        let step = |(from, to): (&PathBuf, PathBuf)| Step::Header { from: from.clone(), to };
+        self.headers().map(step).collect()
     }
 
     /// What both compilations of a CUDA input are told beside the user's options.
@@ -724,6 +744,10 @@ impl Step {
             ),
             Step::Diagnostics { file, .. } => {
                 format!(" # diagnostics \"{}\"\n", file.display())
+            }
+            Step::Joined { parts, .. } => {
+                let names = parts.iter().map(|part| format!(" \"{}\"", part.display()));
+                format!(" # joined:{}\n", names.collect::<String>())
             }
             Step::Unit { bitcode, container, .. } => format!(
                 " # container \"{}\": unit \"{}\"\n",

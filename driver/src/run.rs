@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,6 +55,8 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
                 let errors = || Ok(*errors || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror));
                 errors().and_then(|errors| diagnostics(file, errors)).unwrap_or_else(|error| refused(error, program))
             }
+            Step::Joined { parts, output } => join(parts, output.as_deref())
+                .map_or_else(|error| refused(error, program), |()| Exit::Success),
             Step::Unit { bitcode, symbols, unit, container, declarations } => {
                 part::pack(bitcode, symbols, unit.as_ref().clone(), container, declarations)
                     .map_or_else(|error| refused(error, program), |()| Exit::Success)
@@ -280,6 +282,19 @@ fn pack(image: &Path, meta: &Path, proofs: &Path, output: &Path) -> Result<(), E
         sections.push((SectionKind::Proofs, &proofs));
     }
     write(output, &build_container(&sections))
+}
+
+fn join(parts: &[PathBuf], output: Option<&Path>) -> Result<(), Error> {
+    let mut text = Vec::new();
+    for part in parts {
+        text.extend(read(part)?);
+    }
+    match output {
+        Some(output) => write(output, &text),
+        None => io::stdout()
+            .write_all(&text)
+            .map_err(|e| Error::new(format!("cannot write to standard output: {e}"))),
+    }
 }
 
 fn diagnostics(file: &Path, errors: bool) -> Result<Exit, Error> {

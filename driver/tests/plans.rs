@@ -172,7 +172,7 @@ fn without_us_it_is_clang() {
 #[test]
 fn commands_that_make_no_object_are_clang_s() {
     for option in [
-        "-E",
+        "-E --cuda-host-only",
         "-S",
         "-fsyntax-only",
         "-M",
@@ -190,6 +190,14 @@ fn commands_that_make_no_object_are_clang_s() {
         "-fsanitize=gpurace -c a.o",
     ] {
         assert!(!plan(line).contains("gpurace"), "{line}");
+    }
+}
+
+#[test]
+fn what_both_sides_read_is_one_text() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -DX=1 -E -MMD -MF k.d k.cu -o k.i"));
+    for line in ["-E a.cu", "-fsanitize=gpurace -E a.cpp", "-fsanitize=gpurace -E a.cu b.cu"] {
+        assert_eq!(plan_with(line, &toolchain()).steps.len(), 1, "{line}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! CMake projects with the toolchain file, as a user configures, builds and
-//! tests them. Without `cmake` and `ninja` (`scripts/setup` installs both) the
-//! tests are skipped and counted so.
+//! tests them, with ccache, and as clangd reads them. Where a program is missing
+//! that a test needs (`scripts/setup` installs all), it is skipped and counted so.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,15 +10,17 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
-    let missing = !["cmake", "ctest", "ninja"].into_iter().all(is_there);
-    let tests: [(&str, fn() -> Result<(), Failed>); 5] = [
-        ("a_racy_test_of_the_example_fails", a_racy_test_fails),
-        ("the_repaired_example_passes", the_repaired_example_passes),
-        ("only_enabled_targets_are_checked", only_enabled_targets),
-        ("separable_compilation_is_linked", separable_compilation),
-        ("the_presets_are_read", the_presets_are_read),
+    let missing = |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
+    let tests: [(&str, fn() -> Result<(), Failed>, &[&str]); 7] = [
+        ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
+        ("the_repaired_example_passes", the_repaired_example_passes, &[]),
+        ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
+        ("separable_compilation_is_linked", separable_compilation, &[]),
+        ("the_presets_are_read", the_presets_are_read, &[]),
+        ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
+        ("clangd_reads_the_example", clangd, &["clangd-19"]),
     ];
-    let trials = tests.map(|(name, test)| Trial::test(name, test).with_ignored_flag(missing));
+    let trials = tests.map(|(name, test, also)| Trial::test(name, test).with_ignored_flag(missing(also)));
     libtest_mimic::run(&args, trials.into()).exit_code()
 }
 
@@ -40,7 +42,7 @@ fn command(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, Strin
     for variable in ["GPURACE_OPTIONS", "CUDAARCHS", "CUDACXX", "CUDAFLAGS", "CMAKE_GENERATOR"] {
         command.env_remove(variable);
     }
-    command.env("XDG_CACHE_HOME", folder);
+    command.env("XDG_CACHE_HOME", folder).env("CCACHE_DIR", folder.join("ccache"));
     run(&mut command, folder)
 }
 
@@ -175,6 +177,59 @@ fn separable_compilation() -> Result<(), Failed> {
         let (failed, said) = failed_tests(&folder)?;
         assert_eq!(failed, ["kernels", "dynamic"], "{said}");
         assert_eq!(said.matches("#0 add(int*) ").count() + said.matches("#0 add ").count(), 4, "{said}");
+    }
+    Ok(())
+}
+
+/// How often ccache had an object already, and how often it had not.
+fn cache_counts(folder: &Path) -> Result<(u32, u32), String> {
+    let said = succeed("ccache", &["--print-stats"], folder)?.stdout;
+    let count = |key: &str| {
+        let value = said.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+        value.ok_or_else(|| format!("no `{key}` in:\n{said}"))
+    };
+    Ok((count("direct_cache_hit\t")?, count("cache_miss\t")?))
+}
+
+fn ccache() -> Result<(), Failed> {
+    let folder = work_folder("cmake_ccache")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    let write = |name: &str, text: &str| std::fs::write(source.join(name), text).map_err(|e| e.to_string());
+    write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.25)\nproject(cached LANGUAGES CUDA)\nadd_executable(app app.cu other.cu)\n\
+         set_target_properties(app PROPERTIES CUDA_SEPARABLE_COMPILATION ON)\n",
+    )?;
+    // Only device code reads the header.
+    write("app.cu", "#ifdef __CUDA_ARCH__\n#include \"value.h\"\n#else\n#define VALUE 0\n#endif\n\
+        __device__ int f(int);\n__global__ void k(int* p) { *p = f(VALUE); }\n\
+        int main() { int *p, h; cudaMalloc(&p, 4); k<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); return h; }\n")?;
+    write("other.cu", "__device__ int f(int x) { return x; }\n")?;
+    let status = |value: &str, counts: (u32, u32)| -> Result<(), String> {
+        write("value.h", &format!("#define VALUE {value}\n"))?;
+        let _ = std::fs::remove_dir_all(folder.join("build"));
+        // Before any work: ccache trusts no file that is as new as its own run.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        build(&source, &folder, &["-G", "Ninja", "-DCMAKE_CUDA_COMPILER_LAUNCHER=ccache"])?;
+        let app = folder.join("build/app").display().to_string();
+        assert_eq!(command(&app, &[], &folder)?.status, value.parse().ok());
+        assert_eq!(cache_counts(&folder)?, counts);
+        Ok(())
+    };
+    status("5", (0, 2))?;
+    status("5", (2, 2))?;
+    status("6", (3, 3))?;
+    Ok(())
+}
+
+fn clangd() -> Result<(), Failed> {
+    let folder = work_folder("cmake_clangd")?;
+    build(&example(), &folder, &["-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"])?;
+    for source in ["blur/blur.cu", "scan/scan.cu", "smooth.cpp", "tests/test_blur.cpp"] {
+        let check = format!("--check={}", example().join(source).display());
+        let said = succeed("clangd-19", &["--compile-commands-dir=build", &check], &folder)?.stderr;
+        assert!(said.contains("All checks completed, 0 errors"), "{said}");
     }
     Ok(())
 }

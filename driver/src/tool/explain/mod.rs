@@ -154,6 +154,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
             | Step::Container { .. }
             | Step::Image { .. }
             | Step::Diagnostics { .. }
+            | Step::Joined { .. }
             | Step::Unit { .. }
             | Step::Units { .. }
             | Step::Linked { .. } => {}
