@@ -153,7 +153,7 @@ mod tests {
         insta::assert_snapshot!(render(&findings), @r"
         ok       clang         19.1.7 at `/usr/bin/clang-19`
         missing  CUDA toolkit  no CUDA toolkit was found
-                               hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+                               hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
     }
 }

@@ -359,7 +359,7 @@ pub fn no_toolkit_error(found: &cuda::Found) -> Error {
     };
     let (first, end) = cuda::PARSED;
     Error::new(message).hint(format!(
-        "`scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from {first} to before {end}"
+        "`scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from {first} to before {end}"
     ))
 }
 
@@ -502,11 +502,11 @@ mod tests {
         };
         insta::assert_snapshot!(no_toolkit_error(&none), @r"
         error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse
-        hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
         insta::assert_snapshot!(no_toolkit_error(&cuda::Found::default()), @r"
         error: no CUDA toolkit was found
-        hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
     }
 }

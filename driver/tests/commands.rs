@@ -160,7 +160,7 @@ fn what_is_missing_is_named() {
     };
     insta::assert_snapshot!(refused(&["-fsanitize=gpurace", "--cuda-path=/nowhere", "k.cu"]), @r"
     gclang++: error: there is no CUDA toolkit at `/nowhere`
-    gclang++: hint: `scripts/setup` brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+    gclang++: hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
     ");
     insta::assert_snapshot!(refused(&["--clang=/nowhere/clang", "a.c"]), @"gclang++: error: cannot run `/nowhere/clang`: No such file or directory (os error 2)");
     fs::remove_file(base.join("lib/gpurace/libgpurace_rt.so")).unwrap();
