@@ -49,7 +49,7 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     }
 
     // `a[t]` beside `a[32 + t]`: written for 32 threads, or for fewer.
-    if let Some(apart) = least_distance(protocol, &offsets, &places) {
+    if let Some(apart) = least_distance(&protocol.exprs, &places) {
         for axis in &dims {
             let dim = made.exprs.add(Expr::Ntid(*axis));
             made.compare_constant(CmpOp::Ule, dim, apart);
@@ -227,19 +227,47 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
     found.iter().copied().filter(|c| !sizes.contains(c) || *c > 16).collect()
 }
 
-/// The least constant of at least a warp's width that offsets add, in elements.
-/// Smaller ones are a stencil's.
-fn least_distance(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) -> Option<i64> {
-    let exprs = &protocol.exprs;
-    let constant = |id| exprs.as_const(id).and_then(|c| i64::try_from(c).ok());
-    let sizes: BTreeSet<i64> =
-        places.iter().filter_map(|p| constant(p.access.size)).filter(|size| *size > 0).collect();
-    let added = offsets.iter().filter_map(|id| match exprs.get(*id) {
-        Expr::Bin(BinOp::Add, _, b) => constant(b),
-        _ => None,
-    });
-    let distances = added.flat_map(|c| sizes.iter().filter(move |size| c % **size == 0).map(move |size| c / size));
-    distances.filter(|c| (32..=1024).contains(c)).min()
+/// The least distance, in elements, by which two accesses of one object are
+/// apart for one thread: of a warp's width at least, smaller ones are a stencil's.
+fn least_distance(exprs: &Exprs, places: &[Place]) -> Option<i64> {
+    let parts = constant_parts(exprs);
+    let accesses: BTreeSet<_> = places
+        .iter()
+        .filter_map(|p| {
+            let size = exprs.as_const(p.access.size).and_then(|c| i64::try_from(c).ok())?;
+            let part = parts[p.access.offset.0 as usize];
+            (size > 0).then_some((p.access.object, size, part))
+        })
+        .collect();
+    let apart = |(a, b): (&(_, i64, i64), &(_, i64, i64))| (a.0 == b.0).then(|| (b.2.abs_diff(a.2), a.1));
+    let pairs = accesses.iter().flat_map(|a| accesses.iter().map(move |b| (a, b)));
+    pairs
+        .filter_map(apart)
+        .filter_map(|(bytes, size)| Some(i64::try_from(bytes).ok()? / size))
+        .filter(|elements| (32..=1024).contains(elements))
+        .min()
+}
+
+/// For each expression, the constant that is added in it.
+fn constant_parts(exprs: &Exprs) -> Vec<i64> {
+    let mut found: Vec<i64> = Vec::with_capacity(exprs.len());
+    for (id, node) in exprs.iter() {
+        let of = |id: ExprId| found[id.0 as usize];
+        let constant = |id| exprs.as_const(id).and_then(|c| i64::try_from(c).ok());
+        let part = match node {
+            Expr::Cast(_, _, a) => of(a),
+            Expr::Bin(BinOp::Add, a, b) => of(a).saturating_add(of(b)),
+            Expr::Bin(BinOp::Sub, a, b) => of(a).saturating_sub(of(b)),
+            Expr::Bin(BinOp::Mul, a, b) => constant(b).map_or(0, |c| of(a).saturating_mul(c)),
+            Expr::Bin(BinOp::Shl, a, b) => match constant(b) {
+                Some(c @ 0..20) => of(a).saturating_mul(1 << c),
+                _ => 0,
+            },
+            _ => constant(id).unwrap_or(0),
+        };
+        found.push(part);
+    }
+    found
 }
 
 /// Constant factors of a block index in offsets: how far apart blocks begin,
