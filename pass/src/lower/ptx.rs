@@ -73,11 +73,13 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
                 }
                 let asm = LLVMGetCalledValue(instruction);
                 let unused = LLVMGetFirstUse(instruction).is_null();
-                if unused && LLVMGetInlineAsmHasSideEffects(asm) == 0 {
+                let key = key(instruction, asm);
+                // libcu++ leaves `volatile` away where it says that memory changes.
+                let silent = LLVMGetInlineAsmHasSideEffects(asm) == 0 && !key.constraints.contains("~{memory}");
+                if unused && silent {
                     LLVMInstructionEraseFromParent(instruction);
                     continue;
                 }
-                let key = key(instruction, asm);
                 if key.template.trim().is_empty() && unused && key.types.arguments.is_empty() {
                     continue;
                 }

@@ -97,3 +97,22 @@ fn registers_that_the_host_has_not_are_named() {
     assert!(module.lower_asm().is_empty());
     assert!(module.text().contains("@__gpurace_reserved_shared = internal addrspace(3) global"));
 }
+
+/// `cuda::barrier::arrive` is written so where its token is not used.
+#[test]
+fn an_asm_that_changes_memory_stays_without_volatile() {
+    let text = |clobber: &str| {
+        let asm = format!("asm \"st.global.u32 [$1], 7; mov.u32 $0, 1;\", \"=r,l{clobber}\"(ptr %p)");
+        format!("define void @f(ptr %p) {{\n %r = call i32 {asm}\n ret void\n}}\n")
+    };
+    let runs = |text: &str| {
+        let code = Module::parse(text).compile();
+        let mut word = 0u32;
+        // SAFETY: a function of a pointer.
+        let f: extern "C" fn(*mut u32) = unsafe { code.get("f") };
+        f(&raw mut word);
+        word
+    };
+    assert_eq!(runs(&text(",~{memory}")), 7);
+    assert_eq!(runs(&text("")), 0, "nothing says that it does anything");
+}
