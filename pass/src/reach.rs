@@ -116,6 +116,9 @@ unsafe fn find_shared(value: LLVMValueRef, seen: &mut HashSet<LLVMValueRef>, fou
         if !LLVMIsAGlobalVariable(value).is_null() {
             if LLVMGetPointerAddressSpace(LLVMTypeOf(value)) == address_space::SHARED {
                 found.insert(value);
+            } else if LLVMIsGlobalConstant(value) != 0 && !LLVMGetInitializer(value).is_null() {
+                // A table may hold addresses of shared variables.
+                find_shared(LLVMGetInitializer(value), seen, found);
             }
             return;
         }

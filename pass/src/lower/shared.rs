@@ -229,7 +229,10 @@ impl<'a> Rewriter<'a> {
         // SAFETY: by contract.
         unsafe {
             if !LLVMIsAGlobalValue(constant).is_null() {
-                return Ok(self.variable(constant));
+                return match self.variable(constant) {
+                    Some(address) => Ok(Some(address)),
+                    None => self.table(constant),
+                };
             }
             let operands = ir::operands(constant);
             let mut rebuilt = operands.clone();
@@ -312,6 +315,28 @@ impl<'a> Rewriter<'a> {
             };
             self.at_start();
             Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))
+        }
+    }
+
+    /// A table of the compiler's own that holds addresses of shared variables,
+    /// as the initialiser of `int* rows[] = {a, b};` becomes one: each block has
+    /// other addresses, so each thread builds its own.
+    unsafe fn table(&mut self, global: LLVMValueRef) -> Result<Option<LLVMValueRef>, String> {
+        // SAFETY: by contract.
+        unsafe {
+            if LLVMIsAGlobalVariable(global).is_null() || LLVMIsGlobalConstant(global) == 0 {
+                return Ok(None);
+            }
+            let initializer = LLVMGetInitializer(global);
+            if initializer.is_null() {
+                return Ok(None);
+            }
+            let Some(value) = self.value_of(initializer)? else { return Ok(None) };
+            self.at_start();
+            let room = LLVMBuildAlloca(self.builder, LLVMTypeOf(value), c"".as_ptr());
+            LLVMSetAlignment(room, LLVMGetAlignment(global).max(8));
+            LLVMBuildStore(self.builder, value, room);
+            Ok(Some(LLVMBuildAddrSpaceCast(self.builder, room, LLVMTypeOf(global), c"".as_ptr())))
         }
     }
 
