@@ -7,7 +7,7 @@
 //!   synchronisation have one form each. Atomics built here carry their scope
 //!   and order as metadata: see [`crate::atomics::set_semantics`]. Calls of
 //!   entry points are built without the thread context, their `sync` argument
-//!   as the constant -1 ([`crate::sync`] fills it in), and code that needs the
+//!   as the constant -1 or -2 ([`crate::sync`] reads it and fills it in), and code that needs the
 //!   thread context calls [`CONTEXT_FUNCTION`].
 //! * [`to_object`], after it: every function gets the thread context as a hidden
 //!   first parameter ([`thread_context`]), shared variables become offsets from
@@ -20,6 +20,7 @@ pub mod managed;
 pub mod nvvm;
 pub mod ptx;
 pub mod shared;
+pub mod spins;
 pub mod thread_context;
 pub mod yields;
 

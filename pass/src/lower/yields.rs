@@ -3,7 +3,9 @@
 //! The executor runs a thread until it synchronises. A spin-wait (`while
 //! (!flag);`, `while (atomicCAS(&lock, 0, 1));`) never does, so a call of
 //! `__gpurace_yield` stands before each access that can end one: a volatile or
-//! atomic access whose result is used, in a loop.
+//! atomic access whose result is used, in a loop. A loop that waits for a plain
+//! access is a race, and endless where the compiler moves the access out; it
+//! gives way at its header, so that it can be told from a long computation.
 
 use std::collections::HashSet;
 
@@ -14,6 +16,7 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
 use crate::entry_calls::EntryCalls;
 use crate::ir;
+use crate::lower::spins;
 
 /// Inserts the yields.
 ///
@@ -33,13 +36,24 @@ pub unsafe fn insert(module: LLVMModuleRef) {
                     continue;
                 }
                 for instruction in spins {
-                    LLVMPositionBuilderBefore(builder, instruction);
-                    LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
-                    calls.call(builder, "__gpurace_yield", &mut []);
+                    give_way_before(builder, &calls, instruction);
                 }
+            }
+            for header in spins::headers(function) {
+                let first = ir::block_instructions(header).find(|&i| ir::opcode(i) != LLVMOpcode::LLVMPHI);
+                give_way_before(builder, &calls, first.unwrap_or_else(|| LLVMGetBasicBlockTerminator(header)));
             }
         }
         LLVMDisposeBuilder(builder);
+    }
+}
+
+unsafe fn give_way_before(builder: LLVMBuilderRef, calls: &EntryCalls, instruction: LLVMValueRef) {
+    // SAFETY: by contract.
+    unsafe {
+        LLVMPositionBuilderBefore(builder, instruction);
+        LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
+        calls.call(builder, "__gpurace_yield", &mut []);
     }
 }
 
