@@ -31,7 +31,8 @@
 //! `write-read shared: A B` is a write on line `A` and a read on line `B`, in
 //! either order of time: which comes first depends on the schedule. Several
 //! kinds, `write-read|write-write`, ask for at least one of them and allow all.
-//! After the space may follow a scope and `same-value` or `other-value`.
+//! After the space may follow a scope and `same-value`, `other-value` or
+//! `unknown-value`.
 //! `RACE?` allows a race that depends on the schedule.
 //! `//~ DIVERGENCE[racy]: A exited` expects threads to wait at line `A` for
 //! threads that have ended.
@@ -69,8 +70,9 @@ pub struct ExpectedRace {
     pub space: String,
     /// Scope, where the program says one.
     pub scope: Option<String>,
-    /// Whether two writes store the same, where the program says so.
-    pub same_value: Option<bool>,
+    /// What the report has to say of whether two writes store the same, where
+    /// the program says so.
+    pub same_value: Option<Option<bool>>,
     /// The two lines; `None` for a side that has none (a copy, the host).
     pub lines: [Option<u32>; 2],
 }
@@ -241,12 +243,13 @@ impl Program {
         let (mut scope, mut same_value) = (None, None);
         for word in words {
             match word {
-                "same-value" => same_value = Some(true),
-                "other-value" => same_value = Some(false),
+                "same-value" => same_value = Some(Some(true)),
+                "other-value" => same_value = Some(Some(false)),
+                "unknown-value" => same_value = Some(None),
                 _ if SCOPES.contains(&word) => scope = Some(word.to_owned()),
                 _ => {
                     return Err(format!(
-                        "`{word}` is neither a scope nor `same-value` or `other-value`"
+                        "`{word}` is neither a scope nor `same-value`, `other-value` or `unknown-value`"
                     ));
                 }
             }
@@ -418,7 +421,7 @@ sum += tile[t];   //~ B
         assert!(races[1].optional && races[1].kinds.len() == 2);
         assert_eq!(
             (races[1].same_value, races[1].lines[1]),
-            (Some(false), None)
+            (Some(Some(false)), None)
         );
         assert_eq!(
             p.divergences(Some("fixed")),

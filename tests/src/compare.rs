@@ -100,7 +100,7 @@ fn matches(want: &ExpectedRace, race: &Race, sides: &[Side; 2]) -> bool {
         && want.scope.as_ref().is_none_or(|scope| *scope == race.scope)
         && want
             .same_value
-            .is_none_or(|same| race.same_value == Some(same))
+            .is_none_or(|same| race.same_value == same)
         && want.kinds.iter().any(|(a, b)| {
             let mut wanted = [(a.clone(), first), (b.clone(), second)];
             wanted.sort();

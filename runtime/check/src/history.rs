@@ -32,6 +32,7 @@ pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Acc
     if reads_only && state.exact && joins_warp(state, chain, a, site) {
         return;
     }
+    state.sightings.contested = if a.touch.op == Op::Write { contested(chain) } else { 0 };
     let mut represented = false;
     let mut kept = first;
     for i in first..chain.entries.len() {
@@ -41,6 +42,7 @@ pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Acc
             kept += 1;
         }
     }
+    state.sightings.contested = 0;
     chain.entries.truncate(kept);
     if !represented {
         if chain.entries.len() < inner.limits.entries {
@@ -50,6 +52,17 @@ pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Acc
         }
     }
     chain.reads_only = reads_only || chain.entries.iter().all(|e| e.touch.op == Op::Read);
+}
+
+/// The bytes that more than one record of the chain has changed.
+fn contested(chain: &Chain) -> u8 {
+    let changes = |e: &&Entry| matches!(e.touch.op, Op::Write | Op::Atomic { modifies: true, .. });
+    let (mut once, mut twice) = (0, 0);
+    for e in chain.entries.iter().filter(changes) {
+        twice |= once & e.touch.mask;
+        once |= e.touch.mask;
+    }
+    twice
 }
 
 /// Where a read that comes to reads only begins to look.

@@ -21,6 +21,9 @@ pub(crate) struct Sightings {
     access: u64,
     /// What is checked now has been checked before: nothing is noted.
     pub(crate) quiet: bool,
+    /// Bytes of the word being checked that more than one record has changed:
+    /// whose value memory holds is not known.
+    pub(crate) contested: u8,
     traced: Option<Vec<RaceRecord>>,
 }
 
@@ -261,9 +264,13 @@ impl State {
         }
     }
 
-    /// Whether the access writes what an earlier write left in the bytes of both.
+    /// Whether the access writes what an earlier write left in the bytes of both,
+    /// where memory can still tell.
     fn same_value(&self, earlier: Touch, a: &Access) -> Option<bool> {
         if earlier.op != Op::Write || a.touch.op != Op::Write {
+            return None;
+        }
+        if earlier.mask & a.touch.mask & self.sightings.contested != 0 {
             return None;
         }
         let value = a.value?;

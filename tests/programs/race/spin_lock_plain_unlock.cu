@@ -16,9 +16,9 @@ __global__ void count(int* lock, int* counter) {
 #endif
 }
 //~ RACE[racy] atomic-write global grid: A B
-// The atomic of the next holder changes the word between the two stores, so whether
-// they stored equal values is not seen.
-//~ RACE?[racy] write-write global grid: B B
+// The atomic of the next holder changes the word between the two stores: what memory
+// holds then says nothing of the first one.
+//~ RACE[racy] write-write global grid unknown-value: B B
 
 int main() {
     Buffer<int> lock(1), counter(1);
