@@ -3,6 +3,8 @@
 //! After normalisation each is a call of an entry point whose last argument,
 //! `sync`, says where in the source it stands; this module fills it in.
 
+use std::collections::HashMap;
+
 use gpurace_abi::entry;
 use gpurace_abi::meta::{SyncFeatures, SyncSite};
 use gpurace_abi::scope::{Order, Scope};
@@ -15,12 +17,18 @@ use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::position::Positions;
 
-/// Numbers the synchronisation calls of a module and describes them.
+/// What normalisation leaves in the `sync` argument of `__syncthreads` and its
+/// reducing forms. CUDA C++ asks all threads of a block to take the same one
+/// ("Synchronization Functions"); PTX's own barriers may meet from several places.
+const ONE_PLACE: u64 = 0xffff_fffe;
+
+/// Numbers the synchronisation calls of a module and describes them. Calls of one
+/// place in the source have one number, however often the code was copied.
 ///
 /// # Safety
 /// `module` is live and normalised.
 pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<SyncSite> {
-    let mut found = Vec::new();
+    let mut found = Numbered::default();
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let calls = EntryCalls::new(module);
@@ -34,15 +42,15 @@ pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<Sy
                         LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
                         let scope = calls.i32(Scope::System as u64);
                         let order = calls.i32(Order::SeqCst as u64);
-                        let sync = calls.i32(found.len() as u64);
+                        let sync = calls.i32(found.number(describe("fence", instruction, positions)));
                         calls.call(builder, "__gpurace_fence", &mut [scope, order, sync]);
-                        found.push(describe("fence", instruction, positions));
                     }
                     LLVMOpcode::LLVMCall => {
                         let Some((name, sync)) = sync_argument(instruction) else { continue };
-                        LLVMSetOperand(instruction, sync, calls.i32(found.len() as u64));
-                        let what = source_name(&name, instruction);
-                        found.push(describe(what, instruction, positions));
+                        let mut site = describe(source_name(&name, instruction), instruction, positions);
+                        site.one_place = !site.frames.is_empty()
+                            && constant_argument(instruction, sync) == Some(ONE_PLACE);
+                        LLVMSetOperand(instruction, sync, calls.i32(found.number(site)));
                     }
                     _ => {}
                 }
@@ -50,12 +58,35 @@ pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<Sy
         }
         LLVMDisposeBuilder(builder);
     }
-    found
+    found.sites
+}
+
+/// The synchronisations found so far.
+#[derive(Default)]
+struct Numbered {
+    sites: Vec<SyncSite>,
+    numbers: HashMap<SyncSite, usize>,
+}
+
+impl Numbered {
+    fn number(&mut self, site: SyncSite) -> u64 {
+        let next = self.sites.len();
+        let number = match site.frames.is_empty() {
+            // Without debug information no two places are known to be one.
+            true => next,
+            false => *self.numbers.entry(site.clone()).or_insert(next),
+        };
+        if number == next {
+            self.sites.push(site);
+        }
+        number as u64
+    }
 }
 
 unsafe fn describe(what: &str, instruction: LLVMValueRef, positions: &mut Positions) -> SyncSite {
     // SAFETY: by contract.
-    SyncSite { what: what.to_owned(), frames: unsafe { positions.of_instruction(instruction) } }
+    let frames = unsafe { positions.of_instruction(instruction) };
+    SyncSite { what: what.to_owned(), frames, one_place: false }
 }
 
 /// The entry point that a call calls, and the index of its `sync` argument if it has one.

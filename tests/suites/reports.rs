@@ -463,3 +463,17 @@ fn a_bare_build_writes_no_report() {
         run_checked(Path::new(&folder.join("bare")), &[], "", &folder).unwrap();
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn an_endless_wait_is_ended() {
+    let folder = work_folder("reports_endless").unwrap();
+    let source = "__global__ void wait(int* flag) { while (!*flag); }\n\
+                  int main() {\n    int* flag;\n    cudaMalloc(&flag, 4);\n    cudaMemset(flag, 0, 4);\n    \
+                  wait<<<1, 1>>>(flag);\n    return cudaDeviceSynchronize() == cudaErrorLaunchTimeout ? 0 : 1;\n}\n";
+    std::fs::write(folder.join("endless.cu"), source).unwrap();
+    compile(&["endless.cu", "-o", "bare"], &folder).unwrap();
+    let Checked { outcome, .. } = run_checked(&folder.join("bare"), &[], "", &folder).unwrap();
+    let said = &outcome.stderr;
+    assert!(said.contains("wait in a loop without progress for 10") && said.contains("`wait(int*)`"), "{said}");
+    assert_eq!(outcome.status, Some(66), "the program itself returned 0: {said}");
+}

@@ -125,12 +125,16 @@ impl Verdict {
 }
 
 /// One synchronisation instruction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SyncSite {
     /// As the source calls it, for instance `__syncthreads()`.
     pub what: String,
     /// Position, innermost inlined frame first.
     pub frames: Vec<Frame>,
+    /// Whether all threads of a block are to take it at this place, as CUDA C++
+    /// asks of `__syncthreads`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_place: bool,
 }
 
 /// One kernel.

@@ -350,6 +350,14 @@ pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>
         .map_or((None, None), |frame| position(meta, frame))
 }
 
+/// Whether threads that met at a barrier from several places should all have
+/// taken it at one.
+pub fn is_one_place(kernel: &Kernel, met: &Divergence) -> bool {
+    let meta = &kernel.module.meta;
+    let syncs = &meta.syncs;
+    meta.instrumented && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
+}
+
 /// Threads that wait for threads that do not come, as the report shows them.
 pub fn divergence(record: &LaunchRecord, divergence: &Divergence) -> schema::Divergence {
     let group = |waiting: &Waiting| {

@@ -346,6 +346,11 @@ impl Session {
                 .checks += stats.checks_executed;
             self.write_new_races(&mut state);
         }
+        for scattered in report.iter().flat_map(|report| &report.scattered) {
+            if resolve::is_one_place(begun.record.kernel, scattered) {
+                self.add_divergence(resolve::divergence(&begun.record, scattered));
+            }
+        }
         if let Some(report) = report.filter(|report| report.divergences > 0) {
             for divergence in &report.divergence {
                 self.add_divergence(resolve::divergence(&begun.record, divergence));

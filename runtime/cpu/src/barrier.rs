@@ -26,6 +26,10 @@ pub(crate) struct Barrier {
     trues: u32,
     /// Predicates brought.
     predicates: u32,
+    /// Where in the source the first thread waits.
+    place: Option<u32>,
+    /// Whether another thread waits at another place.
+    scattered: bool,
 }
 
 /// What `bar.red` gives to its threads, by operator: population count, and, or.
@@ -76,6 +80,16 @@ impl Barrier {
             self.predicates += 1;
             self.trues += u32::from(p);
         }
+    }
+
+    /// Notes where in the source a thread waits.
+    pub(crate) fn note_place(&mut self, place: u32) {
+        self.scattered |= *self.place.get_or_insert(place) != place;
+    }
+
+    /// Whether its threads wait at several places in the source.
+    pub(crate) fn is_scattered(&self) -> bool {
+        self.scattered
     }
 
     /// Forgets the arrival of a thread that did not wait and has now exited:
@@ -177,6 +191,22 @@ mod tests {
         assert!(!b.is_complete([0b110].into_iter(), 2));
         b.arrive(0, 2, 0, true, None);
         assert!(b.is_complete([0b110].into_iter(), 2));
+    }
+
+    #[test]
+    fn places_are_those_of_threads_that_wait() {
+        let mut b = Barrier::default();
+        b.arrive(0, 0, 0, false, None);
+        for (lane, place) in [(1, 7), (2, 7)] {
+            b.arrive(0, lane, 0, true, None);
+            b.note_place(place);
+        }
+        assert!(!b.is_scattered());
+        b.note_place(8);
+        assert!(b.is_scattered());
+        b.open();
+        b.note_place(8);
+        assert!(!b.is_scattered(), "each time anew");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use gpurace_check::Block as BlockChecks;
 use crate::barrier::{BARRIERS, Barrier};
 use crate::checks;
 use crate::collective::{Collective, Operand, lanes};
-use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting};
+use crate::fault::{Divergence, DivergenceReason, FaultKind, Groups, WaitKind};
 use crate::fiber::{JumpFiber, JumpHandle};
 use crate::launch::LaunchState;
 use crate::rng::Rng;
@@ -364,7 +364,7 @@ impl Block {
     pub(crate) unsafe fn divergence(this: *const Self) -> Divergence {
         // SAFETY: no fiber runs, so nothing changes the block.
         let b = unsafe { &*this };
-        let mut waiting: Vec<Waiting> = Vec::new();
+        let mut groups = Groups::default();
         let (mut exited, mut exited_example) = (0, None);
         for lane in &b.storage {
             let kind = match lane.state {
@@ -382,23 +382,12 @@ impl Block {
                 | LaneState::Asking
                 | LaneState::Faulted => continue,
             };
-            match waiting
-                .iter_mut()
-                .find(|w| w.sync == lane.sync && w.kind == kind)
-            {
-                Some(w) => w.threads += 1,
-                None => waiting.push(Waiting {
-                    sync: lane.sync,
-                    kind,
-                    threads: 1,
-                    example: lane.ctx.tid,
-                }),
-            }
+            groups.add(lane.sync, kind, lane.ctx.tid);
         }
         Divergence {
             reason: DivergenceReason::Stuck,
             block: b.ctaid,
-            waiting,
+            waiting: groups.waiting,
             exited,
             exited_example,
         }

@@ -115,7 +115,23 @@ pub struct Waiting {
     pub example: [u32; 3],
 }
 
-/// Why threads of a block can never meet.
+/// Threads of a block by where they wait.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    pub(crate) waiting: Vec<Waiting>,
+}
+
+impl Groups {
+    /// Adds a thread.
+    pub(crate) fn add(&mut self, sync: u32, kind: WaitKind, thread: [u32; 3]) {
+        match self.waiting.iter_mut().find(|w| w.sync == sync && w.kind == kind) {
+            Some(group) => group.threads += 1,
+            None => self.waiting.push(Waiting { sync, kind, threads: 1, example: thread }),
+        }
+    }
+}
+
+/// What is wrong with threads of a block that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceReason {
     /// No thread of the block can go on; the block was abandoned.
@@ -123,6 +139,9 @@ pub enum DivergenceReason {
     /// A collective's mask does not name its caller, which PTX leaves
     /// undefined; the caller went on with its own value.
     CallerNotInMask,
+    /// A barrier of the whole block opened for threads that wait at several
+    /// places in the source; they went on.
+    Scattered,
 }
 
 /// Threads of a block that wait for threads that do not come.

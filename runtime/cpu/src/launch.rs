@@ -1,6 +1,7 @@
 //! One launch: what it is asked to do, what it shares between workers, and
 //! what it gives back.
 
+use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -64,6 +65,11 @@ pub struct LaunchReport {
     pub divergence: Vec<Divergence>,
     /// How many there were.
     pub divergences: u64,
+    /// Barriers of the whole block that threads came to from several places in
+    /// the source: one for each set of places, the first 64. Whether they may is
+    /// for the description of these places to say
+    /// ([`SyncSite::one_place`](gpurace_abi::meta::SyncSite::one_place)).
+    pub scattered: Vec<Divergence>,
 }
 
 /// A launch as its workers see it.
@@ -285,6 +291,15 @@ impl LaunchState {
         }
     }
 
+    /// Notes threads that met at a barrier from several places.
+    pub(crate) fn report_scattered(&self, divergence: Divergence) {
+        let places = |d: &Divergence| d.waiting.iter().map(|w| w.sync).collect::<BTreeSet<_>>();
+        let scattered = &mut self.report.lock().scattered;
+        if scattered.len() < MAX_DIVERGENCES && scattered.iter().all(|d| places(d) != places(&divergence)) {
+            scattered.push(divergence);
+        }
+    }
+
     /// Nanoseconds since the launch began.
     pub(crate) fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
@@ -311,9 +326,9 @@ impl LaunchState {
             None => {
                 let mut report = std::mem::take(&mut *self.report.lock());
                 // Workers report as they come; the report does not show it.
-                report
-                    .divergence
-                    .sort_by_key(|d| (d.block[2], d.block[1], d.block[0]));
+                for found in [&mut report.divergence, &mut report.scattered] {
+                    found.sort_by_key(|d| (d.block[2], d.block[1], d.block[0]));
+                }
                 Ok(report)
             }
         }

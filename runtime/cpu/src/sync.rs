@@ -7,7 +7,7 @@ use crate::barrier::{BARRIERS, Reduction};
 use crate::block::{Block, Group, Lane, LaneFault, LaneState, slot};
 use crate::checks;
 use crate::collective::{self, Collective, Operand, lanes};
-use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, Waiting};
+use crate::fault::{Divergence, DivergenceReason, FaultKind, Groups, WaitKind, Waiting};
 use crate::fiber::{Fiber, JumpFiber};
 
 /// The lane of a context.
@@ -285,6 +285,9 @@ pub(crate) unsafe fn barrier(
         (*lane).result = u64::from(op);
         let bar = &mut (*b).barriers[id as usize];
         bar.arrive(w, l, threads, waits, predicate);
+        if waits {
+            bar.note_place(sync);
+        }
         if let (false, Some(c)) = (waits, &mut (*b).checks) {
             c.barrier_arrive((*ctx).linear_tid, id);
         }
@@ -325,7 +328,11 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
     unsafe {
         let bar = &mut (*b).barriers[id as usize];
         let counts = bar.counts();
+        let scattered = !counts && bar.is_scattered();
         let (waiting, reduction) = bar.open();
+        if scattered {
+            report_scattered(b, id, &waiting);
+        }
         if let Some(c) = &mut (*b).checks {
             // A count asks for as many threads, and says nothing of those that have exited.
             let threads = (*b).threads;
@@ -346,6 +353,28 @@ unsafe fn open(b: *mut Block, id: u32) -> Reduction {
             }
         }
         reduction
+    }
+}
+
+/// Tells from which places in the source the threads came that a barrier opens for.
+#[cold]
+unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
+    // SAFETY: as in `open`.
+    unsafe {
+        let mut groups = Groups::default();
+        for (w, &mask) in waiting.iter().enumerate() {
+            for l in lanes(mask) {
+                let lane = Block::lane(b, w * 32 + l);
+                groups.add((*lane).sync, WaitKind::Barrier(id), (*lane).ctx.tid);
+            }
+        }
+        (*(*b).launch).report_scattered(Divergence {
+            reason: DivergenceReason::Scattered,
+            block: (*b).ctaid,
+            waiting: groups.waiting,
+            exited: 0,
+            exited_example: None,
+        });
     }
 }
 

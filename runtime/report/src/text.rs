@@ -147,7 +147,8 @@ impl TextRenderer<'_> {
                     let threads = plural(at.threads.into(), "thread waits", "threads wait");
                     let place = match (&at.file, at.line) {
                         (Some(file), Some(line)) => format!("at {file}:{line}"),
-                        _ => "at a barrier [no debug info: build with -g]".to_owned(),
+                        // A barrier without debug information, or a loop.
+                        _ => "where no line is known [-g may tell]".to_owned(),
                     };
                     text.line(format_args!(
                         "    {threads} {place}{}",
@@ -176,7 +177,8 @@ impl TextRenderer<'_> {
         }
         text.out
             .push_str(&snippet::render(&marks, self.sources, self.color));
-        text.hint(Some(words::DIVERGENCE_HINT));
+        // What waits at no known place may be a loop instead of a barrier.
+        text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
         text.out
     }
 

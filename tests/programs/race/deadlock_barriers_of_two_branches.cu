@@ -1,6 +1,5 @@
 //@ revisions: racy fixed
-//@[racy] known-miss: the two meet, as barrier 0 of PTX does wherever it stands
-// Two warps wait at two different `__syncthreads`. CUDA's guide allows one in a
+// Two warps wait at two different `__syncthreads`. They meet there, but CUDA allows one in a
 // branch only where the whole block takes it.
 #include "check.h"
 

@@ -50,10 +50,11 @@ pub const INTRINSICS: &[Row] = &[
     Row("read.ptx.sreg.globaltimer", "call i64 @__gpurace_globaltimer()"),
 
     // ---- barriers and fences; `membar` is `fence.sc` (PTX ISA, "membar/fence") ----
-    Row("barrier0", "call void @__gpurace_barrier(i32 0, i32 0, i32 -1)"),
+    // -2: `__syncthreads` itself, which all threads are to take at one place.
+    Row("barrier0", "call void @__gpurace_barrier(i32 0, i32 0, i32 -2)"),
     Row("{bar.sync|barrier.n|barrier.sync}", "call void @__gpurace_barrier(i32 %0, i32 0, i32 -1)"),
     Row("{barrier|barrier.sync.cnt}", "call void @__gpurace_barrier(i32 %0, i32 %1, i32 -1)"),
-    Row("barrier0.{popc=0|and=1|or=2}", "call i32 @__gpurace_barrier_red(i32 0, i32 0, i32 $1, i32 %0, i32 -1)"),
+    Row("barrier0.{popc=0|and=1|or=2}", "call i32 @__gpurace_barrier_red(i32 0, i32 0, i32 $1, i32 %0, i32 -2)"),
     Row("bar.warp.sync", "call void @__gpurace_syncwarp(i32 %0, i32 -1)"),
     Row("{membar.cta=0|fence.sc.cluster=1|membar.gl=2|membar.sys=3}",
         "call void @__gpurace_fence(i32 $1, i32 4, i32 -1)"),

@@ -207,7 +207,7 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
             "void",
             "llvm.nvvm.barrier0",
             "",
-            "void @__gpurace_barrier(i32 0, i32 0, i32 -1)",
+            "void @__gpurace_barrier(i32 0, i32 0, i32 -2)",
         ),
         (
             "void",
@@ -219,7 +219,7 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
             "i32",
             "llvm.nvvm.barrier0.or",
             "i32 5",
-            "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -1)",
+            "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -2)",
         ),
         (
             "void",
