@@ -388,6 +388,8 @@ impl Planner<'_> {
         command.arg("--cuda-device-only");
         self.cuda_options(&mut command);
         command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
+        // `#pragma unroll` is for GPUs: that a loop stays one here is no news.
+        command.arg("-Wno-pass-failed");
         if self.args.asked.sanitize {
             // What is said of a proof calls parameters by their names.
             command.arg("-fno-discard-value-names");

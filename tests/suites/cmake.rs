@@ -11,11 +11,12 @@ use libtest_mimic::{Arguments, Failed, Trial};
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing = |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, fn() -> Result<(), Failed>, &[&str]); 7] = [
+    let tests: [(&str, fn() -> Result<(), Failed>, &[&str]); 8] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
         ("separable_compilation_is_linked", separable_compilation, &[]),
+        ("a_project_may_set_nvccs_flags", nvccs_flags, &[]),
         ("the_presets_are_read", the_presets_are_read, &[]),
         ("ccache_finds_what_was_compiled_before", ccache, &["ccache"]),
         ("clangd_reads_the_example", clangd, &["clangd-19"]),
@@ -231,6 +232,35 @@ fn clangd() -> Result<(), Failed> {
         let said = succeed("clangd-19", &["--compile-commands-dir=build", &check], &folder)?.stderr;
         assert!(said.contains("All checks completed, 0 errors"), "{said}");
     }
+    Ok(())
+}
+
+/// CUDA is enabled late, with the flags of nvcc and no others: seen in CloverLeaf.
+const NVCC: &str = "
+cmake_minimum_required(VERSION 3.25)
+project(late LANGUAGES CXX)
+set(CMAKE_CUDA_FLAGS \"-forward-unknown-to-host-compiler -extended-lambda -use_fast_math -restrict -arch=sm_80\")
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+enable_testing()
+set_source_files_properties(kernel.cpp PROPERTIES LANGUAGE CUDA)
+add_executable(app kernel.cpp)
+target_link_libraries(app PRIVATE CUDA::cudart CUDA::nvToolsExt)
+add_test(NAME app COMMAND app)
+";
+
+fn nvccs_flags() -> Result<(), Failed> {
+    let folder = work_folder("cmake_nvcc")?;
+    let source = folder.join("source");
+    std::fs::create_dir_all(&source).map_err(|e| e.to_string())?;
+    std::fs::write(source.join("CMakeLists.txt"), NVCC).map_err(|e| e.to_string())?;
+    let kernel = "__device__ int total;\n__global__ void add() { total += threadIdx.x; }\n\
+                  int main() { add<<<1, 64>>>(); return cudaDeviceSynchronize(); }\n";
+    std::fs::write(source.join("kernel.cpp"), kernel).map_err(|e| e.to_string())?;
+    build(&source, &folder, &["-G", "Ninja"])?;
+    let (failed, said) = failed_tests(&folder)?;
+    assert_eq!(failed, ["app"], "{said}");
+    assert!(said.contains("kernel.cpp:2"), "{said}");
     Ok(())
 }
 

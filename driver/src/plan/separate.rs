@@ -122,7 +122,7 @@ impl Planner<'_> {
     fn linked_device(&self, units: &part::Files, files: &Files) -> Command {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-unused-command-line-argument"]);
-        command.args(["-O2", "-fno-discard-value-names"]);
+        command.args(["-O2", "-fno-discard-value-names", "-Wno-pass-failed"]);
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(&files.bitcode);

@@ -33,15 +33,12 @@ endif()
 # find_package(gpurace) finds the package beside this file.
 set(gpurace_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE PATH "The folder of gpuraceConfig.cmake")
 
+# Part of the compiler's name, so to say: whatever a project makes of CMAKE_CUDA_FLAGS, each compilation and each link has them.
 # `-fgpurace-exec=cpu` on its own builds without checks: compiler tests and targets that nobody enabled must build too.
-set(CMAKE_CUDA_FLAGS_INIT "-fgpurace-exec=cpu -Wno-unknown-cuda-version")
+set(CMAKE_CUDA_COMPILER_ARG1 "-fgpurace-exec=cpu -Wno-unknown-cuda-version")
 if(GPURACE_SANITIZE)
-  string(PREPEND CMAKE_CUDA_FLAGS_INIT "-fsanitize=gpurace ")
+  string(PREPEND CMAKE_CUDA_COMPILER_ARG1 "-fsanitize=gpurace ")
 endif()
-
-# CMake links CUDA by clang without the flags of the language.
-string(REPLACE " " ";" gpurace_link_flags "${CMAKE_CUDA_FLAGS_INIT}")
-add_link_options("$<$<LINK_LANGUAGE:CUDA>:${gpurace_link_flags}>")
 
 # How CMake links device code for CUDA_SEPARABLE_COMPILATION.
 if(NOT CMAKE_USER_MAKE_RULES_OVERRIDE_CUDA)
@@ -58,7 +55,7 @@ endif()
 get_property(gpurace_try_compile GLOBAL PROPERTY IN_TRY_COMPILE)
 if(NOT gpurace_try_compile)
   include("${CMAKE_CURRENT_LIST_DIR}/toolkit.cmake")
-  gpurace_make_toolkit("${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/gpurace-toolkit" "${CMAKE_CUDA_FLAGS_INIT}")
+  gpurace_make_toolkit("${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/gpurace-toolkit" "${CMAKE_CUDA_COMPILER_ARG1}")
   set(CUDAToolkit_ROOT "${CMAKE_BINARY_DIR}/gpurace-toolkit")
   # Programs that another compiler links, from static libraries with kernels, find the runtime too.
   add_link_options("LINKER:-rpath,${gpurace_runtime_dir}")

@@ -33,8 +33,10 @@ function(gpurace_make_toolkit gclangxx folder flags)
   file(CREATE_LINK "${runtime}" "${folder}/lib64/libgpurace_rt.so" SYMBOLIC)
   # A linker takes a text that it finds under a library's name for a script.
   file(WRITE "${folder}/lib64/libcudart_static.a" "INPUT(\"${runtime}\")\n")
-  # Nothing lies in it that gpurace's runtime lacks: an archive without members.
-  file(WRITE "${folder}/lib64/libcudadevrt.a" "!<arch>\n")
+  # Archives without members: what is in the one lies in the runtime, the other is there because CMake 3.25 fails without.
+  foreach(library cudadevrt nvToolsExt)
+    file(WRITE "${folder}/lib64/lib${library}.a" "!<arch>\n")
+  endforeach()
   string(CONCAT head "#!/bin/sh\n" "# Made by gpurace's CMake toolchain file")
   string(CONCAT nvcc
     "${head}: nvcc for build files that call it by its path.\n"
