@@ -190,6 +190,20 @@ pub fn list(words: &[&str]) -> String {
     }
 }
 
+/// The flags as a table in Markdown.
+pub fn markdown_table() -> String {
+    let mut text = String::from("| flag | meaning | default |\n|---|---|---|\n");
+    let mut row = |flag: &str, help: &str, default: &str| {
+        text += &format!("| `{}` | {help} | {default} |\n", flag.replace('|', "\\|"));
+    };
+    row("-fsanitize=gpurace", "Check CUDA device code for data races", "off");
+    for def in FLAGS {
+        let default = def.choices.first().map_or(String::new(), |choice| format!("`{choice}`"));
+        row(&format!("{}{}", def.spelling, def.value), def.help, &default);
+    }
+    text
+}
+
 /// What `gclang --help` adds to clang's help.
 pub fn help() -> String {
     let mut text = String::from("\nGPURACE OPTIONS:\n");

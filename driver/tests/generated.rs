@@ -76,17 +76,35 @@ fn options_page() -> String {
     )
 }
 
-/// `GPURACE_BLESS=1` writes it anew.
-#[test]
-fn the_options_page_is_not_stale() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/options.md");
+/// The whole of docs/flags.md.
+fn flags_page() -> String {
+    format!(
+        "# Flags of gclang\n\n\
+         `gclang` and `gclang++` take every argument that clang takes, and the arguments of nvcc that build files commonly have. They add\n\
+         the flags below. This page is generated from the list in `driver/src/flags.rs`; `gclang --help` prints the same.\n\n{}\n\
+         With `-fsanitize=gpurace`, device code is compiled for `sm_80` where no architecture is named, and `-gline-tables-only` is added where no\n\
+         debug info is asked for. `-Rpass=gpurace` and `-Rpass-missed=gpurace` remark on each access, proved or not.\n\
+         `-fgpurace-exec=cpu` on its own builds the plain program for the host. clang's other `-fsanitize=` values may stand beside it.\n",
+        gpurace_driver::flags::markdown_table()
+    )
+}
+
+/// A page of docs/ that is generated; `GPURACE_BLESS=1` writes it anew.
+fn assert_fresh(name: &str, wanted: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     if std::env::var_os("GPURACE_BLESS").is_some() {
-        fs::write(&path, options_page()).unwrap();
+        fs::write(&path, wanted).unwrap();
     }
     let text = fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(
-        text,
-        options_page(),
-        "docs/options.md is stale: run this test with GPURACE_BLESS=1"
-    );
+    assert_eq!(text, wanted, "docs/{name} is stale: run this test with GPURACE_BLESS=1");
+}
+
+#[test]
+fn the_options_page_is_not_stale() {
+    assert_fresh("options.md", &options_page());
+}
+
+#[test]
+fn the_flags_page_is_not_stale() {
+    assert_fresh("flags.md", &flags_page());
 }

@@ -1,0 +1,129 @@
+//! The pages of docs/: each is in the book's table of contents, each link leads
+//! somewhere, and what the tutorial shows is what the tools print.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpurace_tests::toolchain::{run, tool, work_folder, workspace};
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The pages of docs/, by name.
+fn pages() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(workspace().join("docs")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect()
+}
+
+/// A text without what stands in fences and in code spans: no link is there.
+fn prose(text: &str) -> String {
+    let mut fenced = false;
+    let mut out = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            out.extend(line.split('`').step_by(2));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The targets of `[text](target)`.
+fn links(text: &str) -> Vec<String> {
+    let text = prose(text);
+    let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
+    ends.map(|rest| rest[..rest.find(')').expect("a link that ends")].to_owned()).collect()
+}
+
+/// The anchor that GitHub and mdBook make of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    let letters = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    letters.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// Why a link of `page` leads nowhere, if it does.
+fn broken(page: &Path, link: &str) -> Option<String> {
+    if link.starts_with("https://") {
+        return None;
+    }
+    let (file, fragment) = link.split_once('#').unwrap_or((link, ""));
+    let target: PathBuf = match file {
+        "" => page.to_owned(),
+        file => page.parent().unwrap().join(file),
+    };
+    if !target.exists() {
+        return Some(format!("{}: `{link}` is not there", page.display()));
+    }
+    let has_anchor = || read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == fragment);
+    (!fragment.is_empty() && !has_anchor()).then(|| format!("{}: no heading for `{link}`", page.display()))
+}
+
+#[test]
+fn each_page_is_in_the_book_once() {
+    let listed = links(&read(&workspace().join("docs/SUMMARY.md")));
+    let unique: BTreeSet<String> = listed.iter().cloned().collect();
+    assert_eq!(listed.len(), unique.len(), "a page is listed twice: {listed:?}");
+    assert_eq!(unique, pages());
+    assert!(read(&workspace().join("docs/book.toml")).contains("src = \".\""));
+}
+
+#[test]
+fn each_link_leads_somewhere() {
+    let root = workspace();
+    let mut files: Vec<PathBuf> = pages().iter().map(|name| root.join("docs").join(name)).collect();
+    files.extend(["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root.join(name)));
+    let wrong: Vec<String> =
+        files.iter().flat_map(|file| links(&read(file)).into_iter().filter_map(|link| broken(file, &link))).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let found: usize = files.iter().map(|file| links(&read(file)).len()).sum();
+    assert!(found > 40, "only {found} links were found");
+}
+
+#[test]
+fn broken_links_are_noticed() {
+    let page = workspace().join("docs/faq.md");
+    assert!(broken(&page, "nowhere.md").is_some());
+    assert!(broken(&page, "reports.md#no-such-heading").is_some());
+    assert!(broken(&page, "reports.md#known-races").is_none());
+    assert_eq!(links("a [b](c.md) `[d](e.md)`\n```\n[f](g.md)\n```\n"), ["c.md"]);
+}
+
+/// What the commands of the tutorial print.
+fn tutorial_output() -> String {
+    let folder = work_folder("book_tutorial").unwrap();
+    std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("reduction.cu")).unwrap();
+    let say = |program: PathBuf, args: &[&str], options: &str| {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(&folder).env("GPURACE_OPTIONS", options).env("XDG_CACHE_HOME", &folder);
+        let outcome = run(&mut command, &folder).unwrap();
+        outcome.stdout + &outcome.stderr
+    };
+    let (gclang, gpurace) = (tool("gclang++").unwrap(), tool("gpurace").unwrap());
+    let app = folder.join("reduction");
+    let mut said = say(gclang.clone(), &["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"], "");
+    said += &say(app.clone(), &[], "json=race.json");
+    said += &say(gpurace.clone(), &["report", "race.json", "--format", "short"], "");
+    said += &say(gpurace, &["explain", "reduction.cu"], "");
+    said += &say(gclang, &["-fsanitize=gpurace", "-DFIXED", "reduction.cu", "-o", "reduction"], "");
+    said + &say(app, &[], "stats=1")
+}
+
+#[test]
+fn the_tutorial_shows_what_the_tools_print() {
+    let page = read(&workspace().join("docs/tutorial.md"));
+    let said = tutorial_output();
+    let mut shown = 0;
+    for block in page.split("```text\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            assert!(said.lines().any(|real| real == line), "nothing printed `{line}`:\n{said}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 10, "only {shown} lines are shown");
+}
