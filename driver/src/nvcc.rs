@@ -25,7 +25,7 @@ enum Meaning {
     Gencode,
     /// `-x cuda` of `cu`; other languages are clang's.
     Language,
-    /// `-fgpu-default-stream=` of `per-thread`.
+    /// Of `per-thread`: what clang's compiler takes for CUDA, its driver for HIP alone, and the headers' macro.
     DefaultStream,
     /// `-Werror` of `all-warnings`; other kinds have none like them, or are clang's.
     Werror,
@@ -41,6 +41,10 @@ use Meaning::{Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Par
 type Row = (&'static [&'static str], bool, Meaning);
 
 const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or to an executable";
+
+/// Makes the null stream the host thread's own.
+const PER_THREAD: [&str; 3] =
+    ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
 
 /// Every argument that is translated. Names of one letter take one dash, others one or two. A value is joined by `=` or the
 /// next word. Names that clang reads otherwise with one dash (`-lib`, `-link`, `-odir`) are not here in that form.
@@ -81,7 +85,7 @@ const TABLE: &[Row] = &[
     (&["G", "device-debug"], false, Words(&["-g"])),
     // The runtime is gpurace's, linked by gclang.
     (&["cudart", "cudadevrt"], true, Nothing),
-    (&["default-stream"], true, DefaultStream),
+    (&["default-stream", "fgpu-default-stream"], true, DefaultStream),
     // How nvcc itself works.
     (&["t", "threads", "split-compile"], true, Nothing),
     (&["keep"], false, Words(&["-save-temps"])),
@@ -215,7 +219,7 @@ impl Meaning {
             }
             Language => out.extend(["-x".into(), "cuda".into()]),
             DefaultStream if value == "per-thread" => {
-                out.push("-fgpu-default-stream=per-thread".into());
+                out.extend(PER_THREAD.iter().map(OsString::from));
             }
             DefaultStream => {}
             Separate => match value {
@@ -334,7 +338,9 @@ mod tests {
         becomes("-rdc true -rdc=false", "-fgpu-rdc -fno-gpu-rdc");
         becomes("-dc a.cu", "-c -fgpu-rdc a.cu");
         becomes("--device-link a.o", "-dlink a.o");
-        becomes("--default-stream per-thread", "-fgpu-default-stream=per-thread");
+        let own = "-Xclang -fgpu-default-stream=per-thread -DCUDA_API_PER_THREAD_DEFAULT_STREAM";
+        becomes("--default-stream per-thread", own);
+        becomes("-fgpu-default-stream=per-thread", own);
         becomes("-ptx", "--cuda-device-only -S");
     }
 

@@ -13,11 +13,25 @@ use crate::watch;
 /// valid for what the function is documented to read and write.
 ///
 /// `@always fn` also runs after a kernel has failed; a plain `fn` then returns
-/// the kernel's error at once, as CUDA does.
+/// the kernel's error at once, as CUDA does. `@ptds fn` and `@ptsz fn` are there
+/// a second time with that suffix, which is what programs call that are compiled
+/// with `-fgpu-default-stream=per-thread`: their null stream is the host thread's own.
 macro_rules! api {
     (runs always) => { true };
-    (runs) => { false };
-    ($($(#[$meta:meta])* $(@$always:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+    (runs $($mark:ident)?) => { false };
+    (again [ptds] $name:ident $params:tt) => { $crate::edge::api!(again "_ptds", $name $params); };
+    (again [ptsz] $name:ident $params:tt) => { $crate::edge::api!(again "_ptsz", $name $params); };
+    (again [$($mark:ident)?] $name:ident $params:tt) => {};
+    (again $suffix:literal, $name:ident ($($param:ident: $ty:ty),*)) => {
+        const _: () = {
+            #[unsafe(export_name = concat!(stringify!($name), $suffix))]
+            unsafe extern "C" fn own($($param: $ty),*) -> $crate::errors::Error {
+                // SAFETY: the caller keeps the contract of the C function.
+                $crate::stream::with_own_default(|| unsafe { $name($($param),*) })
+            }
+        };
+    };
+    ($($(#[$meta:meta])* $(@$mark:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
         $(#[$meta])*
         ///
@@ -25,12 +39,13 @@ macro_rules! api {
         /// Pointers are as the CUDA Runtime API documents them.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::errors::Error {
-            $crate::edge::enter(stringify!($name), $crate::edge::api!(runs $($always)?), || {
+            $crate::edge::enter(stringify!($name), $crate::edge::api!(runs $($mark)?), || {
                 // SAFETY: the caller keeps the contract of the C function.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
             })
         }
+        $crate::edge::api!(again [$($mark)?] $name ($($param: $ty),*));
     )*};
 }
 pub(crate) use api;

@@ -112,9 +112,9 @@ api! {
 
     fn cudaEventCreateWithFlags(to: *mut cudaEvent_t, flags: u32) { create(to, flags) }
 
-    fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) { record(event, stream) }
+    @ptsz fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) { record(event, stream) }
 
-    fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, _flags: u32) { record(event, stream) }
+    @ptsz fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, _flags: u32) { record(event, stream) }
 
     fn cudaEventQuery(event: cudaEvent_t) { wait(event) }
 

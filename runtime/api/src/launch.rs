@@ -14,7 +14,7 @@ use crate::message;
 use crate::modules::{Kernel, kernel_of_stub};
 use crate::order::StreamId;
 use crate::properties::{MAX_BLOCK_DIM, MAX_GRID_DIM};
-use crate::stream;
+use crate::stream::{self, with_own_default};
 use crate::types::{cudaLaunchConfig_t, cudaStream_t, dim3};
 
 /// `cudaLaunchAttributeCooperative`.
@@ -268,128 +268,101 @@ crate::edge::api! {
     }
 }
 
-/// `cudaLaunchKernel` of the CUDA Runtime API.
-///
-/// # Safety
-/// To be called as C does; `args` has a valid pointer for each parameter.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchKernel(
-    stub: *const c_void,
-    grid: dim3,
-    block: dim3,
-    args: *mut *mut c_void,
-    shared: usize,
-    stream: cudaStream_t,
-) -> Error {
-    // The first four arguments stay in their registers; the last two are on
-    // the stack and are repeated, the return address after them.
-    naked_asm!(
-        ".cfi_startproc",
-        "mov rax, [rsp]",
-        "mov r10, [rsp + 16]",
-        "mov r11, [rsp + 8]",
-        "push rax",
-        ".cfi_adjust_cfa_offset 8",
-        "push r10",
-        ".cfi_adjust_cfa_offset 8",
-        "push r11",
-        ".cfi_adjust_cfa_offset 8",
-        "call {launch}",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "ret",
-        ".cfi_endproc",
-        launch = sym launch_kernel,
-    )
+/// Defines a function that launches, and passes on where it was called.
+macro_rules! launches {
+    ($(#[$doc:meta])* $name:ident, $launch:ident) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// To be called as C does; `args` has a valid pointer for each parameter.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            stub: *const c_void,
+            grid: dim3,
+            block: dim3,
+            args: *mut *mut c_void,
+            shared: usize,
+            stream: cudaStream_t,
+        ) -> Error {
+            // The first four arguments stay in their registers; the last two are on
+            // the stack and are repeated, the return address after them.
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rax, [rsp]",
+                "mov r10, [rsp + 16]",
+                "mov r11, [rsp + 8]",
+                "push rax",
+                ".cfi_adjust_cfa_offset 8",
+                "push r10",
+                ".cfi_adjust_cfa_offset 8",
+                "push r11",
+                ".cfi_adjust_cfa_offset 8",
+                "call {launch}",
+                "add rsp, 24",
+                ".cfi_adjust_cfa_offset -24",
+                "ret",
+                ".cfi_endproc",
+                launch = sym $launch,
+            )
+        }
+    };
 }
 
-extern "C" fn launch_kernel(
-    stub: *const c_void,
-    grid: dim3,
-    block: dim3,
-    args: *mut *mut c_void,
-    shared: usize,
-    stream: cudaStream_t,
-    caller: CallSite,
-) -> Error {
-    enter("cudaLaunchKernel", false, || {
-        let call_site = call_site(caller);
-        let request = Request {
-            stub,
-            grid,
-            block,
-            shared,
-            stream,
-            args,
-            cooperative: false,
-            call_site,
-        };
-        // SAFETY: the caller keeps the contract of the C function.
-        unsafe { launch(&request) }
-    })
+launches! {
+    /// `cudaLaunchKernel` of the CUDA Runtime API.
+    cudaLaunchKernel, launch_kernel
+}
+launches! {
+    /// `cudaLaunchKernel` where the null stream is the host thread's own.
+    cudaLaunchKernel_ptsz, launch_kernel_own
+}
+launches! {
+    /// `cudaLaunchCooperativeKernel` of the CUDA Runtime API.
+    cudaLaunchCooperativeKernel, launch_cooperative
+}
+launches! {
+    /// `cudaLaunchCooperativeKernel` where the null stream is the host thread's own.
+    cudaLaunchCooperativeKernel_ptsz, launch_cooperative_own
 }
 
-/// `cudaLaunchCooperativeKernel` of the CUDA Runtime API.
-///
-/// # Safety
-/// As [`cudaLaunchKernel`].
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cudaLaunchCooperativeKernel(
-    stub: *const c_void,
-    grid: dim3,
-    block: dim3,
-    args: *mut *mut c_void,
-    shared: usize,
-    stream: cudaStream_t,
-) -> Error {
-    // As in `cudaLaunchKernel`.
-    naked_asm!(
-        ".cfi_startproc",
-        "mov rax, [rsp]",
-        "mov r10, [rsp + 16]",
-        "mov r11, [rsp + 8]",
-        "push rax",
-        ".cfi_adjust_cfa_offset 8",
-        "push r10",
-        ".cfi_adjust_cfa_offset 8",
-        "push r11",
-        ".cfi_adjust_cfa_offset 8",
-        "call {launch}",
-        "add rsp, 24",
-        ".cfi_adjust_cfa_offset -24",
-        "ret",
-        ".cfi_endproc",
-        launch = sym launch_cooperative,
-    )
+/// Defines what a function that launches goes on with.
+macro_rules! launch_with {
+    ($name:ident, $own:ident, $called:literal, $cooperative:literal) => {
+        extern "C" fn $name(
+            stub: *const c_void,
+            grid: dim3,
+            block: dim3,
+            args: *mut *mut c_void,
+            shared: usize,
+            stream: cudaStream_t,
+            caller: CallSite,
+        ) -> Error {
+            enter($called, false, || {
+                let call_site = call_site(caller);
+                let cooperative = $cooperative;
+                let request = Request { stub, grid, block, shared, stream, args, cooperative, call_site };
+                // SAFETY: the caller keeps the contract of the C function.
+                unsafe { launch(&request) }
+            })
+        }
+
+        extern "C" fn $own(
+            stub: *const c_void,
+            grid: dim3,
+            block: dim3,
+            args: *mut *mut c_void,
+            shared: usize,
+            stream: cudaStream_t,
+            caller: CallSite,
+        ) -> Error {
+            with_own_default(|| $name(stub, grid, block, args, shared, stream, caller))
+        }
+    };
 }
 
-extern "C" fn launch_cooperative(
-    stub: *const c_void,
-    grid: dim3,
-    block: dim3,
-    args: *mut *mut c_void,
-    shared: usize,
-    stream: cudaStream_t,
-    caller: CallSite,
-) -> Error {
-    enter("cudaLaunchCooperativeKernel", false, || {
-        let call_site = call_site(caller);
-        let request = Request {
-            stub,
-            grid,
-            block,
-            shared,
-            stream,
-            args,
-            cooperative: true,
-            call_site,
-        };
-        // SAFETY: the caller keeps the contract of the C function.
-        unsafe { launch(&request) }
-    })
-}
+launch_with!(launch_kernel, launch_kernel_own, "cudaLaunchKernel", false);
+launch_with!(launch_cooperative, launch_cooperative_own, "cudaLaunchCooperativeKernel", true);
 
 /// `cudaLaunchKernelExC` of the CUDA Runtime API.
 ///
@@ -403,6 +376,29 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
     args: *mut *mut c_void,
 ) -> Error {
     naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex)
+}
+
+/// `cudaLaunchKernelExC` where the null stream is the host thread's own.
+///
+/// # Safety
+/// As [`cudaLaunchKernelExC`].
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
+    config: *const cudaLaunchConfig_t,
+    stub: *const c_void,
+    args: *mut *mut c_void,
+) -> Error {
+    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex_own)
+}
+
+extern "C" fn launch_ex_own(
+    config: *const cudaLaunchConfig_t,
+    stub: *const c_void,
+    args: *mut *mut c_void,
+    caller: CallSite,
+) -> Error {
+    with_own_default(|| launch_ex(config, stub, args, caller))
 }
 
 extern "C" fn launch_ex(

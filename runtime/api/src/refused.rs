@@ -62,6 +62,8 @@ refuse! {
     "graphs": cudaStreamBeginCapture cudaStreamBeginCaptureToGraph cudaStreamEndCapture
         cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
         cudaThreadExchangeStreamCaptureMode cudaStreamGetCaptureInfo_v3
+        cudaStreamBeginCapture_ptsz cudaStreamBeginCaptureToGraph_ptsz cudaStreamEndCapture_ptsz
+        cudaGraphInstantiateWithParams_ptsz cudaGraphUpload_ptsz cudaGraphLaunch_ptsz
         cudaGraphCreate cudaGraphAddKernelNode cudaGraphKernelNodeGetParams
         cudaGraphKernelNodeSetParams cudaGraphKernelNodeCopyAttributes
         cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeSetAttribute cudaGraphAddMemcpyNode
@@ -100,11 +102,11 @@ refuse! {
 
 crate::edge::api! {
     // No stream captures, which is what programs ask before they decide.
-    fn cudaStreamIsCapturing(_stream: crate::types::cudaStream_t, status: *mut u32) {
+    @ptsz fn cudaStreamIsCapturing(_stream: crate::types::cudaStream_t, status: *mut u32) {
         crate::edge::put(status, 0)
     }
 
-    fn cudaStreamGetCaptureInfo_v2(
+    @ptsz fn cudaStreamGetCaptureInfo_v2(
         _stream: crate::types::cudaStream_t,
         status: *mut u32,
         id: *mut u64,

@@ -1,7 +1,7 @@
 //! Streams. Work runs on the calling thread as it is submitted, so a stream
 //! never has work left; what it is for here is the order of work.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 
@@ -37,11 +37,25 @@ static STREAMS: Mutex<Option<HashMap<usize, Stream>>> = Mutex::new(None);
 
 thread_local! {
     static OWN: OnceCell<StreamId> = const { OnceCell::new() };
+    /// Whether the null stream is the host thread's own.
+    static OWN_DEFAULT: Cell<bool> = const { Cell::new(false) };
 }
 
 fn per_thread() -> StreamId {
     OWN.try_with(|own| *own.get_or_init(|| ORDER.lock().create(true)))
         .unwrap_or(DEFAULT)
+}
+
+/// Runs `body` with the null stream as this host thread's own.
+pub fn with_own_default<T>(body: impl FnOnce() -> T) -> T {
+    // From the first call on: a stream made later counts as ordered after what
+    // was submitted before.
+    per_thread();
+    let set = |own| OWN_DEFAULT.try_with(|default| default.replace(own)).unwrap_or(own);
+    let before = set(true);
+    let result = body();
+    set(before);
+    result
 }
 
 fn lookup(handle: cudaStream_t) -> Result<Stream> {
@@ -51,6 +65,7 @@ fn lookup(handle: cudaStream_t) -> Result<Stream> {
         priority: LEAST_PRIORITY,
     };
     match handle as usize {
+        0 if OWN_DEFAULT.try_with(Cell::get) == Ok(true) => Ok(of(per_thread())),
         0 | LEGACY => Ok(of(DEFAULT)),
         PER_THREAD => Ok(of(per_thread())),
         made => {
@@ -134,24 +149,24 @@ api! {
         Ok(())
     }
 
-    fn cudaStreamSynchronize(stream: cudaStream_t) {
+    @ptsz fn cudaStreamSynchronize(stream: cudaStream_t) {
         submit(stream)?.wait();
         Ok(())
     }
 
-    fn cudaStreamQuery(stream: cudaStream_t) {
+    @ptsz fn cudaStreamQuery(stream: cudaStream_t) {
         // All work is over. That the program saw it orders what it does next.
         submit(stream)?.wait();
         Ok(())
     }
 
-    fn cudaStreamGetFlags(stream: cudaStream_t, flags: *mut u32) { put(flags, lookup(stream)?.flags) }
+    @ptsz fn cudaStreamGetFlags(stream: cudaStream_t, flags: *mut u32) { put(flags, lookup(stream)?.flags) }
 
-    fn cudaStreamGetPriority(stream: cudaStream_t, priority: *mut c_int) { put(priority, lookup(stream)?.priority) }
+    @ptsz fn cudaStreamGetPriority(stream: cudaStream_t, priority: *mut c_int) { put(priority, lookup(stream)?.priority) }
 
-    fn cudaStreamGetId(stream: cudaStream_t, id: *mut u64) { put(id, lookup(stream)?.id.0) }
+    @ptsz fn cudaStreamGetId(stream: cudaStream_t, id: *mut u64) { put(id, lookup(stream)?.id.0) }
 
-    fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, _flags: u32) {
+    @ptsz fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, _flags: u32) {
         let id = resolve(stream)?;
         // An event that was never recorded is waited for by nobody.
         if let Some(recorded) = event::recorded(event)? {
@@ -160,14 +175,14 @@ api! {
         Ok(())
     }
 
-    fn cudaLaunchHostFunc(stream: cudaStream_t, function: cudaHostFn_t, data: *mut c_void) {
+    @ptsz fn cudaLaunchHostFunc(stream: cudaStream_t, function: cudaHostFn_t, data: *mut c_void) {
         let function = function.ok_or(Error::INVALID_VALUE)?;
         let _submitted = submit(stream)?;
         function(data);
         Ok(())
     }
 
-    fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, data: *mut c_void, flags: u32) {
+    @ptsz fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, data: *mut c_void, flags: u32) {
         let callback = callback.ok_or(Error::INVALID_VALUE)?;
         if flags != 0 {
             return Err(Error::INVALID_VALUE);
@@ -177,18 +192,18 @@ api! {
         Ok(())
     }
 
-    fn cudaStreamCopyAttributes(to: cudaStream_t, from: cudaStream_t) {
+    @ptsz fn cudaStreamCopyAttributes(to: cudaStream_t, from: cudaStream_t) {
         lookup(to)?;
         lookup(from).map(|_| ())
     }
 
-    fn cudaStreamSetAttribute(stream: cudaStream_t, _attribute: u32, value: *const c_void) {
+    @ptsz fn cudaStreamSetAttribute(stream: cudaStream_t, _attribute: u32, value: *const c_void) {
         // All of them are about speed.
         lookup(stream)?;
         if value.is_null() { Err(Error::INVALID_VALUE) } else { Ok(()) }
     }
 
-    fn cudaStreamGetAttribute(stream: cudaStream_t, attribute: u32, value: *mut c_void) {
+    @ptsz fn cudaStreamGetAttribute(stream: cudaStream_t, attribute: u32, value: *mut c_void) {
         /// `cudaLaunchAttributePriority`.
         const PRIORITY: u32 = 8;
         let found = lookup(stream)?;

@@ -202,13 +202,13 @@ api! {
         put(total, total_bytes)
     }
 
-    fn cudaMemPrefetchAsync(pointer: *const c_void, count: usize, to: c_int, stream: cudaStream_t) {
+    @ptsz fn cudaMemPrefetchAsync(pointer: *const c_void, count: usize, to: c_int, stream: cudaStream_t) {
         check_location(to)?;
         stream::resolve(stream)?;
         check_device_range(pointer, count)
     }
 
-    fn cudaMemPrefetchAsync_v2(pointer: *const c_void, count: usize, _to: cudaMemLocation, _flags: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemPrefetchAsync_v2(pointer: *const c_void, count: usize, _to: cudaMemLocation, _flags: u32, stream: cudaStream_t) {
         stream::resolve(stream)?;
         check_device_range(pointer, count)
     }
@@ -231,7 +231,7 @@ api! {
         check_device_range(pointer, count)
     }
 
-    fn cudaStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, _length: usize, _flags: u32) {
+    @ptsz fn cudaStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, _length: usize, _flags: u32) {
         stream::resolve(stream)?;
         check_device_range(pointer, 1)
     }

@@ -427,11 +427,11 @@ unsafe fn symbol_bytes(symbol: *const c_void, count: usize, offset: usize) -> Re
 }
 
 api! {
-    fn cudaMemcpy(to: *mut c_void, from: *const c_void, count: usize, kind: u32) {
+    @ptds fn cudaMemcpy(to: *mut c_void, from: *const c_void, count: usize, kind: u32) {
         copy_bytes(to, from, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, count: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, count: usize, kind: u32, stream: cudaStream_t) {
         copy_bytes(to, from, count, kind, stream, false)
     }
 
@@ -447,86 +447,86 @@ api! {
         copy_bytes(to, from, count, 3, stream, false)
     }
 
-    fn cudaMemcpy2D(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: u32) {
+    @ptds fn cudaMemcpy2D(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: u32) {
         copy_2d((to, to_pitch), (from, from_pitch), (width, height), kind, DEFAULT, true)
     }
 
-    fn cudaMemcpy2DAsync(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpy2DAsync(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
         copy_2d((to, to_pitch), (from, from_pitch), (width, height), kind, stream, false)
     }
 
-    fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) { copy_3d(get(p)?, DEFAULT, true) }
+    @ptds fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) { copy_3d(get(p)?, DEFAULT, true) }
 
-    fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) { copy_3d(get(p)?, stream, false) }
+    @ptsz fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) { copy_3d(get(p)?, stream, false) }
 
-    fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) { copy_3d(&without_devices(get(p)?)?, DEFAULT, true) }
+    @ptds fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) { copy_3d(&without_devices(get(p)?)?, DEFAULT, true) }
 
-    fn cudaMemcpy3DPeerAsync(p: *const cudaMemcpy3DPeerParms, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpy3DPeerAsync(p: *const cudaMemcpy3DPeerParms, stream: cudaStream_t) {
         copy_3d(&without_devices(get(p)?)?, stream, false)
     }
 
-    fn cudaMemcpy2DToArray(to: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: u32) {
+    @ptds fn cudaMemcpy2DToArray(to: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: u32) {
         copy_to_array((to, x, y), (from, pitch), (width, height), kind, DEFAULT, true)
     }
 
-    fn cudaMemcpy2DToArrayAsync(to: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpy2DToArrayAsync(to: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
         copy_to_array((to, x, y), (from, pitch), (width, height), kind, stream, false)
     }
 
-    fn cudaMemcpy2DFromArray(to: *mut c_void, pitch: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32) {
+    @ptds fn cudaMemcpy2DFromArray(to: *mut c_void, pitch: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         copy_from_array((to, pitch), (from, x, y), (width, height), kind, DEFAULT, true)
     }
 
-    fn cudaMemcpy2DFromArrayAsync(to: *mut c_void, pitch: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpy2DFromArrayAsync(to: *mut c_void, pitch: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: cudaStream_t) {
         copy_from_array((to, pitch), (from, x, y), (width, height), kind, stream, false)
     }
 
-    fn cudaMemcpy2DArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32) {
+    @ptds fn cudaMemcpy2DArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         let source = array::lookup(from)?;
         source.check_rectangle(x, y, width, height)?;
         let rows = array_rows(&source, x, y, 0)?;
         copy_to_array((to, to_x, to_y), (rows.start.cast(), rows.pitch), (width, height), kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyToArray(to: *mut c_void, x: usize, y: usize, from: *const c_void, count: usize, kind: u32) {
+    @ptds fn cudaMemcpyToArray(to: *mut c_void, x: usize, y: usize, from: *const c_void, count: usize, kind: u32) {
         let rest = array::lookup(to)?.rest(x, y, count)?;
         copy_bytes(rest, from, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyToArrayAsync(to: *mut c_void, x: usize, y: usize, from: *const c_void, count: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpyToArrayAsync(to: *mut c_void, x: usize, y: usize, from: *const c_void, count: usize, kind: u32, stream: cudaStream_t) {
         let rest = array::lookup(to)?.rest(x, y, count)?;
         copy_bytes(rest, from, count, kind, stream, false)
     }
 
-    fn cudaMemcpyFromArray(to: *mut c_void, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32) {
+    @ptds fn cudaMemcpyFromArray(to: *mut c_void, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32) {
         let rest = array::lookup(from)?.rest(x, y, count)?;
         copy_bytes(to, rest, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyFromArrayAsync(to: *mut c_void, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpyFromArrayAsync(to: *mut c_void, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32, stream: cudaStream_t) {
         let rest = array::lookup(from)?.rest(x, y, count)?;
         copy_bytes(to, rest, count, kind, stream, false)
     }
 
-    fn cudaMemcpyArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32) {
+    @ptds fn cudaMemcpyArrayToArray(to: *mut c_void, to_x: usize, to_y: usize, from: *mut c_void, x: usize, y: usize, count: usize, kind: u32) {
         let source = array::lookup(from)?.rest(x, y, count)?;
         let destination = array::lookup(to)?.rest(to_x, to_y, count)?;
         copy_bytes(destination, source, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32) {
+    @ptds fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32) {
         copy_bytes(symbol_bytes(symbol, count, offset)?, from, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyToSymbolAsync(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpyToSymbolAsync(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
         copy_bytes(symbol_bytes(symbol, count, offset)?, from, count, kind, stream, false)
     }
 
-    fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32) {
+    @ptds fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32) {
         copy_bytes(to, symbol_bytes(symbol, count, offset)?, count, kind, DEFAULT, true)
     }
 
-    fn cudaMemcpyFromSymbolAsync(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
+    @ptsz fn cudaMemcpyFromSymbolAsync(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
         copy_bytes(to, symbol_bytes(symbol, count, offset)?, count, kind, stream, false)
     }
 
@@ -538,27 +538,27 @@ api! {
         put(to, modules::variable_of_symbol(symbol)?.size)
     }
 
-    fn cudaMemset(to: *mut c_void, value: c_int, count: usize) {
+    @ptds fn cudaMemset(to: *mut c_void, value: c_int, count: usize) {
         fill(flat(to, count), value, cudaExtent { width: count, height: 1, depth: 1 }, DEFAULT, true)
     }
 
-    fn cudaMemsetAsync(to: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) {
+    @ptsz fn cudaMemsetAsync(to: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) {
         fill(flat(to, count), value, cudaExtent { width: count, height: 1, depth: 1 }, stream, false)
     }
 
-    fn cudaMemset2D(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+    @ptds fn cudaMemset2D(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
         fill(flat(to, pitch), value, cudaExtent { width, height, depth: 1 }, DEFAULT, true)
     }
 
-    fn cudaMemset2DAsync(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t) {
+    @ptsz fn cudaMemset2DAsync(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t) {
         fill(flat(to, pitch), value, cudaExtent { width, height, depth: 1 }, stream, false)
     }
 
-    fn cudaMemset3D(to: cudaPitchedPtr, value: c_int, extent: cudaExtent) {
+    @ptds fn cudaMemset3D(to: cudaPitchedPtr, value: c_int, extent: cudaExtent) {
         fill(pitched(&to)?, value, extent, DEFAULT, true)
     }
 
-    fn cudaMemset3DAsync(to: cudaPitchedPtr, value: c_int, extent: cudaExtent, stream: cudaStream_t) {
+    @ptsz fn cudaMemset3DAsync(to: cudaPitchedPtr, value: c_int, extent: cudaExtent, stream: cudaStream_t) {
         fill(pitched(&to)?, value, extent, stream, false)
     }
 }

@@ -65,18 +65,18 @@ fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
 }
 
 api! {
-    fn cudaMallocAsync(to: *mut *mut c_void, size: usize, stream: cudaStream_t) {
+    @ptsz fn cudaMallocAsync(to: *mut *mut c_void, size: usize, stream: cudaStream_t) {
         stream::resolve(stream)?;
         allocate_to(to, size, Kind::Device, 0)
     }
 
-    fn cudaMallocFromPoolAsync(to: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) {
+    @ptsz fn cudaMallocFromPoolAsync(to: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) {
         stream::resolve(stream)?;
         with_pool(pool, |_| Ok(()))?;
         allocate_to(to, size, Kind::Device, 0)
     }
 
-    fn cudaFreeAsync(pointer: *mut c_void, stream: cudaStream_t) {
+    @ptsz fn cudaFreeAsync(pointer: *mut c_void, stream: cudaStream_t) {
         stream::resolve(stream)?;
         if pointer.is_null() {
             return Ok(());
