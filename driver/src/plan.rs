@@ -23,7 +23,7 @@ use crate::clang_options as clang;
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
 use crate::part;
-use crate::toolchain::{COMPATIBILITY_HEADER, Installation, Toolchain};
+use crate::toolchain::{COMPATIBILITY_HEADER, Driver, Installation, Toolchain};
 
 mod preprocess;
 mod separate;
@@ -630,6 +630,10 @@ impl Planner<'_> {
             command.arg(joined("-L", library_dir));
             command.arg("-lgpurace_rt");
             command.arg(joined("-Wl,-rpath,", library_dir));
+            if self.toolchain.compiler.driver == Driver::C {
+                // CUDA's host code is C++, and nvcc links its library without being asked.
+                command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-Wl,--pop-state"]);
+            }
         }
         command
     }

@@ -49,6 +49,8 @@ pub struct Compiler {
     pub path: PathBuf,
     /// Words that make it the driver that was asked for, where its name does not.
     pub mode: Vec<String>,
+    /// The driver that was asked for.
+    pub driver: Driver,
 }
 
 /// The parts of gpurace that a build needs.
@@ -136,12 +138,14 @@ impl World {
             return Ok(Compiler {
                 path: path.to_owned(),
                 mode,
+                driver,
             });
         }
         let found = |path| {
             Ok(Compiler {
                 path,
                 mode: Vec::new(),
+                driver,
             })
         };
         let prefix = self.root.join(format!("usr/lib/llvm-{LLVM_MAJOR}/bin"));

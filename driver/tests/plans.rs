@@ -7,13 +7,14 @@ use gpurace_driver::config::Cpu;
 use gpurace_driver::cuda::{Origin, Toolkit, Version};
 use gpurace_driver::plan::{self, Plan, Step};
 use gpurace_driver::refuse;
-use gpurace_driver::toolchain::{Compiler, Installation, Toolchain};
+use gpurace_driver::toolchain::{Compiler, Driver, Installation, Toolchain};
 
 fn toolchain() -> Toolchain {
     Toolchain {
         compiler: Compiler {
             path: "clang++-19".into(),
             mode: Vec::new(),
+            driver: Driver::Cxx,
         },
         installation: Some(Installation {
             plugin: "/lib/libgpurace_pass.so".into(),
@@ -141,6 +142,21 @@ fn clang_reads_adapted_headers_in_their_place() {
     assert_eq!(said.matches(option).count(), 4, "{said}");
     let host_only = plan_with("-fsanitize=gpurace a.o -o app", &adapting);
     assert!(!host_only.steps.iter().any(|step| copies(&step)));
+}
+
+/// As nvcc does; `-stdlib=libc++` is for the driver of C++, which links its library itself.
+#[test]
+fn the_driver_of_c_links_the_library_of_cxx_where_it_is_needed() {
+    let mut toolchain = toolchain();
+    toolchain.compiler.driver = Driver::C;
+    let link = |line: &str, toolchain: &Toolchain| plan_with(line, toolchain).render();
+    let needed = "\"-Wl,--push-state,--as-needed\" \"-lstdc++\" \"-Wl,--pop-state\"";
+    assert!(link("-fsanitize=gpurace app.o", &toolchain).trim_end().ends_with(needed));
+    for (line, toolchain) in
+        [("-fsanitize=gpurace app.o", &self::toolchain()), ("-fsanitize=gpurace -nostdlib app.o", &toolchain)]
+    {
+        assert!(!link(line, toolchain).contains("stdc++"), "{line}");
+    }
 }
 
 #[test]
