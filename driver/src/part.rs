@@ -30,6 +30,7 @@ use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Args, InputKind, Item, Role};
+use crate::clang_options as clang;
 use crate::config::{self, PassConfig};
 use crate::diagnostic::Error;
 use crate::response;
@@ -151,12 +152,17 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
     let mut libraries = Vec::new();
     for item in &args.items {
         match item {
-            Item::Input(input) if input.kind() == InputKind::Linker => paths.push(PathBuf::from(&input.path)),
+            Item::Input(input) if input.kind() == InputKind::Linker => {
+                // The toolkit's own, which the link leaves out.
+                if !clang::is_replaced_library_file(&input.path.to_string_lossy()) {
+                    paths.push(PathBuf::from(&input.path));
+                }
+            }
             Item::Option { words, role: Role::Link } => {
                 let word: String = words.iter().map(|word| word.to_string_lossy()).collect();
                 if let Some(folder) = word.strip_prefix("-L") {
                     folders.push(folder.into());
-                } else if let Some(name) = word.strip_prefix("-l") {
+                } else if let Some(name) = word.strip_prefix("-l").filter(|name| !clang::REPLACED_LIBRARIES.contains(name)) {
                     libraries.push(format!("lib{name}.a"));
                 }
             }

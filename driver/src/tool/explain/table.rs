@@ -82,7 +82,7 @@ fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String])
         say("witness:", text);
     }
     if let Some(text) = remedy(site) {
-        say("remedy:", text);
+        say("remedy:", &text);
     }
     for remark in remarks {
         say("remark:", remark);
@@ -91,25 +91,89 @@ fn access(out: &mut String, site: &Site, objects: &[String], remarks: &[String])
 
 /// What would let an access be proved. What the prover says of why not is text,
 /// and so is the answer to it; a reason without an answer gets none.
-fn remedy(site: &Site) -> Option<&'static str> {
+fn remedy(site: &Site) -> Option<String> {
     let why = site.why.as_deref().unwrap_or_default();
     match site.verdict {
         Verdict::Proved => None,
-        Verdict::ProvedIf => Some("nothing to do: each launch is tested, and is checked only where a condition fails"),
-        Verdict::Racy => Some("order the two accesses by a barrier, make both atomic, or give each thread bytes of its own"),
-        Verdict::Checked => {
-            const ANSWERS: [(&str, &str); 9] = [
-                ("the prover does not follow", "call functions that are defined in this file and can be inlined"),
-                ("proofs are off", "compile without `-fgpurace-prune=off`"),
-                ("value loaded from", "an index computed from thread ids and arguments; what is loaded is known at run time only"),
-                ("loop variable without a known step", "a loop variable that is added to, multiplied or halved by what does not change in the loop"),
-                ("barriers under control", "barriers under conditions that are the same for all threads of a block"),
-                ("may see different addresses in", "a pointer that is a parameter or a variable, with an index that tells threads apart"),
-                ("may be the same memory", "pointers that are parameters of the kernel, so that a launch can be tested for overlap"),
-                ("solver gave up", "a launch with its values may be decided: `--launch`; or simpler indices"),
-                ("without order", "a barrier between the two, or an index that tells threads apart; of one launch, ask with `--launch`"),
-            ];
-            ANSWERS.iter().find(|(reason, _)| why.contains(reason)).map(|(_, answer)| *answer)
+        Verdict::ProvedIf => Some("nothing to do: each launch is tested, and is checked only where a condition fails".to_owned()),
+        Verdict::Racy => {
+            let order = order_of(site, why);
+            let update = if site.op == "atomic" { "make both atomic" } else { "make them atomic (an update: `atomicAdd`)" };
+            Some(format!("{order}, {update}, or give each thread bytes of its own"))
         }
+        Verdict::Checked if why.contains("without order") => {
+            let order = order_of(site, why);
+            Some(format!("{order}, or an index that tells threads apart; of one launch, ask with `--launch`"))
+        }
+        Verdict::Checked => {
+            let answer = ANSWERS.iter().find(|(reason, _)| why.contains(reason));
+            answer.map(|(_, answer)| (*answer).to_owned())
+        }
+    }
+}
+
+/// Which accesses a barrier would order: `why` ends by naming the other one.
+fn order_of(site: &Site, why: &str) -> String {
+    let other = why.rsplit_once("(with ").and_then(|(_, rest)| rest.strip_suffix(')'));
+    match (other, &site.file, site.line) {
+        (Some(other), Some(file), Some(line)) if other == format!("{file}:{line}") => {
+            "order what the threads do on this line by a barrier".to_owned()
+        }
+        (Some(other), ..) => format!("order this and {other} by a barrier"),
+        _ => "order the two accesses by a barrier".to_owned(),
+    }
+}
+
+/// Part of a reason, and what would take it away.
+const ANSWERS: &[(&str, &str)] = &[
+    ("the prover does not follow", "call functions that are defined in this file and can be inlined"),
+    ("proofs are off", "compile without `-fgpurace-prune=off`"),
+    ("a call through a pointer", "call the function by its name, or make it a template parameter"),
+    ("is recursive", "a loop in place of the recursion"),
+    ("an asynchronous copy", "none: what asynchronous copies touch is checked as they run"),
+    ("value loaded from", "an index computed from thread ids and arguments; what is loaded is known at run time only"),
+    ("rests on the result of", "an index computed from thread ids and arguments; what an atomic or a call gives is known at run time only"),
+    ("loop variable without a known step", "a loop variable that is added to, multiplied or halved by what does not change in the loop"),
+    ("barriers under control", "barriers under conditions that are the same for all threads of a block"),
+    ("unless warp syncs of some lanes", "a `__syncwarp()` that all lanes take, or a `__syncthreads()`"),
+    ("with another block, in a launch of several", "bytes of its own for each block, by an index with `blockIdx`; a launch of one block may be proved as it is"),
+    ("in a block of several dimensions", "an index that tells all threads of a block apart; a launch with `blockDim.y == 1` may be proved as it is"),
+    ("may see different addresses in", "a pointer that is a parameter or a variable, with an index that tells threads apart"),
+    ("may be the same memory", "pointers that are parameters of the kernel, so that a launch can be tested for overlap"),
+    ("assumptions leave no execution", "see whether any launch reaches the access: under what the proof assumes, none does"),
+    ("solver gave up", "a launch with its values may be decided: `--launch`; or simpler indices"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(verdict: &str, why: &str) -> Site {
+        serde_json::from_value(serde_json::json!({
+            "op": "write", "size": 4, "space": "shared", "file": "k.cu", "line": 7, "column": 3,
+            "verdict": verdict, "why": why, "requires": [], "witness": null,
+        }))
+        .unwrap()
+    }
+
+    fn answer(verdict: &str, why: &str) -> String {
+        remedy(&site(verdict, why)).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_other_access_is_named() {
+        let own = "may touch the same bytes without order (with k.cu:7)";
+        assert!(answer("checked", own).starts_with("order what the threads do on this line by a barrier, or an index"));
+        let other = "races (with h.cuh:9)";
+        assert!(answer("racy", other).starts_with("order this and h.cuh:9 by a barrier, make them atomic"));
+        assert!(answer("racy", "races").starts_with("order the two accesses by a barrier"));
+    }
+
+    #[test]
+    fn reasons_have_answers_and_proofs_need_none() {
+        assert!(answer("checked", "may race with another block, in a launch of several (with k.cu:9)").contains("`blockIdx`"));
+        assert!(answer("checked", "a call through a pointer may touch the same memory").contains("by its name"));
+        assert_eq!(answer("checked", "a reason of tomorrow"), "");
+        assert_eq!(answer("proved", "no access conflicts with it"), "");
     }
 }
