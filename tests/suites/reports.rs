@@ -477,3 +477,30 @@ fn an_endless_wait_is_ended() {
     assert!(said.contains("wait in a loop without progress for 10") && said.contains("`wait(int*)`"), "{said}");
     assert_eq!(outcome.status, Some(66), "the program itself returned 0: {said}");
 }
+
+#[test]
+fn the_calls_that_led_to_the_launch_are_listed() {
+    let folder = work_folder("reports_calls").unwrap();
+    let source = "\
+__device__ int total;
+__global__ void add() { total += threadIdx.x; }
+__attribute__((noinline)) void step(int threads) { add<<<1, threads>>>(); }
+static inline void solve() {
+    step(32);
+}
+int main() {
+    solve();
+    return cudaDeviceSynchronize();
+}
+";
+    std::fs::write(folder.join("calls.cu"), source).unwrap();
+    for level in ["-O0", "-O2"] {
+        compile(&["-fsanitize=gpurace", "-Wno-gpurace", level, "calls.cu", "-o", "calls"], &folder).unwrap();
+        let said = run_checked(&folder.join("calls"), &[], "", &folder).unwrap().outcome.stderr;
+        let lines: Vec<&str> = said.lines().skip_while(|line| !line.contains("In launch 1 of `add()`")).collect();
+        let place = |line: &str| line.trim().rsplit_once(' ').map(|(_, place)| place.to_owned()).unwrap_or_default();
+        let places: Vec<String> = lines[1..4].iter().map(|line| place(line)).collect();
+        assert_eq!(places, ["calls.cu:3", "calls.cu:5", "calls.cu:8"], "{level}: {said}");
+        assert!(lines[1].starts_with("    #0 step") && lines[3].starts_with("    #2 main"), "{level}: {said}");
+    }
+}

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 use parking_lot::Mutex;
 
+use gpurace_report::demangle;
+use gpurace_report::schema::{self, InlinedAt};
+
 use crate::launch::CallSite;
 use crate::modules;
 
@@ -34,17 +37,20 @@ pub fn position(site: CallSite) -> Option<Position> {
 /// The calls that led into this library, the innermost first; 0 for none.
 pub type Callers = [CallSite; 3];
 
+/// As [`Callers`], for a launch.
+pub type Stack = [CallSite; 8];
+
 /// Who called the function of this library that is running, or was interrupted
-/// by its signal handler. Takes some microseconds.
-pub fn callers() -> Callers {
-    struct Walk {
+/// by its signal handler, as far out as there is room. Takes some microseconds.
+pub fn callers<const N: usize>() -> [CallSite; N] {
+    struct Walk<'a> {
         library: usize,
-        callers: Callers,
+        callers: &'a mut [CallSite],
         count: usize,
     }
     extern "C" fn frame(context: *mut c_void, walk: *mut c_void) -> c_int {
         // SAFETY: `callers` passes its own.
-        let walk = unsafe { &mut *walk.cast::<Walk>() };
+        let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
         let mut is_instruction = 0;
         // SAFETY: the unwinder's own.
         let address = unsafe { _Unwind_GetIPInfo(context, &mut is_instruction) };
@@ -69,15 +75,16 @@ pub fn callers() -> Callers {
         ) -> c_int;
         fn _Unwind_GetIPInfo(context: *mut c_void, is_instruction: *mut c_int) -> usize;
     }
+    let mut callers = [0; N];
     let mut walk = Walk {
-        library: base_of(callers as fn() -> Callers as usize),
-        callers: [0; 3],
+        library: base_of(base_of as fn(usize) -> usize as usize),
+        callers: &mut callers,
         count: 0,
     };
     // SAFETY: the unwinder of the C runtime, which the standard library links;
     // it reads the stack and passes `walk` on.
     unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
-    walk.callers
+    callers
 }
 
 /// Where the object that holds a code address begins; 0 for none.
@@ -121,6 +128,53 @@ fn object_of(address: usize) -> Option<(PathBuf, usize)> {
         PathBuf::from("/proc/self/exe")
     };
     Some((path, info.dli_fbase as usize))
+}
+
+/// The calls in user code that led to a launch at `launch`, its own position
+/// first; empty where there is no more than that, or it is not among them.
+pub fn calls(stack: &Stack, launch: &Position) -> Vec<InlinedAt> {
+    let mut calls: Vec<InlinedAt> = Vec::new();
+    for &site in stack.iter().take_while(|&&site| site != 0) {
+        for call in frames(site).unwrap_or_default() {
+            // Stubs and wrappers stand before the launch itself.
+            let is_launch = || call.position.file == launch.file && call.position.line == launch.line;
+            if !calls.is_empty() || is_launch() {
+                calls.push(call);
+            }
+        }
+        if calls.last().is_some_and(|call| call.function.as_deref() == Some("main")) {
+            break;
+        }
+    }
+    if calls.len() > 1 { calls } else { Vec::new() }
+}
+
+/// The calls of user code at an address, the innermost first: one, and those
+/// that it was inlined into.
+fn frames(site: CallSite) -> Option<Vec<InlinedAt>> {
+    let address = site.checked_sub(1)?;
+    let (path, base) = object_of(address)?;
+    let loader = Loader::new(path).ok()?;
+    let at = loader.relative_address_base() + (address - base) as u64;
+    let mut frames = loader.find_frames(at).ok()?;
+    let mut calls = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        let Some((Some(file), Some(line))) = frame.location.map(|at| (at.file, at.line)) else {
+            continue;
+        };
+        if is_system(file) {
+            continue;
+        }
+        // Of functions that nothing is inlined into, line tables have no name.
+        let named = frame.function.and_then(|name| name.raw_name().ok().map(|name| demangle(&name)));
+        let position = as_given(Position { file: file.to_owned(), line });
+        calls.push(InlinedAt {
+            function: named.or_else(|| loader.find_symbol(at).map(demangle)),
+            position: schema::Position { file: position.file, line: position.line },
+            column: None,
+        });
+    }
+    Some(calls)
 }
 
 fn read(site: CallSite) -> Option<Position> {

@@ -32,6 +32,8 @@ pub struct LaunchRecord {
     pub dynamic_shared: u32,
     /// Where the program launched it.
     pub call_site: CallSite,
+    /// The calls that led there; zeros where the launch is not checked.
+    pub stack: call_site::Stack,
 }
 
 /// `linear` as an index of three dimensions, x fastest.
@@ -72,6 +74,7 @@ pub fn launch(record: &LaunchRecord) -> schema::Launch {
         grid: record.grid,
         block: record.block,
         line: position.as_ref().map(|position| position.line),
+        stack: position.as_ref().map(|position| call_site::calls(&record.stack, position)).unwrap_or_default(),
         file: position.map(|position| position.file),
     }
 }

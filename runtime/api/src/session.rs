@@ -16,6 +16,7 @@ use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::call_site;
 use crate::finish;
 use crate::launch::Launch;
 use crate::log::Log;
@@ -30,6 +31,9 @@ use crate::watch;
 /// Launches that a report can still name; what is older is shown without its
 /// grid and line.
 const LAUNCHES_KEPT: usize = 1 << 16;
+/// Launches of a kernel of which it is known what called them, the first ones:
+/// to look takes 5 µs, as long as a launch of one warp.
+const STACKS_KEPT: u64 = 256;
 /// Closes the last finding, as the report's text opens each.
 const RULE: &str = "==================\n";
 
@@ -69,6 +73,16 @@ struct State {
     /// By suppression how many findings it has left out.
     suppressed: BTreeMap<String, u64>,
     live: Collector,
+}
+
+impl State {
+    /// Adds to a launch that is known what called it.
+    fn keep_stack(&mut self, record: &LaunchRecord) {
+        let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
+        if let Some(kept) = at.ok().and_then(|at| self.launches.get_mut(at)) {
+            kept.stack = record.stack;
+        }
+    }
 }
 
 /// Launches of one kernel.
@@ -193,7 +207,7 @@ impl Session {
             let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
             (id, operation, order.launch(launch.stream, operation))
         };
-        let record = LaunchRecord {
+        let mut record = LaunchRecord {
             id,
             operation,
             kernel,
@@ -201,8 +215,9 @@ impl Session {
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
             call_site: launch.call_site,
+            stack: call_site::Stack::default(),
         };
-        let checked = {
+        let (checked, nth) = {
             let mut state = self.state.lock();
             if state.launches.len() == LAUNCHES_KEPT {
                 state.launches.pop_front();
@@ -216,7 +231,7 @@ impl Session {
             // Code that was built without checks runs unchecked too.
             let checked = checked && kernel.module.meta.instrumented;
             counts.unchecked += u64::from(!checked);
-            checked
+            (checked, nth)
         };
         if !checked {
             return Begun {
@@ -230,12 +245,18 @@ impl Session {
             false => prove::decide(launch),
             true => Arc::new(Decision::unproved(kernel)),
         };
-        let counts = &mut self.state.lock().counts;
-        counts
+        self.state
+            .lock()
+            .counts
             .entry(kernel.key)
             .or_default()
             .add_fates(&decision.fates);
         let checks = (!decision.is_bare()).then(|| {
+            // Only what is checked can be in a report.
+            if nth < STACKS_KEPT {
+                record.stack = call_site::callers();
+                self.state.lock().keep_stack(&record);
+            }
             let info = LaunchInfo {
                 id: operation,
                 kernel: KernelKey(kernel.key),

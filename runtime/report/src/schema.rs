@@ -299,6 +299,11 @@ pub struct Launch {
     pub file: Option<String>,
     /// Line of the launch, from 1.
     pub line: Option<u32>,
+    /// The calls of host code that led to it, the launch's own position first;
+    /// empty where that is all. Known to the run only: the stored report has no
+    /// place for them.
+    #[serde(skip)]
+    pub stack: Vec<InlinedAt>,
 }
 
 /// What kind of memory object was accessed.
@@ -342,7 +347,7 @@ pub struct Position {
     pub line: u32,
 }
 
-/// A call that was inlined: the function that it stands in, and where.
+/// A call, inlined or of host code: the function that it stands in, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedAt {
     /// The calling function, demangled.

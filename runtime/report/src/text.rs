@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::schema::{Access, Dim3, Divergence, Race, Report, Sites, Stats, Waiting};
+use crate::schema::{Access, Dim3, Divergence, InlinedAt, Race, Report, Sites, Stats, Waiting};
 use crate::snippet::{self, Mark};
 use crate::sources::Sources;
 use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
@@ -114,6 +114,7 @@ impl TextRenderer<'_> {
         }
         if let (Some(kernel), Some(launch)) = (&race.kernel, &race.launch) {
             text.line(format_args!("  In {}", launched(kernel, launch)));
+            text.calls(0, &launch.stack);
         } else if let Some(kernel) = &race.kernel {
             text.line(format_args!("  In `{kernel}`"));
         }
@@ -262,7 +263,12 @@ impl<'a> Block<'a> {
             Some(function) => self.line(format_args!("    #0 {function} {place}")),
             None => self.line(format_args!("    #0 {place}")),
         }
-        for (number, call) in (1..).zip(&access.inlined_at) {
+        self.calls(1, &access.inlined_at);
+    }
+
+    /// Calls, the innermost first, numbered from `first`.
+    fn calls(&mut self, first: usize, calls: &[InlinedAt]) {
+        for (number, call) in (first..).zip(calls) {
             let function = call.function.as_deref().unwrap_or("<unknown>");
             let (file, line) = (&call.position.file, call.position.line);
             match call.column {

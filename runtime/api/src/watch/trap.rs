@@ -221,7 +221,7 @@ fn set_up() -> bool {
                 ) == 0
         };
         // The unwinder and the loader allocate when they are first used.
-        call_site::callers();
+        let _: Callers = call_site::callers();
         DONE.store(done, Ordering::Relaxed);
     });
     DONE.load(Ordering::Relaxed)

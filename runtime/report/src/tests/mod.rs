@@ -91,6 +91,7 @@ pub(crate) fn race(kind: RaceKind, scope: Scope, later: Access, earlier: Access)
             block: [256, 1, 1],
             file: Some("reduce.cu".to_owned()),
             line: Some(31),
+            stack: Vec::new(),
         }),
         object: Some(Object {
             kind: ObjectKind::Allocation,

@@ -174,6 +174,25 @@ fn a_copy() {
 }
 
 #[test]
+fn calls_that_led_to_the_launch() {
+    let mut race = race(
+        RaceKind::WriteWrite,
+        Scope::Block,
+        access(Op::Write, 17, 5, 0, 1),
+        access(Op::Write, 17, 5, 0, 0),
+    );
+    let call = |function: &str, line| InlinedAt {
+        function: Some(function.to_owned()),
+        position: Position { file: "main.cu".to_owned(), line },
+        column: None,
+    };
+    race.launch.as_mut().unwrap().stack = vec![call("step(int)", 31), call("main", 60)];
+    let text = plain(race);
+    let end = "at reduce.cu:31\n    #0 step(int) main.cu:31\n    #1 main main.cu:60\n";
+    assert!(text.contains(end), "{text}");
+}
+
+#[test]
 fn the_host() {
     let host = Access {
         op: Op::Host,
