@@ -5,6 +5,9 @@
 //! variable. clang refuses a shared variable whose destructor is not empty. So
 //! gclang hands it the toolkit's own header with that destructor defaulted; all
 //! that it does is to tell the hardware that the barrier's memory is free.
+//!
+//! nvcc also takes two operands of an `asm` without a comma between them, as the
+//! same header has them for architectures from `sm_90` on.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +26,35 @@ pub fn to_adapt(toolkit: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The header with the barrier's destructor defaulted, on as many lines;
-/// `None` where it has none that does something.
+/// The header as clang takes it, on as many lines; `None` where it takes it as it is.
 pub fn adapt(text: &str) -> Option<String> {
+    let defaulted = default_destructor(text);
+    let separated = separate_operands(defaulted.as_deref().unwrap_or(text));
+    separated.or(defaulted)
+}
+
+/// The header with a comma between the operands of each `asm`.
+fn separate_operands(text: &str) -> Option<String> {
+    let operand = |line: &str| {
+        let line = line.trim();
+        line.len() > 4 && line.starts_with('"') && line[2..].starts_with("\"(") && line.ends_with(')')
+    };
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.push("");
+    let missing = |pair: &[&str]| operand(pair[0]) && pair[1].trim_start().starts_with("\"r\"(");
+    if !lines.windows(2).any(missing) {
+        return None;
+    }
+    let mended = lines.windows(2).map(|pair| match missing(pair) {
+        true => pair[0].replacen(pair[0].trim_end(), &format!("{},", pair[0].trim_end()), 1),
+        false => pair[0].to_owned(),
+    });
+    Some(mended.collect())
+}
+
+/// The header with the barrier's destructor defaulted; `None` where it has none
+/// that does something.
+fn default_destructor(text: &str) -> Option<String> {
     let name = text.find("~barrier()")?;
     let start = name + text[name..].find(['{', ';', '='])?;
     if !text[start..].starts_with('{') {
@@ -59,5 +88,12 @@ mod tests {
         assert_eq!(adapt("struct barrier { ~barrier(); void f() {} };"), None);
         assert_eq!(adapt("struct barrier { int y; };"), None);
         assert_eq!(adapt("struct barrier { ~barrier() { f();"), None);
+    }
+
+    #[test]
+    fn operands_get_the_comma_between_them() {
+        let header = "asm(\"x\"\n  : \"=r\"(a)\n  : \"r\"(b),\n    \"l\"(token)\n    \"r\"(wait)\n  : \"memory\");\n";
+        assert_eq!(adapt(header), Some(header.replace("(token)\n", "(token),\n")));
+        assert_eq!(adapt(&header.replace("(token)\n", "(token),\n")), None);
     }
 }
