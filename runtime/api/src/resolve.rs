@@ -282,12 +282,12 @@ fn object(record: &RaceRecord, launch: Option<&LaunchRecord>) -> Option<Object> 
 }
 
 /// What a hint may use of a side.
-fn facts(side: &Side) -> SideFacts {
+fn facts(side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
     SideFacts {
         atomic_scope: side.scope,
         volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
         asynchronous: site(side.site).is_some_and(|(_, site)| site.asynchronous),
-        fenced: false,
+        fences: launch.is_some_and(|launch| launch.kernel.meta().sync.fences),
     }
 }
 
@@ -328,7 +328,7 @@ pub fn race(
         hint: None,
         count: record.count,
     };
-    race.hint = hint(&race, [facts(&record.later), facts(&record.earlier)]);
+    race.hint = hint(&race, [facts(&record.later, later_launch.as_ref()), facts(&record.earlier, earlier_launch.as_ref())]);
     Some((race, object))
 }
 

@@ -17,9 +17,8 @@ pub struct SideFacts {
     pub volatile: bool,
     /// An asynchronous copy makes the access.
     pub asynchronous: bool,
-    /// A fence lies between this side and what follows it (for the earlier
-    /// side) or precedes it (for the later one).
-    pub fenced: bool,
+    /// The kernel has fences, or atomics that order.
+    pub fences: bool,
 }
 
 /// A hint for a race; `facts` in the order of [`Race::accesses`].
@@ -145,8 +144,11 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         Scope::System => return None,
     };
     if race.scope <= Scope::Grid {
-        if facts.iter().any(|side| side.fenced) {
-            hint.push_str("; the fence alone orders nothing: a barrier, or an atomic that one side writes and the other reads, must go with it");
+        if facts.iter().any(|side| side.fences) {
+            hint.push_str(
+                "; where a flag or a lock is to order them, __threadfence() belongs before the atomic that opens it \
+                 and after the one that sees it open",
+            );
         } else if facts.iter().any(|side| side.volatile) {
             hint.push_str("; `volatile` does not order threads");
         }

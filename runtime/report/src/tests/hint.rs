@@ -10,7 +10,7 @@ const NONE: [SideFacts; 2] = [SideFacts {
     atomic_scope: None,
     volatile: false,
     asynchronous: false,
-    fenced: false,
+    fences: false,
 }; 2];
 
 fn op(effect: Effect) -> Op {
@@ -248,11 +248,11 @@ fn fences_and_volatile_are_said_to_order_nothing() {
         hint(&race, facts).unwrap(),
         "no __syncthreads() orders line 17 before line 18; `volatile` does not order threads"
     );
-    facts[1].fenced = true;
+    facts[1].fences = true;
     assert_eq!(
         hint(&race, facts).unwrap(),
-        "no __syncthreads() orders line 17 before line 18; the fence alone orders nothing: a barrier, \
-         or an atomic that one side writes and the other reads, must go with it"
+        "no __syncthreads() orders line 17 before line 18; where a flag or a lock is to order them, \
+         __threadfence() belongs before the atomic that opens it and after the one that sees it open"
     );
 }
 
