@@ -3,9 +3,10 @@
 //! prepared, proved or instrumented before: the pass runs over all of it at the
 //! link, and sees what a function of another unit does.
 
+use std::collections::HashMap;
 use std::ffi::c_char;
 
-use gpurace_abi::part::{Definition, Symbols};
+use gpurace_abi::part::{Definition, Symbols, without_unit};
 use llvm_sys::LLVMLinkage;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
 use llvm_sys::core::*;
@@ -24,10 +25,42 @@ pub unsafe fn write(module: LLVMModuleRef, bitcode: &str) -> Result<Symbols, Str
     let path = ir::c(bitcode);
     // SAFETY: by contract; the path is a C string.
     unsafe {
+        join_static_names(module);
         if LLVMWriteBitcodeToFile(module, path.as_ptr().cast::<c_char>()) != 0 {
             return Err(format!("cannot write `{bitcode}`"));
         }
         Ok(symbols(module))
+    }
+}
+
+/// Gives uses of static variables and kernels the name of their definitions:
+/// clang 19 adds the unit's id to that name once it has seen host code use them,
+/// and uses that it met before keep the plain name.
+unsafe fn join_static_names(module: LLVMModuleRef) {
+    // SAFETY: by contract; a declaration is deleted when nothing uses it.
+    unsafe {
+        let all = || ir::functions(module).chain(ir::globals(module));
+        let definitions: HashMap<String, LLVMValueRef> = all()
+            .filter(|&value| LLVMIsDeclaration(value) == 0)
+            .filter_map(|value| {
+                let name = ir::name(value);
+                let plain = without_unit(&name);
+                (plain != name).then(|| (plain.to_owned(), value))
+            })
+            .collect();
+        let declarations: Vec<_> = all().filter(|&value| LLVMIsDeclaration(value) != 0).collect();
+        for declaration in declarations {
+            let Some(&definition) = definitions.get(&ir::name(declaration)) else { continue };
+            if LLVMTypeOf(declaration) != LLVMTypeOf(definition) {
+                continue;
+            }
+            LLVMReplaceAllUsesWith(declaration, definition);
+            if LLVMIsAFunction(declaration).is_null() {
+                LLVMDeleteGlobal(declaration);
+            } else {
+                LLVMDeleteFunction(declaration);
+            }
+        }
     }
 }
 

@@ -227,6 +227,52 @@ fn a_function_that_is_nowhere_is_named() {
     }
 }
 
+/// In both files: a static variable and a constant that host code uses behind the kernels that do, and a
+/// template and an inline function that both have.
+const HEADER: &str = "\
+#include <cstdio>
+template <int N> __global__ void reverse(int* p) {
+    __shared__ int s[N];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    p[threadIdx.x] = s[N - 1 - threadIdx.x];
+}
+static __device__ int mine;
+static __constant__ int scale[4];
+inline __device__ int next(int x) { static __device__ int calls; atomicAdd(&calls, 1); return x + 1; }
+template <int N> int reversed() {
+    int *p, h[N];
+    cudaMalloc(&p, sizeof h);
+    reverse<N><<<1, N>>>(p);
+    cudaMemcpy(h, p, sizeof h, cudaMemcpyDeviceToHost);
+    return h[0];
+}
+static __global__ void set() { mine = next(scale[1]); }
+static int set_to(int value) {
+    int values[4] = {0, value}, result;
+    cudaMemcpyToSymbol(scale, values, sizeof values);
+    set<<<1, 1>>>();
+    cudaMemcpyFromSymbol(&result, mine, sizeof result);
+    return result;
+}
+";
+
+#[test]
+fn what_several_files_have_alike_is_kept_apart_or_is_one() {
+    let folder = folder("alike");
+    std::fs::write(folder.join("both.h"), HEADER).unwrap();
+    let main = "#include \"both.h\"\nint other();\n\
+                int main() { int a = set_to(5), b = other(); printf(\"%d %d %d\\n\", a, b, reversed<32>()); }\n";
+    std::fs::write(folder.join("one.cu"), main).unwrap();
+    std::fs::write(folder.join("two.cu"), "#include \"both.h\"\nint other() { return set_to(7) * 100 + reversed<32>(); }\n").unwrap();
+    for level in ["-O0", "-O2"] {
+        build(&["-fgpu-rdc", level, "one.cu", "two.cu", "-o", "app"], &folder);
+        let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
+        assert_eq!(checked.outcome.stdout, "6 831 31\n", "{}", checked.outcome.stderr);
+        assert_eq!(checked.outcome.status, Some(0), "{}", checked.outcome.stderr);
+    }
+}
+
 #[test]
 fn two_definitions_are_an_error_of_the_link() {
     let folder = folder("twice");
