@@ -10,6 +10,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::aggregates;
 use super::effects::{Effect, Facts};
 use super::frame::{Extraction, Frame, Root, Value, int_width};
 use super::graph::{Graph, ends_thread};
@@ -335,6 +336,7 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                 LLVMOpcode::LLVMPHI => {
                     pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
                 }
+                LLVMOpcode::LLVMExtractValue => pending.extend(aggregates::part(value)),
                 _ => {
                     pending.extend(ir::operands(value));
                     pending.extend(graph.forwarded.get(&value).map(|&(stored, _)| stored));

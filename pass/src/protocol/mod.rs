@@ -14,7 +14,7 @@
 //! # Values
 //! [`activation`] evaluates what addresses and conditions are made of, in one
 //! walk over the blocks: integers in [`values`], pointers in [`pointers`], loop
-//! variables in [`steps`]. What expressions cannot say is an opaque value, whose
+//! variables in [`steps`], parts of structs in [`aggregates`]. What expressions cannot say is an opaque value, whose
 //! group comes from [`uniformity`]. A value of a loop that is used after it is
 //! opaque, unless it does not vary in the loop.
 //!
@@ -31,6 +31,7 @@
 //! undefined on one way to a place is taken to be that of another way.
 
 pub mod activation;
+pub mod aggregates;
 pub mod builder;
 pub mod compact;
 pub mod conditions;

@@ -10,6 +10,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::aggregates;
 use super::conditions::{add_aim, incoming_from};
 use super::frame::{Aim, Extraction, Frame, HeaderVar, Place, Pointer, Root, Value};
 use super::graph::NodeKind;
@@ -128,6 +129,9 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMGetElementPtr => self.eval_gep(f, place, instruction),
                 LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze => {
                     Some(Value::Pointer(self.pointer(f, LLVMGetOperand(instruction, 0), place)))
+                }
+                LLVMOpcode::LLVMExtractValue => {
+                    aggregates::part(instruction).map(|part| Value::Pointer(self.pointer(f, part, place)))
                 }
                 LLVMOpcode::LLVMSelect => self.eval_pointer_select(f, place, instruction),
                 LLVMOpcode::LLVMIntToPtr => {

@@ -14,6 +14,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::aggregates;
 use super::graph::{Edge, Graph, NodeKind};
 use super::roots::{self, Start};
 use crate::ir;
@@ -265,6 +266,10 @@ impl Uniformity {
                         _ => Uniform::Thread,
                     }
                 }
+                LLVMOpcode::LLVMExtractValue => match aggregates::part(instruction) {
+                    Some(part) => self.at(graph, part, place),
+                    None => operands(),
+                },
                 LLVMOpcode::LLVMCall => match ir::callee(instruction) {
                     Some(callee) => {
                         let control = || inputs.control.min(self.control(graph, block));

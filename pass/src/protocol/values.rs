@@ -8,6 +8,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
+use super::aggregates;
 use super::frame::{Aim, Extraction, Frame, Place, Pointer, Root, Value, int_width};
 use super::roots;
 use crate::ir::{self, address_space};
@@ -161,12 +162,22 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMPHI => return self.eval_phi(f, block, instruction, Some(width)),
                 LLVMOpcode::LLVMPtrToInt => {
                     let pointer = LLVMGetOperand(instruction, 0);
+                    if let Some(number) = number_in(pointer, width) {
+                        return self.value(f, number, place);
+                    }
                     match (self.value(f, pointer, place), address_of(pointer, width)) {
                         (Value::Pointer(p), Some(space)) => return Value::Address(p, space),
                         _ => None,
                     }
                 }
                 LLVMOpcode::LLVMFreeze => return self.value(f, LLVMGetOperand(instruction, 0), place),
+                LLVMOpcode::LLVMExtractValue => match aggregates::part(instruction) {
+                    Some(part) => match self.value(f, part, place) {
+                        Value::Other => None,
+                        known => return known,
+                    },
+                    None => None,
+                },
                 LLVMOpcode::LLVMLoad => self.eval_load(f, place, instruction, Some(width)).and_then(as_int),
                 LLVMOpcode::LLVMCall => self.eval_call(f, block, instruction).and_then(as_int),
                 LLVMOpcode::LLVMICmp => self.eval_compare(f, place, instruction),
@@ -457,6 +468,20 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
     let space = unsafe { roots::space_of(pointer) }?;
     let whole = width == Width::W64 || width == Width::W32 && space == address_space::SHARED;
     whole.then_some(space)
+}
+
+/// The number of this width that a pointer was made of, all of it.
+unsafe fn number_in(pointer: LLVMValueRef, width: Width) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let made = roots::opcode(pointer) == Some(LLVMOpcode::LLVMIntToPtr);
+        let shared = roots::space_of(pointer) == Some(address_space::SHARED);
+        if !made || shared || width != Width::W64 || LLVMIsAInstruction(pointer).is_null() {
+            return None;
+        }
+        let number = LLVMGetOperand(pointer, 0);
+        (int_width(LLVMTypeOf(number)) == Some(width)).then_some(number)
+    }
 }
 
 fn binary(op: LLVMOpcode) -> Option<BinOp> {

@@ -5,6 +5,7 @@
 //! access with the barriers passed before it. The protocol's own meaning,
 //! [`gpurace_protocol::run`], must say the same.
 
+mod aggregates;
 mod calls;
 mod control;
 mod machine;

@@ -1,0 +1,89 @@
+//! Structs that functions take and give by value.
+
+use super::machine::Argument::{Int, Words};
+use super::machine::Program;
+
+const ONE: [u32; 3] = [1, 1, 1];
+
+fn words(count: usize) -> super::machine::Argument {
+    Words((0..count as i32).collect())
+}
+
+#[test]
+fn indices_handed_on_in_structs() {
+    let source = "struct Dim { unsigned x, y, z; }; struct Group { Dim own; int *data; };
+        __device__ Dim index() { return Dim{(unsigned)tid, (unsigned)tidy, (unsigned)ctaid}; }
+        __device__ Group group(int *a) { return Group{index(), a + 2}; }
+        __device__ Dim of(Group g) { return g.own; }
+        __device__ int *at(Group g) { return g.data + of(g).x * 4; }
+        KERNEL k(int *a) { Group g = group(a); at(g)[of(g).y] = of(g).z; }";
+    let program = Program::of(source);
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    program.is_exact([2, 1, 1], [4, 3, 1], &[words(64)]);
+}
+
+#[test]
+fn the_part_that_was_put_in_last() {
+    // As the front end leaves a struct that is changed part by part.
+    let source = "target triple = \"nvptx64-nvidia-cuda\"
+        %P = type { i32, [2 x i32] }
+        define void @k(ptr %a, i32 %n) {
+        entry:
+          %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+          %v0 = insertvalue %P poison, i32 %n, 0
+          %v1 = insertvalue %P %v0, i32 7, 1, 0
+          %v2 = insertvalue %P %v1, i32 %t, 1, 1
+          %v3 = insertvalue %P %v2, i32 %t, 1, 0
+          %v4 = extractvalue %P %v3, 1
+          %v5 = extractvalue [2 x i32] %v4, 0
+          %v6 = extractvalue %P %v3, 0
+          %i = add i32 %v5, %v6
+          %p = getelementptr i32, ptr %a, i32 %i
+          store i32 1, ptr %p
+          ret void
+        }
+        declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+        !nvvm.annotations = !{!0}
+        !0 = !{ptr @k, !\"kernel\", i32 1}";
+    let program = Program::from_bitcode(source.as_bytes());
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    program.is_exact(ONE, [8, 1, 1], &[words(64), Int(3)]);
+}
+
+#[test]
+fn a_struct_of_several_origins_is_not_looked_into() {
+    let source = "target triple = \"nvptx64-nvidia-cuda\"
+        %P = type { i32, i32 }
+        define void @k(ptr %a, i32 %n) {
+        entry:
+          %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+          %c = icmp slt i32 %t, %n
+          br i1 %c, label %less, label %join
+        less:
+          %v0 = insertvalue %P zeroinitializer, i32 %t, 0
+          br label %join
+        join:
+          %v1 = phi %P [ %v0, %less ], [ zeroinitializer, %entry ]
+          %i = extractvalue %P %v1, 0
+          %p = getelementptr i32, ptr %a, i32 %i
+          store i32 1, ptr %p
+          ret void
+        }
+        declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+        !nvvm.annotations = !{!0}
+        !0 = !{ptr @k, !\"kernel\", i32 1}";
+    let program = Program::from_bitcode(source.as_bytes());
+    assert_eq!(program.protocol.opaques.len(), 1, "{:#?}", program.protocol);
+}
+
+#[test]
+fn a_number_kept_as_a_pointer() {
+    // `cooperative_groups` keeps bits of a group's kind in a word that is a pointer, too.
+    let source = "KERNEL k(int *a, long n) { void *kept = (void *)(n * 2 + tid); a[(long)kept & 31] = 1; }";
+    let program = Program::of(source);
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    program.is_exact(ONE, [8, 1, 1], &[words(64), super::machine::Argument::Long(3)]);
+    // The low bits of a pointer are not all of it.
+    let program = Program::of("KERNEL k(int *a, int *b) { a[(int)(long)b & 31] = 1; }");
+    assert_eq!(program.protocol.opaques.len(), 1, "{:#?}", program.protocol);
+}
