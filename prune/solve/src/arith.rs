@@ -18,6 +18,8 @@ type Result<T> = std::result::Result<T, TooBig>;
 
 /// Most bits that a bitwise operator is followed through.
 const MOST_BITS: u32 = 34;
+/// Most runs of bits that a mask may have to be taken out by division.
+const MOST_FIELDS: usize = 4;
 /// Most cases that a product or quotient is told apart by.
 pub(crate) const MOST_CASES: usize = 90;
 
@@ -285,6 +287,17 @@ impl<'a> Encoder<'a> {
                 let x = self.computed(f, a, View::Unsigned)?;
                 let cut = self.divide(&x, low + 1)?.1;
                 return x.minus(&cut);
+            }
+            let fields = fields(m);
+            if fields.len() <= MOST_FIELDS {
+                let x = self.computed(f, a, View::Unsigned)?;
+                let mut sum = Lin::default();
+                for (at, count) in fields {
+                    let high = self.divide(&x, 1 << at)?.0;
+                    let field = self.divide(&high, 1 << count)?.1;
+                    sum = sum.plus(1 << at, &field)?;
+                }
+                return Ok(sum);
             }
         }
         let range = f.ranges.computed(a, View::Unsigned).hull(f.ranges.computed(b, View::Unsigned));
@@ -589,6 +602,19 @@ impl<'a> Encoder<'a> {
         self.facts.push(fact);
         Ok(())
     }
+}
+
+/// The runs of set bits of a mask: where each begins, and how many they are.
+fn fields(mask: i128) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while mask >> at != 0 {
+        at += (mask >> at).trailing_zeros();
+        let count = (mask >> at).trailing_ones();
+        found.push((at, count));
+        at += count;
+    }
+    found
 }
 
 fn without(factors: &[Lin], i: usize) -> Vec<Lin> {

@@ -7,6 +7,7 @@
 //! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
 //! | [`encode`] | expressions as linear terms over the unknowns of two threads |
 //! | `arith` | quotients, bits, shifts, products |
+//! | `digits` | what an equation in several radices says of its digits |
 //! | [`linear`] | linear terms and formulas |
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | [`candidates`] | preconditions to try |
@@ -18,6 +19,7 @@
 
 mod arith;
 pub mod candidates;
+mod digits;
 pub mod encode;
 pub mod library;
 pub mod linear;

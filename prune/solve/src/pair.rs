@@ -10,6 +10,7 @@ use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Op, ScopeOf, Step, Test};
 use gpurace_protocol::range::{Range, Ranges, View};
 
+use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
 use crate::linear::{Formula, Lin, TooBig};
 
@@ -409,12 +410,15 @@ fn overlap<'a>(
     let (start_a, size_a) = &bytes[0];
     let (start_b, size_b) = &bytes[1];
     let d = start_a.minus(start_b)?.shifted(-apart)?;
-    let common = Formula::all([
+    let near = Range::new(1 - encoder.range(size_a).hi, encoder.range(size_b).hi - 1);
+    let mut common = vec![
         Formula::lt(&d, size_b)?,
         Formula::lt(&d.times(-1)?, size_a)?,
         Formula::le(&Lin::constant(1), size_a)?,
         Formula::le(&Lin::constant(1), size_b)?,
-    ]);
+    ];
+    common.extend(digits::cuts(encoder, &d, near)?);
+    let common = Formula::all(common);
     let same_block = relation != Relation::OtherBlock;
     let wide = |scope| same_block || scope >= ScopeOf::Device;
     Ok(match (a.access.op, b.access.op) {

@@ -850,3 +850,73 @@ fn assumptions_that_leave_no_execution_prove_nothing() {
     k.when(many, |k| site = k.write(s, zero));
     not_proved(k, &[site]);
 }
+
+/// A loop that steps by all threads of the launch, as one number: digits of an index in three radices.
+#[test]
+fn strides_of_a_constant() {
+    let kernel = |step: i64| {
+        let mut k = Kernel::new("sums_of_columns");
+        let (x, n) = (k.pointer("x"), k.scalar("n"));
+        let (i, step) = (k.gid(), k.c(step));
+        let mut sites = Vec::new();
+        k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| {
+            sites.push(k.read(x, v));
+            sites.push(k.write(x, v));
+        });
+        (k.done(), sites)
+    };
+    let (p, _) = kernel(1024);
+    let many = launch([8, 1, 1], [128, 1, 1], &p, &[12_500_992]);
+    let outcome = prove_with(&p, &many);
+    assert_eq!(words(&outcome), ["proved", "proved"]);
+    assert!(outcome.stats.units < 200_000, "{:?}", outcome.stats);
+    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &kernel(32).0, &[100]), &[]);
+    // A step that is less than all threads: one block's elements are the next one's of a later round.
+    let (p, sites) = kernel(24);
+    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
+}
+
+/// A byte of its own for each thread, its two halves of bits swapped, in each row of a table.
+#[test]
+fn fields_of_a_thread_index_permuted() {
+    let kernel = |mask: i64| {
+        let mut k = Kernel::new("histogram64");
+        let (s, t) = (k.shared("counts", 64 * 64), k.tid());
+        let row = k.opaque("value loaded from `data`", Width::W32, Uniform::Thread, &[]);
+        let row = k.binc(BinOp::And, row, 63);
+        let low = k.binc(BinOp::And, t, 15);
+        let high = k.binc(BinOp::And, t, mask);
+        let (low, high) = (k.binc(BinOp::Shl, low, 2), k.binc(BinOp::LShr, high, 4));
+        let place = k.bin(BinOp::Or, low, high);
+        let rows = k.mulc(row, 64);
+        let at = k.add(rows, place);
+        let sites = [k.access(Op::Read, s, at, 1), k.access(Op::Write, s, at, 1)];
+        (k.done(), sites)
+    };
+    let (p, _) = kernel(48);
+    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
+    assert_eq!(words(&outcome), ["proved", "proved"]);
+    // A mask with a hole: threads 16 apart share their byte.
+    let (p, _) = kernel(32);
+    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
+    assert!(!words(&outcome).contains(&"proved"), "{:?}", words(&outcome));
+}
+
+/// Masks of several runs of bits.
+#[test]
+fn masks_with_holes() {
+    let kernel = |spread: bool| {
+        let mut k = Kernel::new("spread");
+        let (s, t) = (k.shared("s", 4096), k.tid());
+        let kept = k.binc(BinOp::And, t, 0b101_1011);
+        let rest = k.binc(BinOp::And, t, 0b010_0100);
+        let far = k.mulc(rest, if spread { 8 } else { 2 });
+        let at = k.add(kept, far);
+        let site = k.write(s, at);
+        (k.done(), site)
+    };
+    let (p, _) = kernel(true);
+    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[]);
+    let (p, site) = kernel(false);
+    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[site]);
+}

@@ -1,0 +1,173 @@
+//! What an equation in several radices says of its digits.
+//!
+//! `1024 k + 128 b + t == 1024 k' + 128 b' + t'` with `t < 128` and `b < 8` gives
+//! `t == t'`, `b == b'` and `k == k'`: what is left beside the multiples of 128
+//! lies between -127 and 127, and is a multiple of 128. Solvers of linear
+//! arithmetic search for that at length; said beforehand, it costs nothing.
+
+use gpurace_protocol::range::Range;
+
+use crate::encode::Encoder;
+use crate::linear::{Formula, Lin, TooBig};
+
+/// Most facts about one sum.
+const MOST: usize = 24;
+/// Most times that a part of a sum is split again.
+const DEEPEST: u32 = 6;
+
+/// What follows for parts of a sum from the sum's own bounds, with the unknowns
+/// in their ranges.
+pub fn cuts(encoder: &Encoder, sum: &Lin, within: Range) -> Result<Vec<Formula>, TooBig> {
+    let mut found = Vec::new();
+    split(encoder, sum, within, DEEPEST, &mut found)?;
+    Ok(found)
+}
+
+fn split(
+    encoder: &Encoder,
+    sum: &Lin,
+    within: Range,
+    depth: u32,
+    found: &mut Vec<Formula>,
+) -> Result<(), TooBig> {
+    if depth == 0 || sum.terms.len() < 2 {
+        return Ok(());
+    }
+    let mut radices: Vec<_> = sum.terms.iter().map(|(_, c)| c.abs()).filter(|c| *c > 1).collect();
+    radices.sort_unstable();
+    radices.dedup();
+    for radix in radices.into_iter().rev() {
+        if found.len() >= MOST {
+            return Ok(());
+        }
+        // sum == radix * high + low
+        let mut high = Lin::default();
+        let mut low = Lin::constant(sum.constant);
+        for (atom, c) in &sum.terms {
+            if c % radix == 0 {
+                high.terms.push((*atom, c / radix));
+            } else {
+                low.terms.push((*atom, *c));
+            }
+        }
+        let (own, rest) = (encoder.range(&high), encoder.range(&low));
+        if !rest.bounded() || !within.bounded() {
+            continue;
+        }
+        let least = -(rest.hi - within.lo).div_euclid(radix);
+        let most = (within.hi - rest.lo).div_euclid(radix);
+        if least <= own.lo && own.hi <= most {
+            continue;
+        }
+        if least > most {
+            found.push(Formula::False);
+            return Ok(());
+        }
+        let digits = Range::new(least, most);
+        found.push(Formula::within(&high, digits)?);
+        split(encoder, &high, Range::new(least.max(own.lo), most.min(own.hi)), depth - 1, found)?;
+        if least == most {
+            let left = Range::new(within.lo - radix * least, within.hi - radix * least);
+            return split(encoder, &low, left, depth - 1, found);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use gpurace_protocol::expr::Exprs;
+    use gpurace_protocol::interval::Group;
+    use gpurace_protocol::protocol::Protocol;
+
+    use super::*;
+    use crate::encode::{Setting, Wrap};
+    use crate::linear::Atom;
+
+    /// Whether a formula holds of these values.
+    fn holds(formula: &Formula, values: &[i128]) -> bool {
+        let value = |lin: &Lin| {
+            lin.terms.iter().map(|(Atom(i), c)| c * values[*i as usize]).sum::<i128>() + lin.constant
+        };
+        match formula {
+            Formula::True => true,
+            Formula::False => false,
+            Formula::Nonpositive(lin) => value(lin) <= 0,
+            Formula::Zero(lin) => value(lin) == 0,
+            Formula::Not(inner) => !holds(inner, values),
+            Formula::All(parts) => parts.iter().all(|part| holds(part, values)),
+            Formula::Any(parts) => parts.iter().any(|part| holds(part, values)),
+        }
+    }
+
+    /// The facts about `sum of factors * unknowns + constant`, the unknowns in these ranges.
+    fn facts(terms: &[(i128, i128, i128)], constant: i128, within: Range) -> Vec<Formula> {
+        let (protocol, exprs, next) = (Protocol::default(), Exprs::default(), HashMap::new());
+        let setting = Setting { protocol: &protocol, exprs: &exprs, launch: None, wrap: Wrap::Exact, next: &next };
+        let mut encoder = Encoder::new(setting, Group::Block);
+        let mut sum = Lin::constant(constant);
+        for (factor, lo, hi) in terms {
+            let atom = encoder.fresh("x", Range::new(*lo, *hi));
+            sum = sum.plus(*factor, &Lin::atom(atom)).ok().expect("small");
+        }
+        cuts(&encoder, &sum, within).ok().expect("small")
+    }
+
+    /// Every value of the unknowns.
+    fn all(terms: &[(i128, i128, i128)]) -> Vec<Vec<i128>> {
+        terms.iter().fold(vec![Vec::new()], |known, (_, lo, hi)| {
+            known.iter().flat_map(|v| (*lo..=*hi).map(move |x| [v.as_slice(), &[x]].concat())).collect()
+        })
+    }
+
+    #[test]
+    fn each_digit_is_told() {
+        let terms = [(32, 0, 3), (4, 0, 7), (1, 0, 3), (-32, 0, 3), (-4, 0, 7), (-1, 0, 3)];
+        let found = facts(&terms, 0, Range::one(0));
+        for values in all(&terms) {
+            let same = values[..3] == values[3..];
+            assert_eq!(found.iter().all(|fact| holds(fact, &values)) && digit_sum(&terms, &values) == 0, same);
+        }
+        // One digit too many: the sum is the same for different digits, and nothing may say else.
+        let terms = [(4, 0, 7), (1, 0, 4), (-4, 0, 7), (-1, 0, 4)];
+        let found = facts(&terms, 0, Range::one(0));
+        assert!(found.iter().all(|fact| holds(fact, &[0, 4, 1, 0])));
+    }
+
+    fn digit_sum(terms: &[(i128, i128, i128)], values: &[i128]) -> i128 {
+        terms.iter().zip(values).map(|((factor, ..), value)| factor * value).sum()
+    }
+
+    #[test]
+    fn no_solution_is_excluded() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % below) as i128
+        };
+        let mut told = 0;
+        for _ in 0..3000 {
+            let terms: Vec<_> = (0..2 + random(3))
+                .map(|_| {
+                    let factor = [1, 2, 3, 4, 6, 8, 12, 16][random(8) as usize] * (1 - 2 * random(2));
+                    let lo = random(5) - 2;
+                    (factor, lo, lo + random(5))
+                })
+                .collect();
+            let constant = random(9) - 4;
+            let lo = random(9) - 4;
+            let within = Range::new(lo, lo + random(4));
+            let found = facts(&terms, constant, within);
+            told += usize::from(!found.is_empty());
+            for values in all(&terms) {
+                let sum = digit_sum(&terms, &values) + constant;
+                if within.lo <= sum && sum <= within.hi {
+                    assert!(found.iter().all(|fact| holds(fact, &values)), "{terms:?} + {constant} in {within:?}");
+                }
+            }
+        }
+        assert!(told > 1000, "{told}");
+    }
+}
