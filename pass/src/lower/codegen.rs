@@ -73,12 +73,12 @@ pub unsafe fn settle_contraction(module: LLVMModuleRef) {
     }
 }
 
-/// Makes every symbol local to the image but the table's: device code never
-/// meets the host program's symbols.
+/// Drops LLVM's own lists of what is to be kept and of constructors: an image
+/// has neither, and what they name is replaced.
 ///
 /// # Safety
 /// `module` is live.
-pub unsafe fn internalise(module: LLVMModuleRef) {
+pub unsafe fn drop_lists(module: LLVMModuleRef) {
     // SAFETY: by contract.
     unsafe {
         for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
@@ -87,6 +87,17 @@ pub unsafe fn internalise(module: LLVMModuleRef) {
                 LLVMDeleteGlobal(global);
             }
         }
+    }
+}
+
+/// Makes every symbol local to the image but the table's: device code never
+/// meets the host program's symbols.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn internalise(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
         for global in ir::globals(module).chain(ir::definitions(module)) {
             if LLVMIsDeclaration(global) == 0 && ir::name(global) != IMAGE_SYMBOL {
                 LLVMSetComdat(global, ptr::null_mut());

@@ -121,6 +121,7 @@ unsafe fn lower_functions<T>(
     // SAFETY: by `to_object`'s contract.
     unsafe {
         codegen::retarget(module, machine);
+        codegen::drop_lists(module);
         yields::insert(module);
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
