@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width};
-use gpurace_protocol::protocol::{Object, ObjectId, ObjectKind, Opaque, Param, Protocol, Uniform};
+use gpurace_protocol::protocol::{Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform};
 
 /// Deepest expression; deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
@@ -169,8 +169,15 @@ impl Builder {
     ) -> ExprId {
         let id = OpaqueId(self.protocol.opaques.len() as u32);
         let loops = self.chain(inner);
-        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range });
+        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range, loaded_by: None });
         self.protocol.exprs.add(Expr::Opaque { id, width })
+    }
+
+    /// Says which site loads an opaque value.
+    pub fn loaded_by(&mut self, opaque: ExprId, site: SiteId) {
+        if let Expr::Opaque { id, .. } = self.get(opaque) {
+            self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
+        }
     }
 
     /// The innermost loop in which an expression varies.

@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use gpurace_abi::context::offset;
 use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Width};
+use gpurace_protocol::protocol::SiteId;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode};
 
 use super::aggregates;
 use super::frame::{Aim, Extraction, Frame, Place, Pointer, Root, Value, int_width};
@@ -144,6 +145,10 @@ impl Extraction<'_> {
             }
             let (what, range) = describe(value);
             let made = self.b.opaque_in(what, width, uniform, inner, range);
+            let of_own_loop = at.is_some() || defined == Some(None);
+            if let ([site], true) = (self.facts.sites(value), of_own_loop && is_plain_load(value)) {
+                self.b.loaded_by(made, SiteId(*site));
+            }
             f.opaque.insert((value, inner), made);
             made
         }
@@ -468,6 +473,16 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
     let space = unsafe { roots::space_of(pointer) }?;
     let whole = width == Width::W64 || width == Width::W32 && space == address_space::SHARED;
     whole.then_some(space)
+}
+
+/// Whether this is a load that is neither atomic nor volatile.
+unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        roots::opcode(value) == Some(LLVMOpcode::LLVMLoad)
+            && LLVMGetVolatile(value) == 0
+            && LLVMGetOrdering(value) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+    }
 }
 
 /// The number of this width that a pointer was made of, all of it.

@@ -28,7 +28,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -151,6 +151,9 @@ pub struct Opaque {
     pub loops: Vec<LoopId>,
     /// Inclusive bounds as an unsigned number, where they are known for sure.
     pub range: Option<(u64, u64)>,
+    /// The plain load that gives it, all of it, in the same iteration; the value
+    /// is used nowhere outside of the loops around the load.
+    pub loaded_by: Option<SiteId>,
 }
 
 /// One statement.

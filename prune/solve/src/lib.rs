@@ -10,6 +10,8 @@
 //! | `digits` | what an equation in several radices says of its digits |
 //! | [`linear`] | linear terms and formulas |
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
+//! | `alias` | which objects may share bytes |
+//! | `steady` | values loaded from memory that the kernel does not change |
 //! | [`candidates`] | preconditions to try |
 //! | [`library`] | the shared library's three functions |
 //! | [`witness`] | whether a solution is a race that threads run into |
@@ -17,6 +19,7 @@
 //! What does *not* live here: what a protocol means, conditions and their
 //! evaluation (`gpurace-protocol`, which needs no solver).
 
+mod alias;
 mod arith;
 pub mod candidates;
 mod digits;
@@ -26,6 +29,7 @@ pub mod linear;
 pub mod pair;
 pub mod prove;
 pub mod smt;
+mod steady;
 pub mod witness;
 
 use std::path::PathBuf;

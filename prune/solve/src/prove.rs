@@ -14,16 +14,18 @@ use gpurace_protocol::interval::{Group, controls, holds_sync, meetings, uniformi
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{
-    ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Step, Stmt, Uniform, Unknown,
+    ObjectKind, Op, Protocol, SiteId, Space, Step, Stmt, Unknown,
 };
 use gpurace_protocol::range::Loops;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
 
+use crate::alias::{Alias, alias, may_lie_in};
 use crate::candidates::candidates;
 use crate::encode::{Encoder, Setting, Wrap};
 use crate::linear::{Formula, Lin, TooBig};
 use crate::pair::{Detail, PairFormula, Relation, divergence, formula, needs, reach};
 use crate::smt::{Answer, Asker, Query, QueryStats};
+use crate::steady::{Steady, steady};
 use crate::{Options, witness};
 
 /// Most conditions of one query that are tried to be left out.
@@ -54,6 +56,8 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         // No verdict: every site stays checked.
         return Outcome::default();
     }
+    let Steady { protocol: improved, conditions: steady } = steady(protocol, launch);
+    let protocol = &improved;
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
     let candidates = match launch {
@@ -73,6 +77,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         unknowns: unknowns(&protocol.body),
         asker: Asker::new(options.limits.clone(), options.dump.clone()),
         candidates,
+        steady,
         accepted: BTreeSet::new(),
         aligned: HashMap::new(),
         satisfiable: HashMap::new(),
@@ -169,24 +174,14 @@ enum Failure {
     Race(Box<Witness>),
 }
 
-/// What two accesses may share.
-enum Alias {
-    /// Nothing.
-    Never,
-    /// They count from one base, the second one's this much further.
-    Same(i128),
-    /// Nothing where the condition holds.
-    Unless(Condition),
-    /// Anything.
-    Unknown(String),
-}
-
 struct Prover<'a> {
     setting: Setting<'a>,
     places: Vec<Place<'a>>,
     unknowns: Vec<&'a Unknown>,
     asker: Asker,
     candidates: Vec<ExprId>,
+    /// What the groups of loaded values rest on.
+    steady: BTreeSet<Condition>,
     /// Candidates that proofs rest on already, by number.
     accepted: BTreeSet<usize>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
@@ -282,7 +277,7 @@ impl<'a> Prover<'a> {
         if failed(a.site) && failed(b.site) {
             return;
         }
-        let alias = self.alias(a.object, b.object);
+        let alias = alias(self.setting, a.object, b.object);
         if let Alias::Never = alias {
             return;
         }
@@ -304,53 +299,6 @@ impl<'a> Prover<'a> {
                 }
             }
             Err(failure) => self.fail(i, j, failure),
-        }
-    }
-
-    fn alias(&self, a: ObjectId, b: ObjectId) -> Alias {
-        let objects = &self.setting.protocol.objects;
-        let (x, y) = (&objects[a.0 as usize].kind, &objects[b.0 as usize].kind);
-        let opaque = |why: &str| Alias::Unknown(format!("{why} `{}`", objects[a.0 as usize].name));
-        if a == b {
-            return match x {
-                ObjectKind::Opaque { uniform, space } => {
-                    let needed =
-                        if *space == Space::Shared { Uniform::Block } else { Uniform::Grid };
-                    if *uniform >= needed {
-                        Alias::Same(0)
-                    } else {
-                        opaque("threads may see different addresses in")
-                    }
-                }
-                _ => Alias::Same(0),
-            };
-        }
-        match (x, y) {
-            (ObjectKind::Opaque { space, .. }, other) | (other, ObjectKind::Opaque { space, .. }) => {
-                if may_lie_in(other, *space) {
-                    let (a, b) = (&objects[a.0 as usize].name, &objects[b.0 as usize].name);
-                    Alias::Unknown(format!("`{a}` and `{b}` may be the same memory"))
-                } else {
-                    Alias::Never
-                }
-            }
-            (ObjectKind::Param(p), ObjectKind::Param(q)) if p == q => Alias::Same(0),
-            (ObjectKind::Param(_), ObjectKind::Param(_) | ObjectKind::Variable { .. })
-            | (ObjectKind::Variable { .. }, ObjectKind::Param(_)) => self.disjoint(a, b),
-            _ => Alias::Never,
-        }
-    }
-
-    fn disjoint(&self, a: ObjectId, b: ObjectId) -> Alias {
-        let condition = Condition::Disjoint(a.min(b), a.max(b));
-        let Some(launch) = self.setting.launch else { return Alias::Unless(condition) };
-        if condition.holds(self.setting.protocol, self.setting.exprs, launch) {
-            return Alias::Never;
-        }
-        let base = |o: ObjectId| launch.objects.get(o.0 as usize).copied().flatten().map(|e| e.base);
-        match (base(a), base(b)) {
-            (Some(x), Some(y)) => Alias::Same(i128::from(y) - i128::from(x)),
-            _ => Alias::Unknown("where two objects lie is not known".into()),
         }
     }
 
@@ -504,7 +452,7 @@ impl<'a> Prover<'a> {
     fn same_object(&mut self, i: usize, j: usize, apart: i128) -> Result<BTreeSet<Condition>, Failure> {
         let protocol = self.setting.protocol;
         let kind = &protocol.objects[self.places[i].access.object.0 as usize].kind;
-        let mut conditions = BTreeSet::new();
+        let mut conditions = self.steady.clone();
         if !matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
             && !matches!(kind, ObjectKind::Opaque { space: Space::Shared, .. })
         {
@@ -709,13 +657,4 @@ fn holds_warp_sync(body: &[Stmt]) -> bool {
 /// Whether two accesses can conflict at all.
 fn may_conflict(a: Op, b: Op) -> bool {
     gpurace_protocol::race::conflict(a, b, false, false)
-}
-
-fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
-    let own = match kind {
-        ObjectKind::Param(_) | ObjectKind::Variable { .. } => Space::Global,
-        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
-        ObjectKind::Opaque { space, .. } => *space,
-    };
-    own == space || own == Space::Generic || space == Space::Generic
 }

@@ -160,3 +160,23 @@ fn unused_values_are_left_out() {
     let leaves = program.protocol.exprs.iter().filter(|(_, e)| matches!(e, Expr::Opaque { .. })).count();
     assert_eq!(leaves, 0, "{:#?}", program.protocol);
 }
+
+#[test]
+fn which_site_loads_a_value() {
+    let of = |body: &str| {
+        let source = format!("KERNEL k(int *a, int *n, int m) {{ __shared__ int s[64]; {body} }}");
+        let protocol = Program::of(&source).protocol;
+        protocol.opaques.iter().map(|opaque| opaque.loaded_by).collect::<Vec<_>>()
+    };
+    let site = |id| Some(gpurace_protocol::protocol::SiteId(id));
+    assert_eq!(of("for (int i = 0; i < n[ctaid]; ++i) a[i] = 1;"), [site(0)]);
+    assert_eq!(of("if (n[2 * tid]) a[n[tid]] = 1;"), [site(0), site(1)]);
+    // Other threads may change it meanwhile, as the program says.
+    assert_eq!(of("if (*(volatile int *)n) a[tid] = 1;"), [None]);
+    assert_eq!(of("if (__atomic_load_n(n, __ATOMIC_RELAXED)) a[tid] = 1;"), [None]);
+    // Not that load's, but the last iteration's.
+    assert_eq!(of("int last = 0; for (int i = 0; i < m; ++i) last = n[i]; a[last] = 1;"), [None]);
+    // A part of what is loaded.
+    let halves = "long long both = ((long long *)n)[ctaid]; if ((short)both) a[tid] = 1;";
+    assert_eq!(of(halves), [site(0)]);
+}

@@ -1,0 +1,76 @@
+//! Which objects may share bytes.
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
+
+use crate::encode::Setting;
+
+/// What two accesses may share.
+pub enum Alias {
+    /// Nothing.
+    Never,
+    /// They count from one base, the second one's this much further.
+    Same(i128),
+    /// Nothing where the condition holds.
+    Unless(Condition),
+    /// Anything.
+    Unknown(String),
+}
+
+/// What two objects may share.
+pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
+    let objects = &setting.protocol.objects;
+    let (x, y) = (&objects[a.0 as usize].kind, &objects[b.0 as usize].kind);
+    let opaque = |why: &str| Alias::Unknown(format!("{why} `{}`", objects[a.0 as usize].name));
+    if a == b {
+        return match x {
+            ObjectKind::Opaque { uniform, space } => {
+                let needed =
+                    if *space == Space::Shared { Uniform::Block } else { Uniform::Grid };
+                if *uniform >= needed {
+                    Alias::Same(0)
+                } else {
+                    opaque("threads may see different addresses in")
+                }
+            }
+            _ => Alias::Same(0),
+        };
+    }
+    match (x, y) {
+        (ObjectKind::Opaque { space, .. }, other) | (other, ObjectKind::Opaque { space, .. }) => {
+            if may_lie_in(other, *space) {
+                let (a, b) = (&objects[a.0 as usize].name, &objects[b.0 as usize].name);
+                Alias::Unknown(format!("`{a}` and `{b}` may be the same memory"))
+            } else {
+                Alias::Never
+            }
+        }
+        (ObjectKind::Param(p), ObjectKind::Param(q)) if p == q => Alias::Same(0),
+        (ObjectKind::Param(_), ObjectKind::Param(_) | ObjectKind::Variable { .. })
+        | (ObjectKind::Variable { .. }, ObjectKind::Param(_)) => disjoint(setting, a, b),
+        _ => Alias::Never,
+    }
+}
+
+fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
+    let condition = Condition::Disjoint(a.min(b), a.max(b));
+    let Some(launch) = setting.launch else { return Alias::Unless(condition) };
+    if condition.holds(setting.protocol, setting.exprs, launch) {
+        return Alias::Never;
+    }
+    let base = |o: ObjectId| launch.objects.get(o.0 as usize).copied().flatten().map(|e| e.base);
+    match (base(a), base(b)) {
+        (Some(x), Some(y)) => Alias::Same(i128::from(y) - i128::from(x)),
+        _ => Alias::Unknown("where two objects lie is not known".into()),
+    }
+}
+
+/// Whether an object may lie in a space.
+pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
+    let own = match kind {
+        ObjectKind::Param(_) | ObjectKind::Variable { .. } => Space::Global,
+        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
+        ObjectKind::Opaque { space, .. } => *space,
+    };
+    own == space || own == Space::Generic || space == Space::Generic
+}

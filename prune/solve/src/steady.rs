@@ -1,0 +1,153 @@
+//! Values loaded from memory that the kernel does not change: threads that load
+//! from one address see one value, in every iteration.
+//!
+//! A loop over `row[i]` to `row[i + 1]`, with a barrier in it, has as many
+//! iterations for all threads where `i` is the block's. The memory is not
+//! changed where no access that writes may touch it: where that rests on arrays
+//! being apart, their being so is a condition of every proof.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Expr, ExprId, LoopId};
+use gpurace_protocol::interval::uniformity;
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{ObjectId, ObjectKind, Protocol, SiteId, Stmt};
+use gpurace_protocol::range::Loops;
+
+use crate::alias::{Alias, alias, may_lie_in};
+use crate::encode::{Setting, Wrap};
+
+/// A protocol whose opaque values are told apart no more than they have to be.
+pub struct Steady {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// What that rests on.
+    pub conditions: BTreeSet<Condition>,
+}
+
+/// Gives loaded values the group that their addresses have.
+pub fn steady(protocol: &Protocol, launch: Option<&Launch>) -> Steady {
+    let mut found = Steady { protocol: protocol.clone(), conditions: BTreeSet::new() };
+    let loads = loads(protocol, launch);
+    // An address may be made of another such value.
+    loop {
+        let mut changed = false;
+        for (opaque, load) in &loads {
+            let group = uniformity(&found.protocol, &protocol.exprs, load.offset);
+            let known = &mut found.protocol.opaques[*opaque];
+            if group > known.uniform {
+                known.uniform = group;
+                known.loops.retain(|of| load.loops.contains(of));
+                found.conditions.extend(load.conditions.iter().cloned());
+                changed = true;
+            }
+        }
+        if !changed {
+            return found;
+        }
+    }
+}
+
+/// A load from memory that does not change while the kernel runs.
+struct Load {
+    offset: ExprId,
+    /// The loops in which its address may vary.
+    loops: Vec<LoopId>,
+    conditions: BTreeSet<Condition>,
+}
+
+fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
+    if protocol.opaques.iter().all(|opaque| opaque.loaded_by.is_none()) {
+        return Vec::new();
+    }
+    let next = HashMap::new();
+    let setting = Setting { protocol, exprs: &protocol.exprs, launch, wrap: Wrap::Exact, next: &next };
+    let places = Place::all(protocol);
+    let mut found = Vec::new();
+    for (index, opaque) in protocol.opaques.iter().enumerate() {
+        let Some(site) = opaque.loaded_by else { continue };
+        let Some((object, offset)) = only_access(&places, site) else { continue };
+        let Some(conditions) = unchanged(setting, &places, object) else { continue };
+        let loops = varies_in(protocol, offset);
+        found.push((index, Load { offset, loops, conditions }));
+    }
+    found
+}
+
+/// Where a site loads from, if it stands in the protocol once.
+fn only_access(places: &[Place], site: SiteId) -> Option<(ObjectId, ExprId)> {
+    let mut of_site = places.iter().filter(|place| place.access.site == site);
+    match (of_site.next(), of_site.next()) {
+        (Some(place), None) => Some((place.access.object, place.access.offset)),
+        _ => None,
+    }
+}
+
+/// What has to hold so that the kernel does not change an object; `None` where
+/// it may do so all the same.
+fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTreeSet<Condition>> {
+    let kind = &setting.protocol.objects[object.0 as usize].kind;
+    if !matches!(kind, ObjectKind::Param(_) | ObjectKind::Variable { .. }) {
+        return None;
+    }
+    if may_be_touched(&setting.protocol.body, kind) {
+        return None;
+    }
+    let written: BTreeSet<_> =
+        places.iter().filter(|place| place.access.op.writes()).map(|place| place.access.object).collect();
+    let mut conditions = BTreeSet::new();
+    for other in written {
+        match alias(setting, object, other) {
+            Alias::Never => {}
+            Alias::Unless(condition) => {
+                conditions.insert(condition);
+            }
+            Alias::Same(_) | Alias::Unknown(_) => return None,
+        }
+    }
+    Some(conditions)
+}
+
+/// Whether something that the protocol does not describe may touch the object.
+fn may_be_touched(body: &[Stmt], kind: &ObjectKind) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Unknown(unknown) => unknown.touches.is_some_and(|space| may_lie_in(kind, space)),
+        Stmt::Loop(of) => may_be_touched(&of.body, kind),
+        Stmt::If { then, otherwise, .. } => may_be_touched(then, kind) || may_be_touched(otherwise, kind),
+        Stmt::Access(_) | Stmt::Sync(_) => false,
+    })
+}
+
+/// The loops from one iteration of which to the next an expression may differ.
+fn varies_in(protocol: &Protocol, id: ExprId) -> Vec<LoopId> {
+    let loops = Loops::of(protocol);
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut pending = vec![id];
+    while let Some(id) = pending.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = protocol.exprs.get(id);
+        pending.extend(node.operands());
+        match node {
+            Expr::Iteration(of) => {
+                found.insert(of);
+            }
+            Expr::Var { id, .. } => {
+                if let Some(info) = loops.vars.get(&id) {
+                    found.insert(info.of.id);
+                    pending.push(info.var.from);
+                    if let gpurace_protocol::protocol::Step::Add(step) = info.var.step {
+                        pending.push(step);
+                    }
+                }
+            }
+            Expr::Opaque { id, .. } => found.extend(&protocol.opaques[id.0 as usize].loops),
+            _ => {}
+        }
+    }
+    found.into_iter().collect()
+}
