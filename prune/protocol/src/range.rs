@@ -639,6 +639,12 @@ impl<'a> Ranges<'a> {
             if Some(var.id) == except || self.open.iter().any(|(open, _)| *open == var.id) {
                 continue;
             }
+            // What the condition does not ask for bounds nothing, and looking for
+            // bounds of each while those of all others are open would take forever.
+            let asked = |e| matches!(e, Expr::Var { id, .. } if id == var.id);
+            if !self.exprs.mentions(of.cond, asked) {
+                continue;
+            }
             let info = self.loops.vars[&var.id];
             let Step::Add(step) = var.step else { continue };
             let step = self.computed(step, View::Signed);

@@ -2,9 +2,10 @@
 mod common;
 
 use common::*;
-use gpurace_protocol::protocol::Protocol;
+use gpurace_protocol::expr::{Expr, VarId, Width};
+use gpurace_protocol::protocol::{Induction, Protocol, Step, Stmt};
 use gpurace_protocol::verdict::Verdict;
-use gpurace_solve::{Limits, Options, Outcome, solve};
+use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
 /// `a[128 - tid] = ...; __syncthreads(); ... = a[tid + 1]`, in a loop.
 fn kernel() -> Protocol {
@@ -50,4 +51,37 @@ fn a_kernel_that_costs_more_than_it_may_is_not_proved() {
     // A query alone, too.
     let outcome = within(Limits { query: 100, ..Limits::default() });
     assert_eq!(proved(&outcome), 0);
+}
+
+/// Pointers that walk beside a counter: what bounds each rests on the counter alone, and not on
+/// every other in turn.
+#[test]
+fn a_loop_of_many_variables_is_quick() {
+    let kernel = |variables: u32| {
+        let mut k = Kernel::new("columns");
+        let (x, n, w) = (k.pointer("x"), k.scalar("n"), k.scalar("w"));
+        let (i, zero, one) = (k.gid(), k.c(0), k.c(1));
+        let mut walking = Vec::new();
+        k.looped(zero, Step::Add(one), |k, v| k.lt(v, n), |k, _| {
+            for number in 0..variables {
+                let id = VarId(100 + number);
+                let v = k.p.exprs.add(Expr::Var { id, width: Width::W32 });
+                let from = k.addc(i, i64::from(number));
+                walking.push(Induction { id, width: Width::W32, from, step: Step::Add(w) });
+                k.read(x, v);
+            }
+        });
+        k.write(x, i);
+        let mut p = k.done();
+        let Stmt::Loop(of) = &mut p.body[0] else { panic!("{:?}", p.body) };
+        of.vars.extend(walking);
+        p
+    };
+    for variables in [2, 12] {
+        let p = kernel(variables);
+        let start = std::time::Instant::now();
+        let outcome = solve_with(&p, &launch([64, 1, 1], [64, 1, 1], &p, &[7, 4096]), &Options::default());
+        assert!(start.elapsed().as_secs() < 30, "{variables} variables: {:?}", start.elapsed());
+        assert_eq!(outcome.verdicts.sites.len(), variables as usize + 1);
+    }
 }
