@@ -46,7 +46,7 @@ const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or 
 const PER_THREAD: [&str; 3] =
     ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
 
-/// Every argument that is translated. Names of one letter take one dash, others one or two. A value is joined by `=` or the
+/// Every argument that is translated. Names of one letter take one dash, save `x`, others one or two. A value is joined by `=` or the
 /// next word. Names that clang reads otherwise with one dash (`-lib`, `-link`, `-odir`) are not here in that form.
 const TABLE: &[Row] = &[
     // Architectures: the first is the one whose branches of `__CUDA_ARCH__` are compiled.
@@ -175,7 +175,8 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
         Some(count) if dashes == 1 => ("t", Some(count)),
         _ => (name, joined),
     };
-    if name.len() == 1 && dashes == 2 {
+    // Of the names of one letter nvcc takes `--x` too.
+    if name.len() == 1 && dashes == 2 && name != "x" {
         return None;
     }
     let &(_, takes_value, meaning) = TABLE.iter().find(|(names, ..)| names.contains(&name))?;
@@ -329,6 +330,7 @@ mod tests {
     #[test]
     fn what_clang_calls_otherwise() {
         becomes("-x cu a.cpp", "-x cuda a.cpp");
+        becomes("--x cu a.cpp", "-x cuda a.cpp");
         becomes("-std c++17", "-std=c++17");
         becomes("--std=c++17", "-std=c++17");
         becomes("-lineinfo", "-gline-tables-only");
