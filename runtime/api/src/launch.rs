@@ -270,7 +270,7 @@ crate::edge::api! {
 
 /// Defines a function that launches, and passes on where it was called.
 macro_rules! launches {
-    ($(#[$doc:meta])* $name:ident, $launch:ident) => {
+    ($(#[$doc:meta])* $name:ident, $launch:path) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -311,58 +311,43 @@ macro_rules! launches {
 
 launches! {
     /// `cudaLaunchKernel` of the CUDA Runtime API.
-    cudaLaunchKernel, launch_kernel
+    cudaLaunchKernel, launch_kernel::<false, false>
 }
 launches! {
     /// `cudaLaunchKernel` where the null stream is the host thread's own.
-    cudaLaunchKernel_ptsz, launch_kernel_own
+    cudaLaunchKernel_ptsz, launch_kernel::<false, true>
 }
 launches! {
     /// `cudaLaunchCooperativeKernel` of the CUDA Runtime API.
-    cudaLaunchCooperativeKernel, launch_cooperative
+    cudaLaunchCooperativeKernel, launch_kernel::<true, false>
 }
 launches! {
     /// `cudaLaunchCooperativeKernel` where the null stream is the host thread's own.
-    cudaLaunchCooperativeKernel_ptsz, launch_cooperative_own
+    cudaLaunchCooperativeKernel_ptsz, launch_kernel::<true, true>
 }
 
-/// Defines what a function that launches goes on with.
-macro_rules! launch_with {
-    ($name:ident, $own:ident, $called:literal, $cooperative:literal) => {
-        extern "C" fn $name(
-            stub: *const c_void,
-            grid: dim3,
-            block: dim3,
-            args: *mut *mut c_void,
-            shared: usize,
-            stream: cudaStream_t,
-            caller: CallSite,
-        ) -> Error {
-            enter($called, false, || {
-                let call_site = call_site(caller);
-                let cooperative = $cooperative;
-                let request = Request { stub, grid, block, shared, stream, args, cooperative, call_site };
-                // SAFETY: the caller keeps the contract of the C function.
-                unsafe { launch(&request) }
-            })
-        }
-
-        extern "C" fn $own(
-            stub: *const c_void,
-            grid: dim3,
-            block: dim3,
-            args: *mut *mut c_void,
-            shared: usize,
-            stream: cudaStream_t,
-            caller: CallSite,
-        ) -> Error {
-            with_own_default(|| $name(stub, grid, block, args, shared, stream, caller))
-        }
+/// What functions that launch go on with.
+extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
+    stub: *const c_void,
+    grid: dim3,
+    block: dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: cudaStream_t,
+    caller: CallSite,
+) -> Error {
+    let name = if COOPERATIVE { "cudaLaunchCooperativeKernel" } else { "cudaLaunchKernel" };
+    let run = || {
+        enter(name, false, || {
+            let cooperative = COOPERATIVE;
+            let call_site = call_site(caller);
+            let request = Request { stub, grid, block, shared, stream, args, cooperative, call_site };
+            // SAFETY: the caller keeps the contract of the C function.
+            unsafe { launch(&request) }
+        })
     };
+    if OWN_DEFAULT { with_own_default(run) } else { run() }
 }
-
-launch_with!(launch_kernel, launch_kernel_own, "cudaLaunchKernel", false);
-launch_with!(launch_cooperative, launch_cooperative_own, "cudaLaunchCooperativeKernel", true);
 
 /// `cudaLaunchKernelExC` of the CUDA Runtime API.
 ///
