@@ -5,62 +5,8 @@ mod common;
 
 use common::*;
 use gpurace_protocol::expr::*;
-use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::*;
-use gpurace_protocol::race::races;
-use gpurace_protocol::show::condition;
 use gpurace_protocol::verdict::Verdict;
-use gpurace_solve::Outcome;
-
-/// Every site proved; conditions as text.
-#[track_caller]
-fn proved(k: Kernel) -> Vec<String> {
-    let p = k.done();
-    let outcome = prove(&p);
-    let mut all = Vec::new();
-    for s in &outcome.verdicts.sites {
-        match &s.verdict {
-            Verdict::Proved => {}
-            Verdict::ProvedIf(conditions) => {
-                all.extend(conditions.iter().map(|c| condition(&p, &outcome.verdicts.exprs, c)));
-            }
-            other => panic!("{}: site {} is {other:?}: {}", p.kernel, s.site.0, s.why),
-        }
-    }
-    all.sort();
-    all.dedup();
-    all
-}
-
-/// Of these sites none is proved.
-#[track_caller]
-fn not_proved(k: Kernel, sites: &[SiteId]) -> Outcome {
-    let p = k.done();
-    let outcome = prove(&p);
-    for s in outcome.verdicts.sites.iter().filter(|s| sites.contains(&s.site)) {
-        let fine = matches!(s.verdict, Verdict::Unknown(_) | Verdict::Racy(_));
-        assert!(fine, "{}: site {} is {:?}", p.kernel, s.site.0, s.verdict);
-    }
-    assert!(!sites.is_empty());
-    outcome
-}
-
-/// At this launch every site is proved, or none of `racing` is and the oracle
-/// finds each in a race.
-#[track_caller]
-fn at_launch(p: &Protocol, launch: &Launch, racing: &[SiteId]) {
-    let outcome = prove_with(p, launch);
-    let found = races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
-    for s in &outcome.verdicts.sites {
-        let in_race = found.keys().any(|(a, b)| *a == s.site || *b == s.site);
-        assert_eq!(in_race, racing.contains(&s.site), "{}: oracle on site {}", p.kernel, s.site.0);
-        match &s.verdict {
-            Verdict::Proved => assert!(!in_race, "{}: site {}", p.kernel, s.site.0),
-            Verdict::Racy(_) => assert!(in_race, "{}: site {}", p.kernel, s.site.0),
-            other => panic!("{}: site {} is {other:?}: {}", p.kernel, s.site.0, s.why),
-        }
-    }
-}
 
 #[test]
 fn objects_that_are_only_read() {
@@ -849,74 +795,4 @@ fn assumptions_that_leave_no_execution_prove_nothing() {
     let mut site = SiteId(0);
     k.when(many, |k| site = k.write(s, zero));
     not_proved(k, &[site]);
-}
-
-/// A loop that steps by all threads of the launch, as one number: digits of an index in three radices.
-#[test]
-fn strides_of_a_constant() {
-    let kernel = |step: i64| {
-        let mut k = Kernel::new("sums_of_columns");
-        let (x, n) = (k.pointer("x"), k.scalar("n"));
-        let (i, step) = (k.gid(), k.c(step));
-        let mut sites = Vec::new();
-        k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| {
-            sites.push(k.read(x, v));
-            sites.push(k.write(x, v));
-        });
-        (k.done(), sites)
-    };
-    let (p, _) = kernel(1024);
-    let many = launch([8, 1, 1], [128, 1, 1], &p, &[12_500_992]);
-    let outcome = prove_with(&p, &many);
-    assert_eq!(words(&outcome), ["proved", "proved"]);
-    assert!(outcome.stats.units < 200_000, "{:?}", outcome.stats);
-    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &kernel(32).0, &[100]), &[]);
-    // A step that is less than all threads: one block's elements are the next one's of a later round.
-    let (p, sites) = kernel(24);
-    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
-}
-
-/// A byte of its own for each thread, its two halves of bits swapped, in each row of a table.
-#[test]
-fn fields_of_a_thread_index_permuted() {
-    let kernel = |mask: i64| {
-        let mut k = Kernel::new("histogram64");
-        let (s, t) = (k.shared("counts", 64 * 64), k.tid());
-        let row = k.opaque("value loaded from `data`", Width::W32, Uniform::Thread, &[]);
-        let row = k.binc(BinOp::And, row, 63);
-        let low = k.binc(BinOp::And, t, 15);
-        let high = k.binc(BinOp::And, t, mask);
-        let (low, high) = (k.binc(BinOp::Shl, low, 2), k.binc(BinOp::LShr, high, 4));
-        let place = k.bin(BinOp::Or, low, high);
-        let rows = k.mulc(row, 64);
-        let at = k.add(rows, place);
-        let sites = [k.access(Op::Read, s, at, 1), k.access(Op::Write, s, at, 1)];
-        (k.done(), sites)
-    };
-    let (p, _) = kernel(48);
-    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
-    assert_eq!(words(&outcome), ["proved", "proved"]);
-    // A mask with a hole: threads 16 apart share their byte.
-    let (p, _) = kernel(32);
-    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
-    assert!(!words(&outcome).contains(&"proved"), "{:?}", words(&outcome));
-}
-
-/// Masks of several runs of bits.
-#[test]
-fn masks_with_holes() {
-    let kernel = |spread: bool| {
-        let mut k = Kernel::new("spread");
-        let (s, t) = (k.shared("s", 4096), k.tid());
-        let kept = k.binc(BinOp::And, t, 0b101_1011);
-        let rest = k.binc(BinOp::And, t, 0b010_0100);
-        let far = k.mulc(rest, if spread { 8 } else { 2 });
-        let at = k.add(kept, far);
-        let site = k.write(s, at);
-        (k.done(), site)
-    };
-    let (p, _) = kernel(true);
-    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[]);
-    let (p, site) = kernel(false);
-    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[site]);
 }

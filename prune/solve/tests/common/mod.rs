@@ -6,6 +6,8 @@ use std::time::Duration;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::protocol::*;
+use gpurace_protocol::race::races;
+use gpurace_protocol::show::condition;
 use gpurace_protocol::verdict::Verdict;
 use gpurace_solve::{Limits, Options, Outcome, solve, solve_with};
 
@@ -299,4 +301,54 @@ pub fn words(outcome: &Outcome) -> Vec<&'static str> {
 
 pub fn all_proved(outcome: &Outcome) -> bool {
     words(outcome).iter().all(|w| w.starts_with("proved"))
+}
+
+/// Every site proved; conditions as text.
+#[track_caller]
+pub fn proved(k: Kernel) -> Vec<String> {
+    let p = k.done();
+    let outcome = prove(&p);
+    let mut all = Vec::new();
+    for s in &outcome.verdicts.sites {
+        match &s.verdict {
+            Verdict::Proved => {}
+            Verdict::ProvedIf(conditions) => {
+                all.extend(conditions.iter().map(|c| condition(&p, &outcome.verdicts.exprs, c)));
+            }
+            other => panic!("{}: site {} is {other:?}: {}", p.kernel, s.site.0, s.why),
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Of these sites none is proved.
+#[track_caller]
+pub fn not_proved(k: Kernel, sites: &[SiteId]) -> Outcome {
+    let p = k.done();
+    let outcome = prove(&p);
+    for s in outcome.verdicts.sites.iter().filter(|s| sites.contains(&s.site)) {
+        let fine = matches!(s.verdict, Verdict::Unknown(_) | Verdict::Racy(_));
+        assert!(fine, "{}: site {} is {:?}", p.kernel, s.site.0, s.verdict);
+    }
+    assert!(!sites.is_empty());
+    outcome
+}
+
+/// At this launch every site is proved, or none of `racing` is and the oracle
+/// finds each in a race.
+#[track_caller]
+pub fn at_launch(p: &Protocol, launch: &Launch, racing: &[SiteId]) {
+    let outcome = prove_with(p, launch);
+    let found = races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    for s in &outcome.verdicts.sites {
+        let in_race = found.keys().any(|(a, b)| *a == s.site || *b == s.site);
+        assert_eq!(in_race, racing.contains(&s.site), "{}: oracle on site {}", p.kernel, s.site.0);
+        match &s.verdict {
+            Verdict::Proved => assert!(!in_race, "{}: site {}", p.kernel, s.site.0),
+            Verdict::Racy(_) => assert!(in_race, "{}: site {}", p.kernel, s.site.0),
+            other => panic!("{}: site {} is {other:?}: {}", p.kernel, s.site.0, s.why),
+        }
+    }
 }

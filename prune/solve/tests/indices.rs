@@ -1,0 +1,117 @@
+//! Indices whose parts are told apart by constants: strides, masks, distances.
+//! Each proved kernel stands beside its neighbour that must not be.
+mod common;
+
+use common::*;
+use gpurace_protocol::expr::*;
+use gpurace_protocol::protocol::*;
+
+/// `x[t]` and `x[32 + t]` are for a block of 32 threads, or for a smaller one.
+#[test]
+fn accesses_a_constant_apart() {
+    let kernel = || {
+        let mut k = Kernel::new("two_halves");
+        let (x, t) = (k.pointer("x"), k.tid());
+        let far = k.addc(t, 32);
+        let sites = vec![k.write(x, t), k.write(x, far)];
+        (k, sites)
+    };
+    assert!(proved(kernel().0).contains(&"blockDim.x <= 32".to_owned()));
+    let (k, sites) = kernel();
+    let p = k.done();
+    at_launch(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]), &[]);
+    at_launch(&p, &launch([1, 1, 1], [33, 1, 1], &p, &[]), &sites);
+}
+
+/// A block of `j` rows steps over a tile's rows by `j`.
+#[test]
+fn rows_that_a_loop_steps_over() {
+    let kernel = || {
+        let mut k = Kernel::new("rows");
+        let x = k.pointer("x");
+        let (t, y, zero, step, end) = (k.tid(), k.tidy(), k.c(0), k.c(16), k.c(32));
+        let mut site = SiteId(0);
+        k.looped(zero, Step::Add(step), |k, j| k.lt(j, end), |k, j| {
+            let row = k.add(y, j);
+            let row = k.mulc(row, 64);
+            let at = k.add(row, t);
+            site = k.write(x, at);
+        });
+        (k, site)
+    };
+    assert!(proved(kernel().0).contains(&"blockDim.y <= 16".to_owned()));
+    let (k, site) = kernel();
+    let p = k.done();
+    at_launch(&p, &launch([1, 1, 1], [8, 16, 1], &p, &[]), &[]);
+    at_launch(&p, &launch([1, 1, 1], [8, 17, 1], &p, &[]), &[site]);
+}
+
+/// A loop that steps by all threads of the launch, as one number: digits of an index in three radices.
+#[test]
+fn strides_of_a_constant() {
+    let kernel = |step: i64| {
+        let mut k = Kernel::new("sums_of_columns");
+        let (x, n) = (k.pointer("x"), k.scalar("n"));
+        let (i, step) = (k.gid(), k.c(step));
+        let mut sites = Vec::new();
+        k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| {
+            sites.push(k.read(x, v));
+            sites.push(k.write(x, v));
+        });
+        (k.done(), sites)
+    };
+    let (p, _) = kernel(1024);
+    let many = launch([8, 1, 1], [128, 1, 1], &p, &[12_500_992]);
+    let outcome = prove_with(&p, &many);
+    assert_eq!(words(&outcome), ["proved", "proved"]);
+    assert!(outcome.stats.units < 200_000, "{:?}", outcome.stats);
+    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &kernel(32).0, &[100]), &[]);
+    // A step that is less than all threads: one block's elements are the next one's of a later round.
+    let (p, sites) = kernel(24);
+    at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
+}
+
+/// A byte of its own for each thread, its two halves of bits swapped, in each row of a table.
+#[test]
+fn fields_of_a_thread_index_permuted() {
+    let kernel = |mask: i64| {
+        let mut k = Kernel::new("histogram64");
+        let (s, t) = (k.shared("counts", 64 * 64), k.tid());
+        let row = k.opaque("value loaded from `data`", Width::W32, Uniform::Thread, &[]);
+        let row = k.binc(BinOp::And, row, 63);
+        let low = k.binc(BinOp::And, t, 15);
+        let high = k.binc(BinOp::And, t, mask);
+        let (low, high) = (k.binc(BinOp::Shl, low, 2), k.binc(BinOp::LShr, high, 4));
+        let place = k.bin(BinOp::Or, low, high);
+        let rows = k.mulc(row, 64);
+        let at = k.add(rows, place);
+        let sites = [k.access(Op::Read, s, at, 1), k.access(Op::Write, s, at, 1)];
+        (k.done(), sites)
+    };
+    let (p, _) = kernel(48);
+    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
+    assert_eq!(words(&outcome), ["proved", "proved"]);
+    // A mask with a hole: threads 16 apart share their byte.
+    let (p, _) = kernel(32);
+    let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
+    assert!(!words(&outcome).contains(&"proved"), "{:?}", words(&outcome));
+}
+
+/// Masks of several runs of bits.
+#[test]
+fn masks_with_holes() {
+    let kernel = |spread: bool| {
+        let mut k = Kernel::new("spread");
+        let (s, t) = (k.shared("s", 4096), k.tid());
+        let kept = k.binc(BinOp::And, t, 0b101_1011);
+        let rest = k.binc(BinOp::And, t, 0b010_0100);
+        let far = k.mulc(rest, if spread { 8 } else { 2 });
+        let at = k.add(kept, far);
+        let site = k.write(s, at);
+        (k.done(), site)
+    };
+    let (p, _) = kernel(true);
+    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[]);
+    let (p, site) = kernel(false);
+    at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[site]);
+}
