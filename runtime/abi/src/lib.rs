@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
+//! | [`device`] | what the host and the checker on a GPU have in common |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
@@ -17,6 +18,7 @@
 pub mod context;
 #[cfg(feature = "meta")]
 pub mod diagnostic;
+pub mod device;
 pub mod entry;
 pub mod image;
 #[cfg(feature = "meta")]

@@ -1,0 +1,155 @@
+//! What the host and the checker on a GPU have in common: memory that both read.
+//!
+//! `runtime/device/cpp/layout.h` has the same structures; a test of that crate
+//! compares sizes and offsets.
+
+/// Symbol of the [`State`] in a checked GPU module.
+pub const STATE_SYMBOL: &str = "__gpurace_state";
+/// The kernel that gives a launch its uids; it runs before the launch, on its stream.
+pub const BEGIN_KERNEL: &str = "__gpurace_begin";
+/// What the name of a kernel's checked variant ends with. It has one parameter
+/// more than the kernel, the last: the device address of its [`LaunchCell`].
+pub const CHECKED_SUFFIX: &str = "__gpurace_checked";
+/// Bytes of static shared memory that a checked kernel has beside its own.
+pub const SHARED_CONTROL: u32 = 256;
+/// Uids that words can hold.
+pub const UIDS: u64 = (1 << 24) - 1;
+
+/// Where the checker of one module finds its memory. Written by the host when the
+/// module is loaded and when a range or the size of a slot changes; all addresses are the device's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// First address of the window that allocations are served from.
+    pub window: u64,
+    /// Its size, bytes; 0 for none.
+    pub window_size: u64,
+    /// The shadow of the window: 8 bytes per 4.
+    pub shadow: u64,
+    /// [`Range`]s outside of the window, ordered by address.
+    pub ranges: u64,
+    /// How many.
+    pub range_count: u64,
+    /// One bit per slot of a resident block, taken or free: `u32` words.
+    pub slot_bits: u64,
+    /// The slots' memory: each begins with the clock that its next block starts
+    /// at (`u64`), then the shadow of shared memory.
+    pub slots: u64,
+    /// How many.
+    pub slot_count: u64,
+    /// Bytes from one slot to the next.
+    pub slot_stride: u64,
+    /// Bytes of shared memory that a slot has shadow for.
+    pub slot_shared: u64,
+    /// The [`Counters`].
+    pub counters: u64,
+    /// [`Found`] records, in memory that the host sees.
+    pub records: u64,
+    /// How many there is room for.
+    pub record_capacity: u64,
+    /// How often each kind of race was found: `u32` by hash, [`SEEN`] of them.
+    pub seen: u64,
+    /// 1 where the module can make order by fences or by atomics stronger than
+    /// relaxed: there, what a block has seen by any atomic may be a release.
+    pub orders: u64,
+}
+
+/// Number of counters at [`State::seen`].
+pub const SEEN: u64 = 4096;
+/// Records of one hash that are written; the others are counted.
+pub const RECORDS_OF_ONE: u32 = 4;
+
+/// Memory with shadow elsewhere.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// First address, a multiple of 4.
+    pub start: u64,
+    /// Behind the last.
+    pub end: u64,
+    /// Shadow of `start`.
+    pub shadow: u64,
+}
+
+/// One launch, or one node of a graph that is launched again and again.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchCell {
+    /// Uid of its first block; written by [`BEGIN_KERNEL`]. [`UIDS`] and more: none was left.
+    pub first_uid: u64,
+    /// Number of its blocks.
+    pub blocks: u64,
+    /// The host's number of the launch, for reports.
+    pub number: u64,
+    /// How often it ran.
+    pub runs: u64,
+}
+
+/// What the checkers of one context count, and the next free uid.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The next launch's first uid.
+    pub next_uid: u64,
+    /// Places taken in the buffer of records; may exceed its capacity.
+    pub records: u64,
+    /// Checks made.
+    pub checks: u64,
+    /// Pairs that conflict, where the checker on the GPU cannot tell whether they are ordered.
+    pub undecided: u64,
+    /// Records dropped from a word that has room for one: a race with them is missed.
+    pub narrowed: u64,
+    /// Accesses to memory without shadow.
+    pub outside: u64,
+    /// Accesses to shared memory without shadow: no slot, or more memory than a slot has.
+    pub shared_outside: u64,
+    /// Changes of a word given up after too many attempts.
+    pub contended: u64,
+    /// Accesses of blocks whose clock or uid does not fit a word.
+    pub exhausted: u64,
+    /// Races not written: found before with the same instructions.
+    pub repeated: u64,
+    /// Races not written for want of room.
+    pub lost: u64,
+}
+
+/// A race as the GPU found it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// 1 once the record is complete; written last.
+    pub complete: u32,
+    /// Site of the later access.
+    pub site: u32,
+    /// Site of the earlier one, or [`UNKNOWN`].
+    pub earlier_site: u32,
+    /// The later thread, linear in its block.
+    pub thread: u32,
+    /// The earlier one, or [`UNKNOWN`].
+    pub earlier_thread: u32,
+    /// The earlier operation's code ([`OP_READ`] and on).
+    pub earlier_op: u32,
+    /// The later one's.
+    pub op: u32,
+    /// 0 warp, 1 block, 2 grid: the narrowest group that holds both.
+    pub relation: u32,
+    /// The later thread's block, linear.
+    pub block: u64,
+    /// The earlier one's; `u64::MAX` where it is not known.
+    pub earlier_block: u64,
+    /// [`LaunchCell::number`].
+    pub launch: u64,
+    /// Address of the later access.
+    pub address: u64,
+    /// Its size, bytes.
+    pub size: u32,
+    /// 1 for shared memory.
+    pub shared: u32,
+}
+
+/// What is not known of a race's earlier side.
+pub const UNKNOWN: u32 = u32::MAX;
+/// Code of a plain read.
+pub const OP_READ: u32 = 0;
+/// Code of a plain write; codes from 2 on are atomics as `gpurace-check`'s `word::op_code` numbers them.
+pub const OP_WRITE: u32 = 1;

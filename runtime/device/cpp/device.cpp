@@ -1,0 +1,312 @@
+// The checker on the GPU: what checked kernels call.
+//
+// Its errors go one way. An access pair is reported only where the two conflict
+// and nothing that happened can have ordered them; where something might have
+// (a fence, an acquire, a named barrier, a partial mask), the pair is counted
+// as undecided. What a word cannot hold is counted as dropped.
+//
+// The functions' names and arguments are those of runtime/abi/src/entry.rs where
+// the executor has them too. The pass calls the `before` and `after` functions
+// around the instruction that synchronises, which stays as it is.
+#include "word.h"
+
+using namespace gpurace;
+
+namespace {
+
+constexpr u32 kAttempts = 8;
+constexpr u64 kKeyMask = (1ul << kSiteShift) - 1;
+
+GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
+
+GPURACE_INLINE void count(u64 &counter) { GPURACE_ADD(&counter, 1ul); }
+
+// The address of the first shadow word of global memory at `address`, or null.
+GPURACE_INLINE u64 *global_shadow(u64 address) {
+  const State &s = state();
+  if (address - s.window < s.window_size) return (u64 *)(s.shadow + (address - s.window) / 4 * 8);
+  const Range *ranges = (const Range *)s.ranges;
+  u64 low = 0, high = s.range_count;
+  while (low < high) {
+    u64 middle = (low + high) / 2;
+    if (address < ranges[middle].start)
+      high = middle;
+    else if (address >= ranges[middle].end)
+      low = middle + 1;
+    else
+      return (u64 *)(ranges[middle].shadow + (address - ranges[middle].start) / 4 * 8);
+  }
+  return nullptr;
+}
+
+__attribute__((noinline)) void found(const Access &a, const Decision &d, u64 word, u64 address, u32 size) {
+  volatile Control &c = control();
+  // What might have ordered them: within the block since the last barrier, or by
+  // something that this block acquired.
+  bool undecided = d.relation == kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
+  if (undecided) return count(counters().undecided);
+  u32 op = (state_of(word) - kFirstCompact) / 4;
+  u32 earlier = kUnknown;
+  if (d.earlier_known && site_of(word) != kNoSite) earlier = site_of(word);
+  if (op == kReadAfterWrite) op = d.earlier_known ? kRead : kWrite;
+  u32 hash = (a.site * 0x9e3779b1u ^ earlier * 0x85ebca6bu ^ (a.op * 32 + op) * 0xc2b2ae35u);
+  hash = (hash ^ hash >> 15) % kSeen;
+  if (GPURACE_ADD((u32 *)state().seen + hash, 1u) >= kRecordsOfOne) return count(counters().repeated);
+  u64 index = GPURACE_ADD(&counters().records, 1ul);
+  if (index >= state().record_capacity) return count(counters().lost);
+  volatile Found &f = ((Found *)state().records)[index];
+  f.site = a.site;
+  f.earlier_site = earlier;
+  f.thread = a.thread;
+  f.earlier_thread = d.earlier_known ? thread_of(word) : kUnknown;
+  f.earlier_op = op;
+  f.op = a.op;
+  f.relation = d.relation - kWarp;
+  f.block = block_index();
+  u64 block = a.shared ? block_index() : uid_of(word) - a.first_uid;
+  // Where it is some block of several, it is not known which.
+  f.earlier_block = !d.earlier_known && d.relation == kGrid && block == block_index() ? ~0ul : block;
+  f.launch = c.launch;
+  f.address = address;
+  f.size = size;
+  f.shared = a.shared;
+  fence_system();
+  f.complete = 1;
+}
+
+GPURACE_INLINE void one_word(u64 *cell, const Access &a, u64 address, u32 size) {
+  u64 key = key_of(a);
+  for (u32 attempt = 0; attempt < kAttempts; attempt++) {
+    u64 word = __atomic_load_n(cell, __ATOMIC_RELAXED);
+    if (((word ^ key) & kKeyMask) == 0 && a.whole) {
+      // The thread itself, in the same epoch: nothing can tell the accesses apart.
+      u64 state = word & ~0ul << kStateShift;
+      if (state == state_bits(kWrite, kSpanThread) || (state == state_bits(kRead, kSpanThread) && a.op == kRead)) return;
+    }
+    Decision d = decide(word, a);
+    if (d.changed && d.word != word &&
+        !__atomic_compare_exchange_n(cell, &word, d.word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      pause(attempt);
+      continue;
+    }
+    if (d.dropped) count(counters().narrowed);
+    if (d.race) found(a, d, word, address, size);
+    return;
+  }
+  count(counters().contended);
+}
+
+// An access of `size` bytes; `op` is that of a word which it covers as a whole,
+// kOps where no code says it.
+__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
+  const void *p = (const void *)address;
+  if (size == 0 || is_private(p)) return;
+  volatile Control &c = control();
+  if (u32 threads = together()) GPURACE_ADD((u64 *)&c.checks, (u64)threads);
+  Access a;
+  a.op = op;
+  a.site = site;
+  a.thread = thread_index();
+  a.base = c.base;
+  u32 warp = c.warp[a.thread / 32];
+  a.clock = warp > a.base ? warp : a.base;
+  a.uid = c.uid;
+  a.start = c.start;
+  a.first_uid = c.first_uid;
+  a.blocks = c.blocks;
+  a.shared = is_shared(p);
+  u64 *cell;
+  u64 first = address & ~3ul, end = address + size;
+  if (a.shared) {
+    u64 offset = shared_offset(p);
+    if (c.shadow == 0 || offset + size > state().slot_shared) return count(counters().shared_outside);
+    cell = (u64 *)c.shadow + offset / 4;
+  } else {
+    if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);
+    cell = global_shadow(address);
+    if (!cell) return count(counters().outside);
+  }
+  if (op >= kOps) return count(counters().narrowed);
+  for (u64 word = first; word < end; word += 4, cell++) {
+    a.whole = word >= address && word + 4 <= end;
+    // The second word of an atomic of 8 bytes has a code of its own.
+    if (pair) a.op = word == first ? op : op + 1;
+    one_word(cell, a, address, (u32)size);
+  }
+}
+
+GPURACE_INLINE void irregular() {
+  volatile Control &c = control();
+  c.irregular = c.base + 1;
+}
+
+GPURACE_INLINE void acquires() {
+  irregular();
+  control().acquired = 1;
+}
+
+}  // namespace
+
+// ---- the block ----
+
+GPURACE_ENTRY void __gpurace_enter(u64 cell) {
+  volatile Control &c = control();
+  u32 threads = block_threads();
+  if (thread_index() == 0) {
+    const LaunchCell &launch = *(const LaunchCell *)cell;
+    u64 uid = launch.first_uid + block_index();
+    c.first_uid = launch.first_uid;
+    c.blocks = launch.blocks;
+    c.launch = launch.number;
+    c.uid = uid < kUids ? (u32)uid : kUnknown;
+    c.checks = 0;
+    c.base = 1;
+    c.parity = 0;
+    c.top[0] = c.top[1] = 0;
+    c.irregular = 0;
+    c.acquired = 0;
+    c.alive = threads;
+    for (u32 w = 0; w < 32; w++) c.warp[w] = 0;
+    // A slot that no resident block has.
+    const State &s = state();
+    u32 *bits = (u32 *)s.slot_bits;
+    u32 words = (u32)((s.slot_count + 31) / 32);
+    c.slot = kUnknown;
+    c.shadow = 0;
+    c.start = 0;
+    for (u32 i = 0; i < words && c.slot == kUnknown; i++) {
+      u32 at = (i + (u32)block_index()) % words;
+      u32 usable = at == words - 1 && s.slot_count % 32 ? (1u << s.slot_count % 32) - 1 : ~0u;
+      for (u32 taken = __atomic_load_n(bits + at, __ATOMIC_RELAXED); ~taken & usable;) {
+        u32 bit = (u32)__builtin_ctz(~taken & usable);
+        u32 before = GPURACE_OR(bits + at, 1u << bit);
+        if (!(before >> bit & 1)) {
+          fence_device();
+          c.slot = at * 32 + bit;
+          u64 slot = s.slots + c.slot * s.slot_stride;
+          c.start = *(volatile u64 *)slot;
+          c.shadow = slot + 8;
+          break;
+        }
+        taken = before;
+      }
+    }
+  }
+  block_barrier();
+}
+
+GPURACE_ENTRY void __gpurace_leave() {
+  volatile Control &c = control();
+  // What this thread has done to the slot's shadow comes before the next block's.
+  fence_device();
+  if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
+  GPURACE_ADD(&counters().checks, (u64)c.checks);
+  if (c.slot == kUnknown) return;
+  u64 last = c.base;
+  for (u32 i = 0; i < 2; i++) last = c.top[i] > last ? c.top[i] : last;
+  u64 next = c.start + last + 1;
+  // A slot whose clock would not fit any more is not given back.
+  if (next + ~0u > kSharedClockMask) return;
+  const State &s = state();
+  *(volatile u64 *)(s.slots + c.slot * s.slot_stride) = next;
+  fence_device();
+  __atomic_fetch_and((u32 *)s.slot_bits + c.slot / 32, ~(1u << c.slot % 32), __ATOMIC_RELAXED);
+}
+
+// ---- accesses ----
+
+GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
+  check((u64)address, size, site, kRead, false);
+}
+
+GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
+  check((u64)address, size, site, kWrite, false);
+}
+
+GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
+  check((u64)address, size, site, kRead, false);
+}
+
+GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
+  check((u64)address, size, site, kWrite, false);
+}
+
+// `kind`, `scope`, `order`: runtime/abi/src/scope.rs.
+GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
+  if (order != 0)
+    acquires();
+  else if (state().orders)
+    control().acquired = 1;
+  if (kind >= 3) return check((u64)address, size, site, kind == 3 ? kRead : kWrite, false);
+  bool aligned = (u64)address % 4 == 0 && (size == 4 || size == 8);
+  u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
+  check((u64)address, size, site, aligned ? op : kOps, size == 8);
+}
+
+GPURACE_ENTRY void __gpurace_atomic_done(void *, u32, u32, u32, u32, u32) {}
+
+// ---- order ----
+
+// A barrier of the whole block: around the instruction.
+GPURACE_ENTRY u64 __gpurace_before_barrier() {
+  volatile Control &c = control();
+  return (u64)c.parity << 32 | c.base;
+}
+
+GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
+  volatile Control &c = control();
+  u32 parity = (u32)(before >> 32), base = (u32)before, top = c.top[parity];
+  c.base = (top > base ? top : base) + 1;
+  c.parity = parity ^ 1;
+}
+
+// `__syncwarp`: around the instruction. A mask without some of the warp makes
+// an order that clocks of warps do not show.
+GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
+  volatile Control &c = control();
+  u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
+  u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
+  if ((mask & all) != all) {
+    irregular();
+    return kUnknown;
+  }
+  u32 clock = c.warp[warp], base = c.base;
+  return clock > base ? clock : base;
+}
+
+GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
+  if (before == kUnknown) return;
+  volatile Control &c = control();
+  c.warp[thread_index() / 32] = before + 1;
+  GPURACE_MAX((u32 *)&c.top[c.parity], before + 1);
+}
+
+// Before anything else that may order threads: named barriers, mbarriers, waits
+// for copies, instructions that the pass does not know.
+GPURACE_ENTRY void __gpurace_irregular() { acquires(); }
+
+GPURACE_ENTRY void __gpurace_fence(u32, u32, u32) { acquires(); }
+
+// ---- launches ----
+
+// One thread, on the launch's stream before it: gives the launch its uids.
+GPURACE_KERNEL void __gpurace_begin(u64 cell) {
+  LaunchCell &launch = *(LaunchCell *)cell;
+  launch.first_uid = GPURACE_ADD(&counters().next_uid, launch.blocks);
+  launch.runs++;
+}
+
+#ifndef __NVPTX__
+
+// For tests: the decision alone.
+extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decision) {
+  *decision = decide(word, *access);
+}
+
+extern "C" const u64 __gpurace_layout[] = {
+    sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),
+    sizeof(Found),          sizeof(Control),         __builtin_offsetof(State, orders), __builtin_offsetof(LaunchCell, runs),
+    __builtin_offsetof(Counters, lost), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
+};
+
+#endif

@@ -1,0 +1,46 @@
+// What the host and the checker on a GPU have in common: runtime/abi/src/device.rs,
+// which says what each field means.
+#pragma once
+
+namespace gpurace {
+
+using u8 = unsigned char;
+using u32 = unsigned int;
+using u64 = unsigned long;
+static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "as on both targets");
+
+struct State {
+  u64 window, window_size, shadow;
+  u64 ranges, range_count;
+  u64 slot_bits, slots, slot_count, slot_stride, slot_shared;
+  u64 counters;
+  u64 records, record_capacity;
+  u64 seen;
+  u64 orders;
+};
+
+struct Range {
+  u64 start, end, shadow;
+};
+
+struct LaunchCell {
+  u64 first_uid, blocks, number, runs;
+};
+
+struct Counters {
+  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, lost;
+};
+
+struct Found {
+  u32 complete, site, earlier_site, thread, earlier_thread, earlier_op, op, relation;
+  u64 block, earlier_block, launch, address;
+  u32 size, shared;
+};
+
+constexpr u64 kSeen = 4096;
+constexpr u32 kRecordsOfOne = 4;
+constexpr u32 kUnknown = ~0u;
+constexpr u64 kUids = (1u << 24) - 1;
+constexpr u32 kSharedControl = 256;
+
+}  // namespace gpurace

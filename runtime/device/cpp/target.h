@@ -1,0 +1,129 @@
+// What differs between a GPU and the host, where tests run one simulated thread
+// at a time: who the thread is, the block's control memory, atomics.
+#pragma once
+#include "layout.h"
+
+namespace gpurace {
+
+// What the threads of a block share, in its shared memory.
+//
+// Clocks count the block's barriers and its warps' syncs. All threads of the
+// block write one and the same value behind a barrier, which each has worked out
+// from what it read before it: nobody can be a barrier ahead while another has
+// not yet written, since the next barrier waits for all.
+struct Control {
+  u64 start;         // clock of the slot at which this block began
+  u64 shadow;        // shadow of its shared memory, 0 for none
+  u64 checks;        // checks made, by all threads
+  u64 first_uid;     // of the launch
+  u64 blocks;        // of the launch
+  u64 launch;        // the host's number of the launch
+  u32 uid;           // this block's, kUnknown for none
+  u32 slot;          // kUnknown for none
+  u32 base;          // clock since the last barrier
+  u32 parity;        // of the number of barriers: which of `top` is in use
+  u32 top[2];        // greatest clock of a warp since the last barrier
+  u32 irregular;     // the `base` at which somebody made an order that clocks do not show
+  u32 acquired;      // somebody may have acquired from another block
+  u32 alive;         // threads that have not left
+  u32 warp[32];      // clocks of warps; less than `base`: it is `base`
+};
+static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");
+
+#ifdef __NVPTX__
+
+#define GPURACE_ENTRY extern "C" __attribute__((used, noinline))
+#define GPURACE_INLINE static inline __attribute__((always_inline))
+#define GPURACE_KERNEL extern "C" __attribute__((used, nvptx_kernel))
+
+// The pass and the host find it by name.
+extern "C" {
+__attribute__((used, address_space(1))) State __gpurace_state = {};
+}
+[[clang::loader_uninitialized]] static __attribute__((address_space(3))) Control g_control;
+
+GPURACE_INLINE volatile Control &control() { return *(Control *)&g_control; }
+GPURACE_INLINE const State &state() { return *(const State *)&__gpurace_state; }
+
+GPURACE_INLINE u32 block_threads() {
+  return __nvvm_read_ptx_sreg_ntid_x() * __nvvm_read_ptx_sreg_ntid_y() * __nvvm_read_ptx_sreg_ntid_z();
+}
+GPURACE_INLINE u32 thread_index() {
+  return (__nvvm_read_ptx_sreg_tid_z() * __nvvm_read_ptx_sreg_ntid_y() + __nvvm_read_ptx_sreg_tid_y()) *
+             __nvvm_read_ptx_sreg_ntid_x() +
+         __nvvm_read_ptx_sreg_tid_x();
+}
+GPURACE_INLINE u64 block_index() {
+  u64 z = __nvvm_read_ptx_sreg_ctaid_z(), y = __nvvm_read_ptx_sreg_ctaid_y();
+  return (z * __nvvm_read_ptx_sreg_nctaid_y() + y) * (u64)__nvvm_read_ptx_sreg_nctaid_x() +
+         __nvvm_read_ptx_sreg_ctaid_x();
+}
+GPURACE_INLINE void block_barrier() { __syncthreads(); }
+GPURACE_INLINE bool is_shared(const void *p) { return __nvvm_isspacep_shared(p); }
+GPURACE_INLINE bool is_private(const void *p) {
+  return __nvvm_isspacep_local(p) || __nvvm_isspacep_const(p);
+}
+GPURACE_INLINE u32 shared_offset(const void *p) {
+  return (u32)(u64)(const __attribute__((address_space(3))) char *)p;
+}
+// How many threads make the same call together, for the first of them; 0 for the others.
+GPURACE_INLINE u32 together() {
+  u32 active = __nvvm_activemask();
+  u32 lane = __nvvm_read_ptx_sreg_laneid();
+  return (active & ((1u << lane) - 1)) == 0 ? (u32)__builtin_popcount(active) : 0;
+}
+GPURACE_INLINE void pause(u32 attempt) {
+#if __CUDA_ARCH__ >= 700
+  asm volatile("nanosleep.u32 %0;" ::"r"(32u << attempt));
+#else
+  (void)attempt;
+#endif
+}
+#define GPURACE_ADD(place, n) __scoped_atomic_fetch_add(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+#define GPURACE_OR(place, n) __scoped_atomic_fetch_or(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+#define GPURACE_MAX(place, n) __scoped_atomic_fetch_max(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+GPURACE_INLINE void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
+GPURACE_INLINE void fence_system() { asm volatile("membar.sys;" ::: "memory"); }
+
+#else
+
+// The simulated thread, set by the test before each call.
+struct Simulated {
+  Control *control;
+  const State *state;
+  u32 thread, threads;
+  u64 block;
+  u64 shared, shared_size;
+};
+extern "C" {
+Simulated __gpurace_simulated;
+}
+
+#define GPURACE_ENTRY extern "C"
+#define GPURACE_INLINE static inline
+#define GPURACE_KERNEL extern "C"
+
+GPURACE_INLINE volatile Control &control() { return *__gpurace_simulated.control; }
+GPURACE_INLINE const State &state() { return *__gpurace_simulated.state; }
+GPURACE_INLINE u32 block_threads() { return __gpurace_simulated.threads; }
+GPURACE_INLINE u32 thread_index() { return __gpurace_simulated.thread; }
+GPURACE_INLINE u64 block_index() { return __gpurace_simulated.block; }
+// Threads are simulated one after the other, the first one first: what it has
+// written is there.
+GPURACE_INLINE void block_barrier() {}
+GPURACE_INLINE bool is_shared(const void *p) {
+  return (u64)p - __gpurace_simulated.shared < __gpurace_simulated.shared_size;
+}
+GPURACE_INLINE bool is_private(const void *) { return false; }
+GPURACE_INLINE u32 shared_offset(const void *p) { return (u32)((u64)p - __gpurace_simulated.shared); }
+GPURACE_INLINE u32 together() { return 1; }
+GPURACE_INLINE void pause(u32) {}
+#define GPURACE_ADD(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
+#define GPURACE_OR(place, n) __atomic_fetch_or(place, n, __ATOMIC_RELAXED)
+#define GPURACE_MAX(place, n) __atomic_fetch_max(place, n, __ATOMIC_RELAXED)
+GPURACE_INLINE void fence_device() {}
+GPURACE_INLINE void fence_system() {}
+
+#endif
+
+}  // namespace gpurace

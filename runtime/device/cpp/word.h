@@ -1,0 +1,178 @@
+// The shadow word on a GPU: one record, and what a new access makes of it.
+//
+//   global memory   state 7 | site 10 | thread 10 | uid 24 | clock 13
+//   shared memory   state 7 | site 10 | thread 10 |    clock 37
+//
+// The layout is runtime/check/src/word.rs's, and the transitions are its
+// state machine's, in `transitions.inc`. A word has no chain here: where the
+// machine keeps both records, the table says which one stays, and that one was
+// dropped is counted.
+#pragma once
+#include "target.h"
+
+namespace gpurace {
+
+constexpr u32 kClockBits = 13, kUidBits = 24, kThreadBits = 10, kSiteBits = 10;
+constexpr u32 kThreadShift = kClockBits + kUidBits, kSiteShift = kThreadShift + kThreadBits,
+              kStateShift = kSiteShift + kSiteBits;
+constexpr u32 kFirstCompact = 3;
+constexpr u64 kSharedClockMask = (1ul << kThreadShift) - 1;
+constexpr u32 kClocks = 1u << kClockBits;
+// A site of this number or more has no place in a word.
+constexpr u32 kNoSite = (1u << kSiteBits) - 1;
+
+// Operations of accesses, as word.rs numbers them; a record may also be one more.
+constexpr u32 kRead = 0, kWrite = 1, kOps = 26;
+// Reads, and before them, ordered by a barrier, a write of the same block.
+constexpr u32 kReadAfterWrite = 26;
+
+enum Relation : u32 { kItself, kWarp, kBlock, kGrid };
+enum Span : u32 { kSpanThread, kSpanWarp, kSpanBlock, kSpanGrid };
+// `kSynced`: ordered, though not for the whole block of the record.
+enum Status : u32 { kUnsynced, kSynced, kBlockSynced, kSameEpoch };
+enum Next : u32 { kKeep, kReplace, kJoin, kReplaceDropping, kKeepDropping, kReplaceAfterWrite };
+
+constexpr u8 kRaceBit = 0x80;
+
+// Cell `((earlier * kOps + later) * 4 + relation) * 8 + status * 2 + same_site`.
+static const u8 kTransitions[(kOps + 1) * kOps * 4 * 4 * 2] = {
+#include "transitions.inc"
+};
+
+GPURACE_INLINE u8 transition(u32 earlier, u32 later, u32 relation, u32 status, u32 same_site) {
+  return kTransitions[((earlier * kOps + later) * 4 + relation) * 8 + status * 2 + same_site];
+}
+
+// Who accesses, what, and when.
+struct Access {
+  u32 op;      // < kOps
+  u32 site;    // of the module
+  u32 thread;
+  u32 base;    // clock since the last barrier, of this block
+  u32 clock;   // of the thread's warp
+  u32 uid;     // global memory
+  u64 start;   // shared memory: added to clocks
+  u64 first_uid, blocks;
+  bool shared;
+  bool whole;  // all bytes of the word, in a form that a word can say
+};
+
+struct Decision {
+  u64 word;      // what the shadow word becomes
+  bool changed;
+  bool race;
+  bool dropped;  // a record is lost
+  bool earlier_known;  // the record's own thread is not ordered before the access
+  u32 relation;  // to the record's own thread, where that is known
+};
+
+GPURACE_INLINE u32 state_of(u64 word) { return (u32)(word >> kStateShift); }
+GPURACE_INLINE u32 site_of(u64 word) { return (u32)(word >> kSiteShift) & kNoSite; }
+GPURACE_INLINE u32 thread_of(u64 word) { return (u32)(word >> kThreadShift) & ((1u << kThreadBits) - 1); }
+GPURACE_INLINE u32 uid_of(u64 word) { return (u32)(word >> kClockBits) & ((1u << kUidBits) - 1); }
+
+GPURACE_INLINE u64 state_bits(u32 op, u32 span) { return (u64)(kFirstCompact + op * 4 + span) << kStateShift; }
+
+GPURACE_INLINE u64 key_of(const Access &a) {
+  u64 when = a.shared ? a.start + a.clock : (u64)a.uid << kClockBits | a.clock;
+  return (u64)a.thread << kThreadShift | when;
+}
+
+GPURACE_INLINE u64 record_of(const Access &a, u32 op) {
+  u32 site = a.site < kNoSite ? a.site : kNoSite;
+  return state_bits(op, kSpanThread) | (u64)site << kSiteShift | key_of(a);
+}
+
+// What access `a` makes of a word. Touches no memory.
+GPURACE_INLINE Decision decide(u64 word, const Access &a) {
+  Decision d = {word, false, false, false, false, kGrid};
+  u32 state = state_of(word);
+  u64 mine = record_of(a, a.op);
+  if (state < kFirstCompact) {
+    d.changed = a.whole;
+    d.dropped = !a.whole;
+    d.word = mine;
+    return d;
+  }
+  u32 op = (state - kFirstCompact) / 4, span = (state - kFirstCompact) % 4;
+  u32 thread = thread_of(word);
+  bool same_warp = thread / 32 == a.thread / 32;
+  u64 clock;  // the record's, as the block counts
+  bool mine_block, same_launch;
+  if (a.shared) {
+    u64 at = word & kSharedClockMask;
+    same_launch = mine_block = at >= a.start;
+    clock = at - a.start;
+  } else {
+    u32 uid = uid_of(word);
+    mine_block = uid == a.uid;
+    clock = word & (kClocks - 1);
+    same_launch = mine_block || uid - a.first_uid < a.blocks;
+  }
+  if (!same_launch) {
+    // Another block's that had the slot, or another launch's: nothing to race with.
+    d.changed = a.whole;
+    d.dropped = !a.whole;
+    d.word = mine;
+    return d;
+  }
+  u32 relation, status;
+  if (!mine_block || span == kSpanGrid) {
+    relation = kGrid;
+    status = kUnsynced;
+  } else if (thread == a.thread && span == kSpanThread) {
+    relation = kItself;
+    status = clock < a.base ? kBlockSynced : clock < a.clock ? kSynced : kSameEpoch;
+  } else if (same_warp && span <= kSpanWarp) {
+    relation = kWarp;
+    status = clock < a.base ? kBlockSynced : clock < a.clock ? kSynced : kUnsynced;
+  } else {
+    relation = kBlock;
+    status = clock < a.base ? kBlockSynced : kUnsynced;
+  }
+  d.earlier_known = !mine_block || (thread != a.thread && clock >= (same_warp ? a.clock : a.base));
+  u32 site = site_of(word);
+  u8 cell = transition(op, a.op, relation, status, site == a.site && site != kNoSite);
+  d.relation = relation;
+  if (mine_block && relation == kGrid && d.earlier_known) {
+    // Of several blocks' threads, the one that is named is of this block. Within
+    // it, atomics may not conflict that do between blocks.
+    u32 narrower = same_warp ? kWarp : kBlock;
+    d.earlier_known = transition(op, a.op, narrower, kUnsynced, 0) >= kRaceBit;
+    if (d.earlier_known) d.relation = narrower;
+  }
+  d.race = cell & kRaceBit;
+  if (op == kReadAfterWrite && relation == kGrid && transition(kRead, a.op, relation, status, 0) < kRaceBit) {
+    // The write before the reads is the other side.
+    d.earlier_known = false;
+  }
+  u32 next = cell & ~kRaceBit;
+  if (!a.whole) {
+    d.dropped = true;
+    return d;
+  }
+  switch (next) {
+    case kKeep:
+      break;
+    case kKeepDropping:
+      d.dropped = true;
+      break;
+    case kJoin: {
+      u32 wider = relation > span ? relation : span;
+      d.word = (word & ~(~0ul << kStateShift)) | state_bits(op, wider);
+      d.changed = wider != span;
+      break;
+    }
+    case kReplaceAfterWrite:
+      d.word = record_of(a, kReadAfterWrite);
+      d.changed = true;
+      break;
+    default:
+      d.word = mine;
+      d.changed = true;
+      d.dropped = next == kReplaceDropping;
+  }
+  return d;
+}
+
+}  // namespace gpurace

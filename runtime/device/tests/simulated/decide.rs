@@ -1,0 +1,222 @@
+//! Every state of a word against every access: the decision follows the
+//! checker's state machine, and where that keeps two records, never adds a race.
+
+use gpurace_check::Scope;
+use gpurace_check::state::{Next, Relation, Status, same_touch, step};
+use gpurace_check::word::{Compact, FULL, Op, Span, Touch, Word, op_code};
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Access {
+    op: u32,
+    site: u32,
+    thread: u32,
+    base: u32,
+    clock: u32,
+    uid: u32,
+    start: u64,
+    first_uid: u64,
+    blocks: u64,
+    shared: bool,
+    whole: bool,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Decision {
+    word: u64,
+    changed: bool,
+    race: bool,
+    dropped: bool,
+    earlier_known: bool,
+    relation: u32,
+}
+
+unsafe extern "C" {
+    fn __gpurace_decide(word: u64, access: *const Access, decision: *mut Decision);
+}
+
+fn decide(word: u64, access: &Access) -> Decision {
+    let mut decision = Decision::default();
+    // SAFETY: touches nothing but its arguments.
+    unsafe { __gpurace_decide(word, access, &mut decision) };
+    decision
+}
+
+fn ops() -> Vec<Op> {
+    let mut ops = vec![Op::Read, Op::Write];
+    for modifies in [false, true] {
+        for scope in [Scope::Block, Scope::Cluster, Scope::Device, Scope::System] {
+            for (start, size) in [(0, 4), (0, 8), (-4, 8)] {
+                ops.push(Op::Atomic { modifies, scope, start, size });
+            }
+        }
+    }
+    ops
+}
+
+const SPANS: [Span; 4] = [Span::Thread, Span::Warp, Span::Block, Span::Grid];
+const FIRST: u64 = 100;
+const BLOCKS: u64 = 8;
+/// The accessing thread: lane 5 of warp 1, block 3, whose last barrier was at
+/// clock 10 and whose warp has since counted to 12.
+const ME: (u32, u32, u32, u32) = (37, 103, 10, 12);
+
+/// What the checker says of a record by this thread at this time.
+fn standing(span: Span, thread: u32, uid: u32, clock: u32) -> Option<(Relation, Status)> {
+    let (me, my_uid, base, now) = ME;
+    if !(FIRST..FIRST + BLOCKS).contains(&u64::from(uid)) {
+        return None;
+    }
+    if uid != my_uid || span == Span::Grid {
+        return Some((Relation::Grid, Status::Unsynced));
+    }
+    let by_barrier = clock < base;
+    let by_warp = clock < now;
+    let ordered = |synced| if synced { Status::Synced } else { Status::Unsynced };
+    Some(match span {
+        Span::Thread if thread == me && !by_warp => (Relation::Itself, Status::SameEpoch),
+        Span::Thread if thread == me => (Relation::Itself, Status::Synced),
+        Span::Thread | Span::Warp if thread / 32 == me / 32 => (Relation::Warp, ordered(by_warp)),
+        Span::Thread | Span::Warp | Span::Block | Span::Grid => (Relation::Block, ordered(by_barrier)),
+    })
+}
+
+#[test]
+fn every_state_meets_every_access() {
+    let mut compared = 0;
+    let mut races = 0;
+    for (earlier, span) in ops().into_iter().flat_map(|op| SPANS.map(|s| (op, s))) {
+        for thread in [37, 38, 5, 70] {
+            for uid in [103, 104, 99, 108, 100, 107] {
+                for clock in [0, 9, 10, 11, 12] {
+                    for site in [7, 8] {
+                        let touch = Touch { op: earlier, mask: FULL };
+                        let record = Compact { touch, span, site, thread, uid, clock };
+                        for (later, shared) in ops().into_iter().flat_map(|op| [(op, false), (op, true)]) {
+                            if shared && (uid != 103 || span == Span::Grid) {
+                                continue;
+                            }
+                            races += u32::from(one(&record, later, shared));
+                            compared += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 500_000 && races > 50_000, "{compared} compared, {races} races");
+}
+
+/// A shared word: its clock counts on from block to block.
+const START: u64 = 1 << 33;
+
+/// Compares one decision; gives whether it is a race.
+fn one(record: &Compact, later: Op, shared: bool) -> bool {
+    let (me, my_uid, base, now) = ME;
+    let touch = Touch { op: later, mask: FULL };
+    let access = Access {
+        op: op_code(touch).unwrap() as u32,
+        site: 7,
+        thread: me,
+        base,
+        clock: now,
+        uid: my_uid,
+        start: START,
+        first_uid: FIRST,
+        blocks: BLOCKS,
+        shared,
+        whole: true,
+    };
+    let in_shared = |word: u64| {
+        let clock = word & 0x1fff;
+        if shared { word & !((1 << 37) - 1) | (START + clock) } else { word }
+    };
+    let word = in_shared(record.pack().unwrap());
+    let mine = Compact { touch, span: Span::Thread, site: 7, thread: me as u16, uid: my_uid, clock: now as u16 };
+    let mine = in_shared(mine.pack().unwrap());
+    let d = decide(word, &access);
+    let after = if d.changed { d.word } else { word };
+    let Some((relation, status)) = standing(record.span, record.thread.into(), record.uid, record.clock.into()) else {
+        assert_eq!((d.race, after), (false, mine), "another launch's: {record:?} {later:?}");
+        return false;
+    };
+    let s = step(record.touch, record.span, touch, relation, status, record.site == 7);
+    let what = || format!("{record:?} | {later:?} | {relation:?} {status:?} shared {shared}: {s:?}, but {d:?}");
+    assert_eq!(d.race, s.race, "{}", what());
+    let joined = |span: Span| {
+        let state = (Compact { span, ..*record }).pack().unwrap();
+        word & !(0x7f << 57) | state & (0x7f << 57)
+    };
+    match s.next {
+        Next::Keep => assert_eq!((after, d.dropped), (word, false), "{}", what()),
+        Next::Replace => assert_eq!((after, d.dropped), (mine, false), "{}", what()),
+        Next::Join(span) => assert_eq!((after, d.dropped), (joined(span), false), "{}", what()),
+        Next::Both if s.race => assert_eq!(after, mine, "{}", what()),
+        Next::Both if d.dropped => assert!(after == word || after == mine, "{}", what()),
+        // Both are still represented: one record of several threads, or reads after a write.
+        Next::Both => {
+            let state = after >> 57;
+            let several = same_touch(record.touch, touch) && after & !(0x7f << 57) == word & !(0x7f << 57);
+            let behind = (record.touch.op, later) == (Op::Write, Op::Read) && state == 3 + 26 * 4;
+            assert!(several || behind, "{}", what());
+            if behind {
+                assert!(u32::from(record.clock) < base, "a barrier lies between: {}", what());
+                reads_after_a_write(after, &access);
+            }
+        }
+    }
+    s.race
+}
+
+/// A word that stands for reads and the write before them: for threads of the
+/// block the reads count, for others both.
+fn reads_after_a_write(word: u64, reader: &Access) {
+    for op in ops() {
+        let code = op_code(Touch { op, mask: FULL }).unwrap() as u32;
+        let writes = !matches!(op, Op::Read | Op::Atomic { modifies: false, .. });
+        let lane = Access { op: code, thread: reader.thread + 1, ..*reader };
+        assert_eq!(decide(word, &lane).race, writes, "{op:?} of the warp");
+        let behind = Access { base: 20, clock: 20, ..lane };
+        assert!(!decide(word, &behind).race, "{op:?} behind a barrier");
+        if !reader.shared {
+            let other = Access { uid: reader.uid + 1, ..lane };
+            let d = decide(word, &other);
+            assert!(d.race, "{op:?} of another block");
+            assert_eq!(d.earlier_known, writes, "{op:?}: the read, or the write whose line is gone");
+        }
+    }
+}
+
+#[test]
+fn words_say_what_the_checkers_say() {
+    let c = Compact {
+        touch: Touch { op: Op::Write, mask: FULL },
+        span: Span::Thread,
+        site: 7,
+        thread: 37,
+        uid: 103,
+        clock: 12,
+    };
+    let access = Access {
+        op: 1,
+        site: 7,
+        thread: 37,
+        base: 10,
+        clock: 12,
+        uid: 103,
+        start: 0,
+        first_uid: FIRST,
+        blocks: BLOCKS,
+        shared: false,
+        whole: true,
+    };
+    assert_eq!(Word::unpack(decide(0, &access).word), Word::Compact(c));
+    // Bytes of a word are never a record, and still race with one.
+    let byte = Access { whole: false, thread: 70, ..access };
+    let d = decide(c.pack().unwrap(), &byte);
+    assert_eq!((d.race, d.changed, d.dropped), (true, false, true));
+    // A site without a place in the word is unknown, not another one.
+    let far = Access { site: 5000, ..access };
+    assert_eq!(decide(0, &far).word >> 47 & 1023, 1023);
+}

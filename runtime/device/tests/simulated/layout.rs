@@ -1,0 +1,30 @@
+//! The structures of `layout.h` are those of `gpurace_abi::device`.
+
+use std::mem::{offset_of, size_of};
+
+use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, State};
+
+unsafe extern "C" {
+    static __gpurace_layout: [u64; 11];
+}
+
+#[test]
+fn host_and_device_agree() {
+    // SAFETY: a constant of the library.
+    let device = unsafe { __gpurace_layout };
+    let host = [
+        size_of::<State>(),
+        size_of::<Range>(),
+        size_of::<LaunchCell>(),
+        size_of::<Counters>(),
+        size_of::<Found>(),
+        size_of::<super::Control>(),
+        offset_of!(State, orders),
+        offset_of!(LaunchCell, runs),
+        offset_of!(Counters, lost),
+        offset_of!(Found, block),
+        offset_of!(Found, shared),
+    ];
+    assert_eq!(device, host.map(|n| n as u64));
+    assert!(size_of::<super::Control>() <= SHARED_CONTROL as usize);
+}
