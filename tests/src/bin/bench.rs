@@ -1,0 +1,285 @@
+//! Measures what checks cost and how fast the executor is, and prints tables in
+//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`.
+//!
+//! Each kernel of `tests/bench` is built without checks, with every check
+//! (`-fgpurace-prune=off`), with proofs at launch (`-fgpurace-prune=launch`), and,
+//! where the machine has OpenCL on its processor, from its OpenCL twin. The variants
+//! run in turn, round after round, so that what disturbs the machine disturbs all; a
+//! figure is the median over the rounds, with the least and the greatest beside it.
+
+use std::fmt::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use gpurace_tests::toolchain::{tool, workspace};
+
+/// Kernels, by the names of their files.
+const KERNELS: [&str; 8] = [
+    "saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv",
+];
+/// Rounds in which each variant runs once.
+const ROUNDS: usize = 7;
+/// Timed repetitions of a run.
+const REPETITIONS: usize = 3;
+/// Launches that `launch.cu` times as one repetition.
+const LAUNCHES: f64 = 20000.0;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    Bare,
+    Checked,
+    Pruned,
+    OpenCl,
+}
+
+/// What one run of a program came to.
+struct Run {
+    /// Median time of a repetition, ns.
+    ns: f64,
+    /// Bytes of its buffers.
+    bytes: f64,
+    /// Largest resident size, bytes.
+    resident: f64,
+}
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    match bench(&wanted) {
+        Ok(table) => {
+            print!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("bench: error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(wanted: &[String]) -> Result<String, String> {
+    if let Some(unknown) = wanted.iter().find(|w| !KERNELS.contains(&w.as_str())) {
+        return Err(format!("found kernel `{unknown}`, wanted one of {}", KERNELS.join(", ")));
+    }
+    let folder = workspace().join("target/bench");
+    std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let opencl = match has_opencl(&folder) {
+        Ok(()) => true,
+        Err(why) => {
+            eprintln!("bench: without OpenCL: {why}");
+            eprintln!("hint: install `pocl-opencl-icd`, `ocl-icd-opencl-dev` and `opencl-c-headers`");
+            false
+        }
+    };
+    let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
+    variants.extend(opencl.then_some(Variant::OpenCl));
+    let kernels: Vec<&str> = KERNELS
+        .into_iter()
+        .filter(|k| wanted.is_empty() || wanted.iter().any(|w| w == k))
+        .collect();
+
+    let mut rows = Rows::default();
+    for kernel in kernels {
+        for &variant in &variants {
+            build(kernel, variant, &folder)?;
+        }
+        eprintln!("bench: {kernel}");
+        let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
+        for _ in 0..ROUNDS {
+            for (variant, runs) in variants.iter().zip(&mut runs) {
+                runs.push(run(&program(kernel, *variant, &folder), &REPETITIONS.to_string())?);
+            }
+        }
+        rows.add(kernel, &runs);
+    }
+    let mut out = format!("Machine: {}. {ROUNDS} rounds.\n\n", machine());
+    out.push_str(&rows.table(opencl));
+    if wanted.is_empty() {
+        out.push('\n');
+        out.push_str(&starting(&folder)?);
+    }
+    Ok(out)
+}
+
+#[derive(Default)]
+struct Rows {
+    lines: String,
+    /// Bare against OpenCL, checked against bare, pruned against bare: the medians.
+    ratios: [Vec<f64>; 3],
+}
+
+impl Rows {
+    /// `runs`: by variant, by round.
+    fn add(&mut self, kernel: &str, runs: &[Vec<Run>]) {
+        let ns = |v: usize| spread(runs[v].iter().map(|r| r.ns).collect());
+        // Of runs of one round.
+        let ratio = |a: usize, b: usize| spread(runs[a].iter().zip(&runs[b]).map(|(a, b)| a.ns / b.ns).collect());
+        let _ = write!(self.lines, "| {kernel} | {:.2} |", ns(0)[1] / 1e6);
+        if runs.len() > 3 {
+            let [least, median, most] = ratio(0, 3);
+            let _ = write!(self.lines, " {:.2} | {median:.2} ({least:.2} to {most:.2}) |", ns(3)[1] / 1e6);
+            self.ratios[0].push(median);
+        } else {
+            self.lines.push_str(" – | – |");
+        }
+        for (i, checked) in [1, 2].into_iter().enumerate() {
+            let [least, median, most] = ratio(checked, 0);
+            let _ = write!(self.lines, " {median:.2} ({least:.2} to {most:.2}) |");
+            self.ratios[i + 1].push(median);
+        }
+        let resident = |v: usize| spread(runs[v].iter().map(|r| r.resident).collect())[1];
+        let more = resident(1) - resident(0);
+        let _ = writeln!(self.lines, " {:.1} | {:.1} |", runs[0][0].bytes / 1e6, more / 1e6);
+    }
+
+    fn table(&self, opencl: bool) -> String {
+        let mut out = String::from(
+            "| kernel | bare, ms | OpenCL, ms | bare / OpenCL | checked / bare | pruned at launch / bare | buffers, MB | more memory checked, MB |\n\
+             |---|---|---|---|---|---|---|---|\n",
+        );
+        out.push_str(&self.lines);
+        let mean = |v: &Vec<f64>| (v.iter().map(|r| r.ln()).sum::<f64>() / v.len() as f64).exp();
+        let first = if opencl { format!("{:.2}", mean(&self.ratios[0])) } else { "–".into() };
+        let _ = writeln!(
+            out,
+            "| geometric mean | | | {first} | {:.2} | {:.2} | | |",
+            mean(&self.ratios[1]),
+            mean(&self.ratios[2])
+        );
+        out
+    }
+}
+
+/// The start of a program and the launch of an empty kernel, bare and checked.
+fn starting(folder: &Path) -> Result<String, String> {
+    let mut out = String::from("| | start to end of a program, ms | launch of an empty kernel, µs |\n|---|---|---|\n");
+    for (name, variant) in [("bare", Variant::Bare), ("checked", Variant::Checked), ("pruned at launch", Variant::Pruned)] {
+        build("launch", variant, folder)?;
+        let program = program("launch", variant, folder);
+        let (mut starts, mut launches) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let begin = Instant::now();
+            run(&program, "tiny")?;
+            starts.push(begin.elapsed().as_nanos() as f64);
+            launches.push(run(&program, "3")?.ns / LAUNCHES);
+        }
+        let ([s0, s, s1], [l0, l, l1]) = (spread(starts), spread(launches));
+        let _ = writeln!(
+            out,
+            "| {name} | {:.1} ({:.1} to {:.1}) | {:.2} ({:.2} to {:.2}) |",
+            s / 1e6, s0 / 1e6, s1 / 1e6, l / 1e3, l0 / 1e3, l1 / 1e3
+        );
+    }
+    Ok(out)
+}
+
+/// Least, median, greatest.
+fn spread(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [values[0], values[values.len() / 2], values[values.len() - 1]]
+}
+
+fn program(kernel: &str, variant: Variant, folder: &Path) -> PathBuf {
+    let variant = match variant {
+        Variant::Bare => "bare",
+        Variant::Checked => "checked",
+        Variant::Pruned => "pruned",
+        Variant::OpenCl => "opencl",
+    };
+    folder.join(format!("{kernel}-{variant}"))
+}
+
+fn build(kernel: &str, variant: Variant, folder: &Path) -> Result<(), String> {
+    let sources = workspace().join("tests/bench");
+    let mut command = match variant {
+        Variant::OpenCl => {
+            let mut command = Command::new("clang++-19");
+            let kernels = sources.join(format!("{kernel}.cl"));
+            command
+                .args(["-O2", "-std=c++17", "-x", "c++", "-DBENCH_OPENCL", "-lOpenCL"])
+                .arg(format!("-DBENCH_SOURCE=\"{}\"", kernels.display()))
+                .arg(sources.join(format!("{kernel}.h")));
+            command
+        }
+        Variant::Bare | Variant::Checked | Variant::Pruned => {
+            let mut command = Command::new(tool("gclang++")?);
+            command.args(["-O2", "-fgpurace-exec=cpu"]);
+            match variant {
+                Variant::Checked => command.args(["-fsanitize=gpurace", "-fgpurace-prune=off"]),
+                Variant::Pruned => command.args(["-fsanitize=gpurace", "-fgpurace-prune=launch"]),
+                Variant::Bare | Variant::OpenCl => &mut command,
+            };
+            command.arg(sources.join(format!("{kernel}.cu")));
+            command
+        }
+    };
+    command.arg("-o").arg(program(kernel, variant, folder));
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+fn has_opencl(folder: &Path) -> Result<(), String> {
+    build("saxpy", Variant::OpenCl, folder)?;
+    run(&program("saxpy", Variant::OpenCl, folder), "tiny").map(|_| ())
+}
+
+/// Runs a program of `tests/bench`.
+fn run(program: &Path, argument: &str) -> Result<Run, String> {
+    let mut command = Command::new(program);
+    command.arg(argument).env_remove("GPURACE_OPTIONS").stdout(Stdio::piped()).stderr(Stdio::piped());
+    // So that the limit holds although nobody watches.
+    // SAFETY: `alarm` is safe between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::alarm(120);
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(|e| format!("{}: {e}", program.display()))?;
+    let (output, resident) = wait(child)?;
+    let fail = |what: &str| format!("{} {argument}: {what}", program.display());
+    let line = output.lines().next().ok_or_else(|| fail("no output"))?;
+    let mut words = line.split_whitespace().skip(1);
+    let mut times: Vec<f64> = words.by_ref().map_while(|w| w.parse().ok()).collect();
+    // `bytes` ended the list.
+    let bytes = words.next().and_then(|w| w.parse().ok());
+    let (Some(bytes), false) = (bytes, times.is_empty()) else {
+        return Err(fail(&format!("found `{line}`, wanted a name, times, `bytes` and a number")));
+    };
+    times.sort_by(f64::total_cmp);
+    Ok(Run { ns: times[times.len() / 2], bytes, resident })
+}
+
+/// What a process printed, and its largest resident size in bytes.
+fn wait(mut child: std::process::Child) -> Result<(String, f64), String> {
+    use std::io::Read as _;
+    let mut out = String::new();
+    let mut errors = String::new();
+    // A line each: no pipe runs full.
+    child.stdout.take().map(|mut s| s.read_to_string(&mut out));
+    child.stderr.take().map(|mut s| s.read_to_string(&mut errors));
+    let mut status = 0;
+    // SAFETY: all-zero bytes are a `rusage`.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the process is a child that nobody has waited for; both places are writable.
+    let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
+    if waited < 0 || status != 0 {
+        return Err(format!("a benchmark ended with wait status {status}:\n{out}{errors}"));
+    }
+    Ok((out, usage.ru_maxrss as f64 * 1024.0))
+}
+
+/// The processor's name and how many there are.
+fn machine() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info
+        .lines()
+        .find_map(|l| l.strip_prefix("model name")?.split(':').nth(1))
+        .map_or("unknown processor", str::trim);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{name}, {cores} cores")
+}

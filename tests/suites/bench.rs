@@ -1,0 +1,34 @@
+//! The kernels of `scripts/bench` at a size at which only their results matter: each
+//! checks its own, bare and checked, and none has a race.
+
+use std::process::Command;
+
+use gpurace_tests::toolchain::{compile, run, run_checked, work_folder, workspace};
+
+fn check(kernel: &str) {
+    let source = workspace().join("tests/bench").join(kernel).with_extension("cu");
+    let source = source.to_str().unwrap();
+    let folder = work_folder(&format!("bench_{kernel}")).unwrap();
+    for opt in ["-O0", "-O2"] {
+        compile(&[opt, source, "-o", "bare"], &folder).unwrap();
+        let bare = run(Command::new(folder.join("bare")).arg("tiny"), &folder).unwrap();
+        assert_eq!(bare.status, Some(0), "{opt} bare: {}", bare.stderr);
+        assert!(bare.stdout.starts_with(kernel), "{}", bare.stdout);
+        let args = [opt, "-fsanitize=gpurace", "-fgpurace-prune=off", source, "-o", "checked"];
+        compile(&args, &folder).unwrap();
+        let checked = run_checked(&folder.join("checked"), &["tiny"], "", &folder).unwrap();
+        assert_eq!(checked.outcome.status, Some(0), "{opt}: {}", checked.outcome.stderr);
+        let report = checked.report.unwrap();
+        assert!(report.stats.checks_executed > 0 && report.races.is_empty());
+    }
+}
+
+macro_rules! kernels {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            check(stringify!($name));
+        }
+    )*};
+}
+kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv);
