@@ -21,7 +21,7 @@ use crate::order::{BlockOrder, Mode};
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
 use crate::syncvar::Carried;
-use crate::word::{self, FULL, GRANULE, KEY_MASK, Op, STATE_MASK, Touch};
+use crate::word::{FULL, GRANULE, Op, Touch};
 
 /// Set in the addresses of annotations of order, so that no location of the
 /// program has one of them.
@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) exact: bool,
     /// Uids in words below this one are of launches before everything to come.
     pub(crate) settled: u64,
+    /// Uids, in words, with which blocks of this launch begin.
+    pub(crate) mine: Range<u64>,
     fences: bool,
     /// Shared memory of the block on which races are meant.
     pub(crate) benign: Benign,
@@ -56,6 +58,8 @@ pub(crate) struct State {
     /// Chains without a word, to be used again.
     #[expect(clippy::vec_box, reason = "words hold their addresses")]
     pub(crate) pool: Vec<Box<Chain>>,
+    /// Chains that the process's count does not know of yet.
+    pub(crate) more_chains: i64,
 }
 
 /// One access to one word.
@@ -97,6 +101,7 @@ impl Block {
                 sightings: Sightings::default(),
                 exact: mode == Mode::Exact,
                 settled: launch.settled_in_words(),
+                mine: launch.uids_in_words(),
                 fences: launch.features.fences,
                 benign: Benign::default(),
                 checks: 0,
@@ -104,6 +109,7 @@ impl Block {
                 seen: None,
                 copies: copies::of_threads(launch),
                 pool: Vec::new(),
+                more_chains: 0,
             },
         }
     }
@@ -127,6 +133,7 @@ impl Block {
         s.shared = shared;
         s.exact = mode == Mode::Exact;
         s.settled = launch.settled_in_words();
+        s.mine = launch.uids_in_words();
         s.fences = launch.features.fences;
         s.copies.clear();
         s.copies.extend(copies::of_threads(launch));
@@ -142,6 +149,7 @@ impl Block {
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
         s.benign.clear();
+        s.tell_chains(&self.inner);
         s.sightings.flush(&self.inner.races);
         if s.order.has_acquired() {
             s.launch.data.learnt.lock().join(&s.order.learnt());
@@ -163,34 +171,7 @@ impl Block {
             return;
         }
         self.state.checks += 1;
-        if size == 4
-            && address.is_multiple_of(GRANULE)
-            && let Some(cell) = self.inner.shadow.cell(address)
-        {
-            let w = cell.load(Ordering::Acquire);
-            let state = w & STATE_MASK;
-            if (w ^ self.state.order.key(thread)) & KEY_MASK == 0
-                && (state == word::THREAD_READ || state == word::THREAD_WRITE)
-            {
-                return;
-            }
-            let touch = Touch {
-                op: Op::Read,
-                mask: FULL,
-            };
-            let access = Access {
-                thread,
-                touch,
-                site,
-                word: address,
-                address,
-                size: 4,
-                value: None,
-                copy: None,
-            };
-            return self.state.word(&self.inner, cell, w, &access);
-        }
-        self.words(thread, address, size.into(), site, Op::Read, None, None);
+        self.plain(thread, address, size, site, Op::Read, None);
     }
 
     /// A plain write of `size` bytes; `value` holds the bytes about to be
@@ -203,33 +184,36 @@ impl Block {
             return;
         }
         self.state.checks += 1;
-        if size == 4
-            && address.is_multiple_of(GRANULE)
-            && let Some(cell) = self.inner.shadow.cell(address)
-        {
-            let w = cell.load(Ordering::Acquire);
-            if (w ^ self.state.order.key(thread)) & KEY_MASK == 0
-                && w & STATE_MASK == word::THREAD_WRITE
-            {
-                return;
-            }
-            let touch = Touch {
-                op: Op::Write,
-                mask: FULL,
-            };
-            let access = Access {
-                thread,
-                touch,
-                site,
-                word: address,
-                address,
-                size: 4,
-                value,
-                copy: None,
-            };
-            return self.state.word(&self.inner, cell, w, &access);
+        self.plain(thread, address, size, site, Op::Write, value);
+    }
+
+    /// A plain access of a few bytes.
+    #[inline]
+    fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Option<u64>) {
+        if (address | size as usize) % GRANULE != 0 {
+            return self.words(thread, address, size.into(), site, op, value, None);
         }
-        self.words(thread, address, size.into(), site, Op::Write, value, None);
+        let shared = self.state.shared.contains(&address);
+        if size != 4 {
+            // Its words count once.
+            self.state.sightings.next_access();
+        }
+        let end = address.saturating_add(size as usize);
+        let mut word = address;
+        loop {
+            if let Some(cell) = self.inner.shadow.cell(word) {
+                let w = cell.load(Ordering::Acquire);
+                if !self.state.plain(cell, w, thread, site, op == Op::Write, shared) {
+                    let touch = Touch { op, mask: FULL };
+                    let access = Access { thread, touch, site, word, address, size: size.into(), value, copy: None };
+                    self.state.word(&self.inner, cell, w, &access);
+                }
+            }
+            word += GRANULE;
+            if word >= end {
+                break;
+            }
+        }
     }
 
     /// A plain read of any length.

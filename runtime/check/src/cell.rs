@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::block::{Access, State};
 use crate::chain::{Chain, Entry, Member};
 use crate::history;
-use crate::launch::Inner;
+use crate::launch::{Inner, LaunchData};
 use crate::race::Space;
 use crate::standing::Standing;
 use crate::state::{self, Next};
@@ -15,6 +15,8 @@ use crate::word::{self, Compact, FULL, NO_KEY, Op, Span, Word};
 
 /// Chains that a block keeps for its next words.
 const POOL: usize = 256;
+/// Chains that a block makes before it tells the process's count of them.
+const LOT: u64 = 1024;
 
 impl State {
     /// Which memory an address is in.
@@ -74,7 +76,8 @@ impl State {
     /// Whether a word holds one record, and that of accesses that happen
     /// before everything still to come: the common case of a launch's, or of a
     /// barrier interval's, first access to a word.
-    fn is_stale(&self, w: u64, shared: bool) -> bool {
+    #[inline]
+    pub(crate) fn is_stale(&self, w: u64, shared: bool) -> bool {
         if !word::is_compact(w) {
             return false;
         }
@@ -140,7 +143,7 @@ impl State {
             self.recycle(inner, chain);
             return word;
         }
-        if inner.chains.load(Ordering::Relaxed) > inner.limits.chains {
+        if inner.chains.load(Ordering::Relaxed) as i64 > inner.limits.chains as i64 {
             // The newest record, if it fits, is worth more than the oldest.
             inner.lost_words.fetch_add(1, Ordering::Relaxed);
             let kept = chain
@@ -156,7 +159,7 @@ impl State {
     }
 
     fn fresh_chain(&mut self, inner: &Inner) -> Box<Chain> {
-        inner.chains.fetch_add(1, Ordering::Relaxed);
+        self.count_chains(inner, 1);
         let mut chain = self.pool.pop().unwrap_or_default();
         chain.entries.clear();
         chain.reads_only = true;
@@ -164,10 +167,26 @@ impl State {
     }
 
     fn recycle(&mut self, inner: &Inner, chain: Box<Chain>) {
-        inner.chains.fetch_sub(1, Ordering::Relaxed);
+        self.count_chains(inner, -1);
         if self.pool.len() < POOL && chain.entries.capacity() <= 64 {
             self.pool.push(chain);
         }
+    }
+
+    /// Counts chains that this block has made, less those it has let go. The
+    /// process's count gets to know of them in lots: other workers use it, too.
+    fn count_chains(&mut self, inner: &Inner, more: i64) {
+        self.more_chains += more;
+        if self.more_chains.unsigned_abs() > LOT.min(inner.limits.chains / 256) {
+            self.tell_chains(inner);
+        }
+    }
+
+    /// Tells the process's count of chains.
+    pub(crate) fn tell_chains(&mut self, inner: &Inner) {
+        let more = std::mem::take(&mut self.more_chains);
+        // Wraps where it is negative.
+        inner.chains.fetch_add(more as u64, Ordering::Relaxed);
     }
 
     /// The word of a new access alone; `None` where it does not fit.
@@ -197,8 +216,11 @@ impl State {
         } else {
             return None;
         };
-        let (data, _) = self.launch.owner(m.uid)?;
-        let site = data.sites.number(e.site.checked_sub(data.site_base)?)?;
+        let number = |data: &LaunchData| data.sites.number(e.site.checked_sub(data.site_base)?);
+        let site = match self.launch.owns(m.uid) {
+            true => number(&self.launch.data)?,
+            false => number(&self.launch.owner(m.uid)?.0)?,
+        };
         Compact {
             touch: e.touch,
             span,
@@ -218,10 +240,11 @@ impl State {
     /// The record of a word, at full width.
     pub(crate) fn entry(&self, c: &Compact, member: Member) -> Entry {
         // A launch that is not known any more is settled: its site names no race.
-        let site = self
-            .launch
-            .owner(member.uid)
-            .map_or(0, |(data, _)| data.site_base + data.sites.site(c.site));
+        let site = |data: &LaunchData| data.site_base + data.sites.site(c.site);
+        let site = match self.launch.owns(member.uid) {
+            true => site(&self.launch.data),
+            false => self.launch.owner(member.uid).map_or(0, |(data, _)| site(&data)),
+        };
         Entry {
             touch: c.touch,
             site,
@@ -266,7 +289,7 @@ pub(crate) fn member(c: &Compact, base: u64) -> Member {
 /// Puts `next` where `w` was seen; where another value is there by now, `w`
 /// becomes it. Nobody else changes the words of a block's `shared` memory.
 #[inline]
-fn put(cell: &AtomicU64, w: &mut u64, next: u64, shared: bool) -> bool {
+pub(crate) fn put(cell: &AtomicU64, w: &mut u64, next: u64, shared: bool) -> bool {
     if shared {
         cell.store(next, Ordering::Release);
         return true;

@@ -29,8 +29,11 @@ pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Acc
     } else {
         0
     };
-    if reads_only && state.exact && joins_warp(state, chain, a, site) {
-        return;
+    if reads_only {
+        let joins = if state.exact { joins_warp } else { joins_span };
+        if joins(state, chain, a, site) {
+            return;
+        }
     }
     state.sightings.contested = if a.touch.op == Op::Write { contested(chain) } else { 0 };
     let mut represented = false;
@@ -99,6 +102,43 @@ fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
             };
             return true;
         }
+    }
+    false
+}
+
+/// The same where threads are known by spans: others of the block, or of the
+/// grid, have just read the word by the same instruction.
+fn joins_span(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
+    if a.copy.is_some() {
+        return false;
+    }
+    let (uid, clock) = state.when(a);
+    let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
+    for e in recent {
+        let m = &mut e.member;
+        if e.site != site || e.touch != a.touch || m.is_copy() || !state.launch.owns(m.uid) {
+            continue;
+        }
+        let span = if m.span != Span::Grid && m.uid == uid && m.clock == clock {
+            if m.span == Span::Thread && u32::from(m.thread) == a.thread {
+                Span::Thread
+            } else if m.span != Span::Block && m.warp() == a.thread / 32 {
+                Span::Warp
+            } else {
+                Span::Block
+            }
+        } else if (m.span == Span::Grid || (m.uid != uid && !state.order.has_past()))
+            && !state.order.knows_others()
+        {
+            Span::Grid
+        } else {
+            continue;
+        };
+        if span != Span::Thread {
+            m.span = span;
+            m.lanes = 0;
+        }
+        return true;
     }
     false
 }

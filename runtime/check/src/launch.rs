@@ -8,6 +8,7 @@
 //! cleared at the start of a launch whose uids would not fit any more.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -134,6 +135,7 @@ pub(crate) struct Inner {
     /// Uids that blocks took while they ran.
     further: RwLock<HashMap<u64, (Arc<LaunchData>, u64)>>,
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
+    /// Words with a chain, but for what running blocks have not told yet: modulo 2^64.
     pub(crate) chains: AtomicU64,
     pub(crate) lost_records: AtomicU64,
     pub(crate) lost_words: AtomicU64,
@@ -487,7 +489,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         // The chains are owned by words, which nothing else walks.
-        if self.chains.load(Ordering::Relaxed) > 0 {
+        if self.chains.load(Ordering::Relaxed) != 0 {
             self.clear();
         }
     }
@@ -532,11 +534,23 @@ impl Launch {
         }
     }
 
+    /// Whether a uid is that with which a block of this launch began.
+    #[inline]
+    pub(crate) fn owns(&self, uid: u64) -> bool {
+        let first = self.data.first_uid;
+        uid >= first && uid - first < self.data.blocks
+    }
+
+    /// The uids with which its blocks begin, as words hold them.
+    pub(crate) fn uids_in_words(&self) -> Range<u64> {
+        let first = self.data.first_uid - self.base;
+        first..first + self.data.blocks
+    }
+
     /// The launch and block index of a uid that a word names.
     pub(crate) fn owner(&self, uid: u64) -> Option<(Arc<LaunchData>, u64)> {
-        let first = self.data.first_uid;
-        if uid >= first && uid - first < self.data.blocks {
-            Some((self.data.clone(), uid - first))
+        if self.owns(uid) {
+            Some((self.data.clone(), uid - self.data.first_uid))
         } else {
             self.inner.launch_of(uid)
         }

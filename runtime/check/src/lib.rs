@@ -16,6 +16,7 @@
 //! | [`host`] | accesses by the host |
 //! | [`transfer`] | copies and fills, as launches of one thread |
 //! | `benign` | bytes on which races are meant |
+//! | `plain` | the common cases of a plain access to a whole word |
 //! | `cell` | one access to one shadow word |
 //! | `history` | a new access against a chain |
 //! | `standing` | how a record's threads are ordered to the one that makes an access |
@@ -52,6 +53,7 @@ mod history;
 pub mod host;
 pub mod launch;
 pub mod order;
+mod plain;
 pub mod race;
 pub mod shadow;
 mod sighting;

@@ -162,6 +162,12 @@ impl BlockOrder {
         self.past.contains(&uid)
     }
 
+    /// Whether this block had another uid before.
+    #[inline]
+    pub fn has_past(&self) -> bool {
+        !self.past.is_empty()
+    }
+
     /// The epoch of a thread.
     #[inline]
     pub fn clock(&self, thread: u32) -> u32 {
@@ -242,6 +248,7 @@ impl BlockOrder {
     }
 
     /// Whether something is known of other blocks or launches.
+    #[inline]
     pub fn knows_others(&self) -> bool {
         self.any_sync || !self.base.is_empty()
     }

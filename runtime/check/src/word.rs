@@ -227,6 +227,16 @@ pub const fn key(thread: u32, uid: u64, clock: u32) -> Option<u64> {
     Some((thread as u64) << THREAD_SHIFT | uid << UID_SHIFT | clock as u64)
 }
 
+/// The thread field, in place.
+pub const THREAD_MASK: u64 = ((1 << THREAD_BITS) - 1) << THREAD_SHIFT;
+/// The part of the thread field that tells the warp, in place.
+pub const WARP_MASK: u64 = THREAD_MASK & !(31 << THREAD_SHIFT);
+
+/// The site field of a compact word, in place.
+pub const fn site_field_bits(word: u64) -> u64 {
+    word & (SITE_VALUES as u64 - 1) << SITE_SHIFT
+}
+
 /// The word that points to a chain at `address`.
 pub const fn expanded(address: u64) -> u64 {
     EXPANDED << STATE_SHIFT | address
