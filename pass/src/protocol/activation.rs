@@ -47,8 +47,8 @@ impl Extraction<'_> {
                 let read_only = copy && roots::only_loaded(param);
                 read_only_copies.push(read_only);
                 arguments.push(if copy {
-                    let root = if read_only { Root::Arguments(place.offset) } else { Root::Private };
-                    Value::Pointer(Rc::new(self.pointer_to(root)))
+                    let given = Value::Pointer(Rc::new(self.pointer_to(Root::Arguments(place.offset))));
+                    Value::Pointer(Rc::new(self.copied(param, given)))
                 } else if roots::space_of(param).is_some() {
                     self.argument(&name, place.offset, None)
                 } else {
@@ -86,6 +86,7 @@ impl Extraction<'_> {
                 values: HashMap::new(),
                 outside: HashMap::new(),
                 opaque: HashMap::new(),
+                locals: HashMap::new(),
                 pointers: HashMap::new(),
                 guards: vec![Vec::new(); graph.regions.len()],
                 ways: HashMap::new(),
@@ -175,7 +176,8 @@ impl Extraction<'_> {
                 let operand = LLVMGetOperand(call, index as u32);
                 uniform.push(f.uniform.at(&f.graph, operand, place));
                 arguments.push(if roots::byval_type(callee, index).is_some() {
-                    Value::Pointer(Rc::new(self.pointer_to(Root::Private)))
+                    let given = self.value(f, operand, place);
+                    Value::Pointer(Rc::new(self.copied(param, given)))
                 } else if roots::space_of(param).is_some() {
                     Value::Pointer(self.pointer(f, operand, place))
                 } else {

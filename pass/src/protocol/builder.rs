@@ -205,7 +205,7 @@ impl Builder {
         let objects = &mut self.protocol.objects;
         let known = match kind {
             ObjectKind::Opaque { .. } => None,
-            ObjectKind::DynamicShared => objects.iter().position(|o| o.kind == kind),
+            ObjectKind::DynamicShared | ObjectKind::Unshared => objects.iter().position(|o| o.kind == kind),
             _ => objects.iter().position(|o| o.kind == kind && o.name == name),
         };
         let index = known.unwrap_or_else(|| {

@@ -156,7 +156,12 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         let (pointer, size) = unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
         for aim in &pointer.aims {
-            let Root::Object(object) = aim.root else { continue };
+            let object = match aim.root {
+                Root::Object(object) => object,
+                Root::Arguments(_) | Root::Constant(_) | Root::Context | Root::Private | Root::Local(_) => {
+                    self.b.object("memory of the thread alone", p::ObjectKind::Unshared)
+                }
+            };
             let stmt = Stmt::Access(p::Access {
                 site: SiteId(site),
                 op: op_of(&access),

@@ -10,6 +10,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::builder::Builder;
+use super::contents::{LocalId, Locals, Written};
 use super::effects::Facts;
 use super::graph::{Graph, Target};
 use super::uniformity::Uniformity;
@@ -28,6 +29,8 @@ pub enum Root {
     Context,
     /// Memory of the thread alone.
     Private,
+    /// Memory of the thread alone of whose contents something is known.
+    Local(LocalId),
 }
 
 /// Where a value is used: directly in this loop of the function, or in none.
@@ -115,6 +118,8 @@ pub struct Frame {
     pub outside: HashMap<(LLVMValueRef, Option<LoopId>), Value>,
     /// Opaque stand-ins, by the loop in which they vary.
     pub opaque: HashMap<(LLVMValueRef, Option<LoopId>), ExprId>,
+    /// Pointers to its local variables.
+    pub locals: Locals,
     /// Opaque pointers.
     pub pointers: HashMap<LLVMValueRef, Rc<Pointer>>,
     /// For each region and node: when it is executed, once its immediate
@@ -154,6 +159,8 @@ pub struct Extraction<'a> {
     pub budget: usize,
     /// Values loaded from read-only memory: variable, offset, width (`None`: a pointer).
     pub constants: HashMap<(LLVMValueRef, ExprId, Option<Width>), Value>,
+    /// Local memory of whose contents something is known.
+    pub locals: Vec<Vec<Written>>,
     /// Functions that are being followed.
     pub active: Vec<LLVMValueRef>,
     /// What the kernel's arguments are called, by offset.

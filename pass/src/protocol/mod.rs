@@ -14,8 +14,8 @@
 //! # Values
 //! [`activation`] evaluates what addresses and conditions are made of, in one
 //! walk over the blocks: integers in [`values`], pointers in [`pointers`], loop
-//! variables in [`steps`], parts of structs in [`aggregates`]. What expressions cannot say is an opaque value, whose
-//! group comes from [`uniformity`]. A value of a loop that is used after it is
+//! variables in [`steps`], parts of structs in [`aggregates`], what local memory holds in [`contents`]. What expressions
+//! cannot say is an opaque value, whose group comes from [`uniformity`]. A value of a loop that is used after it is
 //! opaque, unless it does not vary in the loop.
 //!
 //! # Calls
@@ -35,6 +35,7 @@ pub mod aggregates;
 pub mod builder;
 pub mod compact;
 pub mod conditions;
+pub mod contents;
 pub mod effects;
 pub mod emit;
 pub mod frame;
@@ -99,6 +100,7 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
             b: Builder::default(),
             budget: MAX_INSTRUCTIONS,
             constants: HashMap::new(),
+            locals: Vec::new(),
             active: Vec::new(),
             argument_names: HashMap::new(),
         };

@@ -12,6 +12,7 @@ use llvm_sys::prelude::*;
 
 use super::aggregates;
 use super::conditions::{add_aim, incoming_from};
+use super::contents::Held;
 use super::frame::{Aim, Extraction, Frame, HeaderVar, Place, Pointer, Root, Value};
 use super::graph::NodeKind;
 use super::roots;
@@ -141,7 +142,7 @@ impl Extraction<'_> {
                         _ => None,
                     }
                 }
-                LLVMOpcode::LLVMAlloca => Some(Value::Pointer(Rc::new(self.pointer_to(Root::Private)))),
+                LLVMOpcode::LLVMAlloca => Some(Value::Pointer(self.local(f, instruction))),
                 LLVMOpcode::LLVMLoad => self.eval_load(f, place, instruction, None),
                 LLVMOpcode::LLVMCall => self.eval_call(f, block, instruction),
                 _ => None,
@@ -232,7 +233,14 @@ impl Extraction<'_> {
             return Some(unsafe { self.value(f, stored, place) });
         }
         // SAFETY: by contract.
-        let pointer = unsafe { self.pointer(f, LLVMGetOperand(load, 0), place) };
+        let (pointer, bytes) = unsafe {
+            (self.pointer(f, LLVMGetOperand(load, 0), place), ir::store_size(self.facts.module, LLVMTypeOf(load)))
+        };
+        self.loaded(&pointer, bytes, width)
+    }
+
+    /// What a load of so many bytes gives.
+    pub fn loaded(&mut self, pointer: &Pointer, bytes: u64, width: Option<Width>) -> Option<Value> {
         let [Aim { root, guard: None }] = pointer.aims.as_slice() else { return None };
         let at = self.b.as_const(pointer.offset).map(|bits| bits as i64);
         match *root {
@@ -262,6 +270,18 @@ impl Extraction<'_> {
                 self.constants.insert(key, value.clone());
                 Some(value)
             }
+            Root::Local(local) => match self.held(local, at?, i64::try_from(bytes).ok()?)? {
+                Held::Value(value @ Value::Pointer(_)) => width.is_none().then_some(value),
+                Held::Value(Value::Int(e)) => (width == Some(self.b.width(e))).then_some(Value::Int(e)),
+                Held::Value(Value::Address(..) | Value::Other) => None,
+                Held::LocalAddress => {
+                    width.is_none().then(|| Value::Pointer(Rc::new(self.pointer_to(Root::Private))))
+                }
+                Held::Copy(from, distance) => {
+                    let from = self.moved_by(&from, distance);
+                    self.loaded(&from, bytes, width)
+                }
+            },
             Root::Object(_) | Root::Private => None,
         }
     }

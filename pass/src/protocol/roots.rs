@@ -231,6 +231,7 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
                             copies && LLVMGetOperand(user, 0) != value
                                 || name.starts_with("llvm.lifetime.")
                                 || name.starts_with("llvm.dbg.")
+                                || call_only_loads(user, f, value)
                         });
                         if !harmless {
                             return false;
@@ -243,4 +244,18 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
         }
     }
     true
+}
+
+/// Whether a call of a function of the module only loads from behind an address
+/// that it is given: it takes a copy.
+pub unsafe fn call_only_loads(call: LLVMValueRef, callee: LLVMValueRef, address: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let arguments = LLVMGetNumArgOperands(call);
+        LLVMIsDeclaration(callee) == 0
+            && arguments as usize == ir::params(callee).len()
+            && (0..arguments)
+                .filter(|&i| LLVMGetOperand(call, i) == address)
+                .all(|i| byval_type(callee, i as usize).is_some())
+    }
 }

@@ -79,7 +79,11 @@ impl Extraction<'_> {
         outside
     }
 
-    unsafe fn constant(&mut self, value: LLVMValueRef) -> Value {
+    /// What is known of a constant.
+    ///
+    /// # Safety
+    /// `value` is a live constant.
+    pub unsafe fn constant(&mut self, value: LLVMValueRef) -> Value {
         // SAFETY: by contract.
         unsafe {
             if !LLVMIsAConstantInt(value).is_null() {
@@ -453,7 +457,7 @@ impl Extraction<'_> {
                 gpurace_protocol::protocol::ObjectKind::Opaque { .. }
             ),
             Root::Constant(_) => true,
-            Root::Arguments(_) | Root::Context | Root::Private => false,
+            Root::Arguments(_) | Root::Context | Root::Private | Root::Local(_) => false,
         }
     }
 }

@@ -28,7 +28,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,6 +92,10 @@ pub enum ObjectKind {
         /// Bytes.
         size: u64,
     },
+    /// Memory that no other thread touches while the kernel runs, or that no
+    /// thread writes to: local variables, arguments, constant memory. Shares
+    /// bytes with no other object, and between threads with itself neither.
+    Unshared,
     /// Dynamic shared memory: all `extern __shared__` arrays are one object.
     DynamicShared,
     /// A device variable.

@@ -76,6 +76,7 @@ pub fn races(
                 ObjectKind::Shared { .. } | ObjectKind::DynamicShared => {
                     ((1, touch.object, thread.ctaid), 0)
                 }
+                ObjectKind::Unshared => continue,
                 ObjectKind::Opaque { space, .. } => {
                     let (global, base) = opaque_base(touch.object, thread);
                     match (space, global) {

@@ -33,6 +33,7 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
                     opaque("threads may see different addresses in")
                 }
             }
+            ObjectKind::Unshared => Alias::Never,
             _ => Alias::Same(0),
         };
     }
@@ -71,6 +72,7 @@ pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => Space::Global,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
         ObjectKind::Opaque { space, .. } => *space,
+        ObjectKind::Unshared => return false,
     };
     own == space || own == Space::Generic || space == Space::Generic
 }

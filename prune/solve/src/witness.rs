@@ -70,6 +70,7 @@ pub fn threads(
                 ObjectKind::Variable { .. } => Some(Extent { base, allocation: None }),
                 ObjectKind::Shared { .. }
                 | ObjectKind::DynamicShared
+                | ObjectKind::Unshared
                 | ObjectKind::Opaque { .. } => None,
             };
             launch.objects.push(extent);
@@ -96,6 +97,7 @@ pub fn confirm(
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
         // Where it lies is not known.
         ObjectKind::Opaque { .. } => false,
+        ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();
     for thread in threads {

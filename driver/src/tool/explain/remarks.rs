@@ -54,7 +54,7 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                     },
                 )
             }
-            ObjectKind::Opaque { .. } => None,
+            ObjectKind::Unshared | ObjectKind::Opaque { .. } => None,
         };
         let of = remarks.entry(first.site.0).or_default();
         of.extend(remark.filter(|remark| !of.contains(remark)).into_iter().collect::<Vec<_>>());

@@ -236,7 +236,7 @@ impl Ran {
             ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
-            ObjectKind::Opaque { .. } => 0,
+            ObjectKind::Opaque { .. } | ObjectKind::Unshared => 0,
         };
         let kind = match touch.op {
             Op::Read => Kind::Read,
@@ -244,6 +244,9 @@ impl Ran {
             Op::Atomic { .. } => Kind::Atomic,
         };
         let [warp, block, _] = touch.passed;
+        if object.kind == ObjectKind::Unshared {
+            return (touch.site.0, kind, 0, 0, [warp, block]);
+        }
         (touch.site.0, kind, base.wrapping_add(touch.offset as u64), touch.size, [warp, block])
     }
 }
@@ -361,7 +364,17 @@ impl Machine {
                 context.dynamic_shared_bytes = launch.dynamic_shared;
                 RECORD.with_borrow_mut(|r| *r = Record::default());
                 run(&mut context, buffer.as_ptr());
-                threads.push((thread, RECORD.with_borrow_mut(|r| std::mem::take(&mut r.events))));
+                let events = RECORD.with_borrow_mut(|r| std::mem::take(&mut r.events));
+                // Local variables lie on the stack, below what this function has there.
+                let top = (&raw const context) as u64;
+                let own = [top - (1 << 20)..top, buffer.as_ptr() as u64..buffer.as_ptr_range().end as u64];
+                let unshared = |(site, kind, address, size, passed): Event| {
+                    if own.iter().any(|range| range.contains(&address)) {
+                        return (site, kind, 0, 0, passed);
+                    }
+                    (site, kind, address, size, passed)
+                };
+                threads.push((thread, events.into_iter().map(unshared).collect()));
             }
             let dynamic = dynamic as u64;
             (protocol.clone(), Ran { launch, threads, variables, dynamic })

@@ -7,6 +7,7 @@
 
 mod aggregates;
 mod calls;
+mod contents;
 mod control;
 mod machine;
 mod opaque;

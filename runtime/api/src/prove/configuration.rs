@@ -49,7 +49,10 @@ pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
                     allocation: Some((base, base + size)),
                 })
             }
-            ObjectKind::Shared { .. } | ObjectKind::DynamicShared | ObjectKind::Opaque { .. } => None,
+            ObjectKind::Shared { .. }
+            | ObjectKind::DynamicShared
+            | ObjectKind::Unshared
+            | ObjectKind::Opaque { .. } => None,
         })
         .collect();
     let mut launch = ProverLaunch {
@@ -79,7 +82,7 @@ pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
             launch.kernel.module.address_of(symbol).is_none_or(managed)
         }
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
-        ObjectKind::Shared { .. } | ObjectKind::DynamicShared => false,
+        ObjectKind::Shared { .. } | ObjectKind::DynamicShared | ObjectKind::Unshared => false,
     })
 }
 
