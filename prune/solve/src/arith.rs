@@ -151,6 +151,12 @@ impl<'a> Encoder<'a> {
         if rest.terms.is_empty() {
             return Ok((whole, rest));
         }
+        // A digit below a factor of the divisor stays in the remainder:
+        // (g h + l) / by == h / (by / g), where 0 <= l < g.
+        if let Some((g, high, low)) = self.low_digit(&rest, by) {
+            let (q, r) = self.divide(&high, by / g)?;
+            return Ok((whole.plus(1, &q)?, r.times(g)?.plus(1, &low)?));
+        }
         // A common factor of what is left and the divisor stays in the
         // remainder.
         let g = gcd(rest.gcd(), by);
@@ -196,6 +202,27 @@ impl<'a> Encoder<'a> {
             }
         };
         Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?))
+    }
+
+    /// `x` as `g * high + low`, where `0 <= low < g` and `g` divides `by`.
+    fn low_digit(&self, x: &Lin, by: i128) -> Option<(i128, Lin, Lin)> {
+        let mut radices: Vec<_> = x.terms.iter().map(|(_, c)| c.abs()).filter(|c| *c > 1 && by % c == 0).collect();
+        radices.sort_unstable();
+        radices.dedup();
+        radices.into_iter().rev().find_map(|g| {
+            let (mut high, mut low) = (Lin::default(), Lin::default());
+            for (atom, c) in &x.terms {
+                if c % g == 0 {
+                    high.terms.push((*atom, c / g));
+                } else {
+                    low.terms.push((*atom, *c));
+                }
+            }
+            high.constant = x.constant.div_euclid(g);
+            low.constant = x.constant.rem_euclid(g);
+            let range = self.range(&low);
+            (!low.terms.is_empty() && range.lo >= 0 && range.hi < g).then_some((g, high, low))
+        })
     }
 
     /// Quotient towards zero and its remainder; any values where the divisor
@@ -288,17 +315,6 @@ impl<'a> Encoder<'a> {
                 let cut = self.divide(&x, low + 1)?.1;
                 return x.minus(&cut);
             }
-            let fields = fields(m);
-            if fields.len() <= MOST_FIELDS {
-                let x = self.computed(f, a, View::Unsigned)?;
-                let mut sum = Lin::default();
-                for (at, count) in fields {
-                    let high = self.divide(&x, 1 << at)?.0;
-                    let field = self.divide(&high, 1 << count)?.1;
-                    sum = sum.plus(1 << at, &field)?;
-                }
-                return Ok(sum);
-            }
         }
         let range = f.ranges.computed(a, View::Unsigned).hull(f.ranges.computed(b, View::Unsigned));
         let (x, y) = (self.computed(f, a, View::Unsigned)?, self.computed(f, b, View::Unsigned)?);
@@ -346,6 +362,17 @@ impl<'a> Encoder<'a> {
         range: Range,
         width: Width,
     ) -> Result<Lin> {
+        for (x, mask) in [(x, y.as_constant()), (y, x.as_constant())] {
+            if let Some(mask) = mask
+                && let Some(common) = self.masked(x, mask)?
+            {
+                return match op {
+                    BinOp::And => Ok(common),
+                    BinOp::Or => x.shifted(mask)?.minus(&common),
+                    _ => x.shifted(mask)?.plus(-2, &common),
+                };
+            }
+        }
         let hi = range.hi.max(self.range(y).hi.min(i128::from(width.mask())));
         let count = 128 - hi.max(0).leading_zeros();
         if count > MOST_BITS {
@@ -384,6 +411,21 @@ impl<'a> Encoder<'a> {
             sum = sum.plus(1 << i, &bit)?;
         }
         Ok(sum)
+    }
+
+    /// `x & mask` by division, where the mask has few runs of bits.
+    fn masked(&mut self, x: &Lin, mask: i128) -> Result<Option<Lin>> {
+        let fields = fields(mask);
+        if fields.len() > MOST_FIELDS || self.range(x).lo < 0 {
+            return Ok(None);
+        }
+        let mut sum = Lin::default();
+        for (at, count) in fields {
+            let high = self.divide(x, 1 << at)?.0;
+            let field = self.divide(&high, 1 << count)?.1;
+            sum = sum.plus(1 << at, &field)?;
+        }
+        Ok(Some(sum))
     }
 
     /// The low bits of a number that is not negative and has no more.

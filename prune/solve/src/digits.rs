@@ -74,6 +74,38 @@ fn split(
     Ok(())
 }
 
+/// A sum with what is divided in it by a constant written as quotient and
+/// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`.
+pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
+    let mut divided: Vec<_> = encoder
+        .quotients
+        .iter()
+        .filter_map(|((x, by, towards_zero), (q, _))| match (&q.terms[..], by.as_constant()) {
+            ([(q, 1)], Some(by)) if !towards_zero => Some((x.clone(), by, *q)),
+            _ => None,
+        })
+        .filter(|(_, _, q)| sum.terms.iter().any(|(atom, _)| atom == q))
+        .collect();
+    divided.sort_by_key(|(_, _, q)| *q);
+    let mut sum = sum.clone();
+    for (x, by, q) in divided {
+        // How often what is divided is in the sum, all of it.
+        let Some((first, c)) = x.terms.first() else { continue };
+        let Some((_, times)) = sum.terms.iter().find(|(atom, _)| atom == first) else { continue };
+        let times = times / c;
+        let whole = |(atom, c): &(_, i128)| sum.terms.contains(&(*atom, c * times));
+        if times == 0 || !x.terms.iter().all(whole) {
+            continue;
+        }
+        let r = Lin::atom(encoder.fresh("digit", Range::new(0, by - 1)));
+        let digits = Lin::atom(q).times(by)?.plus(1, &r)?;
+        let fact = Formula::eq(&x, &digits)?;
+        encoder.facts.push(fact);
+        sum = sum.plus(-times, &x)?.plus(times, &digits)?;
+    }
+    Ok(sum)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;

@@ -103,6 +103,8 @@ pub struct Frame<'a> {
     pub side: usize,
     /// Iterations before the current one, of each loop around.
     pub iteration: HashMap<LoopId, Lin>,
+    /// Loop variables that are asked about at one value, in one iteration.
+    pub fixed: HashMap<VarId, (Lin, u64)>,
     /// Conditions that hold.
     pub guards: Vec<(ExprId, bool)>,
     /// Ranges where they hold.
@@ -121,6 +123,7 @@ impl<'a> Frame<'a> {
         Self {
             side,
             iteration: HashMap::new(),
+            fixed: HashMap::new(),
             guards: Vec::new(),
             ranges: Ranges::new(setting.protocol, setting.exprs, setting.launch),
             certain: true,
@@ -141,6 +144,7 @@ impl<'a> Frame<'a> {
         Self {
             side: self.side,
             iteration: self.iteration.clone(),
+            fixed: self.fixed.clone(),
             guards: self.guards.clone(),
             ranges: self.ranges.guarded(&[]),
             certain: self.certain,
@@ -432,6 +436,11 @@ impl<'a> Encoder<'a> {
         let any = |e: &mut Self| Ok(Lin::atom(e.fresh("variable", view.all(width))));
         let Some(info) = f.ranges.loops().vars.get(&id).copied() else { return any(self) };
         let Some(k) = f.iteration.get(&info.of.id).cloned() else { return any(self) };
+        if let Some((at, bits)) = f.fixed.get(&id)
+            && *at == k
+        {
+            return Ok(Lin::constant(view.read(width, *bits)));
+        }
         if k.as_constant() == Some(0) {
             return self.computed(f, info.var.from, view);
         }

@@ -12,6 +12,8 @@
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
+//! | `values` | the constants that halving and doubling loops run through |
+//! | `digits` | what an equation in several radices says of its digits |
 //! | [`candidates`] | preconditions to try |
 //! | [`library`] | the shared library's three functions |
 //! | [`witness`] | whether a solution is a race that threads run into |
@@ -30,6 +32,7 @@ pub mod pair;
 pub mod prove;
 pub mod smt;
 mod steady;
+mod values;
 pub mod witness;
 
 use std::path::PathBuf;

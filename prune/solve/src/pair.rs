@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::{Axis, ExprId, LoopId};
+use gpurace_protocol::expr::{Axis, ExprId, LoopId, VarId};
 use gpurace_protocol::interval::{At, Gap, Group, Meeting, Side};
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{Loop, Op, ScopeOf, Step, Test};
@@ -68,13 +68,16 @@ pub enum Detail {
 }
 
 /// Builds the formula of a pair. `apart` is what has to be added to offsets of
-/// the second access to compare them with the first one's.
+/// the second access to compare them with the first one's. Of iterations that
+/// both threads are in together, only those are asked about in which variables
+/// have their `fixed` values.
 pub fn formula<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
     meeting: &Meeting,
     (relation, apart): (Relation, i128),
     candidates: &[ExprId],
+    fixed: &[(VarId, u64)],
     detail: Detail,
 ) -> Result<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
@@ -84,7 +87,11 @@ pub fn formula<'a>(
     let mut counters = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
-        let way = walk(&mut encoder, &mut race, side, place, detail, |encoder, range, of| {
+        let together = |of: &Loop, var: VarId| {
+            let value = fixed.iter().find(|(id, _)| *id == var).map(|(_, value)| *value);
+            value.filter(|_| meeting.same.contains(&of.id))
+        };
+        let way = walk(&mut encoder, &mut race, side, place, detail, together, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
             counters
@@ -125,7 +132,7 @@ pub fn reach<'a>(
 ) -> Result<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
-    walk(&mut encoder, &mut race, 0, place, Detail::All, |encoder, range, _| {
+    walk(&mut encoder, &mut race, 0, place, Detail::All, |_, _| None, |encoder, range, _| {
         Lin::atom(encoder.fresh("iteration", range))
     })?;
     let mut assumptions = Vec::new();
@@ -190,6 +197,7 @@ fn walk<'a>(
     side: usize,
     place: &Place<'a>,
     detail: Detail,
+    fixed: impl Fn(&Loop, VarId) -> Option<u64>,
     mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
 ) -> Result<Way<'a>> {
     let mut way = Way {
@@ -212,6 +220,11 @@ fn walk<'a>(
                 way.entered.insert(of.id, way.frame.guards.len());
                 way.loops.insert(of.id, *of);
                 way.frame.iteration.insert(of.id, k.clone());
+                for var in &of.vars {
+                    if let Some(value) = fixed(of, var.id) {
+                        way.frame.fixed.insert(var.id, (k.clone(), value));
+                    }
+                }
                 match of.test {
                     Test::Before => {
                         let holds = encoder.cond(&mut way.frame, of.cond)?;
@@ -418,6 +431,10 @@ fn overlap<'a>(
         Formula::le(&Lin::constant(1), size_b)?,
     ];
     common.extend(digits::cuts(encoder, &d, near)?);
+    let in_digits = digits::in_digits(encoder, &d)?;
+    if in_digits != d {
+        common.extend(digits::cuts(encoder, &in_digits, near)?);
+    }
     let common = Formula::all(common);
     let same_block = relation != Relation::OtherBlock;
     let wide = |scope| same_block || scope >= ScopeOf::Device;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
-use gpurace_protocol::interval::{Group, controls, holds_sync, meetings, uniformity, unordered};
+use gpurace_protocol::interval::{Group, Meeting, controls, holds_sync, meetings, uniformity, unordered};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{
@@ -26,6 +26,7 @@ use crate::linear::{Formula, Lin, TooBig};
 use crate::pair::{Detail, PairFormula, Relation, divergence, formula, needs, reach};
 use crate::smt::{Answer, Asker, Query, QueryStats};
 use crate::steady::{Steady, steady};
+use crate::values::assignments;
 use crate::{Options, witness};
 
 /// Most conditions of one query that are tried to be left out.
@@ -172,6 +173,18 @@ enum Failure {
     Why(String),
     /// A race.
     Race(Box<Witness>),
+}
+
+/// One question: can two threads race in two accesses, where they meet so?
+#[derive(Clone, Copy)]
+struct Ask<'m> {
+    /// The accesses, by their numbers.
+    i: usize,
+    j: usize,
+    /// What has to be added to offsets of the second one.
+    apart: i128,
+    relation: Relation,
+    meeting: &'m Meeting,
 }
 
 struct Prover<'a> {
@@ -507,49 +520,77 @@ impl<'a> Prover<'a> {
             unordered()
         };
         for meeting in &ways {
-            let places = (&self.places[i], &self.places[j]);
-            let about = format!(
-                "site {} and site {}, {relation:?}",
-                places.0.access.site.0, places.1.access.site.0
-            );
-            let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
-            let build = |detail| {
-                let related = (relation, apart);
-                formula(self.setting, places, meeting, related, &self.candidates, detail)
-            };
-            // Without the conditions around the two first: where that is
-            // enough, the query is one for many pairs.
-            let simple = if guarded(places.0) || guarded(places.1) {
-                build(Detail::Loops).ok()
-            } else {
-                None
-            };
-            let Ok(mut built) = build(Detail::All) else {
-                return Err(Failure::Why("numbers too big".into()));
-            };
-            if let Some(simple) = simple {
-                if simple.encoder.needs.is_subset(&built.encoder.needs) {
-                    if let Some(used) = self.decide_simply(&about, &simple) {
-                        conditions.extend(used);
-                        continue;
-                    }
-                }
-            }
-            match self.decide(&about, &built) {
-                Ok(used) => conditions.extend(used),
-                Err(Answer::Sat(solution)) => {
-                    if let Some(witness) = self.witness(i, j, &mut built, solution) {
-                        return Err(Failure::Race(Box::new(witness)));
-                    }
-                    return Err(Failure::Why(self.why_not(i, j, &built, barriers)));
-                }
-                Err(Answer::Unknown(why)) => {
-                    return Err(Failure::Why(format!("solver gave up: {why}")));
-                }
-                Err(Answer::Unsat(_)) => {}
+            let ask = Ask { i, j, apart, relation, meeting };
+            match self.value_by_value(ask) {
+                Some(used) => conditions.extend(used),
+                None => conditions.extend(self.meeting(ask, &[], barriers.clone())?),
             }
         }
         Ok(conditions)
+    }
+
+    /// What keeps two threads apart for each value that loop variables take, if
+    /// there are few and something does for each of them.
+    fn value_by_value(&mut self, ask: Ask) -> Option<BTreeSet<Condition>> {
+        let all = assignments(self.setting, (&self.places[ask.i], &self.places[ask.j]), ask.meeting);
+        if all.is_empty() {
+            return None;
+        }
+        let mut conditions = BTreeSet::new();
+        for fixed in all {
+            conditions.extend(self.meeting(ask, &fixed, Ok(())).ok()?);
+        }
+        Some(conditions)
+    }
+
+    /// What keeps two threads apart that meet in one way.
+    fn meeting(
+        &mut self,
+        ask: Ask,
+        fixed: &[(VarId, u64)],
+        barriers: Result<(), String>,
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        let Ask { i, j, apart, relation, meeting } = ask;
+        let places = (&self.places[i], &self.places[j]);
+        let about = format!(
+            "site {} and site {}, {relation:?}, {fixed:?}",
+            places.0.access.site.0, places.1.access.site.0
+        );
+        let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
+        let build = |detail| {
+            let related = (relation, apart);
+            formula(self.setting, places, meeting, related, &self.candidates, fixed, detail)
+        };
+        // Without the conditions around the two first: where that is
+        // enough, the query is one for many pairs.
+        let simple = if guarded(places.0) || guarded(places.1) {
+            build(Detail::Loops).ok()
+        } else {
+            None
+        };
+        let Ok(mut built) = build(Detail::All) else {
+            return Err(Failure::Why("numbers too big".into()));
+        };
+        if let Some(simple) = simple {
+            if simple.encoder.needs.is_subset(&built.encoder.needs) {
+                if let Some(used) = self.decide_simply(&about, &simple) {
+                    return Ok(used);
+                }
+            }
+        }
+        match self.decide(&about, &built) {
+            Ok(used) => Ok(used),
+            // Whether an iteration with these values is ever run is not asked.
+            Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
+            Err(Answer::Sat(solution)) => {
+                if let Some(witness) = self.witness(i, j, &mut built, solution) {
+                    return Err(Failure::Race(Box::new(witness)));
+                }
+                Err(Failure::Why(self.why_not(i, j, &built, barriers)))
+            }
+            Err(Answer::Unknown(why)) => Err(Failure::Why(format!("solver gave up: {why}"))),
+            Err(Answer::Unsat(_)) => Ok(BTreeSet::new()),
+        }
     }
 
     fn why_not(&self, i: usize, j: usize, built: &PairFormula, barriers: Result<(), String>) -> String {

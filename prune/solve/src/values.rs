@@ -1,0 +1,184 @@
+//! The constants that a loop variable takes: those of halving and doubling
+//! loops, of which there are few.
+//!
+//! `for (s = 512; s > 0; s >>= 1) a[2 * t - (t & (s - 1))]` is one linear
+//! question for each of ten `s`, and a search among their bits where `s` is
+//! unknown.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::expr::{Expr, ExprId, VarId};
+use gpurace_protocol::fold;
+use gpurace_protocol::interval::Meeting;
+use gpurace_protocol::place::Place;
+use gpurace_protocol::protocol::{Step, Test};
+use gpurace_protocol::range::{Loops, VarInfo};
+
+use crate::encode::Setting;
+
+/// Most values of one expression, and most combinations of variables.
+const MOST: usize = 40;
+
+/// Values of variables, together.
+pub type Assignment = Vec<(VarId, u64)>;
+
+/// All that the variables of halving and doubling loops can be in the offsets of
+/// two accesses, in iterations that both threads are in together; empty where
+/// that is not known or too much, or there are none.
+pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting) -> Vec<Assignment> {
+    let loops = Loops::of(setting.protocol);
+    let named = |id: VarId| {
+        let is_it = |node| matches!(node, Expr::Var { id: named, .. } if named == id);
+        [a, b].iter().any(|place| setting.exprs.mentions(place.access.offset, is_it))
+    };
+    let mut vars: Vec<_> = loops
+        .vars
+        .values()
+        .copied()
+        .filter(|info| meeting.same.contains(&info.of.id))
+        .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)) && named(info.var.id))
+        .collect();
+    vars.sort_by_key(|info| info.var.id);
+    let mut all: Vec<Assignment> = Vec::new();
+    let mut values = Values { setting, loops: &loops, open: Vec::new(), known: HashMap::new() };
+    for info in vars {
+        let Some(own) = values.of_var(info) else { continue };
+        let before = if all.is_empty() { vec![Vec::new()] } else { all.clone() };
+        if before.len() * own.len() > MOST {
+            continue;
+        }
+        all = own
+            .iter()
+            .flat_map(|value| {
+                before.iter().map(move |known| {
+                    let mut more = known.clone();
+                    more.push((info.var.id, *value));
+                    more
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+type Set = BTreeSet<u64>;
+
+struct Values<'a, 'l> {
+    setting: Setting<'a>,
+    loops: &'l Loops<'a>,
+    /// Variables whose values are being found, and one value each that is
+    /// looked at.
+    open: Vec<(VarId, Option<u64>)>,
+    known: HashMap<VarId, Option<Set>>,
+}
+
+impl<'a> Values<'a, '_> {
+    /// The values of a variable in the iterations of its loop.
+    fn of_var(&mut self, info: VarInfo<'a>) -> Option<Set> {
+        if let Some(known) = self.known.get(&info.var.id) {
+            return known.clone();
+        }
+        if self.open.iter().any(|(id, _)| *id == info.var.id) {
+            return None;
+        }
+        self.open.push((info.var.id, None));
+        let found = self.find(info);
+        self.open.pop();
+        // Found beside one value of another variable, they are not all.
+        if self.open.iter().all(|(_, value)| value.is_none()) {
+            self.known.insert(info.var.id, found.clone());
+        }
+        found
+    }
+
+    fn find(&mut self, info: VarInfo<'a>) -> Option<Set> {
+        let mut found = Set::new();
+        let mut pending: Vec<u64> = self.of(info.var.from)?.into_iter().collect();
+        while let Some(value) = pending.pop() {
+            if found.contains(&value) {
+                continue;
+            }
+            let depth = self.open.len() - 1;
+            self.open[depth].1 = Some(value);
+            let goes_on = self.of(info.of.cond).is_none_or(|all| all.contains(&1));
+            self.open[depth].1 = None;
+            if info.of.test == Test::Before && !goes_on {
+                continue;
+            }
+            found.insert(value);
+            if found.len() > MOST {
+                return None;
+            }
+            if goes_on {
+                pending.push(step(info, value)?);
+            }
+        }
+        Some(found)
+    }
+
+    /// The values of an expression, each of its variables taken by itself.
+    fn of(&mut self, id: ExprId) -> Option<Set> {
+        let exprs = self.setting.exprs;
+        let one = |value| Some(Set::from([value]));
+        match exprs.get(id) {
+            Expr::Const { bits, .. } => one(bits),
+            Expr::Param { id, width } => {
+                one(width.truncate(*self.setting.launch?.params.get(id.0 as usize)?))
+            }
+            Expr::Ntid(axis) => one(self.setting.launch?.block[axis as usize].into()),
+            Expr::Nctaid(axis) => one(self.setting.launch?.grid[axis as usize].into()),
+            Expr::Var { id, .. } => {
+                if let Some((_, Some(value))) = self.open.iter().find(|(open, _)| *open == id) {
+                    return one(*value);
+                }
+                let info = *self.loops.vars.get(&id)?;
+                self.of_var(info)
+            }
+            Expr::Bin(op, a, b) => {
+                let width = exprs.width(a);
+                self.pairs(a, b, |x, y| fold::apply(op, width, x, y))
+            }
+            Expr::Cmp(op, a, b) => {
+                let width = exprs.width(a);
+                self.pairs(a, b, |x, y| Some(fold::compare(op, width, x, y).into()))
+            }
+            Expr::Cast(cast, to, a) => {
+                let from = exprs.width(a);
+                Some(self.of(a)?.into_iter().map(|x| fold::convert(cast, from, to, x)).collect())
+            }
+            Expr::Select(_, a, b) => {
+                let mut all = self.of(a)?;
+                all.extend(self.of(b)?);
+                Some(all)
+            }
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Iteration(_) | Expr::Opaque { .. } => None,
+        }
+    }
+
+    fn pairs(&mut self, a: ExprId, b: ExprId, value: impl Fn(u64, u64) -> Option<u64>) -> Option<Set> {
+        let (a, b) = (self.of(a)?, self.of(b)?);
+        if a.len() * b.len() > MOST * MOST {
+            return None;
+        }
+        let mut all = Set::new();
+        for x in &a {
+            for y in &b {
+                all.insert(value(*x, *y)?);
+            }
+        }
+        Some(all)
+    }
+}
+
+/// The value in the next iteration.
+fn step(info: VarInfo, value: u64) -> Option<u64> {
+    let width = info.var.width;
+    let signed = width.signed(value);
+    Some(width.truncate(match info.var.step {
+        Step::Mul(factor) => value.wrapping_mul(factor),
+        Step::UDiv(by) => value.checked_div(by)?,
+        Step::SDiv(by) => signed.checked_div(by.try_into().ok()?)? as u64,
+        Step::AShr(by) => (signed >> by.min(63)) as u64,
+        Step::Add(_) | Step::Any(_) => return None,
+    }))
+}

@@ -1,0 +1,158 @@
+//! Sorting networks and butterflies: positions made by cutting bits out of a
+//! thread's index, at strides that halve or double.
+//! Each proved kernel stands beside its neighbour that must not be.
+mod common;
+
+use common::*;
+use gpurace_protocol::expr::*;
+use gpurace_protocol::protocol::*;
+
+/// `radix * t - (radix - 1) * (t & (stride - 1))`: the first of a thread's
+/// elements, `stride` apart.
+fn first_of(k: &mut Kernel, t: E, stride: E, radix: i64) -> E {
+    let mask = k.addc(stride, -1);
+    let low = k.bin(BinOp::And, t, mask);
+    let (all, low) = (k.mulc(t, radix), k.mulc(low, radix - 1));
+    k.sub(all, low)
+}
+
+/// All elements of a thread, read and written.
+fn exchange(k: &mut Kernel, of: ObjectId, first: E, stride: E, radix: i64) -> Vec<SiteId> {
+    let places: Vec<_> = (0..radix)
+        .map(|i| {
+            let far = k.mulc(stride, i);
+            k.add(first, far)
+        })
+        .collect();
+    let mut sites: Vec<_> = places.iter().map(|at| k.read(of, *at)).collect();
+    sites.extend(places.iter().map(|at| k.write(of, *at)));
+    sites
+}
+
+/// There are races, and no site of one is proved.
+fn races_are_found(p: &Protocol, launch: &gpurace_protocol::launch::Launch) {
+    let found = gpurace_protocol::race::races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    assert!(!found.is_empty(), "{}", p.kernel);
+    for s in &prove_with(p, launch).verdicts.sites {
+        let in_race = found.keys().any(|(a, b)| *a == s.site || *b == s.site);
+        assert!(!in_race || !matches!(s.verdict, gpurace_protocol::verdict::Verdict::Proved), "{}: {:?}", p.kernel, s.site);
+    }
+}
+
+/// One step over all of an array in global memory, the stride a parameter.
+#[test]
+fn one_step_in_global_memory() {
+    for radix in [2, 4] {
+        let mut k = Kernel::new("merge_global");
+        let (x, stride, t) = (k.pointer("x"), k.scalar("stride"), k.gid());
+        let first = first_of(&mut k, t, stride, radix);
+        exchange(&mut k, x, first, stride, radix);
+        let p = k.done();
+        for stride in [1, 2, 4, 8, 16, 32, 64] {
+            at_launch(&p, &launch([8, 1, 1], [8, 1, 1], &p, &[stride]), &[]);
+        }
+        // Not a power of two: the mask cuts out other bits.
+        races_are_found(&p, &launch([8, 1, 1], [8, 1, 1], &p, &[12]));
+        // As large as real ones.
+        for stride in [256, 1024, 2048, 1 << 17, 1 << 18] {
+            let outcome = prove_with(&p, &launch([1024, 1, 1], [512, 1, 1], &p, &[stride]));
+            assert!(words(&outcome).iter().all(|w| *w == "proved"), "{stride}: {:?}", words(&outcome));
+            assert!(outcome.stats.units < 2_000_000, "{stride}: {:?}", outcome.stats);
+        }
+    }
+}
+
+/// All steps of a merge in shared memory, the stride halved.
+fn merge_shared(from: i64, block: u32, wait: bool) -> Protocol {
+    let mut k = Kernel::new("merge_shared");
+    let (s, t) = (k.shared("s", u64::from(block) * 8), k.tid());
+    let from = k.c(from);
+    let positive = |k: &mut Kernel, v: E| {
+        let zero = k.c(0);
+        k.lt(zero, v)
+    };
+    k.looped(from, Step::UDiv(2), positive, |k, stride| {
+        if wait {
+            k.sync();
+        }
+        let first = first_of(k, t, stride, 2);
+        exchange(k, s, first, stride, 2);
+    });
+    k.done()
+}
+
+#[test]
+fn strides_that_halve_in_shared_memory() {
+    let p = merge_shared(16, 16, true);
+    at_launch(&p, &launch([2, 1, 1], [16, 1, 1], &p, &[]), &[]);
+    races_are_found(&merge_shared(16, 16, false), &launch([2, 1, 1], [16, 1, 1], &p, &[]));
+    // From 12 the strides are 12, 6, 3 and 1.
+    races_are_found(&merge_shared(12, 16, true), &launch([2, 1, 1], [16, 1, 1], &p, &[]));
+    let p = merge_shared(512, 512, true);
+    let outcome = prove_with(&p, &launch([64, 1, 1], [512, 1, 1], &p, &[]));
+    assert!(words(&outcome).iter().all(|w| *w == "proved"), "{:?}", words(&outcome));
+    assert!(outcome.stats.units < 4_000_000, "{:?}", outcome.stats);
+}
+
+/// A whole sort: the size doubled, for each size strides halved from half of it.
+#[test]
+fn a_sort_in_shared_memory() {
+    let kernel = |block: u32, wait: bool| {
+        let mut k = Kernel::new("sort_shared");
+        let (s, t) = (k.shared("s", u64::from(block) * 8), k.tid());
+        let (two, end) = (k.c(2), k.c(i64::from(block) * 2));
+        k.looped(two, Step::Mul(2), |k, size| k.le(size, end), |k, size| {
+            let half = k.binc(BinOp::UDiv, size, 2);
+            let positive = |k: &mut Kernel, v: E| {
+                let zero = k.c(0);
+                k.lt(zero, v)
+            };
+            k.looped(half, Step::UDiv(2), positive, |k, stride| {
+                if wait {
+                    k.sync();
+                }
+                let first = first_of(k, t, stride, 2);
+                exchange(k, s, first, stride, 2);
+            });
+        });
+        k.done()
+    };
+    let p = kernel(8, true);
+    at_launch(&p, &launch([2, 1, 1], [8, 1, 1], &p, &[]), &[]);
+    races_are_found(&kernel(8, false), &launch([2, 1, 1], [8, 1, 1], &p, &[]));
+    let p = kernel(512, true);
+    let outcome = prove_with(&p, &launch([64, 1, 1], [512, 1, 1], &p, &[]));
+    assert!(words(&outcome).iter().all(|w| *w == "proved"), "{:?}", words(&outcome));
+}
+
+/// A variable that a barrier is asked about in the next iteration has another value there.
+#[test]
+fn values_of_one_iteration_are_not_those_of_the_next() {
+    // The barrier is left out in the last iteration, where s is 1: what follows
+    // the loop meets that iteration's accesses, and those alone.
+    let kernel = |least: i64| {
+        let mut k = Kernel::new("last_barrier_left_out");
+        let (s, t) = (k.shared("s", 4096), k.tid());
+        let from = k.c(16);
+        let mut sites = Vec::new();
+        let positive = |k: &mut Kernel, v: E| {
+            let zero = k.c(0);
+            k.lt(zero, v)
+        };
+        k.looped(from, Step::UDiv(2), positive, |k, v| {
+            let at = k.mulc(v, 16);
+            let at = k.add(at, t);
+            sites.push(k.write(s, at));
+            let least = k.c(least);
+            let more = k.lt(least, v);
+            k.when(more, |k| k.sync());
+        });
+        let at = k.addc(t, 17);
+        sites.push(k.read(s, at));
+        (k.done(), sites)
+    };
+    let (p, sites) = kernel(1);
+    at_launch(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[]), &sites);
+    let (p, _) = kernel(0);
+    at_launch(&p, &launch([1, 1, 1], [16, 1, 1], &p, &[]), &[]);
+}
