@@ -283,7 +283,9 @@ impl Generator {
             8 => self.k.binc(BinOp::LShr, e, c % 4),
             9 => {
                 let other = self.small(true);
-                let op = self.r.pick(&[BinOp::UMin, BinOp::SMax, BinOp::URem, BinOp::UDiv, BinOp::SRem, BinOp::Xor, BinOp::Mul, BinOp::Shl]);
+                let op = self.r.pick(&[BinOp::UMin, BinOp::SMax, BinOp::URem, BinOp::UDiv, BinOp::SRem, BinOp::Xor, BinOp::And, BinOp::Or, BinOp::Mul, BinOp::Shl]);
+                // `t & (s - 1)`
+                let other = if self.r.chance(30) { self.k.addc(other, -1) } else { other };
                 self.k.bin(op, e, other)
             }
             10 => {
