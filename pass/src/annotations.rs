@@ -7,16 +7,43 @@
 //! marked by metadata: they are no sites at all. What it calls is left out at
 //! run time by the calls.
 
+use std::collections::HashMap;
+
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::entry_calls::EntryCalls;
 use crate::ir;
-use crate::lower::managed::annotated;
+use crate::lower::managed::{annotated, annotated_with};
 
 /// The annotation that marks a function which is not to be checked.
 const IGNORE: &str = "gpurace.ignore";
+
+/// The annotation that gives a kernel the blocks of a cluster in each dimension
+/// (`__cluster_dims__`).
+const CLUSTER: &str = "gpurace.cluster_dims";
+
+/// Blocks of a cluster in each dimension of the kernels that say so, by their names.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn cluster_dims(module: LLVMModuleRef) -> HashMap<String, [u32; 3]> {
+    // SAFETY: by contract.
+    unsafe {
+        let dims = |arguments: Vec<LLVMValueRef>| {
+            let mut dims = [1; 3];
+            for (dim, argument) in dims.iter_mut().zip(arguments) {
+                if !LLVMIsAConstantInt(argument).is_null() {
+                    *dim = u32::try_from(LLVMConstIntGetZExtValue(argument)).unwrap_or(u32::MAX);
+                }
+            }
+            dims
+        };
+        let kernels = annotated_with(module, CLUSTER).into_iter();
+        kernels.map(|(kernel, arguments)| (ir::name(kernel), dims(arguments))).collect()
+    }
+}
 
 /// Marks the functions of `module` that are annotated, and their accesses.
 ///

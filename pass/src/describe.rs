@@ -70,6 +70,7 @@ pub unsafe fn kernels(
                 sync: reach.features,
                 max_threads,
                 stack: u32::try_from(reach.locals).unwrap_or(u32::MAX),
+                cluster: None,
             });
         }
     }

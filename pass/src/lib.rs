@@ -143,6 +143,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         if config.sanitize {
             annotations::mark(module);
         }
+        let clusters = annotations::cluster_dims(module);
         prepare::prepare(module)?;
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
@@ -167,7 +168,10 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         let copy = LLVMCloneModule(module);
         let lowered = lower::to_object(copy, bare, config, &site_functions, &mut positions);
         LLVMDisposeModule(copy);
-        let (kernels, variables) = lowered?;
+        let (mut kernels, variables) = lowered?;
+        for kernel in &mut kernels {
+            kernel.cluster = clusters.get(&kernel.name).copied();
+        }
         remove_code(module);
         ModuleMeta {
             source: config.main_file.clone(),

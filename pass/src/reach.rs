@@ -65,6 +65,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
         all.named_barriers |= some.named_barriers;
         all.async_copies |= some.async_copies;
         all.fences |= some.fences;
+        all.clusters |= some.clusters;
         all.suspends |= some.suspends;
         pending.extend(&own.callees);
         if own.calls_unknown {

@@ -114,6 +114,8 @@ unsafe fn source_name(name: &str, call: LLVMValueRef) -> &'static str {
             Some(1) => "__syncthreads_and()",
             _ => "__syncthreads_or()",
         },
+        "__gpurace_cluster_arrive" => "barrier.cluster.arrive",
+        "__gpurace_cluster_wait" => "barrier.cluster.wait",
         "__gpurace_syncwarp" => "__syncwarp()",
         "__gpurace_shfl" => "__shfl_sync()",
         "__gpurace_vote" => match constant(0) {
@@ -128,6 +130,12 @@ unsafe fn source_name(name: &str, call: LLVMValueRef) -> &'static str {
         "__gpurace_trap" => "__trap()",
         _ => "unsupported instruction",
     }
+}
+
+/// Whether an entry point makes threads wait for other blocks of their cluster, or
+/// gives them addresses there.
+pub fn is_of_cluster(name: &str) -> bool {
+    ["__gpurace_cluster_arrive", "__gpurace_cluster_wait", "__gpurace_mapa"].contains(&name)
 }
 
 /// A call's argument as a constant.
@@ -161,6 +169,7 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
                 features.partial_masks |= constant_argument(call, 0) != Some(0xffff_ffff);
             }
             "__gpurace_fence" | "__gpurace_happens" => features.fences = true,
+            name if is_of_cluster(name) => features.clusters = true,
             "__gpurace_async_read" | "__gpurace_async_write" => features.async_copies = true,
             "__gpurace_atomic" | "__gpurace_atomic_done" => {
                 features.fences |= constant_argument(call, 5) != Some(Order::Relaxed as u64);

@@ -52,5 +52,12 @@ GPURACE_MIN_MAX(double, double, float)
 #undef __managed__
 #define __managed__ __attribute__((device)) __attribute__((annotate("gpurace.managed")))
 
+// clang 19 does not know the attribute behind __cluster_dims__; the pass reads this one.
+#undef __cluster_dims__
+#define __cluster_dims__(...) __attribute__((annotate("gpurace.cluster_dims", __VA_ARGS__)))
+
+// clang has the intrinsics of clusters, which cooperative groups expects of nvcc alone.
+#define _CG_CLUSTER_INTRINSICS_AVAILABLE
+
 #endif
 #endif

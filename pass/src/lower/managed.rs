@@ -59,6 +59,15 @@ pub unsafe fn add_cells(module: LLVMModuleRef) -> HashMap<LLVMValueRef, LLVMValu
 /// `module` is live.
 pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
+    unsafe { annotated_with(module, annotation) }.into_iter().map(|(value, _)| value).collect()
+}
+
+/// The same with the annotation's further arguments, which are constants.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn annotated_with(module: LLVMModuleRef, annotation: &str) -> Vec<(LLVMValueRef, Vec<LLVMValueRef>)> {
+    // SAFETY: by contract.
     unsafe {
         let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
         if annotations.is_null() {
@@ -66,13 +75,27 @@ pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValu
         }
         let entries = ir::operands(LLVMGetInitializer(annotations)).into_iter();
         let of_entry = |entry| {
-            let [annotated, text, ..] = ir::operands(entry)[..] else { return None };
+            let [annotated, text, ref rest @ ..] = ir::operands(entry)[..] else { return None };
             if constant_text(text).as_deref() != Some(annotation) {
                 return None;
             }
-            Some(if LLVMIsAConstantExpr(annotated).is_null() { annotated } else { LLVMGetOperand(annotated, 0) })
+            let annotated =
+                if LLVMIsAConstantExpr(annotated).is_null() { annotated } else { LLVMGetOperand(annotated, 0) };
+            // After file and line; null where there are none.
+            let arguments = rest.get(2).copied().filter(|&v| !LLVMIsAGlobalVariable(v).is_null());
+            let arguments = arguments.map(|v| LLVMGetInitializer(v)).filter(|v| !v.is_null());
+            Some((annotated, arguments.map(|v| constant_elements(v)).unwrap_or_default()))
         };
         entries.filter_map(of_entry).collect()
+    }
+}
+
+/// The elements of a constant struct; zeros have no operands.
+unsafe fn constant_elements(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let count = LLVMCountStructElementTypes(LLVMTypeOf(value));
+        (0..count).filter_map(|i| Some(LLVMGetAggregateElement(value, i)).filter(|v| !v.is_null())).collect()
     }
 }
 

@@ -7,7 +7,9 @@
 //! arrays alias the start of dynamic shared memory, as in CUDA.
 //!
 //! PTX takes shared addresses as 32-bit offsets (`cp.async`, `mbarrier`), so the
-//! integer value of a pointer to shared memory is its offset from the base.
+//! integer value of a pointer to shared memory is its offset from the base, of 32 bits.
+//! So it is for shared memory of other blocks of the cluster, which the executor
+//! places near enough.
 
 use std::collections::{HashMap, HashSet};
 
@@ -400,7 +402,11 @@ impl<'a> Rewriter<'a> {
                 }
                 let base = self.base();
                 LLVMPositionBuilderBefore(self.builder, cast);
-                let mut at = [LLVMBuildIntCast2(self.builder, operand, long, 0, no_name)];
+                // An address has 32 bits (PTX ISA, "Addresses as Operands"), signed
+                // here: other blocks of the cluster may lie on either side.
+                let int = LLVMInt32TypeInContext(context);
+                let short = LLVMBuildIntCast2(self.builder, operand, int, 0, no_name);
+                let mut at = [LLVMBuildIntCast2(self.builder, short, long, 1, no_name)];
                 let address = LLVMBuildGEP2(self.builder, byte, base, at.as_mut_ptr(), 1, no_name);
                 let address = LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name);
                 LLVMReplaceAllUsesWith(cast, address);

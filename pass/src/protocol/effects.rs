@@ -15,6 +15,7 @@ use super::graph::Graph;
 use crate::ir;
 use crate::lower::CONTEXT_FUNCTION;
 use crate::sites::AccessSite;
+use crate::sync::is_of_cluster;
 
 /// What a function may do, with all that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,15 +26,18 @@ pub struct Summary {
     pub syncs: bool,
     /// It may end the thread.
     pub leaves: bool,
+    /// It may wait for other blocks of its cluster, or have addresses there.
+    pub clusters: bool,
 }
 
 impl Summary {
-    const ANYTHING: Self = Self { touches: true, syncs: true, leaves: false };
+    const ANYTHING: Self = Self { touches: true, syncs: true, leaves: false, clusters: false };
 
     fn join(&mut self, other: Self) {
         self.touches |= other.touches;
         self.syncs |= other.syncs;
         self.leaves |= other.leaves;
+        self.clusters |= other.clusters;
     }
 
     /// As a statement, or `None` where there is nothing to say.
@@ -158,6 +162,7 @@ unsafe fn summaries(
     // SAFETY: by contract.
     unsafe {
         let leaves_anywhere = ir::functions(module).any(|f| ir::name(f) == "__gpurace_exit");
+        let clusters_anywhere = ir::functions(module).any(|f| is_of_cluster(&ir::name(f)));
         for function in ir::definitions(module) {
             let mut own = Summary::default();
             let mut called = HashSet::new();
@@ -174,12 +179,14 @@ unsafe fn summaries(
                         "__gpurace_exit" => own.leaves = true,
                         name if name.starts_with("__gpurace_barrier") => own.syncs = true,
                         "__gpurace_syncwarp" => own.syncs = true,
+                        name if is_of_cluster(name) => (own.clusters, own.syncs) = (true, true),
                         name if is_harmless(name) => {}
                         _ => own.join(Summary::ANYTHING),
                     },
                     None => {
                         own.join(Summary::ANYTHING);
                         own.leaves |= leaves_anywhere;
+                        own.clusters |= clusters_anywhere;
                     }
                 }
             }

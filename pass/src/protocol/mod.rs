@@ -112,13 +112,16 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
         compact::compact(&mut x.b.protocol);
         Ok(x.b.protocol)
     }));
+    let summary = facts.summary(kernel);
     // A mistake in here costs proofs, not the compilation.
     let why = match extracted {
+        // No protocol says what other blocks of the cluster do to a block's shared
+        // memory, nor what their common barrier orders.
+        _ if summary.clusters => "blocks of a cluster that reach each other's shared memory".to_owned(),
         Ok(Ok(protocol)) => return protocol,
         Ok(Err(why)) => why,
         Err(_) => "an internal error".to_owned(),
     };
-    let summary = facts.summary(kernel);
     let touches = summary.touches.then_some(Space::Generic);
     let body = vec![Stmt::Unknown(Unknown { why, touches, syncs: summary.syncs })];
     Protocol { body, ..Protocol::default() }

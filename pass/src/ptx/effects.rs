@@ -58,6 +58,11 @@ pub enum Sync<'a> {
         /// Threads expected.
         threads: Option<&'a Operand>,
     },
+    /// The barrier of the cluster: whether it waits, or only arrives.
+    Cluster {
+        /// `barrier.cluster.wait`.
+        waits: bool,
+    },
     /// A warp barrier among the lanes of a mask.
     Warp(&'a Operand),
     /// Lanes exchange values; gives no order of memory. `None`: among the active lanes.
@@ -166,6 +171,8 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
             let waits = *op != BarrierOp::Arrive;
             effects.sync = Some(Sync::Barrier { waits, id, threads: threads.as_ref() });
         }
+        Op::ClusterArrive { .. } => effects.sync = Some(Sync::Cluster { waits: false }),
+        Op::ClusterWait => effects.sync = Some(Sync::Cluster { waits: true }),
         Op::WarpSync { mask } => effects.sync = Some(Sync::Warp(mask)),
         Op::Shfl { mask, .. } | Op::Vote { mask, .. } => {
             effects.sync = Some(Sync::Collective(mask.as_ref()));
@@ -202,6 +209,8 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         | Op::CvtPack { .. }
         | Op::Cvta { .. }
         | Op::Isspacep { .. }
+        | Op::Mapa { .. }
+        | Op::ClusterRank { .. }
         | Op::MbarrierPendingCount { .. }
         | Op::Nanosleep { .. } => {}
     }

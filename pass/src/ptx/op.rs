@@ -436,6 +436,11 @@ pub enum Op {
     /// `cvta`: from a space to generic, or with `to` the other way.
     Cvta { to: bool, space: Space, ty: Ty, d: Operand, a: Operand },
     Isspacep { space: Space, p: Operand, a: Operand },
+    /// `mapa`: an address in shared memory to that of the block of a rank; generic, or
+    /// with `.shared::cluster` as shared memory has it.
+    Mapa { space: Space, ty: Ty, d: Operand, a: Operand, rank: Operand },
+    /// `getctarank`: the rank of the block in whose shared memory an address lies.
+    ClusterRank { space: Space, ty: Ty, d: Operand, a: Operand },
     /// `ld`, `ldu`; one destination per element.
     Ld { strength: Strength, space: Space, hints: CacheHints, ty: Ty, d: Vec<Operand>, from: Address },
     /// `st`; one source per element.
@@ -462,6 +467,10 @@ pub enum Op {
         threads: Option<Operand>,
         p: Option<Operand>,
     },
+    /// `barrier.cluster.arrive`, which releases or is relaxed.
+    ClusterArrive { order: Order },
+    /// `barrier.cluster.wait`.
+    ClusterWait,
     /// `bar.warp.sync`.
     WarpSync { mask: Operand },
     /// `shfl`; without a mask the legacy form, among the active threads.

@@ -342,7 +342,7 @@ const TABLE: &[Entry] = &[
     modelled("createpolicy", "any form: policies are hints", memory::createpolicy),
     // Synchronisation and exchange between threads.
     modelled("bar", "{.cta}.sync,.arrive,.red{.op}{.pred,.u32}; .warp.sync", sync::bar),
-    modelled("barrier", "{.cta}.sync,.arrive,.red{.op}{.aligned}{.pred,.u32}", sync::bar),
+    modelled("barrier", "{.cta}.sync,.arrive,.red{.op}{.aligned}{.pred,.u32}; .cluster.arrive{.release,.relaxed},.wait{.acquire}{.aligned}", sync::bar),
     modelled("shfl", "{.sync}.mode.b32", sync::shfl),
     modelled("vote", "{.sync}.mode.pred,.b32", sync::vote),
     modelled("match", ".any,.all.sync.b32,.b64", sync::matches),
@@ -365,8 +365,8 @@ const TABLE: &[Entry] = &[
     hint("griddepcontrol", ".launch_dependents, .wait: launches do not overlap here"),
     refused("setmaxnreg", "register reallocation"),
     // Clusters.
-    refused("mapa", "addresses of other blocks of a cluster"),
-    refused("getctarank", "addresses of other blocks of a cluster"),
+    modelled("mapa", "{.shared::cluster}.u32,.u64", convert::mapa),
+    modelled("getctarank", "{.shared::cluster}.u32,.u64", convert::getctarank),
     refused("multimem", "multi-device memory"),
     // Matrices.
     refused("ldmatrix", "warp-level matrix load"),

@@ -12,6 +12,33 @@ pub const WARP_SIZE: u32 = 32;
 /// Most threads of a block (CUDA C++ Programming Guide, "Technical Specifications").
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 
+/// Most blocks of a cluster that every device of capability 9.0 has (CUDA C++
+/// Programming Guide, "Thread Block Clusters").
+pub const MAX_PORTABLE_CLUSTER: u32 = 8;
+/// Most blocks of a cluster where the program asks for a size that is not portable.
+pub const MAX_CLUSTER: u32 = 16;
+
+/// A special register of clusters (PTX ISA, "Special Registers"). A launch
+/// without clusters has clusters of one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ClusterRegister {
+    /// `%clusterid.x`; `.y` and `.z` follow, as in the next three.
+    Id = 0,
+    /// `%nclusterid.x`.
+    Count = 3,
+    /// `%cluster_ctaid.x`.
+    Block = 6,
+    /// `%cluster_nctaid.x`.
+    Blocks = 9,
+    /// `%cluster_ctarank`.
+    Rank = 12,
+    /// `%cluster_nctarank`.
+    Ranks = 13,
+    /// `%is_explicit_cluster`.
+    Explicit = 14,
+}
+
 /// What one device thread knows about itself.
 ///
 /// Lowered code reads the fields by the offsets in [`offset`]; the executor

@@ -110,6 +110,10 @@ macro_rules! entry_points {
             __gpurace_match(mode: I32, mask: I32, value: I64, bits: I32, sync: I32) -> I64, true;
             /// `redux.sync`: `op` 0 add, 1 umin, 2 umax, 3 min, 4 max, 5 and, 6 or, 7 xor.
             __gpurace_redux(op: I32, mask: I32, value: I32, sync: I32) -> I32, true;
+            /// `barrier.cluster.arrive`; `order` is an `Order` as a number: relaxed or release.
+            __gpurace_cluster_arrive(order: I32, sync: I32) -> Void, true;
+            /// `barrier.cluster.wait`.
+            __gpurace_cluster_wait(sync: I32) -> Void, true;
             /// `activemask`.
             __gpurace_activemask() -> I32, true;
             /// A hint that the thread may be waiting for another one: placed
@@ -140,6 +144,14 @@ macro_rules! entry_points {
             __gpurace_is_shared(addr: Ptr) -> I32, false;
             /// Whether a generic address lies in the thread's own local memory.
             __gpurace_is_local(addr: Ptr) -> I32, false;
+            /// A special register of clusters; `which` is a `ClusterRegister` as a number.
+            __gpurace_cluster(which: I32) -> I32, false;
+            /// `mapa`: the address in the shared memory of the block of this rank in the
+            /// cluster that corresponds to an address in some block's of it.
+            __gpurace_mapa(addr: Ptr, rank: I32) -> Ptr, false;
+            /// `getctarank`: the rank in the cluster of the block whose shared memory holds
+            /// a generic address, or `u32::MAX` where none does.
+            __gpurace_shared_rank(addr: Ptr) -> I32, false;
             /// Something that the lowering could not translate was reached:
             /// ends the launch with an error that names `what` (a C string).
             __gpurace_unsupported(what: Ptr, sync: I32) -> Void, false;

@@ -167,6 +167,9 @@ pub struct KernelMeta {
     pub max_threads: u32,
     /// Estimated stack need of one thread, bytes, 0 where unknown.
     pub stack: u32,
+    /// Blocks of a cluster in each dimension (`__cluster_dims__`), where the source says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// A parameter's place in the argument buffer.
@@ -207,6 +210,9 @@ pub struct SyncFeatures {
     /// An asynchronous copy (`cp.async`).
     #[serde(default)]
     pub async_copies: bool,
+    /// A barrier of a cluster, or an address in another block's shared memory.
+    #[serde(default)]
+    pub clusters: bool,
     /// Any suspension point at all: a barrier, a collective, an atomic or
     /// volatile access, an indirect call.
     pub suspends: bool,

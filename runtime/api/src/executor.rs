@@ -67,6 +67,7 @@ pub fn run(launch: &Launch<'_>) -> Result {
         dynamic_shared_bytes: launch.dynamic_shared,
         args,
         cooperative: launch.cooperative,
+        cluster: launch.cluster,
         id: begun.record.id,
         checks: begun.checks.clone(),
         checked_blocks,

@@ -8,10 +8,12 @@ use gpurace_abi::meta::KernelMeta;
 
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
+use crate::launch::read_attributes;
 use crate::modules::{Kernel, kernel_of_stub};
 use crate::properties::{
     COMPUTE_CAPABILITY, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR,
     SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN, SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
+    multiprocessors,
 };
 use crate::types::{cudaFuncAttributes, cudaLaunchConfig_t};
 
@@ -19,8 +21,12 @@ use crate::types::{cudaFuncAttributes, cudaLaunchConfig_t};
 const MAX_DYNAMIC_SHARED: u32 = 8;
 /// `cudaFuncAttributePreferredSharedMemoryCarveout`.
 const CARVEOUT: u32 = 9;
-/// The attributes of clusters, which a device of capability 8.0 does not have.
-const CLUSTER: std::ops::RangeInclusive<u32> = 10..=15;
+/// `cudaFuncAttributeNonPortableClusterSizeAllowed`.
+const NON_PORTABLE_CLUSTER: u32 = 14;
+/// `cudaFuncAttributeClusterSchedulingPolicyPreference`: about speed alone.
+const CLUSTER_SCHEDULING: u32 = 15;
+/// The other attributes of clusters, which make launches have them.
+const REQUIRED_CLUSTER: std::ops::RangeInclusive<u32> = 10..=13;
 /// What is said of the registers of a thread: 2,048 threads then fit.
 const REGISTERS_PER_THREAD: c_int = 32;
 
@@ -51,7 +57,12 @@ pub fn blocks_per_multiprocessor(threads: u32, shared: usize) -> u32 {
 fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
     let meta = kernel.meta();
     let capability = COMPUTE_CAPABILITY.0 * 10 + COMPUTE_CAPABILITY.1;
+    let [width, height, depth] = meta.cluster.unwrap_or_default().map(|dim| dim as c_int);
     cudaFuncAttributes {
+        requiredClusterWidth: width,
+        requiredClusterHeight: height,
+        requiredClusterDepth: depth,
+        nonPortableClusterSizeAllowed: kernel.non_portable_cluster.load(Ordering::Relaxed).into(),
         sharedSizeBytes: meta.shared_static as usize,
         maxThreadsPerBlock: max_threads(meta) as c_int,
         numRegs: REGISTERS_PER_THREAD,
@@ -79,7 +90,12 @@ fn set_attribute(kernel: &Kernel, attribute: u32, value: c_int) -> Result {
             kernel.carveout.store(value, Ordering::Relaxed);
             Ok(())
         }
-        attribute if CLUSTER.contains(&attribute) => Err(Error::NOT_SUPPORTED),
+        NON_PORTABLE_CLUSTER if (0..=1).contains(&value) => {
+            kernel.non_portable_cluster.store(value != 0, Ordering::Relaxed);
+            Ok(())
+        }
+        CLUSTER_SCHEDULING if (0..=2).contains(&value) => Ok(()),
+        attribute if REQUIRED_CLUSTER.contains(&attribute) => Err(Error::NOT_SUPPORTED),
         _ => Err(Error::INVALID_VALUE),
     }
 }
@@ -95,6 +111,20 @@ fn occupancy(kernel: &Kernel, threads: c_int, dynamic_shared: usize) -> Result<c
         return Ok(0);
     }
     Ok(blocks_per_multiprocessor(threads, shared) as c_int)
+}
+
+/// Blocks of a launch that fit on a multiprocessor, and blocks of a cluster of it.
+fn clusters(kernel: &Kernel, config: &cudaLaunchConfig_t) -> Result<(c_int, c_int)> {
+    let threads: u64 = config.blockDim.to_array().iter().map(|&n| u64::from(n)).product();
+    let threads = c_int::try_from(threads).map_err(|_| Error::INVALID_VALUE)?;
+    let fit = occupancy(kernel, threads, config.dynamicSmemBytes)?;
+    // SAFETY: the caller keeps the contract of the C function.
+    let asked = unsafe { read_attributes(config) }?.cluster;
+    let dims = kernel.meta().cluster.or(asked).unwrap_or([1; 3]);
+    match dims.iter().try_fold(1u32, |n, &dim| n.checked_mul(dim)) {
+        Some(blocks) if (1..=kernel.max_cluster()).contains(&blocks) => Ok((fit, blocks as c_int)),
+        _ => Err(Error::INVALID_CLUSTER_SIZE),
+    }
 }
 
 /// Dynamic shared memory that each of `blocks` blocks can have on one
@@ -155,16 +185,18 @@ api! {
         put(to, available_shared(kernel_of_stub(stub)?, blocks, threads)?)
     }
 
-    fn cudaOccupancyMaxPotentialClusterSize(_to: *mut c_int, stub: *const c_void, config: *const cudaLaunchConfig_t) {
-        kernel_of_stub(stub)?;
-        get(config)?;
-        Err(Error::NOT_SUPPORTED)
+    fn cudaOccupancyMaxPotentialClusterSize(to: *mut c_int, stub: *const c_void, config: *const cudaLaunchConfig_t) {
+        let kernel = kernel_of_stub(stub)?;
+        let (fit, _) = clusters(kernel, get(config)?)?;
+        let declared = kernel.meta().cluster.map(|dims| dims.iter().product::<u32>());
+        let most = declared.unwrap_or_else(|| kernel.max_cluster());
+        put(to, if fit == 0 { 0 } else { most as c_int })
     }
 
-    fn cudaOccupancyMaxActiveClusters(_to: *mut c_int, stub: *const c_void, config: *const cudaLaunchConfig_t) {
-        kernel_of_stub(stub)?;
-        get(config)?;
-        Err(Error::NOT_SUPPORTED)
+    fn cudaOccupancyMaxActiveClusters(to: *mut c_int, stub: *const c_void, config: *const cudaLaunchConfig_t) {
+        let (fit, blocks) = clusters(kernel_of_stub(stub)?, get(config)?)?;
+        // One can always be resident.
+        put(to, if fit == 0 { 0 } else { (fit * multiprocessors() / blocks).max(1) })
     }
 
     fn cudaGetKernel(to: *mut *mut c_void, stub: *const c_void) {

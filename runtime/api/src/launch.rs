@@ -43,6 +43,8 @@ pub struct Launch<'a> {
     pub stream: StreamId,
     /// Whether its blocks may wait for each other.
     pub cooperative: bool,
+    /// Blocks of a cluster, where the launch or the kernel asks for clusters.
+    pub cluster: Option<[u32; 3]>,
     /// The arguments as the description of the kernel lays them out, 16-byte
     /// aligned.
     pub args: &'a [u128],
@@ -75,6 +77,8 @@ struct Request {
     stream: cudaStream_t,
     args: *mut *mut c_void,
     cooperative: bool,
+    /// Blocks of a cluster, where the launch's attributes say.
+    cluster: Option<[u32; 3]>,
     call_site: CallSite,
 }
 
@@ -90,6 +94,27 @@ fn check_dimensions(grid: [u32; 3], block: [u32; 3]) -> Result {
     } else {
         Err(Error::INVALID_CONFIGURATION)
     }
+}
+
+/// The clusters of a launch of this kernel: what the kernel says (`__cluster_dims__`)
+/// or the launch does.
+fn clusters(kernel: &Kernel, grid: [u32; 3], asked: Option<[u32; 3]>) -> Result<Option<[u32; 3]>> {
+    let declared = kernel.meta().cluster;
+    let Some(cluster) = declared.or(asked) else {
+        return Ok(None);
+    };
+    // A size that was compiled in is not changed by a launch (CUDA C++ Programming
+    // Guide, "Thread Block Clusters").
+    if asked.is_some_and(|asked| asked != cluster) {
+        return Err(Error::INVALID_CLUSTER_SIZE);
+    }
+    let most = kernel.max_cluster();
+    let blocks = cluster.iter().try_fold(1u32, |n, &dim| n.checked_mul(dim));
+    if !blocks.is_some_and(|blocks| (1..=most).contains(&blocks)) {
+        return Err(Error::INVALID_CLUSTER_SIZE);
+    }
+    let whole = grid.iter().zip(cluster).all(|(grid, cluster)| grid.is_multiple_of(cluster));
+    if whole { Ok(Some(cluster)) } else { Err(Error::INVALID_CLUSTER_SIZE) }
 }
 
 /// Lays the arguments out as the kernel reads them.
@@ -143,6 +168,7 @@ unsafe fn launch(request: &Request) -> Result {
     if request.shared > kernel.max_dynamic_shared.load(Ordering::Relaxed) {
         return Err(Error::INVALID_VALUE);
     }
+    let cluster = clusters(kernel, grid, request.cluster)?;
     let stream = stream::resolve(request.stream)?;
     if request.cooperative {
         let blocks: u64 = grid.iter().map(|&n| u64::from(n)).product();
@@ -160,18 +186,26 @@ unsafe fn launch(request: &Request) -> Result {
         dynamic_shared: request.shared as u32,
         stream,
         cooperative: request.cooperative,
+        cluster,
         args: &args,
         call_site: request.call_site,
     })
 }
 
-/// Reads the attributes of a `cudaLaunchConfig_t`; gives whether the launch is
-/// cooperative.
+/// What the attributes of a launch ask for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Attributes {
+    cooperative: bool,
+    /// Blocks of a cluster.
+    pub(crate) cluster: Option<[u32; 3]>,
+}
+
+/// Reads the attributes of a `cudaLaunchConfig_t`.
 ///
 /// # Safety
 /// The configuration's attributes are valid.
-unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<bool> {
-    let mut cooperative = false;
+pub(crate) unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<Attributes> {
+    let mut asked = Attributes::default();
     for index in 0..config.numAttrs as usize {
         // SAFETY: `attrs` has `numAttrs` elements, as the caller vouches.
         let attribute = unsafe { get(config.attrs.wrapping_add(index).cast_const()) }?;
@@ -181,13 +215,8 @@ unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<bool> {
             attribute.val[1] as u32,
         ];
         match attribute.id {
-            ATTRIBUTE_COOPERATIVE => cooperative = words[0] != 0,
-            // A cluster of one block is no cluster.
-            ATTRIBUTE_CLUSTER_DIMENSION if words == [1, 1, 1] => {}
-            ATTRIBUTE_CLUSTER_DIMENSION => {
-                message::error_once("thread block clusters are not supported");
-                return Err(Error::NOT_SUPPORTED);
-            }
+            ATTRIBUTE_COOPERATIVE => asked.cooperative = words[0] != 0,
+            ATTRIBUTE_CLUSTER_DIMENSION => asked.cluster = Some(words),
             id if ATTRIBUTES_IGNORED.contains(&id) => {}
             id => {
                 message::error_once(&format!("launch attribute {id} is not supported"));
@@ -195,7 +224,7 @@ unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<bool> {
             }
         }
     }
-    Ok(cooperative)
+    Ok(asked)
 }
 
 /// The site of the `<<<...>>>` if its stub makes this call, else the caller's.
@@ -341,7 +370,8 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
         enter(name, false, || {
             let cooperative = COOPERATIVE;
             let call_site = call_site(caller);
-            let request = Request { stub, grid, block, shared, stream, args, cooperative, call_site };
+            let cluster = None;
+            let request = Request { stub, grid, block, shared, stream, args, cooperative, cluster, call_site };
             // SAFETY: the caller keeps the contract of the C function.
             unsafe { launch(&request) }
         })
@@ -396,7 +426,7 @@ extern "C" fn launch_ex(
         // SAFETY: the caller keeps the contract of the C function.
         let config = unsafe { get(config) }?;
         // SAFETY: as above.
-        let cooperative = unsafe { read_attributes(config) }?;
+        let Attributes { cooperative, cluster } = unsafe { read_attributes(config) }?;
         let request = Request {
             stub,
             grid: config.gridDim,
@@ -405,6 +435,7 @@ extern "C" fn launch_ex(
             stream: config.stream,
             args,
             cooperative,
+            cluster,
             call_site: call_site(caller),
         };
         // SAFETY: as above.

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
+use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
 use gpurace_cpu::Image;
@@ -104,12 +105,22 @@ pub struct Kernel {
     pub max_dynamic_shared: AtomicUsize,
     /// `cudaFuncAttributePreferredSharedMemoryCarveout`; kept for those who ask.
     pub carveout: AtomicI32,
+    /// `cudaFuncAttributeNonPortableClusterSizeAllowed`.
+    pub non_portable_cluster: AtomicBool,
 }
 
 impl Kernel {
     /// Its description.
     pub fn meta(&self) -> &'static KernelMeta {
         &self.module.meta.kernels[self.index]
+    }
+
+    /// Most blocks of a cluster of its launches.
+    pub fn max_cluster(&self) -> u32 {
+        match self.non_portable_cluster.load(Ordering::Relaxed) {
+            true => MAX_CLUSTER,
+            false => MAX_PORTABLE_CLUSTER,
+        }
     }
 }
 
@@ -470,6 +481,7 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
             prover: Prover::default(),
             max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
             carveout: AtomicI32::new(-1),
+            non_portable_cluster: AtomicBool::new(false),
         }));
         registry.kernels.push(kernel);
         kernel

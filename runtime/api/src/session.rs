@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
-use gpurace_check::{Checker, HostAccess, KernelKey, LaunchInfo, Limits, Touched, Transfer};
+use gpurace_check::{Checker, Clusters, HostAccess, KernelKey, LaunchInfo, Limits, Touched, Transfer};
 use gpurace_cpu::LaunchReport;
 use gpurace_options::{Options, SameValue};
 use gpurace_report::collect::{Added, Collector};
@@ -264,6 +264,8 @@ impl Session {
                 features: meta.sync,
                 threads_per_block: launch.block.iter().product(),
                 blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+                clusters: gpurace_cpu::clusters(launch.cluster, meta)
+                    .map(|blocks| Clusters { grid: launch.grid, blocks }),
                 stream: launch.stream.0,
                 settled: ordered.settled,
             };

@@ -25,6 +25,7 @@ fn time(name: &str, features: SyncFeatures, mut round: impl FnMut(&mut Block) ->
                 features,
                 threads_per_block: THREADS,
                 blocks: 1,
+                clusters: None,
                 stream: 0,
                 settled: id - 1,
             },

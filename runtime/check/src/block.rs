@@ -38,7 +38,10 @@ pub(crate) struct State {
     pub(crate) launch: Arc<Launch>,
     pub(crate) index: u64,
     pub(crate) order: BlockOrder,
+    /// Shared memory that only this block reaches: none in a launch with clusters.
     pub(crate) shared: Range<usize>,
+    /// Shared memory of the blocks of its cluster, in a launch with clusters.
+    pub(crate) peers: Vec<Range<usize>>,
     pub(crate) sightings: Sightings,
     pub(crate) exact: bool,
     /// Uids in words below this one are of launches before everything to come.
@@ -85,6 +88,7 @@ impl Block {
     pub fn begin(launch: &Arc<Launch>, index: u64, shared: Range<usize>) -> Self {
         let uid = launch.data.first_uid + index;
         let mode = mode(launch);
+        let (shared, peers) = of_one_or_all(launch, shared);
         Self {
             inner: launch.inner.clone(),
             state: State {
@@ -94,10 +98,12 @@ impl Block {
                     uid,
                     uid - launch.base,
                     launch.before.clone(),
+                    cluster_of(launch, index),
                 ),
                 launch: launch.clone(),
                 index,
                 shared,
+                peers,
                 sightings: Sightings::default(),
                 exact: mode == Mode::Exact,
                 settled: launch.settled_in_words(),
@@ -127,10 +133,11 @@ impl Block {
             uid,
             uid - launch.base,
             launch.before.clone(),
+            cluster_of(launch, index),
         );
         s.launch = launch.clone();
         s.index = index;
-        s.shared = shared;
+        (s.shared, s.peers) = of_one_or_all(launch, shared);
         s.exact = mode == Mode::Exact;
         s.settled = launch.settled_in_words();
         s.mine = launch.uids_in_words();
@@ -159,7 +166,7 @@ impl Block {
                 // The next block's shared memory may lie there.
                 self.inner.syncvars.overwrite(address, 1, None);
             } else {
-                self.inner.syncvars.block_ended(s.order.home(), address);
+                self.inner.syncvars.block_ended(s.order.home(), s.order.cluster(), address);
             }
         }
     }
@@ -297,9 +304,10 @@ impl Block {
         if !s.fences && self.inner.syncvars.is_empty() {
             return;
         }
-        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared.contains(&address) {
+        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(address).is_some() {
             // What tells of its copies is more than the thread knows itself, and it
-            // does not read it back. Nobody else changes the block's memory meanwhile.
+            // does not read it back. Nobody else changes the block's memory, or that of
+            // its cluster, meanwhile: one worker runs them all.
             let head = s.order.head(thread, scope);
             s.seen = Some(self.inner.syncvars.read(address, size, head));
         }
@@ -516,9 +524,24 @@ impl Block {
     }
 }
 
+/// A block's shared memory, as what it alone reaches or as what its cluster does.
+fn of_one_or_all(launch: &Launch, shared: Range<usize>) -> (Range<usize>, Vec<Range<usize>>) {
+    match launch.clusters {
+        None => (shared, Vec::new()),
+        Some(_) => (0..0, vec![shared]),
+    }
+}
+
+/// What the cluster of a block is known by: the first uid of its first block.
+fn cluster_of(launch: &Launch, index: u64) -> Option<u64> {
+    let clusters = launch.clusters.as_ref()?;
+    Some(launch.data.first_uid + clusters.first_of(index))
+}
+
 fn mode(launch: &Launch) -> Mode {
     let f = launch.features;
-    if f.partial_masks || f.named_barriers || f.fences || f.async_copies {
+    let clusters = launch.clusters.is_some();
+    if f.partial_masks || f.named_barriers || f.fences || f.async_copies || clusters {
         Mode::Exact
     } else {
         Mode::Regular

@@ -1,6 +1,7 @@
 //! One access to one shadow word: the compact case decided and swapped in
 //! place, everything else handed to [`crate::history`] while the word is busy.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{Access, State};
@@ -21,11 +22,17 @@ const LOT: u64 = 1024;
 impl State {
     /// Which memory an address is in.
     pub(crate) fn space(&self, address: usize) -> Space {
-        if self.shared.contains(&address) {
-            Space::Shared
-        } else {
-            Space::Global
+        match self.shared_of(address) {
+            Some(_) => Space::Shared,
+            None => Space::Global,
         }
+    }
+
+    /// The shared memory of the block, or of another one of its cluster, that
+    /// holds an address.
+    pub(crate) fn shared_of(&self, address: usize) -> Option<&Range<usize>> {
+        let mut all = std::iter::once(&self.shared).chain(&self.peers);
+        all.find(|shared| shared.contains(&address))
     }
 
     /// Checks one word, in which `w` was seen.

@@ -147,6 +147,7 @@ mod tests {
             features: SyncFeatures::default(),
             threads_per_block: 32,
             blocks: 4,
+            clusters: None,
             stream: 5,
             settled: 0,
         };

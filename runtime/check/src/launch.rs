@@ -18,8 +18,10 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::benign::Benign;
 use crate::chain::Chain;
+use crate::cluster::Clusters;
 use crate::race::{RaceRecord, Races};
 use crate::shadow::Shadow;
+use crate::state::Relation;
 use crate::syncvar::SyncVars;
 use crate::transfer::{Copied, Ranges};
 use crate::vector::Clocks;
@@ -49,6 +51,9 @@ pub struct LaunchInfo {
     pub threads_per_block: u32,
     /// Blocks.
     pub blocks: u64,
+    /// How the blocks form clusters, where threads may reach other blocks' shared memory
+    /// or clusters have several blocks.
+    pub clusters: Option<Clusters>,
     /// The stream, as the caller numbers them.
     pub stream: u64,
     /// Launches with ids up to this one happen before every launch still to
@@ -176,6 +181,7 @@ pub struct Launch {
     pub(crate) kernel: KernelKey,
     pub(crate) features: SyncFeatures,
     pub(crate) threads: u32,
+    pub(crate) clusters: Option<Clusters>,
     /// Uids in words are counted from here.
     pub(crate) base: u64,
     /// Blocks with smaller uids happen before all launches from this one on.
@@ -344,6 +350,7 @@ impl Checker {
             kernel: info.kernel,
             features: info.features,
             threads: info.threads_per_block,
+            clusters: info.clusters,
             base: l.base,
             settled_uid,
             unordered: unordered.to_vec(),
@@ -545,6 +552,17 @@ impl Launch {
     pub(crate) fn uids_in_words(&self) -> Range<u64> {
         let first = self.data.first_uid - self.base;
         first..first + self.data.blocks
+    }
+
+    /// How the blocks of this launch with this uid and this index are related.
+    pub(crate) fn relation(&self, uid: u64, index: u64) -> Relation {
+        let Some(clusters) = &self.clusters else {
+            return Relation::Grid;
+        };
+        match self.owner(uid) {
+            Some((_, other)) if clusters.first_of(other) == clusters.first_of(index) => Relation::Cluster,
+            _ => Relation::Grid,
+        }
     }
 
     /// The launch and block index of a uid that a word names.

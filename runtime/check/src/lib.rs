@@ -15,6 +15,7 @@
 //! | [`block`] | the checks that a running block makes |
 //! | [`host`] | accesses by the host |
 //! | [`transfer`] | copies and fills, as launches of one thread |
+//! | [`cluster`] | clusters of blocks, and their barrier |
 //! | `benign` | bytes on which races are meant |
 //! | `plain` | the common cases of a plain access to a whole word |
 //! | `cell` | one access to one shadow word |
@@ -48,6 +49,7 @@ mod benign;
 pub mod block;
 mod cell;
 pub mod chain;
+pub mod cluster;
 mod copies;
 mod history;
 pub mod host;
@@ -65,6 +67,7 @@ pub mod vector;
 pub mod word;
 
 pub use block::Block;
+pub use cluster::{ClusterBarrier, Clusters};
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
 pub use host::HostAccess;

@@ -19,7 +19,7 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
-use crate::syncvar::{Carried, Head, Location, Pending};
+use crate::syncvar::{Carried, Head, Location, Pending, Reach};
 use crate::vector::{COPIES, Clocks};
 use crate::word::{self, NO_KEY};
 
@@ -82,6 +82,8 @@ pub struct BlockOrder {
     acquired_elsewhere: bool,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
+    /// What the block's cluster is known by, in a launch with clusters.
+    cluster: Option<u64>,
     /// What `bar.arrive` has brought to each named barrier.
     arrivals: Vec<(u32, Clocks)>,
 }
@@ -89,7 +91,8 @@ pub struct BlockOrder {
 impl BlockOrder {
     /// The start of a block; `word_uid` is its uid as words hold it, `before`
     /// what happened before its launch.
-    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks) -> Self {
+    /// `cluster` is what its cluster is known by, in a launch with clusters.
+    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks, cluster: Option<u64>) -> Self {
         let mut order = Self {
             mode,
             threads,
@@ -106,14 +109,23 @@ impl BlockOrder {
             any_sync: false,
             acquired_elsewhere: false,
             base: Clocks::new(),
+            cluster,
             arrivals: Vec::new(),
         };
-        order.restart(mode, threads, uid, word_uid, before);
+        order.restart(mode, threads, uid, word_uid, before, cluster);
         order
     }
 
     /// The start of another block in the same storage.
-    pub fn restart(&mut self, mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks) {
+    pub fn restart(
+        &mut self,
+        mode: Mode,
+        threads: u32,
+        uid: u64,
+        word_uid: u64,
+        before: Clocks,
+        cluster: Option<u64>,
+    ) {
         self.mode = mode;
         self.threads = threads;
         (self.home, self.uid, self.word_uid) = (uid, uid, word_uid);
@@ -138,6 +150,7 @@ impl BlockOrder {
         self.any_sync = false;
         self.acquired_elsewhere = false;
         self.base = before;
+        self.cluster = cluster;
         self.arrivals.clear();
         self.set_keys(0..threads);
     }
@@ -155,6 +168,11 @@ impl BlockOrder {
     /// The block's identity in the order: its first uid.
     pub fn home(&self) -> u64 {
         self.home
+    }
+
+    /// What its cluster is known by, in a launch with clusters.
+    pub fn cluster(&self) -> Option<u64> {
+        self.cluster
     }
 
     /// Whether this block had the uid before its last barriers.
@@ -447,29 +465,43 @@ impl BlockOrder {
         true
     }
 
+    /// A thread arrives at the barrier of its cluster: what others learn who wait.
+    /// An arrival that does not release passes on what fences did.
+    pub fn cluster_arrive(&mut self, thread: u32, order: Order) -> Clocks {
+        if order.releases() {
+            return self.release(thread);
+        }
+        match &self.sync[thread as usize] {
+            Some(s) => s.fenced.of(Reach::Cluster),
+            None => Clocks::new(),
+        }
+    }
+
+    /// A thread has waited at the barrier of its cluster.
+    pub fn cluster_wait(&mut self, thread: u32, released: &Clocks) {
+        self.sync_of(thread).acquired.join(released);
+    }
+
     /// A fence.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) -> bool {
         if self.mode == Mode::Regular {
             return false;
         }
-        let wide = is_wide(scope);
+        let reach = self.reach(scope);
         if order.acquires()
             && let Some(s) = &mut self.sync[thread as usize]
         {
             for p in &s.pending {
-                p.seen.teach(&mut s.acquired, wide);
+                p.seen.teach(&mut s.acquired, reach);
             }
-            if wide {
+            if reach == Reach::Launch {
                 s.pending.clear();
             }
         }
         if order.releases() {
             let released = self.release(thread);
-            let s = self.sync_of(thread);
-            if wide {
-                s.fenced.wide = released.clone();
-            }
-            s.fenced.block = released;
+            let clustered = self.cluster.is_some();
+            self.sync_of(thread).fenced.set(released, reach, clustered);
         }
         true
     }
@@ -479,7 +511,7 @@ impl BlockOrder {
     pub fn acquire(&mut self, thread: u32) {
         if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
             for p in std::mem::take(&mut s.pending) {
-                p.seen.teach(&mut s.acquired, true);
+                p.seen.teach(&mut s.acquired, Reach::Launch);
             }
         }
     }
@@ -506,22 +538,17 @@ impl BlockOrder {
             None => Carried::default(),
         };
         if order.releases() {
-            let released = self.release(thread);
-            let mut own = Carried {
-                wide: Clocks::new(),
-                block: released,
-            };
+            let mut released = self.release(thread);
             // Only this release tells of the copies; later ones publish it again as
             // they do any other, as far as its scope reaches.
             if let Some(s) = &mut self.sync[thread as usize]
                 && let Some(i) = s.tracked.iter().position(|t| t.0 == location.0)
             {
                 let (_, epoch) = s.tracked.swap_remove(i);
-                learn_copies(&mut own.block, self.home, thread, epoch);
+                learn_copies(&mut released, self.home, thread, epoch);
             }
-            if is_wide(scope) {
-                own.wide = own.block.clone();
-            }
+            let mut own = Carried::default();
+            own.set(released, self.reach(scope), self.cluster.is_some());
             what.join(&own);
             let list = &mut self.sync_of(thread).released;
             match list.iter_mut().find(|r| r.0 == location) {
@@ -553,11 +580,12 @@ impl BlockOrder {
             self.acquired_elsewhere = true;
             Pending::add(&mut self.sync_of(thread).pending, location, seen);
         }
+        let reach = self.reach(scope);
         if order.acquires()
             && let Some(s) = &mut self.sync[thread as usize]
             && let Some(p) = s.pending.iter().find(|p| p.location == location)
         {
-            p.seen.teach(&mut s.acquired, is_wide(scope));
+            p.seen.teach(&mut s.acquired, reach);
         }
     }
 
@@ -597,7 +625,18 @@ impl BlockOrder {
         Head {
             home: self.home,
             thread,
-            wide: is_wide(scope),
+            cluster: self.cluster,
+            reach: self.reach(scope),
+        }
+    }
+
+    /// How far a scope reaches; without clusters, each block is one.
+    fn reach(&self, scope: Scope) -> Reach {
+        match scope {
+            Scope::Block => Reach::Block,
+            Scope::Cluster if self.cluster.is_none() => Reach::Block,
+            Scope::Cluster => Reach::Cluster,
+            Scope::Device | Scope::System => Reach::Launch,
         }
     }
 }
@@ -607,9 +646,4 @@ fn learn_copies(clocks: &mut Clocks, home: u64, thread: u32, epoch: u32) {
     let mut lanes = [0; 32];
     lanes[thread as usize % 32] = epoch;
     clocks.learn_warp(home | COPIES, thread / 32, lanes);
-}
-
-/// Whether a scope reaches beyond the block; a cluster is one block here.
-fn is_wide(scope: Scope) -> bool {
-    matches!(scope, Scope::Device | Scope::System)
 }

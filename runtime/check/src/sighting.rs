@@ -175,10 +175,11 @@ impl State {
             },
             address: a.word + overlap,
             space: self.space(a.word),
-            shared_base: self.shared.start,
+            shared_base: self.shared_of(a.word).map_or(self.shared.start, |shared| shared.start),
             scope: match who.relation {
                 Relation::Itself | Relation::Warp => RaceScope::Warp,
                 Relation::Block => RaceScope::Block,
+                Relation::Cluster => RaceScope::Cluster,
                 Relation::Grid => RaceScope::Grid,
                 Relation::Launch => RaceScope::Device,
             },

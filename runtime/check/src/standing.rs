@@ -75,7 +75,7 @@ impl State {
         let origin = self.launch.origin(m.uid);
         let mine = origin == Origin::Mine;
         let relation = if mine {
-            Relation::Grid
+            self.launch.relation(m.uid, self.index)
         } else {
             Relation::Launch
         };
@@ -146,7 +146,7 @@ impl State {
                     return all(Relation::Launch);
                 }
                 Origin::Concurrent(_) => (Relation::Launch, false),
-                Origin::Mine => (Relation::Grid, true),
+                Origin::Mine => (self.launch.relation(home, self.index), true),
             }
         };
         let ordered = known(&|other| order.known_copies(thread, home, other));

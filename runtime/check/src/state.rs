@@ -19,6 +19,8 @@ pub enum Relation {
     Warp,
     /// Threads of one block.
     Block,
+    /// Blocks of one cluster.
+    Cluster,
     /// Blocks of one launch.
     Grid,
     /// Different launches.
@@ -61,16 +63,16 @@ pub struct Step {
     pub next: Next,
 }
 
-/// Whether an access of this scope is atomic to a thread so related. A launch
-/// has clusters of one block here.
+/// Whether an access of this scope is atomic to a thread so related.
 pub const fn includes(scope: Scope, relation: Relation) -> bool {
     match scope {
-        Scope::Block | Scope::Cluster => {
+        Scope::Block => {
             matches!(
                 relation,
                 Relation::Itself | Relation::Warp | Relation::Block
             )
         }
+        Scope::Cluster => !matches!(relation, Relation::Grid | Relation::Launch),
         Scope::Device | Scope::System => true,
     }
 }
@@ -192,7 +194,7 @@ pub const fn step(
                     Relation::Itself => Next::Both,
                     Relation::Warp => Next::Join(wider(span, Span::Warp)),
                     Relation::Block => Next::Join(wider(span, Span::Block)),
-                    Relation::Grid => Next::Join(Span::Grid),
+                    Relation::Cluster | Relation::Grid => Next::Join(Span::Grid),
                     // A span holds threads of one launch.
                     Relation::Launch => Next::Both,
                 }

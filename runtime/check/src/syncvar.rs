@@ -17,21 +17,38 @@ use parking_lot::Mutex;
 
 use crate::vector::Clocks;
 
-/// A thread, by its block's first uid, and whether what it did reaches beyond its block.
+/// How far an operation reaches, by its scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// The threads of its block.
+    Block,
+    /// Those of its cluster, in a launch with clusters.
+    Cluster,
+    /// All: device and system scope.
+    Launch,
+}
+
+/// A thread, by its block's first uid, and how far what it did reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// First uid of the thread's block.
     pub home: u64,
     /// Linear index in the block.
     pub thread: u32,
-    /// Device or system scope.
-    pub wide: bool,
+    /// What the block's cluster is known by, in a launch with clusters.
+    pub cluster: Option<u64>,
+    /// How far it reaches.
+    pub reach: Reach,
 }
 
 impl Head {
     /// Whether both are one thread's or each one's scope includes the other's thread.
     pub fn morally_strong(self, other: Head) -> bool {
-        self.home == other.home || (self.wide && other.wide)
+        match self.reach.min(other.reach) {
+            Reach::Launch => true,
+            Reach::Cluster if self.cluster.is_some() && self.cluster == other.cluster => true,
+            Reach::Cluster | Reach::Block => self.home == other.home,
+        }
     }
 }
 
@@ -42,8 +59,11 @@ pub type Location = (usize, u32);
 /// What a release publishes or an acquire learns.
 #[derive(Clone, Debug, Default)]
 pub struct Carried {
-    /// Through operations whose scope reaches beyond the block.
+    /// Through operations whose scope reaches everywhere.
     pub wide: Clocks,
+    /// Within one cluster: through operations that reach as far; nothing in a launch
+    /// without clusters.
+    pub cluster: Clocks,
     /// Within one block: through operations of any scope.
     pub block: Clocks,
 }
@@ -51,13 +71,35 @@ pub struct Carried {
 impl Carried {
     /// Whether it carries nothing.
     pub fn is_empty(&self) -> bool {
-        self.wide.is_empty() && self.block.is_empty()
+        self.wide.is_empty() && self.block.is_empty() && self.cluster.is_empty()
+    }
+
+    /// Carries `released` as far as it reaches, and to nobody farther off what it
+    /// did not carry there before. `clustered`: in a launch with clusters.
+    pub fn set(&mut self, released: Clocks, reach: Reach, clustered: bool) {
+        if reach == Reach::Launch {
+            self.wide = released.clone();
+        }
+        if clustered && reach >= Reach::Cluster {
+            self.cluster = released.clone();
+        }
+        self.block = released;
+    }
+
+    /// What it carries to threads that share this much.
+    pub fn of(&self, reach: Reach) -> Clocks {
+        match reach {
+            Reach::Block => self.block.clone(),
+            Reach::Cluster => self.cluster.clone(),
+            Reach::Launch => self.wide.clone(),
+        }
     }
 
     /// Adds what `other` carries.
     pub fn join(&mut self, other: &Carried) {
         let one = self.wide.same(&self.block) && other.wide.same(&other.block);
         self.wide.join(&other.wide);
+        self.cluster.join(&other.cluster);
         if one {
             self.block.clone_from(&self.wide);
         } else {
@@ -66,15 +108,20 @@ impl Carried {
     }
 
     /// Teaches `clocks` what an acquire of this scope learns.
-    pub fn teach(&self, clocks: &mut Clocks, wide: bool) {
+    pub fn teach(&self, clocks: &mut Clocks, reach: Reach) {
         clocks.join(&self.block);
-        if wide && !self.wide.same(&self.block) {
+        if reach >= Reach::Cluster {
+            clocks.join(&self.cluster);
+        }
+        if reach == Reach::Launch && !self.wide.same(&self.block) {
             clocks.join(&self.wide);
         }
     }
 
     fn same(&self, other: &Carried) -> bool {
-        self.wide.same(&other.wide) && self.block.same(&other.block)
+        self.wide.same(&other.wide)
+            && self.block.same(&other.block)
+            && self.cluster.same(&other.cluster)
     }
 }
 
@@ -104,10 +151,18 @@ struct Value {
     wide: Clocks,
     /// By the releasing block's first uid; of blocks that run.
     blocks: Vec<(u64, Clocks)>,
+    /// By what the releasing block's cluster is known by.
+    clusters: Vec<(u64, Clocks)>,
 }
 
 impl Value {
-    fn publish(&mut self, home: u64, what: &Carried) {
+    fn publish(&mut self, home: u64, cluster: Option<u64>, what: &Carried) {
+        if let Some(cluster) = cluster.filter(|_| !what.cluster.is_empty()) {
+            match self.clusters.iter_mut().find(|c| c.0 == cluster) {
+                Some(c) => c.1.join(&what.cluster),
+                None => self.clusters.push((cluster, what.cluster.clone())),
+            }
+        }
         if what.wide.same(&what.block)
             && let [(h, clocks)] = self.blocks.as_mut_slice()
             && *h == home
@@ -139,6 +194,9 @@ impl Value {
         into.wide.join(&self.wide);
         if let Some(b) = self.blocks.iter().find(|b| b.0 == reader.home) {
             into.block.join(&b.1);
+        }
+        if let Some(c) = self.clusters.iter().find(|c| Some(c.0) == reader.cluster) {
+            into.cluster.join(&c.1);
         }
     }
 }
@@ -249,12 +307,13 @@ impl SyncVars {
                 // Several at once: a reader may see any of them.
                 Some(r) => {
                     r.wide.join(&old.wide);
-                    for (home, block) in &old.blocks {
-                        let block = Carried {
-                            wide: Clocks::new(),
-                            block: block.clone(),
-                        };
-                        r.publish(*home, &block);
+                    for (home, block) in old.blocks {
+                        let block = Carried { block, ..Carried::default() };
+                        r.publish(home, None, &block);
+                    }
+                    for (id, cluster) in old.clusters {
+                        let cluster = Carried { cluster, ..Carried::default() };
+                        r.publish(0, Some(id), &cluster);
                     }
                     if r.head.is_none() {
                         r.head = old.head;
@@ -264,7 +323,7 @@ impl SyncVars {
         }
         var.stores_under_way += 1;
         var.value.head = Some(writer);
-        var.value.publish(writer.home, what);
+        var.value.publish(writer.home, writer.cluster, what);
     }
 
     /// The atomic write that [`SyncVars::write`] announced has happened.
@@ -342,12 +401,14 @@ impl SyncVars {
     }
 
     /// A block that published on a location has ended: what it published for
-    /// its own threads is not needed any more.
-    pub fn block_ended(&self, home: u64, address: usize) {
+    /// its own threads is not needed any more, nor what it did for those of its
+    /// cluster, whose blocks have all ended.
+    pub fn block_ended(&self, home: u64, cluster: Option<u64>, address: usize) {
         let line = address / LINE;
         if let Some(vars) = self.shard(line).lock().get_mut(&line) {
             for v in vars.iter_mut().filter(|v| v.address == address) {
                 v.value.blocks.retain(|b| b.0 != home);
+                v.value.clusters.retain(|c| Some(c.0) != cluster);
             }
         }
     }

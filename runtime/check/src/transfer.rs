@@ -61,6 +61,7 @@ impl Checker {
             features: SyncFeatures::default(),
             threads_per_block: 1,
             blocks: 1,
+            clusters: None,
             stream: transfer.stream,
             settled: transfer.settled,
         };
@@ -274,6 +275,7 @@ mod tests {
             features: SyncFeatures::default(),
             threads_per_block: 32,
             blocks: 2,
+            clusters: None,
             stream: 1,
             settled: 0,
         };

@@ -31,6 +31,7 @@ fn info(id: u64, blocks: u64) -> LaunchInfo {
         features: features(),
         threads_per_block: 64,
         blocks,
+        clusters: None,
         stream: 0,
         settled: id - 1,
     }

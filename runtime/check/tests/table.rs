@@ -14,8 +14,8 @@ const HEADER: &str = "\
 #
 # state | access | order | relation | instruction -> race?, next state
 #
-# state: span (Thread, Warp, Block, Grid) and operation of the record. Cluster
-#   scope acts as block scope, system as device: their rows are left out.
+# state: span (Thread, Warp, Block, Grid) and operation of the record. System
+#   scope acts as device scope: its rows are left out.
 # order: unsynced (some of the record's threads not ordered before), synced,
 #   same epoch (of the one thread), settled (before all that is to come).
 # relation: the narrowest group of the record's threads and the new one.
@@ -24,12 +24,13 @@ const HEADER: &str = "\
 #   thread joins; the span may widen), expand (both are kept, in a chain).
 ";
 
-const OPS: [(&str, Op); 6] = [
+const OPS: [(&str, Op); 7] = [
     ("Read", Op::Read),
     ("Write", Op::Write),
     ("BlockLoad", atomic(false, Scope::Block)),
     ("DeviceLoad", atomic(false, Scope::Device)),
     ("BlockAtomic", atomic(true, Scope::Block)),
+    ("ClusterAtomic", atomic(true, Scope::Cluster)),
     ("DeviceAtomic", atomic(true, Scope::Device)),
 ];
 
@@ -44,7 +45,7 @@ const fn atomic(modifies: bool, scope: Scope) -> Op {
 
 /// Which orders and relations a record of a span can stand in.
 fn cases(span: Span) -> Vec<(Status, Relation)> {
-    use Relation::{Block, Grid, Itself, Launch, Warp};
+    use Relation::{Block, Cluster, Grid, Itself, Launch, Warp};
     use Status::{SameEpoch, Settled, Synced, Unsynced};
     let mut cases = Vec::new();
     if span == Span::Thread {
@@ -58,7 +59,9 @@ fn cases(span: Span) -> Vec<(Status, Relation)> {
     }
     if span == Span::Thread {
         // An acquire orders single threads; wider spans occur only without any.
-        cases.push((Synced, Grid));
+        cases.extend([(Synced, Cluster), (Synced, Grid)]);
+        // Launches with clusters keep threads one by one.
+        cases.push((Unsynced, Cluster));
     }
     cases.extend([
         (Unsynced, Grid),
@@ -90,6 +93,7 @@ fn table() -> String {
                             Relation::Itself => "same thread",
                             Relation::Warp => "same warp",
                             Relation::Block => "same block",
+                            Relation::Cluster => "same cluster",
                             Relation::Grid => "same launch",
                             Relation::Launch => "other launch",
                         };
@@ -166,6 +170,7 @@ fn conflict_does_not_ask_who_was_first() {
             for relation in [
                 Relation::Warp,
                 Relation::Block,
+                Relation::Cluster,
                 Relation::Grid,
                 Relation::Launch,
             ] {
@@ -197,10 +202,16 @@ fn what_covers_conflicts_with_all_that_the_other_does() {
                     let relations: &[(Relation, Relation)] = if same_block {
                         &[
                             (Relation::Block, Relation::Block),
+                            (Relation::Cluster, Relation::Cluster),
                             (Relation::Grid, Relation::Grid),
                         ]
                     } else {
                         &[
+                            (Relation::Block, Relation::Cluster),
+                            (Relation::Cluster, Relation::Block),
+                            (Relation::Cluster, Relation::Cluster),
+                            (Relation::Cluster, Relation::Grid),
+                            (Relation::Grid, Relation::Cluster),
                             (Relation::Block, Relation::Grid),
                             (Relation::Grid, Relation::Block),
                             (Relation::Grid, Relation::Grid),

@@ -77,6 +77,7 @@ fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threa
         dynamic_shared_bytes: 0,
         args: &[],
         cooperative: false,
+        cluster: None,
         id: 1,
         checks: None,
         checked_blocks: None,

@@ -12,6 +12,7 @@ use gpurace_check::Block as BlockChecks;
 
 use crate::barrier::{BARRIERS, Barrier};
 use crate::checks;
+use crate::cluster::Cluster;
 use crate::collective::{Collective, Operand, lanes};
 use crate::fault::{Divergence, DivergenceReason, FaultKind, Groups, WaitKind};
 use crate::fiber::{JumpFiber, JumpHandle};
@@ -35,6 +36,8 @@ pub(crate) enum LaneState {
     Yielded,
     /// It waits at a block barrier.
     AtBarrier(u32),
+    /// It waits at the barrier of the cluster.
+    AtCluster,
     /// It waits for the other lanes of the mask.
     InCollective(Collective, u32),
     /// It asked which lanes are active.
@@ -116,6 +119,10 @@ pub(crate) struct Block {
     lanes: *mut Lane,
     pub(crate) launch: *const LaunchState,
     pub(crate) running: *const Running,
+    /// The cluster that it is in, in a launch with clusters; null in others.
+    pub(crate) cluster: *mut Cluster,
+    /// Its rank in the cluster.
+    pub(crate) rank: u32,
     /// Linear block index in the grid.
     pub(crate) index: u64,
     pub(crate) ctaid: [u32; 3],
@@ -169,6 +176,8 @@ impl Block {
             lanes: ptr::null_mut(),
             launch: ptr::null(),
             running,
+            cluster: ptr::null_mut(),
+            rank: 0,
             index: 0,
             ctaid: [0; 3],
             threads: 0,
@@ -198,8 +207,9 @@ impl Block {
         // SAFETY: nothing else refers to an idle block; `launch` is live.
         let (b, l) = unsafe { (&mut *this, &*launch) };
         b.launch = launch;
+        b.cluster = ptr::null_mut();
         b.threads = l.threads;
-        b.shared.1 = l.shared_bytes();
+        b.shared = (b.slab.shared() as usize, l.shared_bytes());
         b.outside_mask.clear();
         let shared = b.slab.shared();
         let lanes = if l.suspends { l.threads } else { 1 };
@@ -239,6 +249,21 @@ impl Block {
             .resize_with(l.threads.div_ceil(WARP_SIZE) as usize, Warp::default);
     }
 
+    /// Lets the block have its shared memory elsewhere than in its slab.
+    ///
+    /// # Safety
+    /// As [`Block::bind`], which came before; the memory is the block's until it ends.
+    pub(crate) unsafe fn move_shared(this: *mut Self, shared: *mut u8) {
+        // SAFETY: nothing else refers to an idle block; the launch is live.
+        let (b, l) = unsafe { (&mut *this, &*(*this).launch) };
+        b.shared.0 = shared as usize;
+        for lane in &mut b.storage {
+            lane.ctx.shared_base = shared;
+            // SAFETY: the offset is at most `shared_bytes`.
+            lane.ctx.dynamic_shared = unsafe { shared.add(l.dynamic_offset()) };
+        }
+    }
+
     /// Puts block `index` of the bound launch here; its threads have not started.
     ///
     /// # Safety
@@ -263,8 +288,8 @@ impl Block {
         for id in lanes(std::mem::take(&mut b.used_barriers)) {
             b.barriers[id] = Barrier::default();
         }
-        // SAFETY: shared memory is the slab's, and idle.
-        unsafe { ptr::write_bytes(b.slab.shared(), 0, b.shared.1) };
+        // SAFETY: shared memory is the block's, and idle.
+        unsafe { ptr::write_bytes(b.shared.0 as *mut u8, 0, b.shared.1) };
         checks::begin(b);
         let checks = b.checks.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
         b.yielded_warps = 0;
@@ -313,6 +338,7 @@ impl Block {
             lane.state = LaneState::Exited;
         }
         b.live = 0;
+        (b.ready_warps, b.yielded_warps) = (0, 0);
     }
 
     /// Ends what belongs to the launch that the block was bound to.
@@ -345,6 +371,9 @@ impl Block {
                 checks.thread_exit((*lane).ctx.linear_tid);
             }
             sync::after_exit(this, w, l);
+            if !(*this).cluster.is_null() {
+                Cluster::exited(this, (*lane).ctx.linear_tid);
+            }
         }
     }
 
@@ -369,6 +398,7 @@ impl Block {
         for lane in &b.storage {
             let kind = match lane.state {
                 LaneState::AtBarrier(id) => WaitKind::Barrier(id),
+                LaneState::AtCluster => WaitKind::Cluster,
                 LaneState::InCollective(Collective::Sync, mask) => WaitKind::SyncWarp(mask),
                 LaneState::InCollective(_, mask) => WaitKind::Collective(mask),
                 LaneState::Exited => {

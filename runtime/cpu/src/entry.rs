@@ -20,6 +20,7 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use crate::block::{LaneState, slot};
 use crate::checks;
+use crate::cluster;
 use crate::collective::{Collective, Operand};
 use crate::fault::FaultKind;
 use crate::sync::{self, Arrival};
@@ -173,6 +174,16 @@ entries! {
         sync::barrier(ctx, id, threads, Arrival::Reduce(op, pred != 0), sync)
     }
 
+    /// `barrier.cluster.arrive`.
+    fn __gpurace_cluster_arrive(ctx, order: u32, sync: u32) {
+        cluster::arrive(ctx, Order::from_u32(order).unwrap_or(Order::Relaxed), sync);
+    }
+
+    /// `barrier.cluster.wait`.
+    fn __gpurace_cluster_wait(ctx, sync: u32) {
+        cluster::wait(ctx, sync);
+    }
+
     /// `bar.warp.sync`.
     fn __gpurace_syncwarp(ctx, mask: u32, sync: u32) {
         sync::collective(ctx, Collective::Sync, mask, Operand::default(), sync);
@@ -284,6 +295,21 @@ entries! {
     fn __gpurace_is_local(ctx, addr: *mut c_void) -> u32 {
         let (start, len) = (*sync::block_of(ctx)).local;
         u32::from(addr.addr().wrapping_sub(start) < len)
+    }
+
+    /// A special register of clusters.
+    fn __gpurace_cluster(ctx, which: u32) -> u32 {
+        cluster::register(ctx, which)
+    }
+
+    /// `mapa`.
+    fn __gpurace_mapa(ctx, addr: *mut c_void, rank: u32) -> *mut c_void {
+        addr.with_addr(cluster::map(ctx, addr.addr(), rank))
+    }
+
+    /// `getctarank`.
+    fn __gpurace_shared_rank(ctx, addr: *mut c_void) -> u32 {
+        cluster::rank(ctx, addr.addr()).unwrap_or(u32::MAX)
     }
 
     /// Something that could not be lowered.

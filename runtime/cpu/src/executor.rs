@@ -143,14 +143,22 @@ impl Executor {
         } else {
             1
         };
+        let most_resident = (self.most_stacks / stacks / workers).max(1);
         let state = LaunchState::new(
             launch,
             workers,
             stack_bytes(&config, launch),
             config.spin_limit,
-            (self.most_stacks / stacks / workers).max(1),
+            most_resident,
         )
         .map_err(named)?;
+        if state.blocks_of_unit() > most_resident {
+            let message = format!(
+                "clusters of {} blocks of {threads} threads where {most_resident} can be resident together",
+                state.blocks_of_unit()
+            );
+            return Err(named(Fault::of_launch(FaultKind::TooManyResources, message)));
+        }
         if launch.cooperative {
             let max_blocks = self.max_cooperative_blocks(state.threads, state.shared_bytes());
             if state.blocks > max_blocks {
@@ -181,7 +189,7 @@ impl Executor {
     /// Workers that this launch is spread over.
     fn workers_for(&self, launch: &Launch<'_>) -> usize {
         let product = |d: [u32; 3]| d.iter().fold(1u64, |n, &d| n.saturating_mul(u64::from(d)));
-        let blocks = product(launch.grid);
+        let blocks = product(launch.grid) / launch.cluster.map_or(1, product).max(1);
         let threads = blocks.saturating_mul(product(launch.block));
         if launch.seed != 0 || threads <= INLINE_THREADS {
             return 1;

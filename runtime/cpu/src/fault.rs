@@ -24,6 +24,8 @@ pub enum FaultKind {
     Unsupported(String),
     /// Threads wait in loops for something that no thread will do.
     Deadlock,
+    /// A barrier of a cluster used as PTX leaves undefined.
+    Barrier,
     /// The processor refused an arithmetic operation (`SIGFPE`).
     Arithmetic,
     /// The system has not the memory or the mappings that the launch needs.
@@ -95,6 +97,8 @@ impl std::error::Error for Fault {}
 pub enum WaitKind {
     /// A block barrier of this id.
     Barrier(u32),
+    /// The barrier of the cluster.
+    Cluster,
     /// `__syncwarp` of this mask.
     SyncWarp(u32),
     /// A warp collective (shuffle, vote, match, reduction) of this mask.

@@ -45,6 +45,8 @@ pub struct Launch<'a> {
     pub args: &'a [u8],
     /// Whether all blocks must be able to wait for each other.
     pub cooperative: bool,
+    /// Blocks of a cluster, where the launch asks for clusters.
+    pub cluster: Option<[u32; 3]>,
     /// Id of the launch, unique in the process, from 1.
     pub id: u64,
     /// The launch's checks, or `None` to run it bare.
@@ -72,6 +74,13 @@ pub struct LaunchReport {
     pub scattered: Vec<Divergence>,
 }
 
+/// Blocks of a cluster in a launch of a kernel, where it has clusters: of several
+/// blocks, or of one where the kernel can tell.
+pub fn clusters(asked: Option<[u32; 3]>, kernel: &KernelMeta) -> Option<[u32; 3]> {
+    let several = asked.filter(|&size| size != [1; 3]);
+    several.or(kernel.sync.clusters.then_some([1; 3]))
+}
+
 /// A launch as its workers see it.
 pub(crate) struct LaunchState {
     pub(crate) entry: KernelFn,
@@ -86,6 +95,10 @@ pub(crate) struct LaunchState {
     pub(crate) static_bytes: u32,
     pub(crate) stack_bytes: usize,
     pub(crate) cooperative: bool,
+    /// Blocks of a cluster, in a launch with clusters: those of a kernel that can tell
+    /// have clusters of one block if nothing else was asked for.
+    pub(crate) cluster: Option<[u32; 3]>,
+    pub(crate) is_explicit_cluster: bool,
     pub(crate) id: u64,
     pub(crate) checks: Option<Arc<LaunchChecks>>,
     pub(crate) checked_blocks: Option<Arc<CheckedBlocks>>,
@@ -160,6 +173,13 @@ impl LaunchState {
                 "{shared} bytes of shared memory where at most {MAX_SHARED_BYTES} were wanted"
             )));
         }
+        let cluster = launch.cluster.unwrap_or([1; 3]);
+        if !(0..3).all(|i| cluster[i] > 0 && launch.grid[i].is_multiple_of(cluster[i])) {
+            return Err(invalid(format!(
+                "grid of {:?} blocks in clusters of {cluster:?}",
+                launch.grid
+            )));
+        }
         if launch.args.len() < launch.kernel.params_size as usize {
             return Err(invalid(format!(
                 "{} bytes of arguments where {} were wanted",
@@ -187,6 +207,8 @@ impl LaunchState {
             static_bytes: launch.kernel.shared_static,
             stack_bytes,
             cooperative: launch.cooperative,
+            cluster: clusters(launch.cluster, launch.kernel),
+            is_explicit_cluster: launch.cluster.is_some(),
             id: launch.id,
             checks: launch.checks.clone(),
             checked_blocks: launch.checked_blocks.clone(),
@@ -247,6 +269,21 @@ impl LaunchState {
         } else {
             1
         }
+    }
+
+    /// Blocks of a cluster, by dimension.
+    pub(crate) fn cluster_size(&self) -> [u32; 3] {
+        self.cluster.unwrap_or([1; 3])
+    }
+
+    /// What workers take up at once: clusters, or blocks where there are none.
+    pub(crate) fn units(&self) -> u64 {
+        self.blocks / self.blocks_of_unit() as u64
+    }
+
+    /// Blocks of one of them.
+    pub(crate) fn blocks_of_unit(&self) -> usize {
+        self.cluster_size().iter().product::<u32>() as usize
     }
 
     /// The grid barrier's workspace, or null.

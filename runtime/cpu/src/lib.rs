@@ -47,6 +47,7 @@
 mod barrier;
 mod block;
 mod checks;
+mod cluster;
 mod collective;
 mod entry;
 pub mod executor;
@@ -67,4 +68,4 @@ pub use checks::LaunchChecks;
 pub use executor::{Config, Executor};
 pub use fault::{Divergence, DivergenceReason, Fault, FaultKind, WaitKind, Waiting};
 pub use image::{Image, ImageError, Kernel};
-pub use launch::{CheckedBlocks, Launch, LaunchReport, MAX_SHARED_BYTES};
+pub use launch::{CheckedBlocks, Launch, LaunchReport, MAX_SHARED_BYTES, clusters};

@@ -109,7 +109,7 @@ unsafe fn run_warp(b: *mut Block, w: usize) -> Option<*const Lane> {
                     // Its fiber is forgotten amid its frames.
                     LaneState::Exited => Block::retire(b, w, l),
                     LaneState::Faulted => return Some(lane),
-                    LaneState::AtBarrier(_) | LaneState::InCollective(..) => {}
+                    LaneState::AtBarrier(_) | LaneState::AtCluster | LaneState::InCollective(..) => {}
                     // Another lane cannot have made it ready before it was suspended.
                     LaneState::Fresh | LaneState::Ready => {}
                 },

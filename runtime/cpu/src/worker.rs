@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::block::Block;
+use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind};
 use crate::launch::{LaunchState, Pulse};
 use crate::rng::Rng;
@@ -41,13 +42,16 @@ pub(crate) struct Worker {
     running: Box<Running>,
     /// Blocks without work, ready to be bound.
     idle: Vec<*mut Block>,
+    /// Clusters of the launch that runs, in launches with clusters.
+    #[expect(clippy::vec_box, reason = "blocks hold their addresses")]
+    clusters: Vec<Box<Cluster>>,
 }
 
 // SAFETY: a worker is used by one OS thread at a time, and between launches
 // none of its fibers is suspended.
 unsafe impl Send for Worker {}
 
-/// The block indices of one worker's share, in the order that it takes them up.
+/// The indices of one worker's share of blocks, or of clusters where there are any, in the order that it takes them up.
 struct Share {
     next: u64,
     step: u64,
@@ -61,7 +65,7 @@ impl Share {
         Self {
             next: worker as u64,
             step: launch.workers as u64,
-            end: launch.blocks,
+            end: launch.units(),
             rng: (launch.seed != 0).then(|| Rng::new(launch.seed, u64::MAX)),
             window: Vec::new(),
         }
@@ -97,6 +101,7 @@ impl Worker {
         Self {
             running: Box::new(Running::new()),
             idle: Vec::new(),
+            clusters: Vec::new(),
         }
     }
 
@@ -114,31 +119,27 @@ impl Worker {
         let mut resident: Vec<Resident> = Vec::new();
         if launch.cooperative {
             for index in share.by_ref() {
-                match self.take_up(launch, &mut bound, index) {
-                    Ok(r) => resident.push(r),
-                    Err(fault) => launch.fail(fault),
+                if let Err(fault) = self.take_up(launch, &mut bound, index, &mut resident) {
+                    launch.fail(fault);
                 }
             }
         }
         while !launch.abort.load(Ordering::Relaxed) {
             if resident.is_empty() {
                 let Some(index) = share.next() else { break };
-                match self.take_up(launch, &mut bound, index) {
-                    Ok(r) => resident.push(r),
-                    Err(fault) => {
-                        launch.fail(fault);
-                        break;
-                    }
+                if let Err(fault) = self.take_up(launch, &mut bound, index, &mut resident) {
+                    launch.fail(fault);
+                    break;
                 }
             }
             let pass = run_pass(launch, &mut resident, &mut bound);
-            let room = resident.len() < launch.most_resident;
+            let room = resident.len() + launch.blocks_of_unit() <= launch.most_resident;
             if pass == Pass::Ended {
                 note_progress(launch, worker);
             } else if room && pass.wants_more(&resident) && share.peek().is_some() {
                 if let Some(index) = share.next() {
-                    match self.take_up(launch, &mut bound, index) {
-                        Ok(r) => resident.push(r),
+                    match self.take_up(launch, &mut bound, index, &mut resident) {
+                        Ok(()) => {}
                         // With no memory for one more, those that are there must do.
                         Err(_) if !resident.is_empty() => note_progress(launch, worker),
                         Err(fault) => launch.fail(fault),
@@ -151,29 +152,72 @@ impl Worker {
         for r in resident {
             // SAFETY: the block is the worker's own, and none of its fibers runs.
             unsafe { Block::abandon(r.block) };
-            bound.push(r.block);
+            end(r.block, &mut bound);
         }
         for &block in &bound {
             // SAFETY: as above.
             unsafe { Block::unbind(block) };
         }
         self.idle.append(&mut bound);
+        self.clusters.clear();
     }
 
-    /// Puts block `index` into a place that is free, or a new one.
+    /// Puts block `index`, or the blocks of cluster `index`, into places that are free,
+    /// or new ones.
     fn take_up(
         &mut self,
         launch: &LaunchState,
         bound: &mut Vec<*mut Block>,
         index: u64,
-    ) -> Result<Resident, Fault> {
-        let block = match bound.pop() {
-            Some(block) => block,
-            None => self.bind(launch)?,
-        };
-        // SAFETY: the block is bound to `launch` and idle.
-        unsafe { Block::start(block, index) };
-        Ok(Resident { block, turns: 0 })
+        resident: &mut Vec<Resident>,
+    ) -> Result<(), Fault> {
+        let one = |block| Resident { block, turns: 0, stuck: false };
+        if launch.cluster.is_none() {
+            let block = self.place(launch, bound)?;
+            // SAFETY: the block is bound to `launch` and idle.
+            unsafe { Block::start(block, index) };
+            resident.push(one(block));
+            return Ok(());
+        }
+        let cluster = self.cluster_for(launch)?;
+        let mut blocks = Vec::new();
+        for _ in 0..launch.blocks_of_unit() {
+            match self.place(launch, bound) {
+                Ok(block) => blocks.push(block),
+                Err(fault) => {
+                    bound.append(&mut blocks);
+                    return Err(fault);
+                }
+            }
+        }
+        resident.extend(blocks.iter().map(|&block| one(block)));
+        // SAFETY: the cluster lives until the worker lets go of it, after its
+        // blocks have ended, which are bound to `launch` and idle.
+        unsafe { Cluster::start(cluster, launch, index, blocks) };
+        Ok(())
+    }
+
+    /// A place for a block that is bound to the launch.
+    fn place(&mut self, launch: &LaunchState, bound: &mut Vec<*mut Block>) -> Result<*mut Block, Fault> {
+        match bound.pop() {
+            Some(block) => Ok(block),
+            None => self.bind(launch),
+        }
+    }
+
+    /// A place for a cluster of the launch.
+    fn cluster_for(&mut self, launch: &LaunchState) -> Result<*mut Cluster, Fault> {
+        let ended = |c: &&mut Box<Cluster>| c.ended == c.blocks.len();
+        if let Some(cluster) = self.clusters.iter_mut().find(ended) {
+            return Ok(&raw mut **cluster);
+        }
+        let cluster = Cluster::new(launch.blocks_of_unit(), launch.shared_bytes()).map_err(|e| {
+            let message = format!("no memory for the shared memory of a cluster: {e}");
+            Fault::of_launch(FaultKind::TooManyResources, message)
+        })?;
+        self.clusters.push(cluster);
+        let last = self.clusters.len() - 1;
+        Ok(&raw mut *self.clusters[last])
     }
 
     fn bind(&mut self, launch: &LaunchState) -> Result<*mut Block, Fault> {
@@ -236,6 +280,8 @@ struct Resident {
     block: *mut Block,
     /// Turns that it has had.
     turns: u32,
+    /// In its last turn its threads could only wait for other blocks of its cluster.
+    stuck: bool,
 }
 
 /// What came of giving each resident block its turn.
@@ -276,6 +322,7 @@ fn run_pass(
     for i in 0..resident.len() {
         let block = resident[i].block;
         resident[i].turns += 1;
+        resident[i].stuck = false;
         // SAFETY: the block is the worker's own, started, and the OS thread
         // has entered the worker's `running`.
         unsafe {
@@ -285,6 +332,10 @@ fn run_pass(
                     continue;
                 }
                 Step::Finished => {}
+                Step::Stuck if may_go_on(block) => {
+                    resident[i].stuck = true;
+                    continue;
+                }
                 Step::Stuck => {
                     launch.report(Block::divergence(block));
                     Block::abandon(block);
@@ -297,13 +348,38 @@ fn run_pass(
             }
         }
         resident.remove(i);
-        bound.push(block);
+        end(block, bound);
         return Pass::Ended;
     }
+    // Other blocks of their clusters have come to the barrier since.
+    // SAFETY: the blocks are the worker's own, and none of their fibers runs.
+    moved_in_pass |= resident.iter().any(|r| r.stuck && unsafe { (*r.block).ready_warps } != 0);
     if moved_in_pass {
         Pass::Moved
     } else {
         Pass::Waited
+    }
+}
+
+/// Whether a block none of whose threads can go on waits for its cluster, where
+/// some can.
+unsafe fn may_go_on(block: *const Block) -> bool {
+    // SAFETY: the caller's block is live, and with it its cluster.
+    unsafe { !(*block).cluster.is_null() && Cluster::can_go_on((*block).cluster) }
+}
+
+/// A block has ended. One of a cluster keeps its place, and its shared memory, until
+/// the others have ended.
+fn end(block: *mut Block, bound: &mut Vec<*mut Block>) {
+    // SAFETY: the block is the worker's own, and so is its cluster.
+    match unsafe { (*block).cluster.as_mut() } {
+        None => bound.push(block),
+        Some(cluster) => {
+            cluster.ended += 1;
+            if cluster.ended == cluster.blocks.len() {
+                bound.extend_from_slice(&cluster.blocks);
+            }
+        }
     }
 }
 

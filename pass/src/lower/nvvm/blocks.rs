@@ -93,7 +93,8 @@ pub const BLOCKS: &[Block] = &[
 
     // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
     // phase above. An arrival releases; who sees the phase end acquires what all
-    // of them released. ----
+    // of them released. Whatever scope an operation names, it reaches the cluster:
+    // one that is nearer means no other when blocks use the barrier of another. ----
     Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
@@ -102,7 +103,7 @@ pub const BLOCKS: &[Block] = &[
         ret void"),
     // Takes %1 pending and %2 expected arrivals away; gives the word before.
     Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
-        %first = load atomic i64, $1 %0 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !{i32 0, i32 0}
+        %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         br label %loop
     loop:
         %old = phi i64 [ %first, %entry ], [ %seen, %loop ]
@@ -120,14 +121,14 @@ pub const BLOCKS: &[Block] = &[
         %x = shl i64 %expected2, 20
         %px = or i64 %p, %x
         %new = or i64 %px, %pending2
-        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"block\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 0, i32 2}
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2}
         %seen = extractvalue { i64, i1 } %pair, 0
         %done = extractvalue { i64, i1 } %pair, 1
         br i1 %done, label %end, label %loop
     end:
         ret i64 %old"),
     Block("mbarrier.test.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i64)", "
-        %w = load atomic i64, $1 %0 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !{i32 0, i32 0}
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         %now = lshr i64 %w, 40
         %then = lshr i64 %1, 40
         %done = icmp ne i64 %now, %then
@@ -135,7 +136,7 @@ pub const BLOCKS: &[Block] = &[
         ret i1 %r"),
     // Whether the phase of this parity is over: the current one has the other.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
-        %w = load atomic i64, $1 %0 syncscope(\"block\") monotonic, align 8, !gpurace.atomic !{i32 0, i32 0}
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         %phase = lshr i64 %w, 40
         %now = trunc i64 %phase to i1
         %done = icmp ne i1 %now, %1
@@ -146,7 +147,7 @@ pub const BLOCKS: &[Block] = &[
         br i1 %1, label %acquire, label %wait
     acquire:
         %g = call ptr @gr.generic.$1:1($1 %0)
-        call void @__gpurace_atomic_done(ptr %g, i32 8, i32 0, i32 0, i32 0, i32 1)
+        call void @__gpurace_atomic_done(ptr %g, i32 8, i32 0, i32 0, i32 1, i32 1)
         br label %end
     wait:
         call void @__gpurace_yield()

@@ -7,15 +7,23 @@ use super::template::Row;
 
 /// NVVM intrinsics, without `llvm.nvvm.` and the types of overloaded names.
 pub const INTRINSICS: &[Row] = &[
-    // ---- special registers; a launch without clusters has clusters of one block ----
+    // ---- special registers ----
     Row("read.ptx.sreg.tid.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $TID, i64 $1)"),
-    Row("read.ptx.sreg.{ctaid|clusterid}.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $CTAID, i64 $2)"),
+    Row("read.ptx.sreg.ctaid.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $CTAID, i64 $1)"),
     Row("read.ptx.sreg.ntid.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $NTID, i64 $1)"),
-    Row("read.ptx.sreg.{nctaid|nclusterid}.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $NCTAID, i64 $2)"),
+    Row("read.ptx.sreg.nctaid.{x=0|y=4|z=8}", "call i32 @gr.ctx.i32(i64 $NCTAID, i64 $1)"),
     Row("read.ptx.sreg.{tid|ctaid|ntid|nctaid|clusterid|nclusterid}.w", "ret i32 0"),
-    Row("read.ptx.sreg.cluster.{ctaid.x|ctaid.y|ctaid.z|ctaid.w|ctarank|nctaid.w}", "ret i32 0"),
-    Row("read.ptx.sreg.cluster.{nctaid.x|nctaid.y|nctaid.z|nctarank}", "ret i32 1"),
-    Row("is_explicit_cluster", "ret i1 false"),
+    // The numbers are `ClusterRegister`'s.
+    Row("read.ptx.sreg.clusterid.{x=0|y=1|z=2}", "call i32 @__gpurace_cluster(i32 $1)"),
+    Row("read.ptx.sreg.nclusterid.{x=3|y=4|z=5}", "call i32 @__gpurace_cluster(i32 $1)"),
+    Row("read.ptx.sreg.cluster.ctaid.{x=6|y=7|z=8}", "call i32 @__gpurace_cluster(i32 $1)"),
+    Row("read.ptx.sreg.cluster.nctaid.{x=9|y=10|z=11}", "call i32 @__gpurace_cluster(i32 $1)"),
+    Row("read.ptx.sreg.cluster.{ctarank=12|nctarank=13}", "call i32 @__gpurace_cluster(i32 $1)"),
+    Row("read.ptx.sreg.cluster.{ctaid.w|nctaid.w}", "ret i32 0"),
+    Row("is_explicit_cluster", "
+        %v = call i32 @__gpurace_cluster(i32 14)
+        %r = icmp ne i32 %v, 0
+        ret i1 %r"),
     Row("read.ptx.sreg.laneid", "call i32 @gr.ctx.i32(i64 $LANE, i64 0)"),
     Row("read.ptx.sreg.warpid", "call i32 @gr.ctx.i32(i64 $WARP, i64 0)"),
     Row("read.ptx.sreg.nwarpid", "ret i32 64"),
@@ -58,6 +66,20 @@ pub const INTRINSICS: &[Row] = &[
     Row("bar.warp.sync", "call void @__gpurace_syncwarp(i32 %0, i32 -1)"),
     Row("{membar.cta=0|fence.sc.cluster=1|membar.gl=2|membar.sys=3}",
         "call void @__gpurace_fence(i32 $1, i32 4, i32 -1)"),
+
+    // ---- clusters; an arrival releases (2) or is relaxed (0), a wait acquires ----
+    Row("barrier.cluster.arrive{=2|.relaxed=0}{|.aligned}", "call void @__gpurace_cluster_arrive(i32 $1, i32 -1)"),
+    Row("barrier.cluster.wait{|.aligned}", "call void @__gpurace_cluster_wait(i32 -1)"),
+    Row("mapa", "call ptr @__gpurace_mapa(ptr %0, i32 %1)"),
+    Row("mapa.shared.cluster", "
+        %g = call ptr @gr.generic.p3($A %0)
+        %m = call ptr @__gpurace_mapa(ptr %g, i32 %1)
+        %r = addrspacecast ptr %m to $R
+        ret $R %r"),
+    Row("getctarank{=p0|.shared.cluster=p3}", "
+        %g = call ptr @gr.generic.$1($A %0)
+        %r = call i32 @__gpurace_shared_rank(ptr %g)
+        ret i32 %r"),
 
     // ---- warp collectives; forms without a mask take the threads that are there ----
     Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32=i32,i32|f32=f32,float}", "
@@ -151,7 +173,11 @@ pub const INTRINSICS: &[Row] = &[
     Row("ptr.{gen.to.global|gen.to.shared|gen.to.constant|gen.to.local|gen.to.param|global.to.gen|shared.to.gen|constant.to.gen|local.to.gen|param.to.gen}",
         "addrspacecast $A %0 to $R"),
     Row("move.{i16|i32|i64|float|double|ptr}", "%0"),
-    Row("isspacep.{shared|shared.cluster}", "
+    Row("isspacep.shared.cluster", "
+        %v = call i32 @__gpurace_shared_rank(ptr %0)
+        %r = icmp ne i32 %v, -1
+        ret i1 %r"),
+    Row("isspacep.shared", "
         %v = call i32 @__gpurace_is_shared(ptr %0)
         %r = icmp ne i32 %v, 0
         ret i1 %r"),
@@ -160,10 +186,11 @@ pub const INTRINSICS: &[Row] = &[
         %r = icmp ne i32 %v, 0
         ret i1 %r"),
     Row("isspacep.global", "
-        %s = call i32 @__gpurace_is_shared(ptr %0)
+        %s = call i32 @__gpurace_shared_rank(ptr %0)
+        %n = icmp eq i32 %s, -1
         %l = call i32 @__gpurace_is_local(ptr %0)
-        %v = or i32 %s, %l
-        %r = icmp eq i32 %v, 0
+        %g = icmp eq i32 %l, 0
+        %r = and i1 %n, %g
         ret i1 %r"),
     // Asynchronous copies happen at once, marked as what they are for the checker.
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}",
@@ -440,10 +467,6 @@ pub const REFUSED_INTRINSICS: &[&str] = &[
     "wmma.*",
     "mma.*",
     "ldmatrix.*",
-    // Clusters of more than one block.
-    "barrier.cluster.*",
-    "mapa*",
-    "getctarank*",
     // Registers that the driver or a profiler defines.
     "read.ptx.sreg.envreg*",
     "read.ptx.sreg.pm*",

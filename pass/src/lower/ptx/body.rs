@@ -444,6 +444,8 @@ impl Body<'_> {
             | Op::Cvt { .. }
             | Op::CvtPack { .. }
             | Op::Cvta { .. }
+            | Op::Mapa { .. }
+            | Op::ClusterRank { .. }
             | Op::Isspacep { .. } => convert::operation(self, op),
             Op::Ld { .. }
             | Op::St { .. }
@@ -460,6 +462,8 @@ impl Body<'_> {
             | Op::MbarrierPendingCount { .. } => memory::operation(self, op),
             Op::Fence { .. }
             | Op::Barrier { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait
             | Op::WarpSync { .. }
             | Op::Shfl { .. }
             | Op::Vote { .. }
@@ -492,10 +496,10 @@ pub(super) fn address_space(space: Space) -> Translated<u32> {
     match space {
         Space::Generic => Ok(number::GENERIC),
         Space::Global => Ok(number::GLOBAL),
-        Space::Shared => Ok(number::SHARED),
+        Space::Shared | Space::SharedCluster => Ok(number::SHARED),
         Space::Const => Ok(number::CONSTANT),
         Space::Local => Ok(number::LOCAL),
-        Space::Param | Space::SharedCluster => Err(Refused),
+        Space::Param => Err(Refused),
     }
 }
 

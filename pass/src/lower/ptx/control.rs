@@ -17,6 +17,15 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             Ok(())
         }
         Op::Barrier { op, d, id, threads, p } => barrier(body, *op, d.as_ref(), id, threads.as_ref(), p.as_ref()),
+        Op::ClusterArrive { order } => {
+            let order = (*order as u32).to_string();
+            body.run("__gpurace_cluster_arrive", &[("i32", &order), ("i32", "-1")]);
+            Ok(())
+        }
+        Op::ClusterWait => {
+            body.run("__gpurace_cluster_wait", &[("i32", "-1")]);
+            Ok(())
+        }
         Op::WarpSync { mask } => {
             let mask = body.get(mask, WORD)?;
             body.run("__gpurace_syncwarp", &[("i32", &mask), ("i32", "-1")]);

@@ -94,10 +94,11 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
                 body.value(format_args!("icmp ne i32 {r}, 0"))
             };
             let r = match space {
-                Space::Shared | Space::SharedCluster => is(body, "__gpurace_is_shared"),
+                Space::Shared => is(body, "__gpurace_is_shared"),
+                Space::SharedCluster => in_cluster(body, &pointer),
                 Space::Local => is(body, "__gpurace_is_local"),
                 Space::Global => {
-                    let (s, l) = (is(body, "__gpurace_is_shared"), is(body, "__gpurace_is_local"));
+                    let (s, l) = (in_cluster(body, &pointer), is(body, "__gpurace_is_local"));
                     let other = body.value(format_args!("or i1 {s}, {l}"));
                     body.value(format_args!("xor i1 {other}, true"))
                 }
@@ -105,8 +106,49 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             };
             body.set(p, Ty::Pred, &r)
         }
+        Op::Mapa { space, ty, d, a, rank } => {
+            let (address, rank) = (body.get(a, *ty)?, body.get(rank, Ty::U(32))?);
+            let generic = shared_or_generic(body, *space, *ty, &address);
+            let mapped = body.call("ptr", "__gpurace_mapa", &[("ptr", &generic), ("i32", &rank)]);
+            let number = match space {
+                Space::Generic => body.value(format_args!("ptrtoint ptr {mapped} to i64")),
+                _ => {
+                    let shared = body.value(format_args!("addrspacecast ptr {mapped} to ptr addrspace({SHARED})"));
+                    body.value(format_args!("ptrtoint ptr addrspace({SHARED}) {shared} to i64"))
+                }
+            };
+            // 32 bits hold an address in shared memory; wider registers hold it without a sign.
+            let number = match space {
+                Space::Generic => number,
+                _ => body.value(format_args!("and i64 {number}, {}", u32::MAX)),
+            };
+            let number = body.resize(&number, 64, ty.bits(), "zext");
+            body.set(d, *ty, &number)
+        }
+        Op::ClusterRank { space, ty, d, a } => {
+            let address = body.get(a, *ty)?;
+            let generic = shared_or_generic(body, *space, *ty, &address);
+            let rank = body.call("i32", "__gpurace_shared_rank", &[("ptr", &generic)]);
+            body.set(d, Ty::U(32), &rank)
+        }
         _ => Err(Refused),
     }
+}
+
+/// Whether a generic address lies in shared memory of the cluster.
+fn in_cluster(body: &mut Body, pointer: &str) -> String {
+    let rank = body.call("i32", "__gpurace_shared_rank", &[("ptr", pointer)]);
+    body.value(format_args!("icmp ne i32 {rank}, -1"))
+}
+
+/// The pointer that a number stands for, as an address in shared memory or a generic one.
+fn shared_or_generic(body: &mut Body, space: Space, ty: Ty, address: &str) -> String {
+    let number = body.resize(address, ty.bits(), 64, "zext");
+    if space == Space::Generic {
+        return body.value(format_args!("inttoptr i64 {number} to ptr"));
+    }
+    let shared = body.value(format_args!("inttoptr i64 {number} to ptr addrspace({SHARED})"));
+    body.value(format_args!("addrspacecast ptr addrspace({SHARED}) {shared} to ptr"))
 }
 
 fn mov(body: &mut Body, ty: Ty, d: &Operand, a: &Operand) -> Translated {
@@ -215,7 +257,7 @@ fn joined(body: &mut Body, truth: &str, with: Option<&(BoolOp, Operand)>) -> Tra
 fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) -> Translated {
     let bits = ty.bits();
     let value = body.get(a, ty)?;
-    if space != Space::Shared {
+    if !matches!(space, Space::Shared | Space::SharedCluster) {
         return body.set(d, ty, &value);
     }
     let value = body.resize(&value, bits, 64, "zext");

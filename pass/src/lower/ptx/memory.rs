@@ -361,7 +361,7 @@ fn copy(
 /// An mbarrier's address, and which building blocks take it.
 fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &'static str)> {
     let kind = match space {
-        Space::Shared => "p3",
+        Space::Shared | Space::SharedCluster => "p3",
         Space::Generic => "p0",
         _ => return Err(Refused),
     };

@@ -44,7 +44,7 @@ pub(super) fn read(body: &mut Body, register: &Special, bits: u16) -> Translated
         }
         Special::B64("clock64") => (body.call("i64", "__gpurace_clock", &[]), 64),
         Special::B64("globaltimer") => (body.call("i64", "__gpurace_globaltimer", &[]), 64),
-        Special::Pred(_) => ("false".to_owned(), 1),
+        Special::Pred(_) => (body.call("i1", "llvm.nvvm.is_explicit_cluster", &[]), 1),
         // Cooperative groups reads the grid's workspace as `envreg1:envreg2`.
         Special::Envreg(1) => (field(body, offset::GRID_WORKSPACE + 4, 32), 32),
         Special::Envreg(2) => (field(body, offset::GRID_WORKSPACE, 32), 32),

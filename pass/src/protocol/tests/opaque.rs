@@ -180,3 +180,31 @@ fn which_site_loads_a_value() {
     let halves = "long long both = ((long long *)n)[ctaid]; if ((short)both) a[tid] = 1;";
     assert_eq!(of(halves), [site(0)]);
 }
+
+/// A kernel that shares its memory with other blocks, or waits for them, is not
+/// described at all: neither is what others do to its own shared memory.
+#[test]
+fn blocks_that_reach_each_other() {
+    let kernel = |what: &str| {
+        let source = format!(
+            "__device__ __noinline__ void helper() {{ asm volatile(\"barrier.cluster.arrive;\" ::: \"memory\"); }}
+            KERNEL k(int *a) {{ __shared__ int s[64]; s[tid] = a[tid]; {what} a[tid] = s[tid]; }}"
+        );
+        let program = Program::of(&source);
+        let whole = matches!(&program.protocol.body[..], [Stmt::Unknown(u)] if u.why.contains("of a cluster") && u.syncs);
+        (whole, unknowns(&program.protocol.body).len())
+    };
+    for what in [
+        "asm volatile(\"barrier.cluster.arrive; barrier.cluster.wait;\" ::: \"memory\");",
+        "unsigned r; asm volatile(\"mapa.shared::cluster.u32 %0, %1, 1;\" : \"=r\"(r) : \"r\"(tid)); a[tid + 64] = r;",
+        "helper();",
+        "if (a[0]) helper();",
+    ] {
+        assert_eq!(kernel(what), (true, 1), "{what}");
+    }
+    // A register of clusters is a value of each thread, and no more than that.
+    let register = "unsigned r; asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(r)); a[tid + 64 + r] = 1;";
+    for what in ["sync();", register] {
+        assert_eq!(kernel(what), (false, 0), "{what}");
+    }
+}

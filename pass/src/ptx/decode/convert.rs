@@ -159,11 +159,29 @@ pub(in crate::ptx) fn cvta(i: &mut Instruction) -> Decoded {
     let to = i.flag("to");
     let space = i.one(Space::from_suffix).ok_or_else(|| i.lacks("a state space"))?;
     let ty = i.ty_of(|ty| matches!(ty, Ty::U(32 | 64)))?;
-    if space == Space::SharedCluster {
-        return Err(Refusal::Unsupported);
-    }
     let (d, a) = (i.destination()?, i.scalar()?);
     Ok(Op::Cvta { to, space, ty, d, a })
+}
+
+/// The state space of `mapa` and `getctarank`, and the type of the address.
+fn shared_address(i: &mut Instruction) -> Decoded<(Space, Ty)> {
+    let space = i.one(Space::from_suffix).unwrap_or(Space::Generic);
+    if !matches!(space, Space::Generic | Space::SharedCluster) {
+        return Err(Refusal::Unsupported);
+    }
+    Ok((space, i.ty_of(|ty| matches!(ty, Ty::U(32 | 64)))?))
+}
+
+pub(in crate::ptx) fn mapa(i: &mut Instruction) -> Decoded {
+    let (space, ty) = shared_address(i)?;
+    let (d, a, rank) = (i.destination()?, i.scalar()?, i.scalar()?);
+    Ok(Op::Mapa { space, ty, d, a, rank })
+}
+
+pub(in crate::ptx) fn getctarank(i: &mut Instruction) -> Decoded {
+    let (space, ty) = shared_address(i)?;
+    let (d, a) = (i.destination()?, i.scalar()?);
+    Ok(Op::ClusterRank { space, ty, d, a })
 }
 
 pub(in crate::ptx) fn isspacep(i: &mut Instruction) -> Decoded {

@@ -78,7 +78,7 @@ fn refuse_cluster(space: Space) -> Decoded<Space> {
 
 pub(in crate::ptx) fn ld(i: &mut Instruction) -> Decoded {
     let strength = strength(i)?;
-    let space = refuse_cluster(space(i))?;
+    let space = space(i);
     let (hints, policy) = cache(i);
     let n = vector(i);
     let ty = i.ty_of(accessible)?;
@@ -103,7 +103,7 @@ pub(in crate::ptx) fn ldu(i: &mut Instruction) -> Decoded {
 pub(in crate::ptx) fn st(i: &mut Instruction) -> Decoded {
     let strength = strength(i)?;
     // `st.async` tells an mbarrier of another block; it is left over and refused.
-    let space = refuse_cluster(space(i))?;
+    let space = space(i);
     let (hints, policy) = cache(i);
     let n = vector(i);
     let ty = i.ty_of(accessible)?;
@@ -151,14 +151,14 @@ fn atomic_type(op: AtomOp, ty: Ty, n: usize) -> bool {
 fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
     let order = order(i).unwrap_or(Order::Relaxed);
     let scope = scope(i).unwrap_or(Scope::Device);
-    let space = refuse_cluster(space(i))?;
+    let space = space(i);
     let op = i.choice(ATOMS).ok_or_else(|| i.lacks("an operation"))?;
     // Subnormals are kept by 16-bit atomics here, which is what `.noftz` asks for.
     i.flag("noftz");
     let (_, policy) = cache(i);
     let n = vector(i);
     let ty = i.ty_of(|_| true)?;
-    if !atomic_type(op, ty, n) || !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+    if !atomic_type(op, ty, n) || !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
         return Err(Refusal::Unsupported);
     }
     checked_size(n, ty)?;

@@ -14,7 +14,9 @@ pub(in crate::ptx) fn bar(i: &mut Instruction) -> Decoded {
         }
         return Ok(Op::WarpSync { mask: i.scalar()? });
     }
-    // `barrier.cluster` is left over and refused.
+    if i.flag("cluster") {
+        return cluster(i);
+    }
     i.flag("cta");
     // Whether all threads of a warp arrive together makes no difference to order.
     i.flag("aligned");
@@ -42,6 +44,20 @@ pub(in crate::ptx) fn bar(i: &mut Instruction) -> Decoded {
     let threads = if i.left() > 1 { Some(i.scalar()?) } else { None };
     let p = i.scalar()?;
     Ok(Op::Barrier { op, d: Some(d), id, threads, p: Some(p) })
+}
+
+/// `barrier.cluster`.
+fn cluster(i: &mut Instruction) -> Decoded {
+    i.flag("aligned");
+    if i.flag("wait") {
+        i.flag("acquire");
+        return Ok(Op::ClusterWait);
+    }
+    if !i.flag("arrive") {
+        return Err(i.lacks("`.arrive` or `.wait`"));
+    }
+    let order = i.choice(&[("release", Order::Release), ("relaxed", Order::Relaxed)]);
+    Ok(Op::ClusterArrive { order: order.unwrap_or(Order::Release) })
 }
 
 pub(in crate::ptx) fn shfl(i: &mut Instruction) -> Decoded {
@@ -125,10 +141,10 @@ pub(in crate::ptx) fn elect(i: &mut Instruction) -> Decoded {
     Ok(Op::Elect { d, p, mask: i.scalar()? })
 }
 
-/// Where an mbarrier may lie: shared memory of the own block, or generic.
+/// Where an mbarrier may lie: shared memory, or generic.
 fn barrier_space(i: &mut Instruction) -> Decoded<Space> {
     match space(i) {
-        space @ (Space::Generic | Space::Shared) => Ok(space),
+        space @ (Space::Generic | Space::Shared | Space::SharedCluster) => Ok(space),
         _ => Err(Refusal::Unsupported),
     }
 }

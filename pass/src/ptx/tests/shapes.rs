@@ -163,6 +163,30 @@ fn fences_and_barriers() {
 }
 
 #[test]
+fn clusters() {
+    assert_eq!(only("barrier.cluster.arrive.aligned;", ""), Op::ClusterArrive { order: Order::Release });
+    assert_eq!(only("barrier.cluster.arrive.relaxed;", ""), Op::ClusterArrive { order: Order::Relaxed });
+    assert_eq!(only("barrier.cluster.wait.acquire.aligned;", ""), Op::ClusterWait);
+    let (near, far) = (Space::SharedCluster, Space::Generic);
+    assert_eq!(
+        only("mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r"),
+        Op::Mapa { space: near, ty: Ty::U(32), d: reg(0), a: reg(1), rank: reg(2) }
+    );
+    assert_eq!(
+        only("mapa.u64 $0, $1, 3;", "=l,l"),
+        Op::Mapa { space: far, ty: Ty::U(64), d: reg(0), a: reg(1), rank: Operand::Int(3) }
+    );
+    assert_eq!(
+        only("getctarank.shared::cluster.u32 $0, $1;", "=r,r"),
+        Op::ClusterRank { space: near, ty: Ty::U(32), d: reg(0), a: reg(1) }
+    );
+    let op = only("red.relaxed.cluster.shared::cluster.add.u32 [$0], 1;", "r");
+    assert!(matches!(op, Op::Atom { space: Space::SharedCluster, scope: Scope::Cluster, .. }));
+    let op = only("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r");
+    assert!(matches!(op, Op::MbarrierArrive { space: Space::SharedCluster, scope: Scope::Cluster, .. }));
+}
+
+#[test]
 fn exchange_within_a_warp() {
     let asm = modelled("{ .reg .f32 r0; .reg .pred p; shfl.sync.up.b32 r0|p, $1, $2, $3, $5; @p add.f32 r0, r0, $4; mov.f32 $0, r0;}", "=f,f,r,r,f,r");
     assert_eq!(asm.statements[0].op, Op::Shfl { mode: ShflMode::Up, d: reg(6), p: Some(reg(7)), a: reg(1), b: reg(2), c: reg(3), mask: Some(reg(5)) });
@@ -231,8 +255,9 @@ fn what_is_not_modelled_keeps_its_name() {
         "tex.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$0, $1}];",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
         "fence.proxy.async;",
-        "barrier.cluster.arrive.relaxed;",
-        "getctarank.shared::cluster.u32 $0, $1;",
+        "barrier.cluster.sync;",
+        "mapa.shared::cta.u32 $0, $1, 2;",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [$0], $1, [$2];",
         "call (r), vprintf, (a, b);",
         "add.f32.somethingnew $0, $1, $2;",
         "newinstruction.b32 $0, $1;",

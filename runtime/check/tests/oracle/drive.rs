@@ -1,10 +1,11 @@
 //! Runs a history through the checker and through the oracle.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use gpurace_check::{
-    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, Order, RaceRecord,
-    RaceScope, Scope, SideOp, SyncFeatures,
+    AtomicKind, Block, Checker, ClusterBarrier, Clusters, KernelKey, Launch, LaunchInfo, Limits,
+    Order, RaceRecord, RaceScope, Scope, SideOp, Space, SyncFeatures,
 };
 
 use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
@@ -20,6 +21,8 @@ pub const SHARED_SIZE: usize = 64;
 struct Running {
     launch: Option<Arc<Launch>>,
     blocks: Vec<Block>,
+    /// Of clusters, by their first block.
+    barriers: HashMap<u64, ClusterBarrier>,
 }
 
 /// A checker that many histories run through, one launch after the other.
@@ -91,6 +94,7 @@ impl Driver {
             features,
             threads_per_block: self.threads_per_block,
             blocks: self.blocks,
+            clusters: self.clusters(),
             stream: 0,
             settled: first - 1,
         };
@@ -111,7 +115,31 @@ impl Driver {
                 }
             }
         }
+        if self.machine.cluster > 0 {
+            let all: Vec<_> = (0..self.blocks).map(shared).collect();
+            for cluster in all.chunks(self.machine.cluster as usize) {
+                launch.begin_cluster(cluster);
+            }
+            for (b, block) in self.running[l].blocks.iter_mut().enumerate() {
+                let first = b - b % self.machine.cluster as usize;
+                block.join_cluster(&all[first..first + self.machine.cluster as usize]);
+            }
+        }
+        self.running[l].barriers.clear();
         self.running[l].launch = Some(launch);
+    }
+
+    fn clusters(&self) -> Option<Clusters> {
+        let size = u32::try_from(self.machine.cluster).ok().filter(|&n| n > 0)?;
+        Some(Clusters { grid: [self.blocks as u32, 1, 1], blocks: [size, 1, 1] })
+    }
+
+    /// The block of a thread, and the barrier of its cluster.
+    fn at_cluster(&mut self, thread: usize) -> (&mut Block, &mut ClusterBarrier, u32) {
+        let (launch, b, tid) = self.machine.threads[thread];
+        let running = &mut self.running[launch];
+        let barrier = running.barriers.entry(b - b % self.machine.cluster).or_default();
+        (&mut running.blocks[b as usize], barrier, tid)
     }
 
     /// Runs one history; where checker and oracle disagree, panics with the
@@ -193,8 +221,12 @@ impl Driver {
             | Event::Commit { thread }
             | Event::CopyWait { thread, .. }
             | Event::CopyArrive { thread, .. }
+            | Event::ClusterArrive { thread, .. }
+            | Event::ClusterWait { thread }
             | Event::Arrive { thread, .. } => self.machine.threads[thread].0,
-            Event::Syncwarp { launch, .. } | Event::Barrier { launch, .. } => launch,
+            Event::Syncwarp { launch, .. }
+            | Event::Barrier { launch, .. }
+            | Event::ClusterOver { launch, .. } => launch,
             Event::NamedBarrier { ref waited, .. } => self.machine.threads[waited[0]].0,
         }
     }
@@ -294,6 +326,17 @@ impl Driver {
                 let tids: Vec<u32> = waited.iter().map(|&t| threads[t].2).collect();
                 self.running[launch].blocks[b as usize].named_barrier(barrier, &tids);
             }
+            Event::ClusterArrive { thread, order } => {
+                let (block, barrier, tid) = self.at_cluster(thread);
+                block.cluster_arrive(tid, order, barrier);
+            }
+            Event::ClusterOver { launch, first } => {
+                self.running[launch].barriers.entry(first).or_default().complete();
+            }
+            Event::ClusterWait { thread } => {
+                let (block, barrier, tid) = self.at_cluster(thread);
+                block.cluster_wait(tid, barrier);
+            }
         }
         Vec::new()
     }
@@ -318,7 +361,11 @@ fn compare(
                 && r.earlier.block.is_none_or(|b| b == n.block)
                 && r.earlier.thread.is_none_or(|t| t == n.tid)
                 && (r.later.block, r.later.thread) == (Some(me.block), Some(me.tid))
-                && r.scope == scope(&n, &me)
+                && r.scope == scope(oracle, &n, &me)
+                && match r.space {
+                    Space::Global => r.address < SHARED,
+                    Space::Shared => (r.shared_base..r.shared_base + SHARED_SIZE).contains(&r.address),
+                }
         });
         if !real {
             return Err(format!("reported, but no race: {r:#?}\nraces: {pairs:?}"));
@@ -370,9 +417,11 @@ fn names(r: &RaceRecord, n: &Named, first_launch: u64) -> bool {
         && r.earlier.launch == first_launch + n.launch as u64
 }
 
-fn scope(a: &Named, b: &Named) -> RaceScope {
+fn scope(oracle: &Oracle, a: &Named, b: &Named) -> RaceScope {
     if a.launch != b.launch {
         RaceScope::Device
+    } else if oracle.only_share_cluster(a, b) {
+        RaceScope::Cluster
     } else if a.block != b.block {
         RaceScope::Grid
     } else if a.tid / 32 != b.tid / 32 {

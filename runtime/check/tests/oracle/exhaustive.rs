@@ -7,7 +7,7 @@
 
 use gpurace_check::{AtomicKind, Order, Scope, SyncFeatures};
 
-use crate::drive::{Driver, GLOBAL, SHARED};
+use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op};
 
 fn depth(bound: usize) -> usize {
@@ -23,6 +23,7 @@ pub fn machine(threads: &[(u64, u32)]) -> Machine {
         threads: threads.iter().map(|&(b, t)| (0, b, t)).collect(),
         unordered: vec![vec![]],
         regular: vec![],
+        cluster: 0,
     }
 }
 
@@ -46,7 +47,14 @@ fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
                 }
                 continue;
             }
-            Event::Syncwarp { .. } | Event::Arrive { .. } | Event::NamedBarrier { .. } => continue,
+            Event::ClusterArrive { thread, .. } | Event::ClusterWait { thread } => {
+                let (_, b, t) = machine.threads[thread];
+                (b, t)
+            }
+            Event::Syncwarp { .. }
+            | Event::Arrive { .. }
+            | Event::NamedBarrier { .. }
+            | Event::ClusterOver { .. } => continue,
         };
         if used.contains(&seen) {
             continue;
@@ -422,6 +430,7 @@ fn a_kernel_without_fences_beside_a_release() {
         threads: vec![(0, 0, 0), (0, 1, 0), (1, 0, 0)],
         unordered: vec![vec![], vec![0]],
         regular: vec![1],
+        cluster: 0,
     };
     let flag = GLOBAL + 64;
     let at = |thread, op, address, size, site| Event::Access {
@@ -455,4 +464,41 @@ fn a_kernel_without_fences_beside_a_release() {
     ];
     let mut driver = Driver::new(machine, exact());
     all(&mut driver, &alphabet, depth(5), false);
+}
+
+/// Two blocks of one cluster and one of another, with split arrivals and waits.
+#[test]
+fn clusters_of_two_blocks() {
+    let machine = Machine {
+        cluster: 2,
+        ..machine(&[(0, 0), (0, 1), (1, 0), (2, 0), (3, 0)])
+    };
+    let scopes = [Scope::Block, Scope::Cluster, Scope::Device];
+    let atomics = scopes.map(|s| Op::Atomic(AtomicKind::Rmw, s, RELAXED));
+    let ops: Vec<(Op, u32)> = [Op::Read, Op::Write].into_iter().chain(atomics).zip(0..).collect();
+    // The last block runs so that both clusters have two; nobody needs it.
+    let mut global = accesses(4, &ops, GLOBAL);
+    // Shared memory of the second block: the first cluster alone reaches it.
+    let mut shared = accesses(3, &ops, SHARED + SHARED_SIZE);
+    for events in [&mut global, &mut shared] {
+        for thread in 0..3 {
+            events.push(Event::ClusterArrive { thread, order: Order::Release });
+            events.push(Event::ClusterWait { thread });
+        }
+        events.push(Event::ClusterArrive { thread: 0, order: Order::Relaxed });
+        events.push(Event::ClusterOver { launch: 0, first: 0 });
+        events.push(Event::Barrier { launch: 0, block: 0 });
+        for features in [regular(), exact()] {
+            all(&mut Driver::new(machine.clone(), features), events, depth(4), false);
+        }
+    }
+    // Deeper: whole phases of the barrier, and what lies between arrival and wait.
+    let mut few = accesses(3, &[(Op::Read, 0), (Op::Write, 1)], SHARED + SHARED_SIZE);
+    few.truncate(6);
+    few.push(Event::ClusterArrive { thread: 0, order: Order::Release });
+    few.push(Event::ClusterArrive { thread: 2, order: Order::Relaxed });
+    few.push(Event::ClusterOver { launch: 0, first: 0 });
+    few.push(Event::ClusterWait { thread: 2 });
+    few.push(Event::ClusterWait { thread: 1 });
+    all(&mut Driver::new(machine, regular()), &few, depth(6), false);
 }

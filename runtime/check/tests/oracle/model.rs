@@ -1,5 +1,7 @@
 //! Events, and what happens before what by the definitions of the PTX memory model.
 
+use std::collections::HashMap;
+
 use gpurace_check::{AtomicKind, Order, Scope};
 
 /// A thread: its index in [`Machine::threads`].
@@ -14,6 +16,8 @@ pub struct Machine {
     pub unordered: Vec<Vec<usize>>,
     /// Launches of kernels that only have barriers and syncs of whole warps.
     pub regular: Vec<usize>,
+    /// Blocks of a cluster, in launches with clusters; 0 in those without.
+    pub cluster: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +114,19 @@ pub enum Event {
         barrier: u32,
         waited: Vec<Thread>,
     },
+    /// At the barrier of its cluster: acq_rel by its name, or relaxed.
+    ClusterArrive {
+        thread: Thread,
+        order: Order,
+    },
+    /// A phase of the barrier of a cluster, by its first block, is over.
+    ClusterOver {
+        launch: usize,
+        first: u64,
+    },
+    ClusterWait {
+        thread: Thread,
+    },
 }
 
 type Clock = Vec<u32>;
@@ -173,6 +190,8 @@ pub struct Oracle {
     components: usize,
     /// Launch and block, barrier, what arrived.
     arrived: Vec<((usize, u64), u32, Clock)>,
+    /// Launch and first block of a cluster: what arrived, and what is over.
+    cluster_barriers: HashMap<(usize, u64), [Clock; 2]>,
 }
 
 /// A pair of accesses that race.
@@ -219,7 +238,20 @@ impl Oracle {
             clocks: vec![vec![0; n]; n],
             past: Vec::new(),
             arrived: Vec::new(),
+            cluster_barriers: HashMap::new(),
         }
+    }
+
+    /// Launch and first block of a thread's cluster; without clusters, each block is one.
+    fn cluster(&self, t: Thread) -> (usize, u64) {
+        let (launch, block, _) = self.machine.threads[t];
+        (launch, block - block % self.machine.cluster.max(1))
+    }
+
+    /// Whether two threads are in different blocks of one cluster.
+    pub fn only_share_cluster(&self, a: &Named, b: &Named) -> bool {
+        let n = self.machine.cluster.max(1);
+        a.launch == b.launch && a.block != b.block && a.block / n == b.block / n
     }
 
     fn block(&self, t: Thread) -> (usize, u64) {
@@ -232,7 +264,8 @@ impl Oracle {
 
     fn includes(&self, scope: Scope, of: Thread, other: Thread) -> bool {
         match scope {
-            Scope::Block | Scope::Cluster => self.same_block(of, other),
+            Scope::Block => self.same_block(of, other),
+            Scope::Cluster => self.cluster(of) == self.cluster(other),
             Scope::Device | Scope::System => true,
         }
     }
@@ -381,6 +414,34 @@ impl Oracle {
                         join(&mut self.clocks[t], &a.2);
                     }
                 }
+                Vec::new()
+            }
+            Event::ClusterArrive { thread, order } => {
+                let mut released = match order.releases() {
+                    true => self.clocks[thread].clone(),
+                    false => Clock::new(),
+                };
+                for p in self.past.iter().filter(|p| p.thread == thread) {
+                    if let What::Fence { scope, order } = p.what
+                        && order.releases()
+                        && scope != Scope::Block
+                    {
+                        join(&mut released, &p.released);
+                    }
+                }
+                let cluster = self.cluster(thread);
+                join(&mut self.cluster_barriers.entry(cluster).or_default()[0], &released);
+                Vec::new()
+            }
+            Event::ClusterOver { launch, first } => {
+                let barrier = self.cluster_barriers.entry((launch, first)).or_default();
+                barrier[1] = std::mem::take(&mut barrier[0]);
+                Vec::new()
+            }
+            Event::ClusterWait { thread } => {
+                let cluster = self.cluster(thread);
+                let over = &self.cluster_barriers.entry(cluster).or_default()[1];
+                join(&mut self.clocks[thread], over);
                 Vec::new()
             }
         }

@@ -58,8 +58,21 @@ const KINDS: [AtomicKind; 5] = [
 /// The shared memory of a thread's block.
 fn shared_memory(m: &Machine, thread: usize) -> usize {
     let (launch, block, _) = m.threads[thread];
+    of_block(m, launch, block)
+}
+
+fn of_block(m: &Machine, launch: usize, block: u64) -> usize {
     let blocks = m.threads.iter().map(|t| t.1).max().unwrap() + 1;
     SHARED + (launch as u64 * blocks + block) as usize * SHARED_SIZE
+}
+
+/// That of a block of the thread's cluster.
+fn shared_in_cluster(r: &mut Random, m: &Machine, thread: usize) -> usize {
+    let (launch, block, _) = m.threads[thread];
+    match m.cluster {
+        0 => shared_memory(m, thread),
+        n => of_block(m, launch, block - block % n + r.below(n as usize) as u64),
+    }
 }
 
 /// A flag in it, beside the data.
@@ -78,6 +91,20 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     } else {
         mix.features
     };
+    if m.cluster > 0 && r.below(100) < mix.sync / 2 {
+        // Also in orders that no program has: they mean the same to both.
+        return match r.below(5) {
+            0 | 1 => Event::ClusterArrive {
+                thread,
+                order: r.pick(&[Order::Release, Order::Release, Order::Relaxed]),
+            },
+            2 => Event::ClusterOver {
+                launch,
+                first: block - block % m.cluster,
+            },
+            _ => Event::ClusterWait { thread },
+        };
+    }
     if r.below(100) < mix.sync {
         let of_block: Vec<usize> = threads
             .iter()
@@ -135,8 +162,9 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
                     // A flag, beside the data.
                     let order = r.pick(&ORDERS);
                     let op = Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order);
-                    let address = match f.async_copies && r.below(2) == 0 {
-                        true => mbarrier(m, thread),
+                    let beside = m.cluster > 0 && r.below(2) == 0;
+                    let address = match (f.async_copies && r.below(2) == 0) || beside {
+                        true => shared_in_cluster(r, m, thread) + SHARED_SIZE - 8,
                         false => GLOBAL + 256 + 16 * r.below(3),
                     };
                     return Event::Access {
@@ -172,7 +200,7 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     };
     let size = r.pick(sizes);
     let base = if mix.shared && r.below(2) == 0 {
-        shared_memory(m, thread)
+        shared_in_cluster(r, m, thread)
     } else {
         GLOBAL
     };
@@ -277,6 +305,7 @@ fn blocks(blocks: u64, tids: &[u32]) -> Machine {
             .collect(),
         unordered: vec![vec![]],
         regular: vec![],
+        cluster: 0,
     }
 }
 
@@ -473,8 +502,62 @@ fn asynchronous_copies() {
             .collect(),
         unordered: vec![vec![], vec![0], vec![0]],
         regular: vec![],
+        cluster: 0,
     };
     run("copies, launches", &beside, &mix);
+}
+
+#[test]
+fn clusters_of_blocks() {
+    let clustered = |n: u64, blocks: u64, tids: &[u32]| Machine {
+        cluster: n,
+        ..self::blocks(blocks, tids)
+    };
+    let m = clustered(2, 4, &[0, 1, 32]);
+    run("clusters", &m, &mix(regular()));
+    run("clusters, one block each", &clustered(1, 3, &[0, 1, 32]), &mix(exact()));
+    let flags = Mix {
+        sync: 70,
+        words: 1,
+        sites: 1,
+        length: 80,
+        ..mix(exact())
+    };
+    run("clusters, fences", &m, &flags);
+    run("clusters, fences, few", &clustered(2, 3 + 1, &[0]), &flags);
+    run(
+        "clusters, bytes",
+        &clustered(3, 3, &[0, 1, 32]),
+        &Mix {
+            sync: 50,
+            sub_word: true,
+            ..mix(exact())
+        },
+    );
+    let copies = SyncFeatures {
+        async_copies: true,
+        ..exact()
+    };
+    run("clusters, copies", &m, &Mix { sync: 60, ..mix(copies) });
+    let limits = Limits {
+        clock: 3,
+        ..Limits::default()
+    };
+    run_with("clusters, ids", &m, &Mix { sync: 60, ..mix(exact()) }, limits);
+    let beside = Machine {
+        threads: (0..2)
+            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0), (l, 2, 0), (l, 3, 0)])
+            .collect(),
+        unordered: vec![vec![], vec![0]],
+        regular: vec![],
+        cluster: 2,
+    };
+    run("clusters, launches", &beside, &flags);
+    let in_order = Machine {
+        unordered: vec![vec![], vec![]],
+        ..beside
+    };
+    run("clusters, launches in order", &in_order, &mix(exact()));
 }
 
 #[test]
@@ -498,6 +581,7 @@ fn launches_in_order_and_beside_each_other() {
             threads: threads(unordered.len()),
             unordered: unordered.iter().map(|u| u.to_vec()).collect(),
             regular: vec![],
+            cluster: 0,
         };
         run_few(name, &m, &mix(regular()));
         run_few(name, &m, &mix(exact()));

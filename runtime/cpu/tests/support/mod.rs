@@ -9,8 +9,8 @@ use std::time::Duration;
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, SyncFeatures};
-use gpurace_check::{Checker, KernelKey, LaunchInfo, RaceRecord};
-use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport};
+use gpurace_check::{Checker, Clusters, KernelKey, LaunchInfo, RaceRecord};
+use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport, clusters};
 
 /// The entry points, with the types of the list.
 pub mod device {
@@ -53,6 +53,7 @@ pub struct Run {
     pub dynamic: u32,
     pub seed: u64,
     pub cooperative: bool,
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// A launch of `blocks` blocks of `threads` threads.
@@ -73,6 +74,7 @@ pub fn kernel(entry: KernelFn, blocks: u32, threads: u32) -> Run {
         dynamic: 0,
         seed: 0,
         cooperative: false,
+        cluster: None,
     }
 }
 
@@ -109,6 +111,13 @@ impl Run {
         self
     }
 
+    /// In clusters of so many blocks.
+    pub fn clusters(mut self, blocks: u32) -> Self {
+        self.cluster = Some([blocks, 1, 1]);
+        self.meta.sync.clusters = true;
+        self
+    }
+
     /// As a loop over threads.
     pub fn looped(mut self) -> Self {
         self.meta.sync.suspends = false;
@@ -124,6 +133,7 @@ impl Run {
             dynamic_shared_bytes: self.dynamic,
             args: &self.args,
             cooperative: self.cooperative,
+            cluster: self.cluster,
             id: 1,
             checks: None,
             checked_blocks: None,
@@ -148,6 +158,7 @@ impl Run {
             features: self.meta.sync,
             threads_per_block: self.block.iter().product(),
             blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
+            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters { grid: self.grid, blocks }),
             stream: 0,
             settled: 0,
         };
@@ -161,6 +172,7 @@ impl Run {
                 dynamic_shared_bytes: self.dynamic,
                 args: &self.args,
                 cooperative: self.cooperative,
+                cluster: self.cluster,
                 id: 1,
                 checks: Some(checks.clone()),
                 checked_blocks: blocks.map(|f| Arc::new(f) as _),

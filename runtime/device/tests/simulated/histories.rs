@@ -239,7 +239,7 @@ const PLAIN: Mix = Mix { sub_word: false, atomics: false, partial: false, named:
 
 fn machine() -> Machine {
     let threads = (0..2).flat_map(|b| [0, 1, 32, 33].map(|t| (0, b, t))).collect();
-    Machine { threads, unordered: vec![vec![]], regular: vec![] }
+    Machine { threads, unordered: vec![vec![]], regular: vec![], cluster: 0 }
 }
 
 fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {

@@ -194,8 +194,9 @@ fn atomics_carry_scope_and_order() {
         [
             (Block, Relaxed),
             (Device, Relaxed),
-            (Block, Relaxed),
-            (Block, Release)
+            // An mbarrier may be used by all blocks of a cluster.
+            (Cluster, Relaxed),
+            (Cluster, Release)
         ]
     );
 }

@@ -18,11 +18,25 @@ fn barriers_and_fences() {
     assert_eq!(run("barrier.cta.sync.aligned 3, 96;"), ["barrier(3, 96)"]);
     assert_eq!(run("bar.arrive 2, 128;"), ["arrive(2, 128)"]);
     assert_eq!(run("bar.warp.sync 0xff;"), ["syncwarp(0xff)"]);
+    assert_eq!(run("barrier.cluster.arrive;"), ["cluster_arrive(2)"]);
+    assert_eq!(run("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait;"), ["cluster_arrive(0)", "cluster_wait"]);
     assert_eq!(run("fence.acq_rel.gpu;"), ["fence(2, 3)"]);
     assert_eq!(run("fence.sc.cta;"), ["fence(0, 4)"]);
     assert_eq!(run("membar.gl;"), ["fence(2, 4)"]);
     assert_eq!(run("membar.sys; exit;"), ["fence(3, 4)", "exit"]);
     assert_eq!(run("nanosleep.u32 50; trap;"), ["nanosleep(50)", "trap"]);
+}
+
+#[test]
+fn addresses_in_other_blocks() {
+    let text = "mapa.u64 $0, $1, $2;";
+    let code = code(&[(text, "=l,l,r", "i64", &["i64", "i32"])]);
+    // SAFETY: a function of these two words.
+    let f: extern "C" fn(u64, u32) -> u64 = unsafe { code.get(text) };
+    calls();
+    // The harness maps an address to one that is a page farther off for each rank.
+    assert_eq!(f(0x7f00_0000_1000, 2), 0x7f00_0000_3000);
+    assert_eq!(calls(), ["mapa(2)"]);
 }
 
 #[test]

@@ -223,6 +223,16 @@ extern "C" fn barrier_red(id: i32, threads: i32, op: i32, p: i32, _: i32) -> i32
     record(format!("red({id}, {threads}, {op}, {p})"));
     if op == 0 { 7 } else { p }
 }
+extern "C" fn cluster_arrive(order: u32, _: i32) {
+    record(format!("cluster_arrive({order})"));
+}
+extern "C" fn cluster_wait(_: i32) {
+    record("cluster_wait".to_owned());
+}
+extern "C" fn mapa(address: u64, rank: u32) -> u64 {
+    record(format!("mapa({rank})"));
+    address + 4096 * u64::from(rank)
+}
 extern "C" fn syncwarp(mask: u32, _: i32) {
     record(format!("syncwarp({mask:#x})"));
 }
@@ -288,6 +298,9 @@ const ENTRIES: &[(&str, Entry)] = &[
     ("__gpurace_barrier", Entry(barrier as *const c_void)),
     ("__gpurace_barrier_arrive", Entry(barrier_arrive as *const c_void)),
     ("__gpurace_barrier_red", Entry(barrier_red as *const c_void)),
+    ("__gpurace_cluster_arrive", Entry(cluster_arrive as *const c_void)),
+    ("__gpurace_cluster_wait", Entry(cluster_wait as *const c_void)),
+    ("__gpurace_mapa", Entry(mapa as *const c_void)),
     ("__gpurace_syncwarp", Entry(syncwarp as *const c_void)),
     ("__gpurace_shfl", Entry(shfl as *const c_void)),
     ("__gpurace_vote", Entry(vote as *const c_void)),

@@ -1,0 +1,364 @@
+//! A cluster of blocks: their shared memory, in one mapping, and their barrier.
+//!
+//! ```text
+//! | guard | shared memory of rank 0 | guard | of rank 1 | guard | ...
+//! ```
+//!
+//! All blocks of a cluster are resident on one worker from the first thread's
+//! start to the last one's end. So an address in another block's shared memory is a
+//! plain address, and its distance from the own block's fits 32 bits, which is what
+//! the integer value of a `shared::cluster` address is.
+
+use std::io;
+use std::ops::Range;
+use std::ptr;
+
+use gpurace_abi::context::{ClusterRegister, ThreadCtx};
+use gpurace_abi::scope::Order;
+use gpurace_check::ClusterBarrier;
+
+use crate::block::{Block, LaneState, unflatten};
+use crate::collective::lanes;
+use crate::fault::FaultKind;
+use crate::launch::LaunchState;
+use crate::sync::{block_of, fail, lane_of, suspend};
+
+/// Unmapped bytes around each shared memory.
+const GUARD: usize = 32 << 10;
+/// Size of a page.
+const PAGE: usize = 4096;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    base: *mut u8,
+    len: usize,
+    /// From one block's shared memory to the next one's.
+    stride: usize,
+    /// Shared memory of a block, bytes.
+    bytes: usize,
+    /// Its blocks, by rank.
+    pub(crate) blocks: Vec<*mut Block>,
+    /// Blocks that have ended.
+    pub(crate) ended: usize,
+    id: [u32; 3],
+    /// Threads that have not exited.
+    live: u32,
+    /// Threads of them that have arrived in this phase.
+    arrived: u32,
+    phase: u32,
+    /// By rank and thread: the phase in which it arrived and for which it has not waited.
+    arrivals: Vec<Option<u32>>,
+    /// By rank and warp: lanes that wait.
+    waiting: Vec<u32>,
+    barrier: ClusterBarrier,
+}
+
+/// What is wrong with how a thread uses the barrier.
+const TWICE: &str = "`barrier.cluster.arrive` of a thread that has not waited since its last one";
+const NEVER: &str = "`barrier.cluster.wait` of a thread that has not arrived";
+
+impl Cluster {
+    /// Memory for a cluster of `blocks` blocks with `bytes` of shared memory each.
+    ///
+    /// # Errors
+    /// Where the system has no such mapping left.
+    pub(crate) fn new(blocks: usize, bytes: usize) -> io::Result<Box<Self>> {
+        let room = bytes.next_multiple_of(PAGE).max(PAGE);
+        let stride = room + GUARD;
+        let len = GUARD + blocks * stride;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping; nothing is overlaid.
+        let base = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let cluster = Box::new(Self {
+            base: base.cast(),
+            len,
+            stride,
+            bytes,
+            blocks: Vec::new(),
+            ended: 0,
+            id: [0; 3],
+            live: 0,
+            arrived: 0,
+            phase: 0,
+            arrivals: Vec::new(),
+            waiting: Vec::new(),
+            barrier: ClusterBarrier::default(),
+        });
+        for rank in 0..blocks {
+            let at = cluster.shared(rank).start as *mut libc::c_void;
+            // SAFETY: the range lies in the mapping, which nobody uses yet.
+            if unsafe { libc::mprotect(at, room, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(cluster)
+    }
+
+    /// Addresses of the shared memory of the block of this rank.
+    pub(crate) fn shared(&self, rank: usize) -> Range<usize> {
+        let start = self.base as usize + GUARD + rank * self.stride;
+        start..start + self.bytes
+    }
+
+    /// The rank of the block whose shared memory holds an address.
+    fn rank_of(&self, address: usize) -> Option<usize> {
+        let distance = address.wrapping_sub(self.base as usize + GUARD);
+        let rank = distance / self.stride;
+        (rank < self.blocks.len() && distance % self.stride < self.bytes).then_some(rank)
+    }
+
+    /// Puts the cluster with this linear index of a launch here, with blocks that are
+    /// bound to the launch: they have started, and none of their threads has.
+    ///
+    /// # Safety
+    /// `this` and the blocks are live, the blocks idle, and they outlive the cluster's run.
+    pub(crate) unsafe fn start(this: *mut Self, launch: &LaunchState, index: u64, blocks: Vec<*mut Block>) {
+        // SAFETY: the caller's; nothing else refers to an idle cluster.
+        let c = unsafe { &mut *this };
+        let size = launch.cluster_size();
+        let clusters = [0, 1, 2].map(|i| launch.grid[i] / size[i]);
+        c.id = unflatten(index, clusters);
+        c.ended = 0;
+        c.live = launch.threads * blocks.len() as u32;
+        c.arrived = 0;
+        c.phase = 0;
+        c.arrivals.clear();
+        c.arrivals.resize(c.live as usize, None);
+        c.waiting.clear();
+        c.waiting.resize(blocks.len() * launch.threads.div_ceil(32) as usize, 0);
+        c.barrier = ClusterBarrier::default();
+        c.blocks = blocks;
+        let shared: Vec<_> = (0..c.blocks.len()).map(|rank| c.shared(rank)).collect();
+        if let Some(checks) = &launch.checks {
+            checks.begin_cluster(&shared);
+        }
+        for rank in 0..c.blocks.len() {
+            let at = unflatten(rank as u64, size);
+            let [x, y, z] = [0, 1, 2].map(|i| u64::from(c.id[i] * size[i] + at[i]));
+            let [nx, ny, _] = launch.grid.map(u64::from);
+            let block = c.blocks[rank];
+            // SAFETY: the caller's.
+            unsafe {
+                (*block).cluster = this;
+                (*block).rank = rank as u32;
+                Block::move_shared(block, shared[rank].start as *mut u8);
+                Block::start(block, x + nx * (y + ny * z));
+                if let Some(checks) = &mut (*block).checks {
+                    checks.join_cluster(&shared);
+                }
+            }
+        }
+    }
+
+    /// Whether any thread of the cluster can go on.
+    ///
+    /// # Safety
+    /// `this` is live and none of its fibers runs.
+    pub(crate) unsafe fn can_go_on(this: *const Self) -> bool {
+        // SAFETY: the caller's.
+        unsafe {
+            let blocks = &(*this).blocks;
+            blocks.iter().any(|&b| (*b).live > 0 && ((*b).ready_warps | (*b).yielded_warps) != 0)
+        }
+    }
+
+    fn thread(&self, b: &Block, linear: u32) -> usize {
+        (b.rank * b.threads + linear) as usize
+    }
+
+    /// All threads have arrived: those that wait go on.
+    unsafe fn complete(&mut self) {
+        self.phase += 1;
+        self.arrived = 0;
+        self.barrier.complete();
+        let warps = self.waiting.len() / self.blocks.len();
+        for (i, waiting) in self.waiting.iter_mut().enumerate() {
+            let (block, w) = (self.blocks[i / warps], i % warps);
+            let mask = std::mem::take(waiting);
+            if mask == 0 {
+                continue;
+            }
+            // SAFETY: the blocks are live, and these lanes wait.
+            unsafe {
+                (&mut (*block).warps)[w].ready |= mask;
+                (*block).ready_warps |= 1 << w;
+                for l in lanes(mask) {
+                    (*Block::lane(block, w * 32 + l)).state = LaneState::Ready;
+                }
+            }
+        }
+    }
+
+    /// A thread of one of its blocks has exited: the barrier does not wait for it.
+    ///
+    /// # Safety
+    /// As [`Block::retire`], whose `b` is.
+    pub(crate) unsafe fn exited(b: *mut Block, linear: u32) {
+        // SAFETY: the caller's; the cluster is live while its blocks run.
+        unsafe {
+            let c = &mut *(*b).cluster;
+            let at = c.thread(&*b, linear);
+            c.live -= 1;
+            if c.arrivals[at].take() == Some(c.phase) {
+                c.arrived -= 1;
+            }
+            if c.arrived > 0 && c.arrived == c.live {
+                c.complete();
+            }
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the cluster's own and not used past its life.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
+/// The cluster of a running thread; ends the launch where it has none.
+unsafe fn of(ctx: *mut ThreadCtx, sync: Option<u32>) -> *mut Cluster {
+    // SAFETY: the caller's thread runs.
+    unsafe {
+        let cluster = (*block_of(ctx)).cluster;
+        if cluster.is_null() {
+            let what = "an operation on clusters that the kernel's description leaves out";
+            fail(ctx, FaultKind::Unsupported(what.into()), what.into(), sync);
+        }
+        cluster
+    }
+}
+
+/// `barrier.cluster.arrive`.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn arrive(ctx: *mut ThreadCtx, order: Order, sync: u32) {
+    // SAFETY: the thread runs, so its block and cluster are live; no reference is held
+    // over a switch.
+    unsafe {
+        let b = block_of(ctx);
+        let cluster = of(ctx, Some(sync));
+        let at = (*cluster).thread(&*b, (*ctx).linear_tid);
+        if (&(*cluster).arrivals)[at].is_some() {
+            fail(ctx, FaultKind::Barrier, TWICE.into(), Some(sync));
+        }
+        (*lane_of(ctx)).sync = sync;
+        let c = &mut *cluster;
+        c.arrivals[at] = Some(c.phase);
+        c.arrived += 1;
+        if let Some(checks) = &mut (*b).checks {
+            checks.cluster_arrive((*ctx).linear_tid, order, &mut c.barrier);
+        }
+        if c.arrived == c.live {
+            c.complete();
+        }
+    }
+}
+
+/// `barrier.cluster.wait`.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn wait(ctx: *mut ThreadCtx, sync: u32) {
+    // SAFETY: as in `arrive`.
+    unsafe {
+        let (lane, b) = (lane_of(ctx), block_of(ctx));
+        let cluster = of(ctx, Some(sync));
+        let at = (*cluster).thread(&*b, (*ctx).linear_tid);
+        let Some(phase) = (&mut (*cluster).arrivals)[at].take() else {
+            fail(ctx, FaultKind::Barrier, NEVER.into(), Some(sync));
+        };
+        (*lane).sync = sync;
+        if phase == (*cluster).phase {
+            // It has still arrived, until it goes on.
+            (&mut (*cluster).arrivals)[at] = Some(phase);
+            let warps = (*b).warps.len();
+            let warp = (*b).rank as usize * warps + (*ctx).warp as usize;
+            (&mut (*cluster).waiting)[warp] |= 1 << (*ctx).lane;
+            (*lane).state = LaneState::AtCluster;
+            suspend(lane);
+            (&mut (*cluster).arrivals)[at] = None;
+        }
+        if let Some(checks) = &mut (*b).checks {
+            checks.acquire_at_barrier([(*ctx).linear_tid]);
+            checks.cluster_wait((*ctx).linear_tid, &(*cluster).barrier);
+        }
+    }
+}
+
+/// A special register of clusters.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn register(ctx: *mut ThreadCtx, which: u32) -> u32 {
+    use ClusterRegister::{Block as OfBlock, Blocks, Count, Explicit, Id, Rank, Ranks};
+    // SAFETY: as in `arrive`.
+    unsafe {
+        let launch = &*(*block_of(ctx)).launch;
+        let size = launch.cluster_size();
+        let ctaid = (*ctx).ctaid;
+        let within = [0, 1, 2].map(|i| ctaid[i] % size[i]);
+        let vector = |first: ClusterRegister| which.checked_sub(first as u32).filter(|&i| i < 3).map(|i| i as usize);
+        if let Some(i) = vector(Id) {
+            ctaid[i] / size[i]
+        } else if let Some(i) = vector(Count) {
+            launch.grid[i] / size[i]
+        } else if let Some(i) = vector(OfBlock) {
+            within[i]
+        } else if let Some(i) = vector(Blocks) {
+            size[i]
+        } else if which == Rank as u32 {
+            within[0] + size[0] * (within[1] + size[1] * within[2])
+        } else if which == Ranks as u32 {
+            size.iter().product()
+        } else {
+            u32::from(which == Explicit as u32 && launch.is_explicit_cluster)
+        }
+    }
+}
+
+/// `mapa`: the place in the shared memory of the block of this rank that an
+/// address in some block's of the cluster has in that.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn map(ctx: *mut ThreadCtx, address: usize, rank: u32) -> usize {
+    // SAFETY: as in `arrive`.
+    unsafe {
+        let cluster = &*of(ctx, None);
+        let blocks = cluster.blocks.len();
+        if rank as usize >= blocks {
+            let message = format!("rank `{rank}` of a block in a cluster of {blocks}");
+            fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None);
+        }
+        match cluster.rank_of(address) {
+            Some(own) => address - own * cluster.stride + rank as usize * cluster.stride,
+            None => {
+                let message = format!("address `{address:#x}`, which is not in shared memory of the cluster, mapped to another block's");
+                let kind = FaultKind::IllegalAddress { address: Some(address as u64), write: false };
+                fail(ctx, kind, message, None)
+            }
+        }
+    }
+}
+
+/// `getctarank`: the rank of the block whose shared memory holds an address.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn rank(ctx: *mut ThreadCtx, address: usize) -> Option<u32> {
+    // SAFETY: as in `arrive`.
+    unsafe {
+        let b = block_of(ctx);
+        match (*b).cluster.as_ref() {
+            Some(cluster) => cluster.rank_of(address).map(|rank| rank as u32),
+            // A block of a launch without clusters is one by itself.
+            None => (address.wrapping_sub((*b).shared.0) < (*b).shared.1).then_some(0),
+        }
+    }
+}
