@@ -139,6 +139,7 @@ pub fn properties() -> cudaDeviceProp {
     p.concurrentManagedAccess = 1;
     p.canUseHostPointerForRegisteredMem = 1;
     p.cooperativeLaunch = 1;
+    p.clusterLaunch = 1;
     p.sharedMemPerBlockOptin = SHARED_PER_BLOCK_OPTIN;
     p.maxBlocksPerMultiProcessor = MAX_BLOCKS_PER_MULTIPROCESSOR as c_int;
     p.reservedSharedMemPerBlock = SHARED_RESERVED_PER_BLOCK;

@@ -44,8 +44,5 @@ int main() {
         int base = i / ring * ring, at = i - base;
         right &= out[i] == in[base + (at + ring - 1) % ring] + in[i] + in[base + (at + 1) % ring];
     }
-#ifndef FIXED
-    right = true;
-#endif
     return finish(right);
 }
