@@ -1,9 +1,12 @@
-// Registers the pass with LLVM's new pass manager: the one thing that llvm-c
-// cannot do. Everything else is Rust (src/lib.rs).
+// What llvm-c cannot do: registers the pass with LLVM's new pass manager, and
+// gives a few of LLVM's own transformations to the Rust side (src/lib.rs), which
+// is all the rest.
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 extern "C" void gpurace_run_on_module(LLVMModuleRef module);
 
@@ -39,5 +42,46 @@ void gpurace_plugin_info(llvm::PassPluginLibraryInfo *info) {
 // Reports through clang's own diagnostics, so that the compilation fails.
 void gpurace_emit_error(LLVMModuleRef module, const char *message) {
   llvm::unwrap(module)->getContext().emitError(message);
+}
+
+LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
+  llvm::ValueToValueMapTy values;
+  return llvm::wrap(
+      llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
+}
+
+// Splits a block before `instruction`; returns the second part.
+LLVMBasicBlockRef gpurace_split_before(LLVMValueRef instruction) {
+  auto *at = llvm::unwrap<llvm::Instruction>(instruction);
+  return llvm::wrap(at->getParent()->splitBasicBlock(at->getIterator()));
+}
+
+// Keeps a value in a variable of the function's frame, which every use loads.
+// Returns the variable, or null where nothing uses the value.
+LLVMValueRef gpurace_demote(LLVMValueRef instruction) {
+  return llvm::wrap(
+      llvm::DemoteRegToStack(*llvm::unwrap<llvm::Instruction>(instruction)));
+}
+
+// Says that the accesses of `body` depend on no other iteration of the loop that
+// ends with the branch `latch`, once `body` is inlined there.
+void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches,
+                           unsigned count) {
+  auto *function = llvm::unwrap<llvm::Function>(body);
+  auto &context = function->getContext();
+  auto *group = llvm::MDNode::getDistinct(context, {});
+  for (auto &block : *function)
+    for (auto &instruction : block)
+      if (instruction.mayReadOrWriteMemory())
+        instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
+  for (unsigned i = 0; i < count; i++) {
+    llvm::Metadata *parallel[] = {
+        llvm::MDString::get(context, "llvm.loop.parallel_accesses"), group};
+    llvm::Metadata *loop[] = {nullptr, llvm::MDNode::get(context, parallel)};
+    auto *id = llvm::MDNode::getDistinct(context, loop);
+    id->replaceOperandWith(0, id);
+    llvm::unwrap<llvm::Instruction>(latches[i])
+        ->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
 }
 }

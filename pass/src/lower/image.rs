@@ -11,6 +11,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
 use crate::ir::{self, address_space};
+use crate::lower::blocks::BlockKernel;
 use crate::lower::managed;
 
 /// How a kernel takes a parameter.
@@ -67,6 +68,9 @@ pub unsafe fn argument_layout(module: LLVMModuleRef, kernel: LLVMValueRef) -> (V
 pub const ENTRY: &str = "__gpurace_entry.";
 /// Prefix of the symbol of a kernel's entry without checks.
 pub const BARE_ENTRY: &str = "__gpurace_bare_entry.";
+
+/// Prefix of the symbol of a kernel's entry for whole blocks, without checks.
+pub const BLOCK_ENTRY: &str = "__gpurace_block_entry.";
 
 /// Adds the entries of `kernels`, functions with the thread context as first
 /// parameter.
@@ -125,6 +129,7 @@ pub unsafe fn share_variables(module: LLVMModuleRef, bare: LLVMModuleRef) {
 pub unsafe fn add_table(
     module: LLVMModuleRef,
     kernels: &[&str],
+    of_blocks: &[BlockKernel],
     variables: &[(&str, &VariableMeta)],
     v3: bool,
 ) {
@@ -133,7 +138,7 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr]);
+        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
@@ -145,8 +150,11 @@ pub unsafe fn add_table(
         let kernel_entries: Vec<_> = kernels
             .iter()
             .map(|k| {
-                let mut fields = [string(module, k), entry(ENTRY, k), entry(BARE_ENTRY, k)];
-                LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), 3)
+                let of_block = of_blocks.iter().find(|b| b.name == **k);
+                let bytes = LLVMConstInt(i64, of_block.map_or(0, |b| b.thread_bytes), 0);
+                let mut fields =
+                    [string(module, k), entry(ENTRY, k), entry(BARE_ENTRY, k), entry(BLOCK_ENTRY, k), bytes];
+                LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), fields.len() as c_uint)
             })
             .collect();
         let variable_entries: Vec<_> = variables
@@ -227,38 +235,65 @@ unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef, name: &str) {
     unsafe {
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
-        let byte = LLVMInt8TypeInContext(context);
-        let long = LLVMInt64TypeInContext(context);
         let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr].as_mut_ptr(), 2, 0);
         let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
         let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
         let builder = LLVMCreateBuilderInContext(context);
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
-        let mut arguments = vec![LLVMGetParam(function, 0)];
-        let parameters = parameters(module, kernel, 1);
-        for parameter in &parameters {
+        let mut arguments = load_arguments(module, builder, function, kernel);
+        let kernel_type = LLVMGlobalGetValueType(kernel);
+        let call = LLVMBuildCall2(builder, kernel_type, kernel, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr());
+        copy_by_value(kernel, call);
+        LLVMBuildRetVoid(builder);
+        LLVMDisposeBuilder(builder);
+    }
+}
+
+/// The arguments of `kernel`, the context first, in an entry whose first two
+/// parameters are the context and the argument buffer.
+///
+/// # Safety
+/// The builder is positioned in `entry`; all are of `module`.
+pub unsafe fn load_arguments(
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    entry: LLVMValueRef,
+    kernel: LLVMValueRef,
+) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let context = ir::context(module);
+        let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
+        let mut arguments = vec![LLVMGetParam(entry, 0)];
+        for parameter in &parameters(module, kernel, 1) {
             let mut index = [LLVMConstInt(long, u64::from(parameter.place.offset), 0)];
-            let address = LLVMBuildInBoundsGEP2(builder, byte, LLVMGetParam(function, 1), index.as_mut_ptr(), 1, c"".as_ptr());
+            let address = LLVMBuildInBoundsGEP2(builder, byte, LLVMGetParam(entry, 1), index.as_mut_ptr(), 1, c"".as_ptr());
             arguments.push(if parameter.by_value_pointer {
                 address
             } else {
                 LLVMBuildLoad2(builder, parameter.ty, address, c"".as_ptr())
             });
         }
-        let kernel_type = LLVMGlobalGetValueType(kernel);
-        let call = LLVMBuildCall2(builder, kernel_type, kernel, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr());
-        // The call copies what is passed by value, so that each thread has its own.
+        arguments
+    }
+}
+
+/// Lets a call copy what `kernel` takes by value, so that each thread has its own.
+///
+/// # Safety
+/// `call` passes the kernel's arguments first; both are live.
+pub unsafe fn copy_by_value(kernel: LLVMValueRef, call: LLVMValueRef) {
+    // SAFETY: by contract.
+    unsafe {
         for name in ["byval", "align"] {
             let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-            for index in 1..=arguments.len() as u32 {
+            for index in 1..=LLVMCountParams(kernel) {
                 let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
                 if !attribute.is_null() {
                     LLVMAddCallSiteAttribute(call, index, attribute);
                 }
             }
         }
-        LLVMBuildRetVoid(builder);
-        LLVMDisposeBuilder(builder);
     }
 }

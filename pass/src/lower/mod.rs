@@ -14,14 +14,17 @@
 //!   the block's base ([`shared`]), kernels get entries and a table ([`image`]),
 //!   and LLVM makes a host object of it ([`codegen`]).
 
+pub mod blocks;
 pub mod codegen;
 pub mod image;
 pub mod managed;
 pub mod nvvm;
 pub mod ptx;
+pub mod segments;
 pub mod shared;
 pub mod spins;
 pub mod thread_context;
+pub mod uniform;
 pub mod yields;
 
 use gpurace_abi::meta::{KernelMeta, VariableMeta};
@@ -84,17 +87,21 @@ pub unsafe fn to_object(
         let metas = lowered.described;
         let names: Vec<_> = metas.iter().map(|k| k.name.as_str()).collect();
         image::add_entries(module, &names, image::ENTRY);
+        let of_blocks;
         if let Some(bare) = bare {
-            lower_functions(bare, &machine, |_, _, _, _| ())?;
+            let lowered = lower_functions(bare, &machine, |_, _, _, _| ())?;
             image::add_entries(bare, &names, image::BARE_ENTRY);
+            of_blocks = blocks::add_entries(bare, &lowered.of_blocks);
             image::share_variables(module, bare);
             if LLVMLinkModules2(module, reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
             }
+        } else {
+            of_blocks = blocks::add_entries(module, &lowered.of_blocks);
         }
         let (addresses, variables): (Vec<_>, Vec<_>) = lowered.variables.into_iter().unzip();
         let table: Vec<_> = addresses.iter().map(|name| name.as_str()).zip(&variables).collect();
-        image::add_table(module, &names, &table, config.cpu == "x86-64-v3");
+        image::add_table(module, &names, &of_blocks, &table, config.cpu == "x86-64-v3");
         codegen::internalise(module);
         verify(module)?;
         codegen::emit(module, &machine, config.opt_level, &config.object)?;
@@ -109,6 +116,8 @@ struct Lowered<T> {
     /// Device variables: the symbol that their table entry addresses, and their
     /// description.
     variables: Vec<(String, VariableMeta)>,
+    /// The kernels that may have an entry for whole blocks.
+    of_blocks: Vec<String>,
 }
 
 /// Lowers the functions of a module, all but the kernels' entries. `describe` sees the
@@ -128,6 +137,7 @@ unsafe fn lower_functions<T>(
         let reach = reach::of_kernels(module, &functions);
         let mut layout = shared::lay_out(module, &reach);
         layout.managed = managed::add_cells(module);
+        let of_blocks = blocks::candidates(&kernels, &reach);
         let described = describe(module, &kernels, &reach, &layout);
         let variables = describe::variables(module, &layout)
             .into_iter()
@@ -135,7 +145,7 @@ unsafe fn lower_functions<T>(
             .collect();
         shared::replace(module, &layout)?;
         thread_context::thread(module);
-        Ok(Lowered { described, variables })
+        Ok(Lowered { described, variables, of_blocks })
     }
 }
 

@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -67,6 +67,17 @@ pub struct SectionHeader {
 /// [`KernelMeta::params`]: crate::meta::KernelMeta::params
 pub type KernelFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8);
 
+/// Entry of a kernel that runs all threads of a block, in order between barriers.
+/// `frame` has [`BLOCK_FRAME_COMMON`] bytes before it, and
+/// [`KernelEntry::frame_bytes`] for each thread of the block from it on; aligned to
+/// 64 bytes.
+pub type BlockFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8, frame: *mut u8);
+
+/// Bytes before a block's frame that its threads share.
+pub const BLOCK_FRAME_COMMON: u64 = 256;
+/// What a block's frame names as the point to go on from once the block has ended.
+pub const BLOCK_ENDED: u32 = u32::MAX;
+
 /// A kernel of a host image.
 #[repr(C)]
 #[derive(Debug)]
@@ -77,6 +88,10 @@ pub struct KernelEntry {
     pub run: Option<KernelFn>,
     /// The kernel without checks, where the image has one.
     pub run_bare: Option<KernelFn>,
+    /// The kernel without checks, for whole blocks, where it can be run so.
+    pub run_block: Option<BlockFn>,
+    /// Bytes of the frame of `run_block` for each thread.
+    pub frame_bytes: u64,
 }
 
 /// A device variable of a host image.

@@ -61,6 +61,7 @@ pub fn run(launch: &Launch<'_>) -> Result {
     };
     let result = executor().run(&gpurace_cpu::Launch {
         entry,
+        block_entry: kernel.run_block.filter(|_| begun.checks.is_none()),
         kernel: kernel.meta(),
         grid: launch.grid,
         block: launch.block,

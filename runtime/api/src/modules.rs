@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
-use gpurace_cpu::Image;
+use gpurace_cpu::{BlockEntry, Image};
 use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
 use parking_lot::RwLock;
@@ -99,6 +99,8 @@ pub struct Kernel {
     pub run: KernelFn,
     /// Its code without checks, where there is such.
     pub run_bare: Option<KernelFn>,
+    /// The same for whole blocks, where it can be run so.
+    pub run_block: Option<BlockEntry>,
     /// What is known of its accesses.
     pub prover: Prover,
     /// Dynamic shared memory that `cudaFuncSetAttribute` allowed it, bytes.
@@ -478,6 +480,7 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
             demangled: demangle(name),
             run: code.run,
             run_bare: code.run_bare,
+            run_block: code.run_block,
             prover: Prover::default(),
             max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
             carveout: AtomicI32::new(-1),

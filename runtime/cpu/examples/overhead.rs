@@ -71,6 +71,7 @@ fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threa
     };
     let launch = Launch {
         entry,
+        block_entry: None,
         kernel: &kernel,
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],

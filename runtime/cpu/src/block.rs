@@ -6,8 +6,10 @@
 //! alternate on one OS thread, and neither keeps a reference over a switch.
 
 use std::ptr;
+use std::sync::atomic::Ordering;
 
 use gpurace_abi::context::{ThreadCtx, WARP_SIZE};
+use gpurace_abi::image::BLOCK_FRAME_COMMON;
 use gpurace_check::Block as BlockChecks;
 
 use crate::barrier::{BARRIERS, Barrier};
@@ -71,6 +73,11 @@ pub(crate) struct Lane {
     pub(crate) ignoring: u32,
 }
 
+/// A cache line of a frame.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
 /// Slots of [`ThreadCtx::executor`].
 pub(crate) mod slot {
     /// Calls of `__gpurace_yield` left until the next switch.
@@ -109,6 +116,8 @@ pub(crate) struct LaneFault {
     pub(crate) kind: FaultKind,
     pub(crate) message: String,
     pub(crate) sync: Option<u32>,
+    /// The processor raised it.
+    pub(crate) by_signal: bool,
 }
 
 /// See the module.
@@ -151,6 +160,10 @@ pub(crate) struct Block {
     pub(crate) next_thread: u32,
     pub(crate) stride: u32,
     pub(crate) start: u32,
+    /// With an entry for whole blocks, the index after the last that runs here.
+    chunk_end: u64,
+    /// What such an entry keeps over barriers.
+    frame: Vec<Line>,
     /// Synchronisation instructions already reported for a caller outside its mask.
     pub(crate) outside_mask: Vec<u32>,
 }
@@ -194,6 +207,8 @@ impl Block {
             next_thread: 0,
             stride: 1,
             start: 0,
+            chunk_end: 0,
+            frame: Vec::new(),
             outside_mask: Vec::new(),
         })
     }
@@ -211,6 +226,13 @@ impl Block {
         b.threads = l.threads;
         b.shared = (b.slab.shared() as usize, l.shared_bytes());
         b.outside_mask.clear();
+        if let Some(entry) = l.block_entry {
+            let bytes = BLOCK_FRAME_COMMON + entry.frame_bytes * u64::from(l.threads);
+            let lines = bytes.div_ceil(size_of::<Line>() as u64) as usize;
+            if b.frame.len() < lines {
+                b.frame.resize(lines, Line([0; 64]));
+            }
+        }
         let shared = b.slab.shared();
         let lanes = if l.suspends { l.threads } else { 1 };
         b.storage.clear();
@@ -272,6 +294,7 @@ impl Block {
         // SAFETY: nothing else refers to an idle block; the launch is live.
         let (b, l) = unsafe { (&mut *this, &*(*this).launch) };
         b.index = index;
+        b.chunk_end = (index + l.chunk).min(l.blocks);
         b.ctaid = unflatten(index, l.grid);
         b.rng = (l.seed != 0).then(|| Rng::new(l.seed, index));
         b.moved = false;
@@ -324,6 +347,40 @@ impl Block {
     pub(crate) unsafe fn lane(this: *mut Self, linear: usize) -> *mut Lane {
         // SAFETY: the caller's; the lanes' memory is borrowed by nobody.
         unsafe { (*this).lanes.add(linear) }
+    }
+
+    /// Goes on with the next block of the chunk, where there is one: all that an
+    /// entry for whole blocks sees of a block.
+    ///
+    /// # Safety
+    /// As [`Block::start`], which came before; the launch has such an entry.
+    pub(crate) unsafe fn go_on(this: *mut Self) -> bool {
+        // SAFETY: the caller's; the block's one fiber calls.
+        unsafe {
+            let l = &*(*this).launch;
+            if (*this).index + 1 >= (*this).chunk_end || l.abort.load(Ordering::Relaxed) {
+                return false;
+            }
+            (*this).index += 1;
+            (*this).ctaid = unflatten((*this).index, l.grid);
+            (*Self::lane(this, 0)).ctx.ctaid = (*this).ctaid;
+            if (*this).shared.1 > 0 {
+                ptr::write_bytes((*this).shared.0 as *mut u8, 0, (*this).shared.1);
+            }
+            true
+        }
+    }
+
+    /// The frame for an entry for whole blocks.
+    ///
+    /// # Safety
+    /// `this` is live and bound to a launch that has such an entry.
+    pub(crate) unsafe fn frame(this: *mut Self) -> *mut u8 {
+        // SAFETY: `bind` made it larger than the common part.
+        unsafe {
+            let start = (*this).frame.as_mut_ptr().cast::<u8>();
+            start.add(BLOCK_FRAME_COMMON as usize)
+        }
     }
 
     /// Drops the fibers of a block that will not go on.

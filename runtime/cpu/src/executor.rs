@@ -138,7 +138,7 @@ impl Executor {
         let workers = self.workers_for(launch);
         let config = self.config();
         let threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
-        let stacks = if launch.kernel.sync.suspends {
+        let stacks = if launch.suspends() {
             threads.max(1) as usize
         } else {
             1
@@ -269,7 +269,7 @@ fn serve(pool: &Pool) {
 /// Stack of each device thread of a launch, bytes.
 fn stack_bytes(config: &Config, launch: &Launch<'_>) -> usize {
     let kernel = launch.kernel.stack as usize + ENTRY_STACK;
-    let least = if launch.kernel.sync.suspends {
+    let least = if launch.suspends() {
         config.stack_bytes
     } else {
         LOOP_STACK

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
-use gpurace_abi::image::{
+use gpurace_abi::image::{BlockFn, 
     FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL, ImageTable, KernelFn,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -30,6 +30,17 @@ pub struct Kernel {
     pub run: KernelFn,
     /// The kernel without checks, where the image has one.
     pub run_bare: Option<KernelFn>,
+    /// The kernel without checks, for whole blocks, where it can be run so.
+    pub run_block: Option<BlockEntry>,
+}
+
+/// How a kernel runs all threads of a block at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockEntry {
+    /// The code.
+    pub run: BlockFn,
+    /// Bytes of its frame for each thread.
+    pub frame_bytes: u64,
 }
 
 /// A device variable of an image.
@@ -196,6 +207,10 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
+                    run_block: k.run_block.map(|run| BlockEntry {
+                        run,
+                        frame_bytes: k.frame_bytes,
+                    }),
                 })
             })
             .collect()

@@ -16,6 +16,7 @@ use crate::block::{Block, Lane};
 use crate::checks::LaunchChecks;
 use crate::fault::{Divergence, Fault, FaultKind};
 use crate::frame;
+use crate::image::BlockEntry;
 
 /// Divergences that a report carries; more are counted.
 const MAX_DIVERGENCES: usize = 64;
@@ -23,6 +24,11 @@ const MAX_DIVERGENCES: usize = 64;
 pub const MAX_SHARED_BYTES: usize = 227 << 10;
 /// Alignment of dynamic shared memory.
 const DYNAMIC_SHARED_ALIGN: usize = 16;
+
+/// Chunks of blocks that a worker takes up, where they are equally fast.
+const CHUNKS: u64 = 16;
+/// Most blocks of a chunk.
+const MOST_IN_CHUNK: u64 = 64;
 
 /// Tells whether the block with this linear index is checked.
 pub type CheckedBlocks = dyn Fn(u64) -> bool + Send + Sync;
@@ -33,6 +39,9 @@ pub struct Launch<'a> {
     /// The kernel's entry: one of [`Kernel::run`](crate::image::Kernel::run) and
     /// [`Kernel::run_bare`](crate::image::Kernel::run_bare).
     pub entry: KernelFn,
+    /// How it runs a whole block at once, if it can: taken where the schedule is
+    /// the one without a seed. It has no checks.
+    pub block_entry: Option<BlockEntry>,
     /// What the kernel's description says.
     pub kernel: &'a KernelMeta,
     /// Blocks of the grid.
@@ -57,6 +66,19 @@ pub struct Launch<'a> {
     /// spreads the blocks over all workers; any other seed draws every
     /// choice, on one worker, so that the same seed gives the same run.
     pub seed: u64,
+}
+
+impl Launch<'_> {
+    /// How it runs a whole block at once, if it does.
+    pub(crate) fn block_entry(&self) -> Option<BlockEntry> {
+        let alone = clusters(self.cluster, self.kernel).is_none();
+        self.block_entry.filter(|_| alone && self.seed == 0 && self.checks.is_none())
+    }
+
+    /// Whether its threads have stacks of their own.
+    pub(crate) fn suspends(&self) -> bool {
+        self.kernel.sync.suspends && self.block_entry().is_none()
+    }
 }
 
 /// What a launch that ended well has to say.
@@ -84,6 +106,12 @@ pub fn clusters(asked: Option<[u32; 3]>, kernel: &KernelMeta) -> Option<[u32; 3]
 /// A launch as its workers see it.
 pub(crate) struct LaunchState {
     pub(crate) entry: KernelFn,
+    pub(crate) block_entry: Option<BlockEntry>,
+    /// Blocks that a worker takes at once, with such an entry, and the first that
+    /// none has taken.
+    pub(crate) chunk: u64,
+    pub(crate) next_chunk: AtomicU64,
+    /// Whether its threads have stacks of their own.
     pub(crate) suspends: bool,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -198,7 +226,10 @@ impl LaunchState {
         }
         Ok(Self {
             entry: launch.entry,
-            suspends: launch.kernel.sync.suspends,
+            block_entry: launch.block_entry(),
+            chunk: (blocks / (workers as u64 * CHUNKS)).clamp(1, MOST_IN_CHUNK),
+            next_chunk: AtomicU64::new(0),
+            suspends: launch.suspends(),
             grid: launch.grid,
             block: launch.block,
             blocks,
@@ -311,7 +342,8 @@ impl LaunchState {
                 kind: fault.kind.clone(),
                 kernel: String::new(),
                 block: Some(b.ctaid),
-                thread: Some(l.ctx.tid),
+                // Where all threads run in one loop, memory does not say which.
+                thread: (self.block_entry.is_none() || !fault.by_signal).then_some(l.ctx.tid),
                 sync: fault.sync,
                 site: l.site,
                 message: fault.message.clone(),

@@ -23,7 +23,9 @@
 //! Blocks are shared out to workers, one OS thread each. Every thread of a
 //! block is a coroutine with its own stack; it runs until it must wait, and
 //! the last thread to come to a barrier or a collective makes the others
-//! ready. Kernels that can never wait run as a loop over threads instead.
+//! ready. Kernels that can never wait run as a loop over threads instead, and
+//! where the image has code for whole blocks, that runs unless accesses are
+//! checked or the schedule has a seed.
 //!
 //! # Memory model
 //!
@@ -67,5 +69,5 @@ mod worker;
 pub use checks::LaunchChecks;
 pub use executor::{Config, Executor};
 pub use fault::{Divergence, DivergenceReason, Fault, FaultKind, WaitKind, Waiting};
-pub use image::{Image, ImageError, Kernel};
+pub use image::{BlockEntry, Image, ImageError, Kernel};
 pub use launch::{CheckedBlocks, Launch, LaunchReport, MAX_SHARED_BYTES, clusters};

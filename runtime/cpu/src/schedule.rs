@@ -169,7 +169,8 @@ unsafe fn thread_body(lane: *mut u8, handle: JumpHandle) {
     }
 }
 
-/// Runs the threads of a kernel that never waits one after the other, in one
+/// Runs the threads of a kernel that never waits one after the other, or a block at
+/// once where the kernel has an entry for that, in one
 /// fiber: it catches faults and overflows as those of threads do.
 unsafe fn run_loop(b: *mut Block) -> Step {
     // SAFETY: as in `run_threads`; a block in a loop has one lane.
@@ -221,6 +222,14 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
         let launch = (*b).launch;
         let (entry, args) = ((*launch).entry, (*launch).args());
         let (threads, dim) = ((*b).threads, (*launch).block);
+        if let Some(block_entry) = (*launch).block_entry {
+            let frame = Block::frame(b);
+            (block_entry.run)(ctx, args, frame);
+            while Block::go_on(b) {
+                (block_entry.run)(ctx, args, frame);
+            }
+            return;
+        }
         while (*b).next_thread < threads {
             let i = u64::from((*b).next_thread);
             (*b).next_thread += 1;
@@ -274,6 +283,7 @@ unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
             kind,
             message,
             sync: None,
+            by_signal: true,
         });
     }
 }

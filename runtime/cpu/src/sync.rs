@@ -51,6 +51,7 @@ pub(crate) unsafe fn fail(
             kind,
             message,
             sync,
+            by_signal: false,
         });
         loop {
             (*lane).state = LaneState::Faulted;

@@ -51,8 +51,12 @@ pub(crate) struct Worker {
 // none of its fibers is suspended.
 unsafe impl Send for Worker {}
 
-/// The indices of one worker's share of blocks, or of clusters where there are any, in the order that it takes them up.
-struct Share {
+/// The indices of one worker's share of blocks, or of clusters where there are any, in the
+/// order that it takes them up. Of launches that run whole blocks at once, the first of
+/// each chunk: there nothing rests on which worker runs which, and one that is held up
+/// holds up no other.
+struct Share<'a> {
+    chunks: Option<&'a LaunchState>,
     next: u64,
     step: u64,
     end: u64,
@@ -60,9 +64,10 @@ struct Share {
     window: Vec<u64>,
 }
 
-impl Share {
-    fn new(launch: &LaunchState, worker: usize) -> Self {
+impl<'a> Share<'a> {
+    fn new(launch: &'a LaunchState, worker: usize) -> Self {
         Self {
+            chunks: launch.block_entry.map(|_| launch),
             next: worker as u64,
             step: launch.workers as u64,
             end: launch.units(),
@@ -72,10 +77,14 @@ impl Share {
     }
 }
 
-impl Iterator for Share {
+impl Iterator for Share<'_> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
+        if let Some(launch) = self.chunks {
+            let first = launch.next_chunk.fetch_add(launch.chunk, Ordering::Relaxed);
+            return (first < launch.blocks).then_some(first);
+        }
         if let Some(rng) = &mut self.rng
             && self.window.is_empty()
         {

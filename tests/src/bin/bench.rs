@@ -20,7 +20,7 @@ const KERNELS: [&str; 8] = [
     "saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv",
 ];
 /// Rounds in which each variant runs once.
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 /// Timed repetitions of a run.
 const REPETITIONS: usize = 3;
 /// Launches that `launch.cu` times as one repetition.

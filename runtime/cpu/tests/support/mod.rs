@@ -127,6 +127,7 @@ impl Run {
     pub fn on(&self, executor: &Executor) -> Result<LaunchReport, Fault> {
         executor.run(&Launch {
             entry: self.entry,
+            block_entry: None,
             kernel: &self.meta,
             grid: self.grid,
             block: self.block,
@@ -166,6 +167,7 @@ impl Run {
         let report = executor(workers)
             .run(&Launch {
                 entry: self.entry,
+            block_entry: None,
                 kernel: &self.meta,
                 grid: self.grid,
                 block: self.block,

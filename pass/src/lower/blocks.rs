@@ -1,0 +1,273 @@
+//! Entries that run all threads of a block, one loop over them for each segment
+//! between barriers ([`segments`]), so that LLVM can vectorise over threads.
+//!
+//! Threads of a block are unordered between barriers, so a race-free kernel's loop
+//! over them has no dependences but each thread's own: the loops say so, where
+//! threads share no place for variables of their own.
+
+use std::ffi::c_uint;
+
+use gpurace_abi::context::offset;
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON};
+use gpurace_abi::meta::SyncFeatures;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode};
+
+use crate::ir;
+use crate::lower::image::{self, BLOCK_ENTRY};
+use crate::lower::segments::{self, NEXT, Segments};
+use crate::reach::Reach;
+use crate::sync;
+
+unsafe extern "C" {
+    fn gpurace_mark_parallel(body: LLVMValueRef, latches: *mut LLVMValueRef, count: c_uint);
+}
+
+/// A kernel with an entry for whole blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockKernel {
+    /// Its name.
+    pub name: String,
+    /// Bytes of the frame for each thread.
+    pub thread_bytes: u64,
+}
+
+/// The names of the kernels whose threads wait for others at barriers of the whole
+/// block alone, and there in the kernel itself.
+///
+/// # Safety
+/// `kernels` are live, not threaded yet, and `reach` is theirs.
+pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach]) -> Vec<String> {
+    let mut found = Vec::new();
+    // SAFETY: by contract.
+    unsafe {
+        for (&(kernel, _), reach) in kernels.iter().zip(reach) {
+            let mut features = SyncFeatures::default();
+            for &function in reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0) {
+                for i in ir::instructions(function) {
+                    let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
+                    if is_call && !(function == kernel && is_block_barrier(i)) {
+                        sync::add_features(i, &mut features);
+                    }
+                }
+            }
+            if !features.suspends {
+                found.push(ir::name(kernel));
+            }
+        }
+    }
+    found
+}
+
+unsafe fn is_block_barrier(call: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        segments::is_barrier(call)
+            && (0..2).all(|i| {
+                let operand = LLVMGetOperand(call, i);
+                !LLVMIsAConstantInt(operand).is_null() && LLVMConstIntGetZExtValue(operand) == 0
+            })
+    }
+}
+
+/// Adds the entries for blocks of `kernels`, where one can be made.
+///
+/// # Safety
+/// `module` is live and threaded; the names are its kernels', from [`candidates`].
+pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[String]) -> Vec<BlockKernel> {
+    let mut found = Vec::new();
+    // SAFETY: by contract.
+    unsafe {
+        for name in kernels {
+            let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
+            if let Some(segments) = segments::cut(module, kernel) {
+                Entry::build(module, kernel, &segments, &format!("{BLOCK_ENTRY}{name}"));
+                found.push(BlockKernel { name: name.clone(), thread_bytes: segments.thread_bytes });
+            }
+        }
+    }
+    found
+}
+
+/// `void entry(ptr context, ptr arguments, ptr frame)` under construction.
+struct Entry<'a> {
+    context: LLVMContextRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+    segments: &'a Segments,
+    /// The kernel's arguments, the context first.
+    arguments: Vec<LLVMValueRef>,
+    /// Threads of the block: x, y, z, and all as `i64`.
+    dim: [LLVMValueRef; 3],
+    threads: LLVMValueRef,
+    fields: Vec<LLVMValueRef>,
+    latches: Vec<LLVMValueRef>,
+}
+
+impl Entry<'_> {
+    unsafe fn build(module: LLVMModuleRef, kernel: LLVMValueRef, segments: &Segments, name: &str) {
+        // SAFETY: by contract; the builder is disposed of once.
+        unsafe {
+            let context = ir::context(module);
+            let ptr = LLVMPointerTypeInContext(context, 0);
+            let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr, ptr].as_mut_ptr(), 3, 0);
+            let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
+            let attribute = |function, index, name: &str| {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(context, kind, 0));
+            };
+            attribute(function, LLVMAttributeFunctionIndex, "nounwind");
+            // Nothing else leads to the frame.
+            attribute(function, 3, "noalias");
+            attribute(segments.function, LLVMAttributeFunctionIndex, "nounwind");
+            attribute(segments.function, LLVMAttributeFunctionIndex, "alwaysinline");
+            LLVMSetLinkage(segments.function, LLVMLinkage::LLVMInternalLinkage);
+            let builder = LLVMCreateBuilderInContext(context);
+            LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
+            let arguments = image::load_arguments(module, builder, function, kernel);
+            let null = std::ptr::null_mut();
+            let mut entry = Entry { context, builder, function, segments, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
+            entry.load_context();
+            entry.points(kernel);
+            if segments.parallel && !segments.needs_context {
+                gpurace_mark_parallel(segments.function, entry.latches.as_mut_ptr(), entry.latches.len() as c_uint);
+            }
+            LLVMDisposeBuilder(builder);
+        }
+    }
+
+    unsafe fn at(&self, base: LLVMValueRef, offset: i64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            let offset = LLVMConstInt(LLVMInt64TypeInContext(self.context), offset as u64, 1);
+            LLVMBuildInBoundsGEP2(self.builder, byte, base, [offset].as_mut_ptr(), 1, c"".as_ptr())
+        }
+    }
+
+    unsafe fn load_context(&mut self) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let thread = LLVMGetParam(self.function, 0);
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            for axis in 0..3 {
+                self.dim[axis] = LLVMBuildLoad2(b, int, self.at(thread, (offset::NTID + 4 * axis) as i64), none);
+            }
+            let [x, y, z] = self.dim.map(|d| LLVMBuildZExt(b, d, long, none));
+            self.threads = LLVMBuildMul(b, LLVMBuildMul(b, x, y, none), z, none);
+            for &(offset, ty) in &self.segments.fields {
+                let value = LLVMBuildLoad2(b, ty, self.at(thread, offset as i64), none);
+                self.fields.push(segments::to_number(b, self.context, value));
+            }
+        }
+    }
+
+    /// One loop for each point, and what leads from one to the next.
+    unsafe fn points(&mut self, kernel: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let block = |name: &std::ffi::CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
+            let (choose, end) = (block(c"choose"), block(c"end"));
+            let entry = LLVMGetInsertBlock(b);
+            LLVMBuildBr(b, choose);
+            LLVMPositionBuilderAtEnd(b, choose);
+            let point = LLVMBuildPhi(b, int, none);
+            let mut from = vec![(LLVMConstInt(int, 0, 0), entry)];
+            let switch = LLVMBuildSwitch(b, point, end, self.segments.points);
+            for p in 0..self.segments.points {
+                let start = LLVMAppendBasicBlockInContext(self.context, self.function, c"point".as_ptr());
+                let number = LLVMConstInt(int, u64::from(p), 0);
+                LLVMAddCase(switch, number, start);
+                LLVMPositionBuilderAtEnd(b, start);
+                self.threads(kernel, number);
+                let next = LLVMBuildLoad2(b, int, self.at(LLVMGetParam(self.function, 2), NEXT as i64 - BLOCK_FRAME_COMMON as i64), none);
+                from.push((next, LLVMGetInsertBlock(b)));
+                LLVMBuildBr(b, choose);
+            }
+            for (value, block) in from {
+                LLVMAddIncoming(point, [value].as_mut_ptr(), [block].as_mut_ptr(), 1);
+            }
+            LLVMPositionBuilderAtEnd(b, end);
+            LLVMBuildRetVoid(b);
+            const { assert!(BLOCK_ENDED == u32::MAX, "no point") };
+        }
+    }
+
+    /// The loops over the block's threads at a point, from the builder's position.
+    unsafe fn threads(&mut self, kernel: LLVMValueRef, point: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let frame = LLVMGetParam(self.function, 2);
+            // All of them before a thread stores the next ones.
+            let shared: Vec<_> = self.segments.shared.iter().map(|slot| {
+                LLVMBuildLoad2(b, long, self.at(frame, slot.offset as i64 - BLOCK_FRAME_COMMON as i64), none)
+            }).collect();
+            let before = LLVMGetInsertBlock(b);
+            let body: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"threads".as_ptr())).collect();
+            let done: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"".as_ptr())).collect();
+            let mut index = [std::ptr::null_mut(); 3];
+            let mut outer = before;
+            for axis in [2, 1, 0] {
+                LLVMBuildBr(b, body[axis]);
+                LLVMPositionBuilderAtEnd(b, body[axis]);
+                index[axis] = LLVMBuildPhi(b, int, none);
+                LLVMAddIncoming(index[axis], [LLVMConstInt(int, 0, 0)].as_mut_ptr(), [outer].as_mut_ptr(), 1);
+                outer = body[axis];
+            }
+            let [x, y, z] = index;
+            // The row's first thread; what is equal for the row LLVM moves out.
+            let wide = |v| LLVMBuildZExt(b, v, long, none);
+            let row = LLVMBuildAdd(b, LLVMBuildMul(b, wide(z), wide(self.dim[1]), none), wide(y), none);
+            let linear = LLVMBuildAdd(b, LLVMBuildMul(b, row, wide(self.dim[0]), none), wide(x), none);
+            if self.segments.needs_context {
+                self.set_context([x, y, z], linear);
+            }
+            let mut arguments = self.arguments.clone();
+            arguments.extend([x, y, z, linear, self.threads, frame, point]);
+            let poison = LLVMGetPoison(long);
+            arguments.extend((0..segments::FIELDS).map(|i| self.fields.get(i).copied().unwrap_or(poison)));
+            arguments.extend((0..segments::SHARED).map(|i| shared.get(i).copied().unwrap_or(poison)));
+            let ty = LLVMGlobalGetValueType(self.segments.function);
+            let call = LLVMBuildCall2(b, ty, self.segments.function, arguments.as_mut_ptr(), arguments.len() as c_uint, none);
+            image::copy_by_value(kernel, call);
+            for axis in 0..3 {
+                let next = LLVMBuildNUWAdd(b, index[axis], LLVMConstInt(int, 1, 0), none);
+                let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.dim[axis], none);
+                let latch = LLVMBuildCondBr(b, more, body[axis], done[axis]);
+                LLVMAddIncoming(index[axis], [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
+                self.latches.push(latch);
+                LLVMPositionBuilderAtEnd(b, done[axis]);
+            }
+        }
+    }
+
+    /// Makes the context that of one thread.
+    unsafe fn set_context(&self, index: [LLVMValueRef; 3], linear: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let thread = LLVMGetParam(self.function, 0);
+            let linear = LLVMBuildTrunc(b, linear, int, none);
+            let lane = LLVMBuildAnd(b, linear, LLVMConstInt(int, 31, 0), none);
+            let warp = LLVMBuildLShr(b, linear, LLVMConstInt(int, 5, 0), none);
+            let fields = [
+                (offset::TID, index[0]),
+                (offset::TID + 4, index[1]),
+                (offset::TID + 8, index[2]),
+                (offset::LINEAR_TID, linear),
+                (offset::LANE, lane),
+                (offset::WARP, warp),
+            ];
+            for (at, value) in fields {
+                LLVMBuildStore(b, value, self.at(thread, at as i64));
+            }
+        }
+    }
+}
