@@ -235,7 +235,7 @@ fn run(program: &Path, argument: &str) -> Result<Run, String> {
     // SAFETY: `alarm` is safe between fork and exec.
     unsafe {
         command.pre_exec(|| {
-            libc::alarm(120);
+            libc::alarm(900);
             Ok(())
         });
     }
