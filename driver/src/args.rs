@@ -87,8 +87,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether device code is built for the CPU executor.
-    pub fn builds_for_cpu(&self) -> bool {
+    /// Whether gpurace builds device code. Without the sanitizer, for a GPU, clang does.
+    pub fn builds(&self) -> bool {
         self.sanitize || self.exec == Some(Exec::Cpu)
     }
 }

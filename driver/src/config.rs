@@ -11,7 +11,7 @@ use crate::flags::Prune;
 pub const VARIABLE: &str = "GPURACE_PASS";
 
 /// The version of the plugin's configuration that this driver writes.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The whole of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,8 +20,10 @@ pub struct PassConfig {
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
-    /// Which image to make; `cpu` is the one there is.
+    /// Which images to make: `cpu`, `cuda` or `auto`.
     pub exec: String,
+    /// The module for a GPU, where one is to be made.
+    pub gpu: Option<Gpu>,
     /// Where proofs may remove checks.
     pub prune: Prune,
     /// The solver's library, where there is one.
@@ -54,6 +56,17 @@ pub struct PassConfig {
     pub main_file: String,
     /// Separate compilation: where to write the bitcode, and nothing else.
     pub part: Option<PathBuf>,
+}
+
+/// Where the plugin writes a module for an NVIDIA GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gpu {
+    /// The module, as bitcode.
+    pub bitcode: PathBuf,
+    /// Its description.
+    pub meta: PathBuf,
+    /// Why there is none, in place of both.
+    pub note: PathBuf,
 }
 
 /// The processors that device code is lowered for.

@@ -19,6 +19,18 @@ impl fmt::Display for Version {
     }
 }
 
+impl Version {
+    /// The version of PTX that clang 19 writes for this toolkit: 78 for 7.8.
+    pub fn ptx(self) -> u32 {
+        match (self.major, self.minor) {
+            (..=10, _) => 63,
+            (11, minor) => 70 + minor.min(8),
+            (12, minor) => 80 + minor.min(5),
+            _ => 85,
+        }
+    }
+}
+
 /// The versions whose headers clang 19 parses: from the first, to before the second.
 pub const PARSED: (Version, Version) = (
     Version {

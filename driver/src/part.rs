@@ -421,6 +421,7 @@ mod tests {
             version: config::VERSION,
             sanitize: true,
             exec: "cpu".into(),
+            gpu: None,
             prune: Prune::Launch,
             solver: None,
             opt_level: 2,

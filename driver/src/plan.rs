@@ -22,6 +22,7 @@ use crate::args::{Args, Input, InputKind, Item, Role, SaveTemps};
 use crate::clang_options as clang;
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
+use crate::flags::Exec;
 use crate::part;
 use crate::toolchain::{COMPATIBILITY_HEADER, Driver, Installation, Toolchain};
 
@@ -32,6 +33,9 @@ pub use preprocess::preprocesses;
 
 /// The architecture of device code where none is named.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
+
+/// The version of PTX where the toolkit's is not known: what `sm_70` needs.
+const OLDEST_PTX: u32 = 63;
 
 /// Arguments of more bytes than this travel in a response file; the system
 /// takes about 2 MiB with the environment.
@@ -67,14 +71,29 @@ pub enum Step {
     },
     /// Pack image and description for the fat-binary slot.
     Container {
-        /// The host image.
-        image: PathBuf,
+        /// The host image, if one was asked for.
+        image: Option<PathBuf>,
         /// The description of the module.
         meta: PathBuf,
         /// What the prover knows; the file is missing where nothing was asked.
         proofs: PathBuf,
+        /// What was made for a GPU.
+        gpu: Option<GpuFiles>,
         /// The file to write.
         output: PathBuf,
+    },
+    /// Make code for a GPU of what the plugin wrote.
+    Gpu {
+        /// From bitcode to PTX.
+        ptx: Command,
+        /// From PTX to the processor's own code, where the toolkit can.
+        sass: Option<Command>,
+        /// The files.
+        files: GpuFiles,
+        /// The CUDA source, as the user named it.
+        source: String,
+        /// A failure ends the build; otherwise it is said, and the program runs elsewhere.
+        required: bool,
     },
     /// Print what the pass has to say about the user's code.
     Diagnostics {
@@ -134,12 +153,36 @@ pub struct Command {
     pub env: Vec<(String, String)>,
 }
 
+/// What is made for a GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuFiles {
+    /// What the plugin writes.
+    pub from_plugin: config::Gpu,
+    /// PTX.
+    pub ptx: PathBuf,
+    /// Code for one processor; missing where it is not made.
+    pub sass: PathBuf,
+    /// The processor's number: 80 for `sm_80`.
+    pub arch: u32,
+}
+
+/// The number of a GPU architecture: 80 for `sm_80`, 90 for `sm_90a`.
+pub fn arch_number(arch: &str) -> Option<u32> {
+    arch.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
+}
+
+/// Whether the checker runs on a GPU of this architecture: threads of a warp
+/// are scheduled independently.
+pub fn checks_on(arch: &str) -> bool {
+    arch_number(arch).is_some_and(|n| n >= 70)
+}
+
 /// Whether this command line has anything for gpurace to build or link.
 pub fn builds(args: &Args) -> bool {
     let has_work = args
         .inputs()
         .any(|i| !args.compile_only || i.kind() != InputKind::Linker);
-    args.asked.builds_for_cpu() && args.no_object.is_none() && has_work
+    args.asked.builds() && args.no_object.is_none() && has_work
 }
 
 /// Whether gpurace has anything to do for this command line that clang does not.
@@ -302,18 +345,82 @@ impl Planner<'_> {
                 settings: settings.map(Path::to_owned),
             });
         }
-        steps.push(Step::Image {
-            command: self.image(files),
-            source: source.to_owned(),
-            linked: settings.is_some(),
-        });
+        let for_cpu = self.args.asked.exec != Some(Exec::Cuda);
+        if for_cpu {
+            steps.push(Step::Image {
+                command: self.image(files),
+                source: source.to_owned(),
+                linked: settings.is_some(),
+            });
+        }
+        let gpu = self.gpu(files);
+        if let Some(files) = &gpu {
+            steps.push(Step::Gpu {
+                ptx: self.ptx(files),
+                sass: self.sass(files),
+                files: files.clone(),
+                source: source.to_owned(),
+                required: !for_cpu,
+            });
+        }
         steps.push(Step::Container {
-            image: files.image.clone(),
+            image: for_cpu.then(|| files.image.clone()),
+            gpu,
             meta: files.meta.clone(),
             proofs: files.proofs.clone(),
             output: files.container.clone(),
         });
         steps
+    }
+
+    /// The files for a GPU, where code for one is to be made.
+    ///
+    /// Without a word about it none is: the GPU's checker has not been measured on
+    /// hardware yet, and programs would take it where there is a driver.
+    fn gpu(&self, files: &Files) -> Option<GpuFiles> {
+        let asked = &self.args.asked;
+        let wanted = asked.sanitize && matches!(asked.exec, Some(Exec::Cuda | Exec::Auto));
+        if !wanted || files.linked || self.args.separate_compilation.is_some() || !checks_on(self.arch()) {
+            return None;
+        }
+        let name = |end: &str| files.device_object.with_extension(end);
+        Some(GpuFiles {
+            from_plugin: config::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },
+            ptx: name("ptx"),
+            sass: name("cubin"),
+            arch: arch_number(self.arch())?,
+        })
+    }
+
+    /// From the plugin's bitcode to PTX, of the version that clang takes for the toolkit.
+    fn ptx(&self, files: &GpuFiles) -> Command {
+        let mut command = clang_command(self.toolchain);
+        command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-override-module"]);
+        command.arg(format!("-march={}", self.arch()));
+        let version = self.toolchain.toolkit.as_ref().map(|t| t.version.ptx());
+        command.args(["-Xclang", "-target-feature", "-Xclang"]);
+        command.arg(format!("+ptx{}", version.unwrap_or(OLDEST_PTX)));
+        command.arg(format!("-O{}", self.args.opt_level.clamp(1, 3)));
+        command.args(["-S", "-x", "ir"]);
+        command.arg(&files.from_plugin.bitcode);
+        command.arg("-o");
+        command.arg(&files.ptx);
+        command
+    }
+
+    /// From PTX to the processor's code. Not for `auto`: the driver can do it, and
+    /// the build need not wait.
+    fn sass(&self, files: &GpuFiles) -> Option<Command> {
+        let ptxas = self.toolchain.toolkit.as_ref()?.path.join("bin/ptxas");
+        if self.args.asked.exec != Some(Exec::Cuda) || !ptxas.is_file() {
+            return None;
+        }
+        let mut command = Command { program: ptxas, ..Command::default() };
+        command.arg(format!("-arch={}", self.arch()));
+        command.arg(&files.ptx);
+        command.arg("-o");
+        command.arg(&files.sass);
+        Some(command)
     }
 
     /// The user's options of these roles, in order.
@@ -424,7 +531,13 @@ impl Planner<'_> {
         PassConfig {
             version: config::VERSION,
             sanitize: asked.sanitize,
-            exec: "cpu".to_owned(),
+            exec: match self.args.asked.exec {
+                Some(Exec::Cuda) => "cuda",
+                Some(Exec::Auto) if asked.sanitize => "auto",
+                _ => "cpu",
+            }
+            .to_owned(),
+            gpu: self.gpu(files).map(|gpu| gpu.from_plugin),
             prune: asked.prune,
             solver: self.installation.solver.clone(),
             opt_level: self.args.opt_level,
@@ -740,14 +853,25 @@ impl Step {
                 image,
                 meta,
                 proofs,
+                gpu,
                 output,
-            } => format!(
-                " # container \"{}\": image \"{}\", description \"{}\", proofs \"{}\"\n",
-                output.display(),
-                image.display(),
-                meta.display(),
-                proofs.display()
-            ),
+            } => {
+                let mut line = format!(" # container \"{}\":", output.display());
+                let mut add = |what: &str, path: &Path| {
+                    // Writing to a string cannot fail.
+                    let _ = write!(line, " {what} \"{}\",", path.display());
+                };
+                if let Some(image) = image {
+                    add("image", image);
+                }
+                if let Some(gpu) = gpu {
+                    add("PTX", &gpu.ptx);
+                }
+                add("description", meta);
+                add("proofs", proofs);
+                line.trim_end_matches(',').to_owned() + "\n"
+            }
+            Step::Gpu { ptx, sass, .. } => ptx.render() + &sass.as_ref().map(Command::render).unwrap_or_default(),
             Step::Diagnostics { file, .. } => {
                 format!(" # diagnostics \"{}\"\n", file.display())
             }

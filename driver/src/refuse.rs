@@ -7,12 +7,6 @@ use crate::plan;
 
 /// Refuses a command line that asks for something that this version cannot build.
 pub fn check(args: &Args) -> Result<(), Error> {
-    if args.asked.exec == Some(Exec::Cuda) {
-        return Err(Error::new(
-            "`-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend",
-        )
-        .hint("`-fgpurace-exec=cpu` checks the same code on the host's processor"));
-    }
     if !plan::builds(args) {
         return match &args.device_link {
             Some(option) => Err(Error::new(format!("`{option}` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`"))
@@ -43,6 +37,18 @@ pub fn check(args: &Args) -> Result<(), Error> {
             asked_by(args)
         ))
         .hint("it is compiled twice, for host and device: put it in a file"));
+    }
+    if args.asked.exec == Some(Exec::Cuda) {
+        let joins = args.separate_compilation.is_some() || args.links_units || args.device_link.is_some();
+        if joins {
+            return Err(Error::new("separately compiled device code is not supported with `-fgpurace-exec=cuda`")
+                .hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
+        }
+        let arch = args.gpu_arch.as_deref().unwrap_or(plan::DEFAULT_GPU_ARCH);
+        if !plan::checks_on(arch) {
+            return Err(Error::new(format!("`{arch}` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer"))
+                .hint("the checker relies on threads that are scheduled independently"));
+        }
     }
     let sources = args
         .inputs()

@@ -16,8 +16,10 @@ use gpurace_abi::image::{SectionKind, build_container};
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
 use crate::{config, headers, part};
-use crate::plan::{Command, Plan, Step};
+use crate::plan::{Command, GpuFiles, Plan, Step};
 use crate::response;
+
+mod gpu;
 
 /// Runs the steps in order. `program` is our name, for messages; `work` takes
 /// response files.
@@ -44,12 +46,17 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
             Step::Header { from, to } => {
                 adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
+            Step::Gpu { ptx, sass, files, source, required } => {
+                gpu::make(ptx, sass.as_ref(), files, &response_file).or_else(|why| gpu::failed(&why, source, files, *required))
+                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
+            }
             Step::Container {
                 image,
                 meta,
                 proofs,
+                gpu,
                 output,
-            } => pack(image, meta, proofs, output)
+            } => pack(image.as_deref(), meta, proofs, gpu.as_ref(), output)
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
             Step::Diagnostics { file, errors, settings } => {
                 let errors = || Ok(*errors || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror));
@@ -267,12 +274,20 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     }
 }
 
-fn pack(image: &Path, meta: &Path, proofs: &Path, output: &Path) -> Result<(), Error> {
-    let (image, meta) = (read(image)?, read(meta)?);
-    let mut sections = vec![
-        (SectionKind::HostImage, &image[..]),
-        (SectionKind::Meta, &meta),
-    ];
+fn pack(
+    image: Option<&Path>,
+    meta: &Path,
+    proofs: &Path,
+    gpu: Option<&GpuFiles>,
+    output: &Path,
+) -> Result<(), Error> {
+    let (image, meta) = (image.map(read).transpose()?, read(meta)?);
+    let mut sections = vec![(SectionKind::Meta, &meta[..])];
+    if let Some(image) = &image {
+        sections.insert(0, (SectionKind::HostImage, image));
+    }
+    let gpu = gpu.map(gpu::sections).transpose()?.unwrap_or_default();
+    sections.extend(gpu.iter().map(|(kind, content)| (*kind, &content[..])));
     let proofs = if proofs.exists() {
         read(proofs)?
     } else {

@@ -245,9 +245,13 @@ fn separate_compilation_waits_for_the_link() {
 
 #[test]
 fn what_cannot_be_built_is_refused() {
-    insta::assert_snapshot!(refusal("-fgpurace-exec=cuda a.cu"), @r"
-    error: `-fgpurace-exec=cuda` is not available: this version has no NVIDIA backend
-    hint: `-fgpurace-exec=cpu` checks the same code on the host's processor
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpurace-exec=cuda -fgpu-rdc a.cu"), @r"
+    error: separately compiled device code is not supported with `-fgpurace-exec=cuda`
+    hint: `-fgpurace-exec=cpu` checks it on the host's processor
+    ");
+    insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_61 a.cu"), @r"
+    error: `sm_61` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer
+    hint: the checker relies on threads that are scheduled independently
     ");
     insta::assert_snapshot!(refusal("-dlink a.o -o b.o"), @r"
     error: `-dlink` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that carries the [`Config`].
 pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// One device compilation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,8 +16,10 @@ pub struct Config {
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
-    /// Which images to make: `cpu`.
+    /// Which images to make: `cpu`, `cuda` or `auto`.
     pub exec: String,
+    /// The module for a GPU, where one is to be made.
+    pub gpu: Option<Gpu>,
     /// Where proofs may remove checks.
     pub prune: Prune,
     /// The solver's library, where there is one.
@@ -52,6 +54,18 @@ pub struct Config {
     /// Separate compilation: where to write the module as bitcode. The names
     /// in it go to `meta`, and nothing else is made.
     pub part: Option<String>,
+}
+
+/// Where to write a module for an NVIDIA GPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpu {
+    /// The module, as bitcode.
+    pub bitcode: String,
+    /// Its description.
+    pub meta: String,
+    /// Why there is none, in place of both.
+    pub note: String,
 }
 
 /// Where proofs may remove checks: `-fgpurace-prune=`.

@@ -6,6 +6,7 @@
 //!
 //! 0. [`annotations`]: what the source marks as not to be checked.
 //! 1. [`prepare`]: one fixed preparation at every `-O` level.
+//!    A copy becomes the code for a GPU, where one is asked for ([`gpu`]).
 //! 2. [`lower`]'s first half: inline PTX and NVVM intrinsics become plain IR and
 //!    calls of entry points.
 //! 3. [`sites`]: what is instrumented, what is skipped, and why that is safe.
@@ -30,6 +31,7 @@ pub mod describe;
 pub mod diagnose;
 pub mod entry_calls;
 pub mod facts;
+pub mod gpu;
 pub mod instrument;
 pub mod ir;
 pub mod lower;
@@ -145,6 +147,14 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
         let clusters = annotations::cluster_dims(module);
         prepare::prepare(module)?;
+        if let Some(files) = &config.gpu {
+            let copy = LLVMCloneModule(module);
+            let written = gpu::write(copy, config, files);
+            LLVMDisposeModule(copy);
+            if let Err(why) = written {
+                write(&files.note, why.as_bytes())?;
+            }
+        }
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
         unsupported.dedup();

@@ -127,7 +127,7 @@ fn each_outside_library_has_one_room() {
         ("llvm-sys", "pass"),
         ("z3", "prune"),
         ("z3-sys", "prune"),
-        ("cust", "runtime/cuda"),
+        ("cudarc", "runtime/cuda"),
     ] {
         for (name, package) in &packages() {
             let named = package

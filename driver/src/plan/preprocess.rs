@@ -15,7 +15,7 @@ pub fn preprocesses(args: &Args) -> bool {
         Item::Option { words, .. } => words.first(),
         Item::Input(_) => None,
     });
-    args.asked.builds_for_cpu()
+    args.asked.builds()
         && args.no_object.as_deref() == Some("-E")
         && options.filter(|word| only(word)).count() == 1
         && args.inputs().count() == 1

@@ -154,7 +154,7 @@ unsafe fn lower_functions<T>(
 /// A copy shares its struct types with the module that it was copied from, and
 /// LLVM's linker, which renames and merges the types of what it links in, then
 /// leaves values of two types for one. What was read has types of its own.
-unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
+pub(crate) unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
     // SAFETY: by `to_object`'s contract; buffer and module are freed once.
     unsafe {
         let context = ir::context(module);
@@ -167,8 +167,23 @@ unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
     }
 }
 
+/// Reads bitcode that came with the pass.
+///
+/// # Safety
+/// `context` is live.
+pub(crate) unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<LLVMModuleRef> {
+    // SAFETY: by contract; the buffer is a copy, freed once.
+    unsafe {
+        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bitcode.as_ptr().cast(), bitcode.len(), c"".as_ptr());
+        let mut read = std::ptr::null_mut();
+        let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
+        LLVMDisposeMemoryBuffer(buffer);
+        (failed == 0).then_some(read)
+    }
+}
+
 /// Checks that what the lowering made is valid IR.
-unsafe fn verify(module: LLVMModuleRef) -> Result<(), String> {
+pub(crate) unsafe fn verify(module: LLVMModuleRef) -> Result<(), String> {
     let mut message = std::ptr::null_mut();
     // SAFETY: by contract; the message is freed once.
     unsafe {

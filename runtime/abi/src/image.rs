@@ -48,6 +48,34 @@ pub enum SectionKind {
     Bitcode = 5,
     /// What `gclang` was asked for that translation unit, as JSON of its own.
     Part = 6,
+    /// [`ModuleMeta`](crate::meta::ModuleMeta) of the code for a GPU, as JSON: its
+    /// sites are its own.
+    GpuMeta = 7,
+    /// PTX, nul-terminated, behind a [`GpuHeader`].
+    GpuPtx = 8,
+    /// Code for one processor (a cubin), behind a [`GpuHeader`].
+    GpuSass = 9,
+    /// Why there is no code for a GPU, though it was asked for: text.
+    GpuNote = 10,
+}
+
+/// What code for a GPU begins with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpuHeader {
+    /// The processor's number: 80 for `sm_80`. PTX serves later ones, too.
+    pub arch: u32,
+    /// Zero.
+    pub reserved: [u32; 3],
+}
+
+/// The content of a section with code for a GPU.
+#[cfg(feature = "meta")]
+pub fn gpu_section(arch: u32, code: &[u8]) -> Vec<u8> {
+    let mut out = arch.to_le_bytes().to_vec();
+    out.resize(size_of::<GpuHeader>(), 0);
+    out.extend_from_slice(code);
+    out
 }
 
 /// Header of one section.

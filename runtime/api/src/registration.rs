@@ -17,6 +17,9 @@ use crate::types::FatbinWrapper;
 /// First bytes of a fat binary that NVIDIA's `fatbinary` made.
 const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
 
+/// What a container without an image for the executor holds.
+const GPU_ALONE: &str = "device code for an NVIDIA GPU alone (`-fgpurace-exec=cuda`)";
+
 /// What `__cudaRegisterFatBinary` was given.
 ///
 /// # Safety
@@ -48,6 +51,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         }
     };
     let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
+    let mut for_gpu = false;
     for header in headers {
         // SAFETY: sections lie in the container, which is static data of the
         // program.
@@ -58,11 +62,13 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
             kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
+            kind if kind == SectionKind::GpuPtx as u32 => for_gpu = true,
             _ => {}
         }
     }
     match (image, meta) {
         (Some(image), Some(meta)) => Ok(Payload { image, meta, proofs }),
+        _ if for_gpu => Err(GPU_ALONE.to_owned()),
         _ => Err("gpurace device code without an image for the host".to_owned()),
     }
 }
@@ -85,8 +91,13 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
     guard("__cudaRegisterFatBinary", std::ptr::null_mut(), || {
         // SAFETY: as the caller vouches.
         let payload = unsafe { read_payload(wrapper.cast()) }.map_err(|found| {
-            message::error(&format!("found {found}, wanted device code made by gclang"));
-            message::hint("rebuild the objects that hold kernels with gclang");
+            if found == GPU_ALONE {
+                message::error(&format!("found {found}, wanted code for the host's processor: this runtime runs programs there"));
+                message::hint("build with `-fgpurace-exec=cpu` or `-fgpurace-exec=auto`");
+            } else {
+                message::error(&format!("found {found}, wanted device code made by gclang"));
+                message::hint("rebuild the objects that hold kernels with gclang");
+            }
             Error::NO_KERNEL_IMAGE_FOR_DEVICE
         });
         let module = Module::register(payload);

@@ -64,7 +64,11 @@ GPURACE_INLINE bool is_private(const void *p) {
   return __nvvm_isspacep_local(p) || __nvvm_isspacep_const(p);
 }
 GPURACE_INLINE u32 shared_offset(const void *p) {
-  return (u32)(u64)(const __attribute__((address_space(3))) char *)p;
+  // Not a cast: LLVM may come to know on a path that is not taken that the address
+  // is a variable's of global memory, and has no code for such a cast.
+  u32 offset;
+  asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(offset) : "l"(p));
+  return offset;
 }
 // How many threads make the same call together, for the first of them; 0 for the others.
 GPURACE_INLINE u32 together() {

@@ -153,6 +153,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
             Step::Clang(_)
             | Step::Container { .. }
             | Step::Image { .. }
+            | Step::Gpu { .. }
             | Step::Diagnostics { .. }
             | Step::Joined { .. }
             | Step::Unit { .. }

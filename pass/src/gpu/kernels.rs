@@ -1,0 +1,60 @@
+//! The checked variant of a kernel: a kernel of another name that takes one
+//! parameter more and stands around the kernel's code.
+
+use gpurace_abi::device;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
+
+use super::hooks;
+use crate::ir;
+
+/// Puts the checked variant in the place of `kernel`, which it calls: the block
+/// begins, the kernel runs, the thread leaves.
+///
+/// # Safety
+/// `kernel` is a live kernel of `module`.
+pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef) {
+    // SAFETY: by contract; the vectors are as long as llvm-c says.
+    unsafe {
+        let context = ir::context(module);
+        let ty = LLVMGlobalGetValueType(kernel);
+        let count = LLVMCountParamTypes(ty);
+        let mut types = vec![std::ptr::null_mut(); count as usize];
+        LLVMGetParamTypes(ty, types.as_mut_ptr());
+        types.push(LLVMInt64TypeInContext(context));
+        let void = LLVMVoidTypeInContext(context);
+        let outer_type = LLVMFunctionType(void, types.as_mut_ptr(), count + 1, 0);
+        let name = format!("{}{}", ir::name(kernel), device::CHECKED_SUFFIX);
+        let outer = LLVMAddFunction(module, ir::c(&name).as_ptr(), outer_type);
+        LLVMSetFunctionCallConv(outer, LLVMGetFunctionCallConv(kernel));
+        // What says that the kernel is one, and its bounds, then says so of the variant.
+        LLVMReplaceAllUsesWith(kernel, outer);
+        super::make_internal(kernel);
+        LLVMSetFunctionCallConv(kernel, llvm_sys::LLVMCallConv::LLVMCCallConv as u32);
+        for unwanted in ["noinline", "optnone"] {
+            let kind = LLVMGetEnumAttributeKindForName(unwanted.as_ptr().cast(), unwanted.len());
+            LLVMRemoveEnumAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, kind);
+        }
+        let kind = LLVMGetEnumAttributeKindForName(c"alwaysinline".as_ptr(), 12);
+        LLVMAddAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, outer, c"".as_ptr()));
+        let mut arguments = ir::params(outer);
+        let cell = arguments.pop().unwrap_or(std::ptr::null_mut());
+        hooks::call(module, builder, "__gpurace_enter", void, &mut [cell]);
+        let call = LLVMBuildCall2(builder, ty, kernel, arguments.as_mut_ptr(), count, c"".as_ptr());
+        for index in 1..=count as LLVMAttributeIndex {
+            let mut found = vec![std::ptr::null_mut(); LLVMGetAttributeCountAtIndex(kernel, index) as usize];
+            LLVMGetAttributesAtIndex(kernel, index, found.as_mut_ptr());
+            for attribute in found {
+                LLVMAddAttributeAtIndex(outer, index, attribute);
+                LLVMAddCallSiteAttribute(call, index, attribute);
+            }
+        }
+        hooks::call(module, builder, "__gpurace_leave", void, &mut []);
+        LLVMBuildRetVoid(builder);
+        LLVMDisposeBuilder(builder);
+    }
+}

@@ -1,0 +1,200 @@
+//! Device code for an NVIDIA GPU: a module that stays NVPTX, with each kernel bare
+//! and checked, and the device runtime ([`gpurace_device`]) linked in.
+//!
+//! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and
+//! the checks stand beside them. [`hooks`] finds what synchronises; accesses
+//! that only inline PTX makes are not checked, and counted under the reason
+//! [`UNSEEN`]. So the module has sites and a description of its own.
+//!
+//! What is written is bitcode; `gclang` has clang make PTX of it in a process of
+//! its own, since LLVM's code generation ends the process where it cannot go on,
+//! and a failure here must not fail a build for the executor.
+
+mod hooks;
+mod kernels;
+
+use gpurace_abi::device;
+use gpurace_abi::meta::{ModuleMeta, Skipped};
+use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMStripModuleDebugInfo;
+use llvm_sys::linker::LLVMLinkModules2;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
+
+use crate::config::{Config, Gpu};
+use crate::lower::{codegen, image, managed, shared};
+use crate::position::Positions;
+use crate::{describe, instrument, ir, lower, reach, sites};
+
+/// The reason under which accesses count that only inline PTX, or an instruction
+/// that the pass does not know, makes.
+pub const UNSEEN: &str = "not seen on the GPU";
+
+/// Static shared memory of one kernel, bytes, on every GPU.
+const STATIC_SHARED: u32 = 48 << 10;
+
+/// Writes the GPU module and its description where `gpu` says. `module` is used up.
+///
+/// # Safety
+/// `module` is live, prepared and not normalised.
+///
+/// # Errors
+/// Why there is none: something of the module that the GPU's checker does not know.
+pub unsafe fn write(module: LLVMModuleRef, config: &Config, gpu: &Gpu) -> Result<(), String> {
+    // SAFETY: by contract; `bare` is used up by the linker.
+    unsafe {
+        refuse(module)?;
+        codegen::drop_lists(module);
+        codegen::settle_contraction(module);
+        let mut positions = Positions::new(&config.system_prefixes);
+        let mut meta = if config.sanitize {
+            let bare = LLVMCloneModule(module);
+            let meta = check(module, &mut positions)?;
+            image::share_variables(module, bare);
+            if LLVMLinkModules2(module, lower::reread(bare)?) != 0 {
+                return Err("internal error: the checked and the bare code cannot be linked".to_owned());
+            }
+            link_runtime(module)?;
+            meta
+        } else {
+            describe_module(module, &[], &mut positions)
+        };
+        meta.source.clone_from(&config.main_file);
+        meta.instrumented = config.sanitize;
+        meta.files = positions.into_files();
+        forget_processor(module);
+        LLVMStripModuleDebugInfo(module);
+        lower::verify(module)?;
+        if LLVMWriteBitcodeToFile(module, ir::c(&gpu.bitcode).as_ptr()) != 0 {
+            return Err(format!("cannot write `{}`", gpu.bitcode));
+        }
+        let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
+        crate::write(&gpu.meta, text.as_bytes())
+    }
+}
+
+/// What the checker on the GPU would get wrong is not built.
+unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        for name in ["__gpurace_ignore", "__gpurace_benign", "__gpurace_happens"] {
+            let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
+            if !function.is_null() && !LLVMGetFirstUse(function).is_null() {
+                return Err("annotations are not known there".to_owned());
+            }
+        }
+        if !managed::annotated(module, managed::ANNOTATION).is_empty() {
+            return Err("`__managed__` variables are not known there".to_owned());
+        }
+        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
+        if !annotations.is_null() {
+            LLVMDeleteGlobal(annotations);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the checked variants of `module`'s kernels.
+unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<ModuleMeta, String> {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        let mut found = sites::collect(module, positions);
+        let hooked = hooks::insert(module, positions);
+        found.accesses.extend(hooked.accesses);
+        found.sites.extend(hooked.sites);
+        instrument::insert_checks(module, &found.accesses);
+        let functions: Vec<_> = found.accesses.iter().map(|a| ir::name(a.function)).collect();
+        let mut meta = describe_module(module, &functions, positions);
+        meta.sites = found.sites;
+        meta.skipped = found.skipped;
+        if hooked.unseen > 0 {
+            meta.skipped.push(Skipped { reason: UNSEEN.to_owned(), count: hooked.unseen });
+        }
+        for kernel in &mut meta.kernels {
+            // One launch-wide question: can anything here release to another block?
+            kernel.sync.fences = hooked.orders;
+        }
+        let kernels = ir::kernels(module);
+        for function in ir::definitions(module) {
+            if !kernels.iter().any(|&(k, _)| k == function) {
+                make_internal(function);
+            }
+        }
+        for (&(kernel, _), meta) in kernels.iter().zip(&meta.kernels) {
+            if meta.shared_static + device::SHARED_CONTROL <= STATIC_SHARED {
+                kernels::wrap(module, kernel);
+            } else {
+                // No room for the checker's part; the runtime finds only the bare one.
+                LLVMReplaceAllUsesWith(kernel, LLVMGetPoison(LLVMTypeOf(kernel)));
+                LLVMDeleteFunction(kernel);
+            }
+        }
+        Ok(meta)
+    }
+}
+
+/// The kernels and variables of a module.
+unsafe fn describe_module(module: LLVMModuleRef, site_functions: &[String], positions: &mut Positions) -> ModuleMeta {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        let kernels = ir::kernels(module);
+        let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
+        let reach = reach::of_kernels(module, &functions);
+        let layout = shared::lay_out(module, &reach);
+        ModuleMeta {
+            kernels: describe::kernels(module, &kernels, &reach, &layout, site_functions, positions),
+            variables: describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect(),
+            ..ModuleMeta::default()
+        }
+    }
+}
+
+/// Links the device runtime in; of it, only what the host looks for keeps its name.
+unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
+    // SAFETY: by `write`'s contract; the linker takes the parsed module.
+    unsafe {
+        let runtime = lower::parse_bitcode(ir::context(module), gpurace_device::BITCODE)
+            .ok_or("internal error: cannot read the device runtime")?;
+        LLVMSetDataLayout(runtime, LLVMGetDataLayoutStr(module));
+        LLVMSetTarget(runtime, LLVMGetTarget(module));
+        let own: Vec<_> = ir::definitions(runtime).map(|f| ir::name(f)).collect();
+        if LLVMLinkModules2(module, runtime) != 0 {
+            return Err("internal error: the device runtime cannot be linked".to_owned());
+        }
+        codegen::drop_lists(module);
+        for name in own.iter().filter(|n| *n != device::BEGIN_KERNEL) {
+            let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
+            if !function.is_null() {
+                make_internal(function);
+            }
+        }
+        Ok(())
+    }
+}
+
+unsafe fn make_internal(function: LLVMValueRef) {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        llvm_sys::comdat::LLVMSetComdat(function, std::ptr::null_mut());
+        LLVMSetVisibility(function, LLVMVisibility::LLVMDefaultVisibility);
+        LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+    }
+}
+
+/// One module, one processor: what functions say of it keeps LLVM from inlining.
+unsafe fn forget_processor(module: LLVMModuleRef) {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        for function in ir::functions(module) {
+            for name in ["target-cpu", "target-features"] {
+                LLVMRemoveStringAttributeAtIndex(
+                    function,
+                    LLVMAttributeFunctionIndex,
+                    name.as_ptr().cast(),
+                    name.len() as u32,
+                );
+            }
+        }
+    }
+}

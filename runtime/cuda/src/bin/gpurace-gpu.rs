@@ -1,0 +1,173 @@
+//! Runs the kernels of an object, each bare and checked, and prints a table: what was
+//! found, what was expected by the kernel's name, how long both took. For
+//! `scripts/gpu`, on machines that have a GPU and no compiler.
+//!
+//! A kernel takes the address of an array of numbers and their count. Its name begins with
+//! `racy_` or `clean_`.
+
+use std::ffi::c_void;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use gpurace_abi::image::{GpuHeader, MAGIC, SectionKind, section_headers};
+use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_cuda::driver::{self, Stream};
+use gpurace_cuda::{Code, Gpu, Launch, Module, Variant, notes};
+
+const BLOCKS: u32 = 512;
+const THREADS: u32 = 256;
+const RUNS: usize = 21;
+
+fn main() -> ExitCode {
+    let Some(path) = std::env::args_os().nth(1) else {
+        eprintln!("gpurace-gpu: error: no object given\nhint: `scripts/gpu` makes one and runs it");
+        return ExitCode::FAILURE;
+    };
+    let outcome = std::fs::read(&path)
+        .map_err(|e| format!("cannot read `{}`: {e}", path.display()))
+        .and_then(|object| run(&object));
+    match outcome {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(wrong) => {
+            eprintln!("gpurace-gpu: error: {wrong} kernels with another verdict than wanted");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("gpurace-gpu: error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a container has for a GPU.
+#[derive(Default)]
+struct Sections {
+    meta: Vec<u8>,
+    ptx: Option<(u32, Vec<u8>)>,
+    sass: Option<(u32, Vec<u8>)>,
+}
+
+/// Finds the container in an object.
+fn sections(object: &[u8]) -> Option<Sections> {
+    let at = object.windows(MAGIC.len()).position(|w| w == MAGIC)?;
+    // Aligned as sections of objects need not be.
+    let container = object[at..].to_vec();
+    if container.len() < 16 {
+        return None;
+    }
+    let mut out = Sections::default();
+    // SAFETY: at least the fixed part of the header is there.
+    for header in unsafe { section_headers(container.as_ptr()) }.ok()? {
+        let content = container.get(header.offset as usize..)?.get(..header.size as usize)?;
+        let code = || {
+            let (head, code) = content.split_at_checked(size_of::<GpuHeader>())?;
+            Some((u32::from_le_bytes(head[..4].try_into().ok()?), code.to_vec()))
+        };
+        match header.kind {
+            kind if kind == SectionKind::GpuMeta as u32 => out.meta = content.to_vec(),
+            kind if kind == SectionKind::GpuPtx as u32 => out.ptx = code(),
+            kind if kind == SectionKind::GpuSass as u32 => out.sass = code(),
+            _ => {}
+        }
+    }
+    out.ptx.is_some().then_some(out)
+}
+
+/// What came of one kernel.
+struct Outcome {
+    races: usize,
+    undecided: u64,
+    bare: Duration,
+    checked: Duration,
+    notes: Vec<String>,
+}
+
+fn run(object: &[u8]) -> Result<usize, String> {
+    let sections = sections(object).ok_or("found no code for a GPU in it, wanted an object of `gclang -fgpurace-exec=cuda`")?;
+    let meta: ModuleMeta = serde_json::from_slice(&sections.meta).map_err(|e| format!("cannot read its description: {e}"))?;
+    let mut gpu = Gpu::open().map_err(|e| e.to_string())?;
+    let code = Code {
+        sass: sections.sass.as_ref().map(|(arch, code)| (*arch, &code[..])),
+        ptx: sections.ptx.as_ref().map(|(arch, code)| (*arch, &code[..])),
+        orders: meta.kernels.iter().any(|k| k.sync.fences),
+    };
+    let mut module = gpu.load(&code).map_err(|e| e.to_string())?;
+    println!("GPU: {}; {BLOCKS} blocks of {THREADS} threads; median of {RUNS} runs", gpu.name());
+    println!("| kernel | wanted | found | undecided | bare, us | checked, us | ratio |");
+    println!("|---|---|---|---|---|---|---|");
+    let mut wrong = 0;
+    let mut said = Vec::new();
+    for kernel in &meta.kernels {
+        let racy = kernel.name.starts_with("racy_");
+        let outcome = one(&mut gpu, &mut module, kernel).map_err(|e| format!("`{}`: {e}", kernel.name))?;
+        let found = outcome.races > 0;
+        // Nothing may be reported of the clean ones; a racy one may stay undecided, which is said.
+        wrong += usize::from(if racy { !found && outcome.undecided == 0 } else { found });
+        let micros = |d: Duration| d.as_secs_f64() * 1e6;
+        println!(
+            "| {} | {} | {} | {} | {:.1} | {:.1} | {:.2} |",
+            kernel.name,
+            if racy { "race" } else { "none" },
+            outcome.races,
+            outcome.undecided,
+            micros(outcome.bare),
+            micros(outcome.checked),
+            outcome.checked.as_secs_f64() / outcome.bare.as_secs_f64().max(1e-9),
+        );
+        said.extend(outcome.notes.into_iter().map(|note| format!("{}: {note}", kernel.name)));
+    }
+    println!("shadow of global memory: 2 bytes per byte; without shadow: {} bytes", gpu.memory.uncovered);
+    for note in said {
+        println!("note: {note}");
+    }
+    Ok(wrong)
+}
+
+fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Result<Outcome> {
+    let count = BLOCKS * THREADS;
+    let array = gpu.allocate(u64::from(count) * 4)?;
+    driver::clear(array, u64::from(count) * 4)?;
+    let before = gpu.counters().unwrap_or_default();
+    let mut time = |gpu: &mut Gpu, variant| -> driver::Result<Duration> {
+        let mut times = Vec::new();
+        for _ in 0..RUNS {
+            let (mut array, mut count) = (array, count as i32);
+            let arguments = [(&raw mut array).cast::<c_void>(), (&raw mut count).cast()];
+            let launch = Launch {
+                kernel: &kernel.name,
+                variant,
+                grid: [BLOCKS, 1, 1],
+                block: [THREADS, 1, 1],
+                static_shared: kernel.shared_static,
+                dynamic_shared: 0,
+                stream: Stream::DEFAULT,
+                number: 1,
+            };
+            let begun = Instant::now();
+            // SAFETY: kernels of such objects take an address and a number.
+            unsafe { gpu.launch(module, &launch, &arguments) }?;
+            gpu.wait()?;
+            times.push(begun.elapsed());
+        }
+        times.sort();
+        Ok(times[times.len() / 2])
+    };
+    let bare = time(gpu, Variant::Bare)?;
+    let checked = time(gpu, Variant::Checked)?;
+    let races = gpu.take_found().len();
+    let mut counters = gpu.counters().unwrap_or_default();
+    for (now, then) in [
+        (&mut counters.undecided, before.undecided),
+        (&mut counters.narrowed, before.narrowed),
+        (&mut counters.outside, before.outside),
+        (&mut counters.shared_outside, before.shared_outside),
+        (&mut counters.contended, before.contended),
+        (&mut counters.exhausted, before.exhausted),
+        (&mut counters.repeated, before.repeated),
+        (&mut counters.lost, before.lost),
+    ] {
+        *now -= then;
+    }
+    gpu.memory.free(array)?;
+    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, 0, 0) })
+}

@@ -1,0 +1,410 @@
+//! The driver API, as much of it as the backend calls.
+
+use std::ffi::{CStr, CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use cudarc::driver::sys;
+
+/// A call that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{call}` failed: {name}")]
+pub struct Error {
+    /// The function.
+    pub call: &'static str,
+    /// The driver's name of the error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: String,
+    /// Its number.
+    pub code: u32,
+}
+
+impl Error {
+    /// Whether memory ran out.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32
+    }
+}
+
+/// The result of a call.
+pub type Result<T = ()> = std::result::Result<T, Error>;
+
+/// Why there is no GPU.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// No `libcuda`.
+    #[error("no NVIDIA driver: `libcuda.so.1` was not found")]
+    NoDriver,
+    /// A driver without some function that the backend calls.
+    #[error("the NVIDIA driver is too old: {0}")]
+    TooOld(String),
+    /// The driver has no GPU, or an error of its own.
+    #[error("no NVIDIA GPU: {0}")]
+    NoDevice(#[from] Error),
+    /// A GPU on which threads of a warp run in lockstep.
+    #[error("the GPU has compute capability {major}.{minor}, wanted 7.0 or newer")]
+    TooOldDevice {
+        /// 6 of 6.1.
+        major: i32,
+        /// 1 of 6.1.
+        minor: i32,
+    },
+}
+
+/// An address on the device.
+pub type Address = u64;
+/// A stream; 0 is the default one.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(pub(crate) sys::CUstream);
+
+impl Stream {
+    /// The default stream.
+    pub const DEFAULT: Self = Self(ptr::null_mut());
+}
+
+/// A loaded module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleHandle(sys::CUmodule);
+/// A kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function(sys::CUfunction);
+/// Physical memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Physical(u64);
+
+fn check(call: &'static str, result: sys::CUresult) -> Result {
+    if result == sys::CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    let mut name = ptr::null();
+    // SAFETY: writes the address of a constant, or nothing.
+    let named = unsafe { sys::cuGetErrorName(result, &mut name) } == sys::CUresult::CUDA_SUCCESS;
+    let name = if named && !name.is_null() {
+        // SAFETY: the driver's constant.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    } else {
+        format!("error {}", result as u32)
+    };
+    Err(Error { call, name, code: result as u32 })
+}
+
+/// Calls a function of the driver; its name is that of the error.
+macro_rules! call {
+    ($name:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: outputs are places of their own, inputs are handles and addresses
+        // that the driver gave; a wrong one is an error that it returns.
+        check(stringify!($name), unsafe { sys::$name($($argument),*) })
+    };
+}
+
+/// The GPU and its context, current in this thread.
+#[derive(Clone, Debug)]
+pub struct Device {
+    handle: sys::CUdevice,
+    context: sys::CUcontext,
+    /// What the driver calls it.
+    pub name: String,
+    /// Multiprocessors.
+    pub multiprocessors: u64,
+    /// Most resident blocks of one of them.
+    pub blocks_per_multiprocessor: u64,
+    /// Its shared memory, bytes.
+    pub shared_per_multiprocessor: u64,
+    /// 80 for compute capability 8.0.
+    pub arch: u32,
+}
+
+/// Opens the driver and its first GPU, with the context that CUDA's own runtime would use.
+///
+/// # Errors
+/// Why there is none.
+pub fn open() -> std::result::Result<Device, Unavailable> {
+    // SAFETY: opens the library, whose constructors are NVIDIA's.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Unavailable::NoDriver);
+    }
+    // Where a function is missing, the binding panics with its name.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let opened = catch_unwind(AssertUnwindSafe(first_device));
+    std::panic::set_hook(hook);
+    opened.unwrap_or_else(|panic| {
+        let why = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a function is missing".to_owned());
+        Err(Unavailable::TooOld(why))
+    })
+}
+
+fn first_device() -> std::result::Result<Device, Unavailable> {
+    use sys::CUdevice_attribute as Attribute;
+    call!(cuInit(0))?;
+    let mut handle = 0;
+    call!(cuDeviceGet(&mut handle, 0))?;
+    let attribute = |which: Attribute| -> Result<i32> {
+        let mut value = 0;
+        call!(cuDeviceGetAttribute(&mut value, which, handle))?;
+        Ok(value)
+    };
+    let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    if major < 7 {
+        return Err(Unavailable::TooOldDevice { major, minor });
+    }
+    let mut name = [0u8; 128];
+    call!(cuDeviceGetName(name.as_mut_ptr().cast(), 127, handle))?;
+    let name = CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned();
+    let mut context = ptr::null_mut();
+    call!(cuDevicePrimaryCtxRetain(&mut context, handle))?;
+    call!(cuCtxSetCurrent(context))?;
+    let count = |n: i32| u64::try_from(n).unwrap_or(0).max(1);
+    Ok(Device {
+        handle,
+        context,
+        name,
+        multiprocessors: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
+        blocks_per_multiprocessor: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?),
+        shared_per_multiprocessor: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?),
+        arch: (major * 10 + minor) as u32,
+    })
+}
+
+impl Device {
+    /// Makes the context current in this thread.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn enter(&self) -> Result {
+        call!(cuCtxSetCurrent(self.context))
+    }
+
+    /// Memory of its own, bytes: free and in all.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn memory(&self) -> Result<(u64, u64)> {
+        let (mut free, mut total) = (0, 0);
+        call!(cuMemGetInfo_v2(&mut free, &mut total))?;
+        Ok((free as u64, total as u64))
+    }
+
+    fn properties(&self) -> sys::CUmemAllocationProp {
+        // SAFETY: all zeros is a value of each field.
+        let mut properties: sys::CUmemAllocationProp = unsafe { std::mem::zeroed() };
+        properties.type_ = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        // The field is part of a union in newer versions of the interface.
+        properties.location.id = self.handle;
+        properties
+    }
+
+    /// What sizes and addresses of physical memory are multiples of, bytes.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn granularity(&self) -> Result<u64> {
+        let mut granularity = 0;
+        let minimum = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
+        call!(cuMemGetAllocationGranularity(&mut granularity, &self.properties(), minimum))?;
+        Ok((granularity as u64).max(1))
+    }
+
+    /// Physical memory.
+    ///
+    /// # Errors
+    /// The driver's: where there is no more, out of memory.
+    pub fn create(&self, size: u64) -> Result<Physical> {
+        let mut handle = 0;
+        call!(cuMemCreate(&mut handle, size as usize, &self.properties(), 0))?;
+        Ok(Physical(handle))
+    }
+
+    /// Puts physical memory at reserved addresses, for kernels to read and write.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn map(&self, address: Address, size: u64, memory: Physical) -> Result {
+        call!(cuMemMap(address, size as usize, 0, memory.0, 0))?;
+        // SAFETY: all zeros is a value of each field.
+        let mut access: sys::CUmemAccessDesc = unsafe { std::mem::zeroed() };
+        access.location = self.properties().location;
+        access.flags = sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        call!(cuMemSetAccess(address, size as usize, &access, 1))
+    }
+}
+
+/// Gives physical memory back, once it is mapped nowhere.
+///
+/// # Errors
+/// The driver's.
+pub fn release(memory: Physical) -> Result {
+    call!(cuMemRelease(memory.0))
+}
+
+/// Takes memory from its addresses.
+///
+/// # Errors
+/// The driver's.
+pub fn unmap(address: Address, size: u64) -> Result {
+    call!(cuMemUnmap(address, size as usize))
+}
+
+/// Addresses without memory.
+///
+/// # Errors
+/// The driver's.
+pub fn reserve(size: u64) -> Result<Address> {
+    let mut address = 0;
+    call!(cuMemAddressReserve(&mut address, size as usize, 0, 0, 0))?;
+    Ok(address)
+}
+
+/// Memory at an address of the driver's choice.
+///
+/// # Errors
+/// The driver's.
+pub fn allocate(size: u64) -> Result<Address> {
+    let mut address = 0;
+    call!(cuMemAlloc_v2(&mut address, size as usize))?;
+    Ok(address)
+}
+
+/// Gives it back.
+///
+/// # Errors
+/// The driver's.
+pub fn free(address: Address) -> Result {
+    call!(cuMemFree_v2(address))
+}
+
+/// Memory of the host that kernels see; its address here and there.
+///
+/// # Errors
+/// The driver's.
+pub fn mapped(size: u64) -> Result<(*mut c_void, Address)> {
+    let mut host = ptr::null_mut();
+    // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+    call!(cuMemHostAlloc(&mut host, size as usize, 1 | 2))?;
+    let mut device = 0;
+    call!(cuMemHostGetDevicePointer_v2(&mut device, host, 0))?;
+    Ok((host, device))
+}
+
+/// Fills memory with zeros.
+///
+/// # Errors
+/// The driver's.
+pub fn clear(address: Address, size: u64) -> Result {
+    call!(cuMemsetD8_v2(address, 0, size as usize))
+}
+
+/// Copies bytes to the device.
+///
+/// # Errors
+/// The driver's.
+pub fn write(to: Address, from: &[u8]) -> Result {
+    call!(cuMemcpyHtoD_v2(to, from.as_ptr().cast(), from.len()))
+}
+
+/// Copies bytes from the device.
+///
+/// # Errors
+/// The driver's.
+pub fn read(to: &mut [u8], from: Address) -> Result {
+    call!(cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), from, to.len()))
+}
+
+/// Loads a module: a cubin, or PTX that ends with a nul.
+///
+/// # Errors
+/// The driver's; for PTX that it cannot compile, with what its compiler says.
+pub fn load(code: &[u8]) -> Result<ModuleHandle> {
+    let mut log = [0u8; 2048];
+    let mut options = [
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len() - 1)];
+    let mut module = ptr::null_mut();
+    let loaded = call!(cuModuleLoadDataEx(
+        &mut module,
+        code.as_ptr().cast(),
+        2,
+        options.as_mut_ptr(),
+        values.as_mut_ptr()
+    ));
+    loaded.map(|()| ModuleHandle(module)).map_err(|mut error| {
+        let said = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
+        if let Some(line) = said.lines().find(|line| !line.trim().is_empty()) {
+            error.name = format!("{}: {}", error.name, line.trim());
+        }
+        error
+    })
+}
+
+fn c(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// A kernel of a module.
+///
+/// # Errors
+/// The driver's: not found.
+pub fn function(module: ModuleHandle, name: &str) -> Result<Function> {
+    let mut function = ptr::null_mut();
+    call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
+    Ok(Function(function))
+}
+
+/// A variable of a module: its address and its size, bytes.
+///
+/// # Errors
+/// The driver's: not found.
+pub fn variable(module: ModuleHandle, name: &str) -> Result<(Address, u64)> {
+    let (mut address, mut size) = (0, 0);
+    call!(cuModuleGetGlobal_v2(&mut address, &mut size, module.0, c(name).as_ptr()))?;
+    Ok((address, size as u64))
+}
+
+/// Launches a kernel.
+///
+/// # Safety
+/// `arguments` has a pointer to a value for each of the kernel's parameters.
+///
+/// # Errors
+/// The driver's.
+pub unsafe fn launch(
+    function: Function,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    stream: Stream,
+    arguments: &mut [*mut c_void],
+) -> Result {
+    call!(cuLaunchKernel(
+        function.0,
+        grid[0],
+        grid[1],
+        grid[2],
+        block[0],
+        block[1],
+        block[2],
+        dynamic_shared,
+        stream.0,
+        arguments.as_mut_ptr(),
+        ptr::null_mut()
+    ))
+}
+
+/// Waits for a stream.
+///
+/// # Errors
+/// The driver's, and what a kernel did wrong.
+pub fn wait(stream: Stream) -> Result {
+    call!(cuStreamSynchronize(stream.0))
+}
+
+/// Waits for all.
+///
+/// # Errors
+/// As [`wait`].
+pub fn wait_for_all() -> Result {
+    call!(cuCtxSynchronize())
+}

@@ -1,0 +1,312 @@
+//! A GPU: its context, modules, launches, and what they found.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::mem::size_of;
+
+use gpurace_abi::device::{
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, SEEN, STATE_SYMBOL, State, UIDS,
+};
+
+use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
+use crate::memory::Memory;
+use crate::slots::{AllSlots, Slots};
+
+/// Records that there is room for.
+const RECORDS: u64 = 16 << 10;
+/// Cells of launches that may be under way.
+const CELLS: u64 = 4096;
+
+/// Code for a GPU out of a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Code<'a> {
+    /// Code for one processor, and its number: 80 for `sm_80`.
+    pub sass: Option<(u32, &'a [u8])>,
+    /// PTX that ends with a nul, and the first processor that it is for.
+    pub ptx: Option<(u32, &'a [u8])>,
+    /// Something in it can release to other blocks.
+    pub orders: bool,
+}
+
+/// Which code of a kernel to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// As clang compiled it.
+    Bare,
+    /// With checks.
+    Checked,
+}
+
+/// A launch.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The kernel's mangled name.
+    pub kernel: &'a str,
+    /// With checks or without.
+    pub variant: Variant,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Its static shared memory, bytes.
+    pub static_shared: u32,
+    /// Its dynamic shared memory, bytes.
+    pub dynamic_shared: u32,
+    /// Where to.
+    pub stream: Stream,
+    /// The number that reports give it.
+    pub number: u64,
+}
+
+/// A loaded module.
+#[derive(Debug)]
+pub struct Module {
+    handle: ModuleHandle,
+    begin: Option<Function>,
+    /// Where its [`State`] lies; `None` for one without checks.
+    state: Option<Address>,
+    orders: bool,
+    functions: HashMap<String, Function>,
+    /// What [`State`] holds now.
+    written: State,
+}
+
+/// A GPU in use.
+#[derive(Debug)]
+pub struct Gpu {
+    device: Device,
+    /// Its allocations.
+    pub memory: Memory,
+    slots: AllSlots,
+    current_slots: Slots,
+    counters: Address,
+    seen: Address,
+    records: (*const Found, Address),
+    /// Records before this one were given out.
+    taken: u64,
+    cells: Address,
+    next_cell: u64,
+    /// Uids given out since shadow was last empty.
+    uids: u64,
+    /// A kernel did something that ended the context.
+    fault: Option<Error>,
+}
+
+// SAFETY: the record buffer is the driver's memory, valid in all threads; nothing else is a pointer of this process.
+unsafe impl Send for Gpu {}
+
+impl Gpu {
+    /// Opens the driver and its first GPU.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn open() -> std::result::Result<Self, Unavailable> {
+        let device = driver::open()?;
+        let memory = Memory::new(&device)?;
+        let zeroed = |size: u64| -> Result<Address> {
+            let address = driver::allocate(size)?;
+            driver::clear(address, size)?;
+            Ok(address)
+        };
+        let (host, records) = driver::mapped(RECORDS * size_of::<Found>() as u64)?;
+        // SAFETY: the driver has just given so many bytes.
+        unsafe { host.cast::<u8>().write_bytes(0, RECORDS as usize * size_of::<Found>()) };
+        Ok(Self {
+            memory,
+            slots: AllSlots::default(),
+            current_slots: Slots::default(),
+            counters: zeroed(size_of::<Counters>() as u64)?,
+            seen: zeroed(SEEN * 4)?,
+            records: (host.cast_const().cast(), records),
+            taken: 0,
+            cells: driver::allocate(CELLS * size_of::<LaunchCell>() as u64)?,
+            next_cell: 0,
+            uids: 0,
+            fault: None,
+            device,
+        })
+    }
+
+    /// What the driver calls it.
+    pub fn name(&self) -> &str {
+        &self.device.name
+    }
+
+    /// Loads code: what was made for this very processor, else PTX.
+    ///
+    /// # Errors
+    /// The driver's. Where neither is for this GPU: that there is no image.
+    pub fn load(&self, code: &Code<'_>) -> Result<Module> {
+        let arch = self.device.arch;
+        let own = code.sass.filter(|(of, _)| *of == arch).map(|(_, bytes)| driver::load(bytes));
+        let handle = match (own, code.ptx) {
+            (Some(Ok(handle)), _) => handle,
+            (_, Some((from, ptx))) if from <= arch => driver::load(ptx)?,
+            (Some(Err(error)), _) => return Err(error),
+            _ => {
+                return Err(Error {
+                    call: "cuModuleLoadDataEx",
+                    name: format!("no code for `sm_{arch}` in the program"),
+                    code: 209,
+                });
+            }
+        };
+        let state = driver::variable(handle, STATE_SYMBOL).ok();
+        let state = state.filter(|(_, size)| *size == size_of::<State>() as u64).map(|(address, _)| address);
+        Ok(Module {
+            handle,
+            begin: state.and_then(|_| driver::function(handle, BEGIN_KERNEL).ok()),
+            state,
+            orders: code.orders,
+            functions: HashMap::new(),
+            written: State::default(),
+        })
+    }
+
+    /// Launches a kernel. `arguments` has a pointer for each parameter.
+    ///
+    /// # Safety
+    /// The pointers are to values of the parameters' types.
+    ///
+    /// # Errors
+    /// What keeps the launch from starting, or an earlier one's fault. A checked variant that is not
+    /// there, for want of shared memory, is not found.
+    pub unsafe fn launch(&mut self, module: &mut Module, launch: &Launch<'_>, arguments: &[*mut c_void]) -> Result {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let name = match launch.variant {
+            Variant::Bare => launch.kernel.to_owned(),
+            Variant::Checked => format!("{}{CHECKED_SUFFIX}", launch.kernel),
+        };
+        let function = match module.functions.get(&name) {
+            Some(function) => *function,
+            None => {
+                let function = driver::function(module.handle, &name)?;
+                module.functions.insert(name, function);
+                function
+            }
+        };
+        let mut arguments = arguments.to_vec();
+        // Arguments are addresses of values, which outlive the call.
+        let mut cell;
+        if launch.variant == Variant::Checked {
+            cell = self.prepare(module, launch)?;
+            arguments.push((&raw mut cell).cast());
+            if let Some(begin) = module.begin {
+                let mut of_begin = [(&raw mut cell).cast::<c_void>()];
+                // SAFETY: its one parameter is the cell's address.
+                unsafe { driver::launch(begin, [1; 3], [1; 3], 0, launch.stream, &mut of_begin) }?;
+            }
+        }
+        // SAFETY: as the caller vouches; a checked kernel's last parameter is the cell's address.
+        unsafe {
+            driver::launch(function, launch.grid, launch.block, launch.dynamic_shared, launch.stream, &mut arguments)
+        }
+    }
+
+    /// Gets uids, slots and the module's state ready; gives the launch's cell.
+    fn prepare(&mut self, module: &mut Module, launch: &Launch<'_>) -> Result<Address> {
+        let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+        if self.uids + blocks > UIDS {
+            // Nothing runs while the history goes; what was before is ordered before the launch by the wait.
+            self.wait()?;
+            self.memory.forget_all()?;
+            driver::clear(self.counters, 8)?;
+            self.uids = 0;
+        }
+        self.uids += blocks;
+        let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
+        let slots = self.slots.of(&self.device, shared)?;
+        if slots != self.current_slots {
+            // Blocks that run keep a slot's number only, so they end first.
+            self.wait()?;
+            self.current_slots = slots;
+        }
+        let state = State {
+            window: self.memory.window,
+            window_size: self.memory.window_size,
+            shadow: self.memory.shadow,
+            ranges: 0,
+            range_count: 0,
+            slot_bits: slots.bits,
+            slots: slots.slots,
+            slot_count: slots.count,
+            slot_stride: slots.stride,
+            slot_shared: slots.shared,
+            counters: self.counters,
+            records: self.records.1,
+            record_capacity: RECORDS,
+            seen: self.seen,
+            orders: module.orders.into(),
+        };
+        if let Some(address) = module.state.filter(|_| state != module.written) {
+            // SAFETY: a structure of integers without padding.
+            let bytes = unsafe { std::slice::from_raw_parts((&raw const state).cast::<u8>(), size_of::<State>()) };
+            driver::write(address, bytes)?;
+            module.written = state;
+        }
+        if self.next_cell == CELLS {
+            self.wait()?;
+            self.next_cell = 0;
+        }
+        let cell = self.cells + self.next_cell * size_of::<LaunchCell>() as u64;
+        self.next_cell += 1;
+        let content = LaunchCell { blocks, number: launch.number, ..LaunchCell::default() };
+        // SAFETY: a structure of integers without padding.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const content).cast::<u8>(), size_of::<LaunchCell>()) };
+        driver::write(cell, bytes)?;
+        Ok(cell)
+    }
+
+    /// Waits for all that was submitted.
+    ///
+    /// # Errors
+    /// What a kernel did wrong; the context is of no use afterwards, but for what was found before.
+    pub fn wait(&mut self) -> Result {
+        driver::wait_for_all().inspect_err(|error| {
+            self.fault.get_or_insert_with(|| error.clone());
+        })
+    }
+
+    /// What was found since the last call. After a fault, too: the records lie in
+    /// the host's memory.
+    pub fn take_found(&mut self) -> Vec<Found> {
+        let mut found = Vec::new();
+        while self.taken < RECORDS {
+            // SAFETY: within the buffer; the GPU may write it meanwhile.
+            let record = unsafe { self.records.0.add(self.taken as usize).read_volatile() };
+            if record.complete == 0 {
+                if self.fault.is_none() {
+                    break;
+                }
+            } else {
+                found.push(record);
+            }
+            self.taken += 1;
+        }
+        found
+    }
+
+    /// What was counted; `None` after a fault, which takes the device's memory along.
+    pub fn counters(&self) -> Option<Counters> {
+        let mut counters = Counters::default();
+        // SAFETY: a structure of integers without padding, any bytes are one.
+        let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut counters).cast::<u8>(), size_of::<Counters>()) };
+        driver::read(bytes, self.counters).ok()?;
+        Some(counters)
+    }
+
+    /// The context's device, for allocations: see [`Memory`].
+    pub fn allocate(&mut self, size: u64) -> Result<Address> {
+        self.memory.allocate(&self.device, size)
+    }
+
+    /// A variable of a module: its address and its size, bytes.
+    ///
+    /// # Errors
+    /// The driver's: not found.
+    pub fn variable(&self, module: &Module, name: &str) -> Result<(Address, u64)> {
+        driver::variable(module.handle, name)
+    }
+}

@@ -1,0 +1,25 @@
+//! The NVIDIA backend: checked kernels on a GPU, through CUDA's driver API.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`driver`] | calls of the driver API and their errors; the only place that names `cudarc` |
+//! | [`memory`] | allocations with shadow: a window of addresses, and its shadow at a constant relation |
+//! | `slots` | shadow of shared memory, a slot per resident block |
+//! | [`gpu`] | a context with its modules, launches, and what they found |
+//! | `notes` | what the checker on the GPU counted, in words |
+//!
+//! Nothing here needs a driver to be loaded: `libcuda` is opened by
+//! [`Gpu::open`], which says why there is no GPU where there is none.
+//!
+//! What does not live here: CUDA's runtime API, and what a report looks like. The
+//! runtime library does not use this crate yet; see `docs/gpu.md`.
+
+pub mod driver;
+pub mod gpu;
+pub mod memory;
+mod notes;
+mod slots;
+
+pub use driver::{Error, Unavailable};
+pub use gpu::{Code, Gpu, Launch, Module, Variant};
+pub use notes::notes;

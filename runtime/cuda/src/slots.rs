@@ -1,0 +1,75 @@
+//! Shadow of shared memory: a slot for each block that can be resident.
+//!
+//! How many blocks fit a multiprocessor depends on the shared memory of each, so
+//! there is a set of slots for each size, by powers of two, made when a launch
+//! first needs it. A slot's clock goes on from block to block, so that nothing is cleared.
+
+use std::collections::BTreeMap;
+
+use gpurace_abi::device::SHARED_CONTROL;
+
+use crate::driver::{self, Address, Device, Result};
+
+/// Shared memory that the system keeps at the beginning of each block's, bytes, at most.
+const SYSTEM: u64 = 1 << 10;
+/// What alignment may add.
+const SLACK: u64 = 1 << 10;
+/// The smallest size.
+const SMALLEST: u64 = 4 << 10;
+
+/// A set of slots, on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// Taken or free, a bit each.
+    pub bits: Address,
+    /// The slots.
+    pub slots: Address,
+    /// How many; 0 where there is no memory for them.
+    pub count: u64,
+    /// Bytes from one to the next.
+    pub stride: u64,
+    /// Bytes of shared memory that each has shadow for.
+    pub shared: u64,
+}
+
+/// All sets.
+#[derive(Debug, Default)]
+pub struct AllSlots {
+    by_size: BTreeMap<u64, Slots>,
+}
+
+impl AllSlots {
+    /// The slots for blocks with so much shared memory of their own.
+    ///
+    /// # Errors
+    /// The driver's; that there is no memory is none: the set is then empty.
+    pub fn of(&mut self, device: &Device, shared: u64) -> Result<Slots> {
+        let shared = (shared + u64::from(SHARED_CONTROL) + SYSTEM + SLACK).next_power_of_two().max(SMALLEST);
+        if let Some(slots) = self.by_size.get(&shared) {
+            return Ok(*slots);
+        }
+        // Half of the size may be what was rounded up.
+        let fit = (2 * device.shared_per_multiprocessor / shared).clamp(1, device.blocks_per_multiprocessor);
+        let count = device.multiprocessors * fit;
+        let stride = 8 + shared * 2;
+        let slots = match (driver::allocate(count.div_ceil(32) * 4), driver::allocate(count * stride)) {
+            (Ok(bits), Ok(slots)) => {
+                driver::clear(bits, count.div_ceil(32) * 4)?;
+                driver::clear(slots, count * stride)?;
+                Slots { bits, slots, count, stride, shared }
+            }
+            (bits, slots) => {
+                for outcome in [bits, slots] {
+                    match outcome {
+                        Ok(address) => driver::free(address)?,
+                        Err(error) if error.is_out_of_memory() => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Slots { shared, ..Slots::default() }
+            }
+        };
+        self.by_size.insert(shared, slots);
+        Ok(slots)
+    }
+}

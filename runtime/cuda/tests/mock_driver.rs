@@ -1,0 +1,270 @@
+//! The backend over a driver of our own: see `mock/libcuda.cpp`. Each test runs
+//! again in a process of its own whose library path has that driver, or none.
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use gpurace_cuda::driver::Stream;
+use gpurace_cuda::{Code, Gpu, Launch, Module, Unavailable, Variant, notes};
+
+/// Builds the driver once; gives its folder.
+fn mock() -> &'static Path {
+    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+            let device = root.join("../device/cpp");
+            let built = Command::new(format!("{prefix}/bin/clang++"))
+                .args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"])
+                .arg(&device)
+                .arg(root.join("tests/mock/libcuda.cpp"))
+                .arg("-o")
+                .arg(folder.path().join("libcuda.so.1"))
+                .status()
+                .unwrap();
+            assert!(built.success());
+            folder
+        })
+        .path()
+}
+
+/// Whether this is the process that is to run the test `name`; else runs it in one with
+/// the driver in `folder`, and these variables.
+fn is_inner(name: &str, folder: Option<&Path>, variables: &[(&str, &str)]) -> bool {
+    if std::env::var("GPURACE_MOCK").is_ok_and(|v| v == name) {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env("GPURACE_MOCK", name);
+    command.envs(variables.iter().copied());
+    match folder {
+        Some(folder) => command.env("LD_LIBRARY_PATH", folder),
+        None => command.env_remove("LD_LIBRARY_PATH"),
+    };
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+    false
+}
+
+const PTX: Code<'static> = Code { sass: None, ptx: Some((70, b"// PTX\0")), orders: false };
+
+fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
+    Launch {
+        kernel,
+        variant,
+        grid: [blocks, 1, 1],
+        block: [64, 1, 1],
+        static_shared: 0,
+        dynamic_shared: 0,
+        stream: Stream::DEFAULT,
+        number: 7,
+    }
+}
+
+fn run(gpu: &mut Gpu, module: &mut Module, launch: &Launch<'_>, mut a: u64) -> Result<(), String> {
+    let arguments = [(&raw mut a).cast::<c_void>()];
+    // SAFETY: the mock's kernels take one address.
+    unsafe { gpu.launch(module, launch, &arguments) }.map_err(|e| e.to_string())
+}
+
+#[test]
+fn without_a_driver_it_says_so() {
+    if !is_inner("without_a_driver_it_says_so", None, &[]) {
+        return;
+    }
+    // A machine with a driver has one whatever the path.
+    if Path::new("/dev/nvidiactl").exists() {
+        return;
+    }
+    let why = Gpu::open().unwrap_err();
+    assert_eq!(why, Unavailable::NoDriver);
+    assert_eq!(why.to_string(), "no NVIDIA driver: `libcuda.so.1` was not found");
+}
+
+#[test]
+fn without_a_device_it_says_so() {
+    if !is_inner("without_a_device_it_says_so", Some(mock_folder()), &[("MOCK_DEVICES", "0")]) {
+        return;
+    }
+    let why = Gpu::open().unwrap_err().to_string();
+    assert_eq!(why, "no NVIDIA GPU: `cuInit` failed: CUDA_ERROR_NO_DEVICE");
+}
+
+/// The driver's folder; the inner process needs none of its own.
+fn mock_folder() -> &'static Path {
+    if std::env::var_os("GPURACE_MOCK").is_some() { Path::new("/") } else { mock() }
+}
+
+#[test]
+fn an_old_device_is_refused() {
+    if !is_inner("an_old_device_is_refused", Some(mock_folder()), &[("MOCK_ARCH", "61")]) {
+        return;
+    }
+    assert_eq!(Gpu::open().unwrap_err(), Unavailable::TooOldDevice { major: 6, minor: 1 });
+}
+
+#[test]
+fn races_come_back() {
+    if !is_inner("races_come_back", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let a = gpu.allocate(4096).unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 3), a).unwrap();
+    gpu.wait().unwrap();
+    assert_eq!(gpu.take_found(), []);
+    let counters = gpu.counters().unwrap();
+    assert_eq!((counters.checks, counters.outside, counters.shared_outside), (3 * 64 * 2, 0, 0));
+    assert_eq!(notes(&counters, gpu.memory.uncovered, 0), [""; 0]);
+
+    run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 2), a).unwrap();
+    gpu.wait().unwrap();
+    let found = gpu.take_found();
+    assert!(!found.is_empty());
+    for f in &found {
+        assert_eq!((f.site, f.earlier_site, f.op, f.earlier_op), (1, 1, 1, 1), "{f:?}");
+        assert_eq!((f.launch, f.address, f.size, f.shared), (7, a, 4, 0));
+        assert_ne!((f.block, f.thread), (f.earlier_block, f.earlier_thread));
+    }
+    // One pair of instructions is not written again and again, and that is said.
+    let counters = gpu.counters().unwrap();
+    assert!(counters.repeated > 0 && found.len() < 10);
+    assert!(notes(&counters, 0, 0)[0].contains("the same instructions"));
+    assert_eq!(gpu.take_found(), [], "given out once");
+}
+
+#[test]
+fn launches_are_ordered_without_clearing() {
+    let folder = std::env::temp_dir().join(format!("gpurace-mock-{}", std::process::id()));
+    let log = folder.to_string_lossy().into_owned();
+    if !is_inner("launches_are_ordered_without_clearing", Some(mock_folder()), &[("MOCK_LOG", &log)]) {
+        return;
+    }
+    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
+    let mut gpu = Gpu::open().unwrap();
+    let a = gpu.allocate(4096).unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 1), a).unwrap();
+    let clears = || std::fs::read_to_string(&log).unwrap().matches("clear").count();
+    let before = clears();
+    for _ in 0..100 {
+        // Other threads write what the last launch has read.
+        run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 4), a).unwrap();
+    }
+    gpu.wait().unwrap();
+    assert_eq!(gpu.take_found(), []);
+    assert_eq!(clears(), before);
+    assert_eq!(gpu.counters().unwrap().next_uid, 401);
+    std::fs::remove_file(log).unwrap();
+}
+
+#[test]
+fn the_bare_variant_runs_no_check() {
+    if !is_inner("the_bare_variant_runs_no_check", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let a = gpu.allocate(4096).unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    run(&mut gpu, &mut module, &launch("racy", Variant::Bare, 2), a).unwrap();
+    gpu.wait().unwrap();
+    assert_eq!((gpu.take_found(), gpu.counters().unwrap().checks), (vec![], 0));
+    let why = run(&mut gpu, &mut module, &launch("missing", Variant::Bare, 1), a).unwrap_err();
+    assert_eq!(why, "`cuModuleGetFunction` failed: CUDA_ERROR_NOT_FOUND");
+}
+
+#[test]
+fn a_fault_leaves_what_was_found() {
+    if !is_inner("a_fault_leaves_what_was_found", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let a = gpu.allocate(4096).unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    run(&mut gpu, &mut module, &launch("faulty", Variant::Checked, 1), a).unwrap();
+    let fault = gpu.wait().unwrap_err();
+    assert_eq!(fault.name, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    assert!(!gpu.take_found().is_empty());
+    assert_eq!(gpu.counters(), None);
+    let later = run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap_err();
+    assert!(later.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{later}");
+}
+
+#[test]
+fn without_memory_for_shadow_the_program_goes_on() {
+    // 64 MiB: 40 of them leave none for 80 of shadow.
+    if !is_inner("without_memory_for_shadow_the_program_goes_on", Some(mock_folder()), &[("MOCK_MEMORY", "67108864")]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let large = gpu.allocate(40 << 20).unwrap();
+    assert_eq!(gpu.memory.uncovered, 40 << 20);
+    assert_eq!(gpu.memory.find(large + 5), Some((large, 40 << 20, false)));
+    let mut module = gpu.load(&PTX).unwrap();
+    run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), large).unwrap();
+    gpu.wait().unwrap();
+    assert_eq!(gpu.take_found(), []);
+    let counters = gpu.counters().unwrap();
+    assert_eq!(counters.outside, 64, "each access is counted");
+    let said = notes(&counters, gpu.memory.uncovered, 0);
+    assert!(said.iter().any(|n| n.contains("no memory for their shadow")), "{said:?}");
+    // What does fit is checked.
+    assert!(gpu.memory.free(large).unwrap());
+    let small = gpu.allocate(4096).unwrap();
+    run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), small).unwrap();
+    gpu.wait().unwrap();
+    assert!(!gpu.take_found().is_empty());
+    let too_much = gpu.allocate(1 << 30).unwrap_err();
+    assert!(too_much.is_out_of_memory());
+}
+
+#[test]
+fn freed_memory_has_no_history() {
+    if !is_inner("freed_memory_has_no_history", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let a = gpu.allocate(1000).unwrap();
+    let b = gpu.allocate(1000).unwrap();
+    assert!(a.abs_diff(b) >= 1000);
+    assert_eq!(gpu.memory.free(a), Ok(true));
+    assert_eq!(gpu.memory.free(a), Ok(false), "freed twice");
+    assert_eq!(gpu.allocate(1000), Ok(a));
+}
+
+#[test]
+fn the_code_for_this_processor_is_taken() {
+    let folder = std::env::temp_dir().join(format!("gpurace-mock-load-{}", std::process::id()));
+    let log = folder.to_string_lossy().into_owned();
+    if !is_inner("the_code_for_this_processor_is_taken", Some(mock_folder()), &[("MOCK_LOG", &log)]) {
+        return;
+    }
+    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
+    let gpu = Gpu::open().unwrap();
+    let ptx = |from| Some((from, &b"// PTX\0"[..]));
+    let loads = |code: Code<'_>| {
+        let _ = std::fs::remove_file(&log);
+        let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
+        (loaded, std::fs::read_to_string(&log).unwrap_or_default())
+    };
+    let own = Code { sass: Some((80, b"CUBIN\0")), ptx: ptx(80), orders: false };
+    assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
+    let other = Code { sass: Some((90, b"CUBIN\0")), ..own };
+    assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
+    // What does not load gives way to PTX.
+    let bad = Code { sass: Some((80, b"broken\0")), ..own };
+    assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
+    let newer = Code { sass: None, ptx: ptx(90), orders: false };
+    assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
+    let broken = Code { sass: None, ptx: Some((70, b"broken\0")), orders: false };
+    let why = loads(broken).0.unwrap_err();
+    assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
+    let _ = std::fs::remove_file(&log);
+}
