@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::mem::size_of;
 
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, SEEN, STATE_SYMBOL, State, UIDS,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS,
 };
 
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
@@ -26,6 +26,9 @@ pub struct Code<'a> {
     pub ptx: Option<(u32, &'a [u8])>,
     /// Something in it can release to other blocks.
     pub orders: bool,
+    /// Its variables that kernels can write: they lie where the driver puts them, and
+    /// get shadow of their own.
+    pub variables: &'a [&'a str],
 }
 
 /// Which code of a kernel to run.
@@ -66,6 +69,8 @@ pub struct Module {
     /// Where its [`State`] lies; `None` for one without checks.
     state: Option<Address>,
     orders: bool,
+    /// [`Range`]s of its variables, and how many.
+    ranges: (Address, u64),
     functions: HashMap<String, Function>,
     /// What [`State`] holds now.
     written: State,
@@ -136,7 +141,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The driver's. Where neither is for this GPU: that there is no image.
-    pub fn load(&self, code: &Code<'_>) -> Result<Module> {
+    pub fn load(&mut self, code: &Code<'_>) -> Result<Module> {
         let arch = self.device.arch;
         let own = code.sass.filter(|(of, _)| *of == arch).map(|(_, bytes)| driver::load(bytes));
         let handle = match (own, code.ptx) {
@@ -153,14 +158,41 @@ impl Gpu {
         };
         let state = driver::variable(handle, STATE_SYMBOL).ok();
         let state = state.filter(|(_, size)| *size == size_of::<State>() as u64).map(|(address, _)| address);
+        let ranges = match state {
+            Some(_) => self.shadow_variables(handle, code.variables)?,
+            None => (0, 0),
+        };
         Ok(Module {
             handle,
             begin: state.and_then(|_| driver::function(handle, BEGIN_KERNEL).ok()),
             state,
             orders: code.orders,
+            ranges,
             functions: HashMap::new(),
             written: State::default(),
         })
+    }
+
+    /// Gives a module's variables shadow; gives the table of them, on the device.
+    fn shadow_variables(&mut self, module: ModuleHandle, names: &[&str]) -> Result<(Address, u64)> {
+        let mut ranges = Vec::new();
+        for name in names {
+            // Of a variable that no kernel uses, nothing may be left.
+            let Ok((address, size)) = driver::variable(module, name) else { continue };
+            let (start, end) = (address & !3, (address + size).next_multiple_of(4));
+            if let Some(shadow) = self.memory.shadow_elsewhere(end - start)? {
+                ranges.push(Range { start, end, shadow });
+            }
+        }
+        if ranges.is_empty() {
+            return Ok((0, 0));
+        }
+        ranges.sort_by_key(|range| range.start);
+        // SAFETY: structures of integers without padding.
+        let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
+        let table = driver::allocate(bytes.len() as u64)?;
+        driver::write(table, bytes)?;
+        Ok((table, ranges.len() as u64))
     }
 
     /// Launches a kernel. `arguments` has a pointer for each parameter.
@@ -227,8 +259,8 @@ impl Gpu {
             window: self.memory.window,
             window_size: self.memory.window_size,
             shadow: self.memory.shadow,
-            ranges: 0,
-            range_count: 0,
+            ranges: module.ranges.0,
+            range_count: module.ranges.1,
             slot_bits: slots.bits,
             slots: slots.slots,
             slot_count: slots.count,

@@ -114,6 +114,24 @@ impl Memory {
         (address < start + size).then_some((start, size, covered))
     }
 
+    /// Shadow for memory outside of the window, or `None` where there is no memory for it.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn shadow_elsewhere(&mut self, size: u64) -> Result<Option<Address>> {
+        let shadow = match driver::allocate(shadow_of(size)) {
+            Ok(shadow) => shadow,
+            Err(error) if error.is_out_of_memory() => {
+                self.uncovered += size;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        driver::clear(shadow, shadow_of(size))?;
+        self.mapped.push((shadow, shadow_of(size)));
+        Ok(Some(shadow))
+    }
+
     /// Fills all shadow with zeros: uids begin anew.
     ///
     /// # Errors

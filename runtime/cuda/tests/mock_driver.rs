@@ -52,7 +52,7 @@ fn is_inner(name: &str, folder: Option<&Path>, variables: &[(&str, &str)]) -> bo
     false
 }
 
-const PTX: Code<'static> = Code { sass: None, ptx: Some((70, b"// PTX\0")), orders: false };
+const PTX: Code<'static> = Code { sass: None, ptx: Some((70, b"// PTX\0")), orders: false, variables: &["total", "not_there"] };
 
 fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
     Launch {
@@ -138,6 +138,29 @@ fn races_come_back() {
     assert!(counters.repeated > 0 && found.len() < 10);
     assert!(notes(&counters, 0, 0)[0].contains("the same instructions"));
     assert_eq!(gpu.take_found(), [], "given out once");
+}
+
+#[test]
+fn variables_have_shadow() {
+    if !is_inner("variables_have_shadow", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    let (total, size) = gpu.variable(&module, "total").unwrap();
+    assert_eq!(size, 8);
+    for (address, racy) in [(total, true), (total + 4, true), (total - 4, false), (total + 8, false)] {
+        let before = gpu.counters().unwrap().outside;
+        run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), address).unwrap();
+        gpu.wait().unwrap();
+        let found = gpu.take_found();
+        let outside = gpu.counters().unwrap().outside - before;
+        // One hash of instructions is written some times only.
+        assert!(found.iter().all(|f| f.address == address));
+        assert_eq!(outside, if racy { 0 } else { 64 }, "{}", address.wrapping_sub(total) as i64);
+        assert!(racy || found.is_empty());
+    }
+    assert!(gpu.counters().unwrap().records > 0);
 }
 
 #[test]
@@ -247,23 +270,25 @@ fn the_code_for_this_processor_is_taken() {
         return;
     }
     let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
-    let gpu = Gpu::open().unwrap();
+    let mut gpu = Gpu::open().unwrap();
     let ptx = |from| Some((from, &b"// PTX\0"[..]));
-    let loads = |code: Code<'_>| {
+    let mut loads = |code: Code<'_>| {
         let _ = std::fs::remove_file(&log);
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
-        (loaded, std::fs::read_to_string(&log).unwrap_or_default())
+        let calls = std::fs::read_to_string(&log).unwrap_or_default();
+        let loads = calls.lines().filter(|line| line.starts_with("load"));
+        (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
-    let own = Code { sass: Some((80, b"CUBIN\0")), ptx: ptx(80), orders: false };
+    let own = Code { sass: Some((80, b"CUBIN\0")), ptx: ptx(80), orders: false, variables: &["total", "not_there"] };
     assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
     let other = Code { sass: Some((90, b"CUBIN\0")), ..own };
     assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
     // What does not load gives way to PTX.
     let bad = Code { sass: Some((80, b"broken\0")), ..own };
     assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
-    let newer = Code { sass: None, ptx: ptx(90), orders: false };
+    let newer = Code { sass: None, ptx: ptx(90), orders: false, variables: &["total", "not_there"] };
     assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
-    let broken = Code { sass: None, ptx: Some((70, b"broken\0")), orders: false };
+    let broken = Code { sass: None, ptx: Some((70, b"broken\0")), orders: false, variables: &["total", "not_there"] };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
     let _ = std::fs::remove_file(&log);

@@ -86,10 +86,12 @@ fn run(object: &[u8]) -> Result<usize, String> {
     let sections = sections(object).ok_or("found no code for a GPU in it, wanted an object of `gclang -fgpurace-exec=cuda`")?;
     let meta: ModuleMeta = serde_json::from_slice(&sections.meta).map_err(|e| format!("cannot read its description: {e}"))?;
     let mut gpu = Gpu::open().map_err(|e| e.to_string())?;
+    let variables: Vec<&str> = meta.variables.iter().filter(|v| !v.constant).map(|v| &v.name[..]).collect();
     let code = Code {
         sass: sections.sass.as_ref().map(|(arch, code)| (*arch, &code[..])),
         ptx: sections.ptx.as_ref().map(|(arch, code)| (*arch, &code[..])),
         orders: meta.kernels.iter().any(|k| k.sync.fences),
+        variables: &variables,
     };
     let mut module = gpu.load(&code).map_err(|e| e.to_string())?;
     println!("GPU: {}; {BLOCKS} blocks of {THREADS} threads; median of {RUNS} runs", gpu.name());

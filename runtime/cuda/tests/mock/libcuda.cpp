@@ -58,6 +58,8 @@ bool take(size_t size) {
 
 struct MockModule {
   State state;
+  // A variable, with something on both sides.
+  alignas(8) int variables[4];
 };
 struct MockFunction {
   MockModule *module;
@@ -212,6 +214,11 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   return kSuccess;
 }
 int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const char *name) {
+  if (!strcmp(name, "total")) {
+    *address = (Address) & ((MockModule *)module)->variables[1];
+    *size = 8;
+    return kSuccess;
+  }
   if (strcmp(name, "__gpurace_state")) return kNotFound;
   *address = (Address) & ((MockModule *)module)->state;
   *size = sizeof(State);
