@@ -149,7 +149,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         prepare::prepare(module)?;
         if let Some(files) = &config.gpu {
             let copy = LLVMCloneModule(module);
-            let written = gpu::write(copy, config, files);
+            // Whatever goes wrong there must not fail a build that has the executor.
+            let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files)))
+                .unwrap_or_else(|_| Err("internal error".to_owned()));
             LLVMDisposeModule(copy);
             if let Err(why) = written {
                 write(&files.note, why.as_bytes())?;
