@@ -291,7 +291,7 @@ fn of_asm(asm: &Asm) -> OfAsm {
         out.unseen += effects.accesses.len() as u32 + u32::from(effects.unsupported.is_some());
         let strong = effects.accesses.iter().any(|a| matches!(a.kind, AccessKind::Atomic(..)));
         out.releases |= effects.unsupported.is_some()
-            || matches!(effects.sync, Some(Sync::Fence(..) | Sync::Mbarrier(_)))
+            || matches!(effects.sync, Some(Sync::Fence(..) | Sync::Mbarrier(_) | Sync::Cluster { .. }))
             || effects.accesses.iter().any(|a| matches!(a.kind, AccessKind::Atomic(_, order, _) if order != Order::Relaxed));
         let orders = match &effects.sync {
             _ if effects.unsupported.is_some() => Some(AsmOrders::Irregular),
@@ -301,9 +301,14 @@ fn of_asm(asm: &Asm) -> OfAsm {
             Some(Sync::Warp(mask)) if effects.guard.is_none() => {
                 Some(argument_of(asm, mask).map_or(AsmOrders::Irregular, AsmOrders::Warp))
             }
-            Some(Sync::Fence(..) | Sync::Barrier { .. } | Sync::Warp(_) | Sync::AsyncCopy(_) | Sync::Mbarrier(_)) => {
-                Some(AsmOrders::Irregular)
-            }
+            Some(
+                Sync::Fence(..)
+                | Sync::Barrier { .. }
+                | Sync::Cluster { .. }
+                | Sync::Warp(_)
+                | Sync::AsyncCopy(_)
+                | Sync::Mbarrier(_),
+            ) => Some(AsmOrders::Irregular),
             // `trap` and `brkpt` end the launch; a slot that a guarded `exit` keeps is one less.
             Some(Sync::End) if matches!(statement.op, ptx::Op::Exit) && effects.guard.is_none() => Some(AsmOrders::End),
             // What an atomic of any order has read may be a release, where something releases.
@@ -357,6 +362,8 @@ mod tests {
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bar.sync 0; }", "r"),
             ("bar.sync 0; bar.sync 0;", ""),
             ("cp.async.wait_all;", ""),
+            ("barrier.cluster.arrive;", ""),
+            ("barrier.cluster.wait;", ""),
         ] {
             assert_eq!(of(text, constraints).orders, Some(AsmOrders::Irregular), "{text}");
         }

@@ -25,7 +25,7 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 use crate::config::{Config, Gpu};
 use crate::lower::{codegen, image, managed, shared};
 use crate::position::Positions;
-use crate::{describe, instrument, ir, lower, reach, sites};
+use crate::{annotations, describe, instrument, ir, lower, reach, sites};
 
 /// The reason under which accesses count that only inline PTX, or an instruction
 /// that the pass does not know, makes.
@@ -86,6 +86,9 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
         }
         if !managed::annotated(module, managed::ANNOTATION).is_empty() {
             return Err("`__managed__` variables are not known there".to_owned());
+        }
+        if !annotations::cluster_dims(module).is_empty() {
+            return Err("clusters of blocks are not known there".to_owned());
         }
         let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
         if !annotations.is_null() {
