@@ -24,7 +24,7 @@ use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
 use crate::flags::Exec;
 use crate::part;
-use crate::toolchain::{COMPATIBILITY_HEADER, Driver, Installation, Toolchain};
+use crate::toolchain::{COMPATIBILITY_HEADER, Driver, FALLBACK_HEADERS, Installation, Toolchain};
 
 mod preprocess;
 mod separate;
@@ -442,6 +442,8 @@ impl Planner<'_> {
         command.arg("-isystem");
         command.arg(&self.installation.include_dir);
         command.args(["-include", COMPATIBILITY_HEADER]);
+        command.arg("-idirafter");
+        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
         if self.args.asked.sanitize {
             // What `gpurace/gpurace.h` looks for.
             command.arg("-D__GPURACE__=1");
@@ -675,6 +677,8 @@ impl Planner<'_> {
             command.arg("-idirafter");
             command.arg(toolkit.path.join("include"));
         }
+        command.arg("-idirafter");
+        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
     }
 
     /// The link, with the compilation of what is not CUDA.

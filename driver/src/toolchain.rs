@@ -14,6 +14,8 @@ pub const LLVM_MAJOR: u32 = 19;
 
 /// What nvcc declares in every CUDA source, below [`Installation::include_dir`].
 pub const COMPATIBILITY_HEADER: &str = "gpurace/nvcc_compat.h";
+/// Stand-ins for headers that may be missing from a toolkit, looked at last.
+pub const FALLBACK_HEADERS: &str = "gpurace/fallback";
 
 /// Which driver the user called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

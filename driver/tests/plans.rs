@@ -224,7 +224,7 @@ fn relocatable_links_get_no_library() {
 
 #[test]
 fn host_code_without_cuda_sees_the_toolkit_last() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-19 -g -idirafter /cuda/include -c main.cpp");
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c main.cpp"), @" clang++-19 -g -idirafter /cuda/include -idirafter /include/gpurace/fallback -c main.cpp");
 }
 
 #[test]

@@ -58,6 +58,8 @@ GPURACE_MIN_MAX(double, double, float)
 
 // clang has the intrinsics of clusters, which cooperative groups expects of nvcc alone.
 #define _CG_CLUSTER_INTRINSICS_AVAILABLE
+#include "gpurace/cache_hints.h"
+#include "gpurace/surfaces.h"
 
 #endif
 #endif
