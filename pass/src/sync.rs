@@ -126,6 +126,7 @@ unsafe fn source_name(name: &str, call: LLVMValueRef) -> &'static str {
         },
         "__gpurace_match" => "__match_sync()",
         "__gpurace_redux" => "__reduce_sync()",
+        "__gpurace_matrix" => "wmma::mma_sync()",
         "__gpurace_fence" => "__threadfence()",
         "__gpurace_trap" => "__trap()",
         _ => "unsupported instruction",

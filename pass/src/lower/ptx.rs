@@ -22,6 +22,7 @@ mod floats;
 mod integers;
 mod memory;
 mod special;
+mod texture;
 mod video;
 
 #[cfg(test)]

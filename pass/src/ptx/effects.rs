@@ -213,6 +213,8 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         | Op::ClusterRank { .. }
         | Op::MbarrierPendingCount { .. }
         | Op::Nanosleep { .. } => {}
+        // What a texture or surface shows is known at run time.
+        Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {}
     }
     effects
 }

@@ -336,6 +336,49 @@ pub enum MbarrierPhase {
     Parity(Operand),
 }
 
+/// The shape of a texture's or surface's coordinates; the numbers are those of
+/// `gpurace_cpu::texture`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Geometry {
+    /// `.1d`.
+    OneD = 0,
+    /// `.2d`.
+    TwoD = 1,
+    /// `.3d`.
+    ThreeD = 2,
+    /// `.a1d`: a layer, then a coordinate.
+    OneDLayered = 3,
+    /// `.a2d`.
+    TwoDLayered = 4,
+    /// `.cube`.
+    Cube = 5,
+    /// `.acube`.
+    CubeLayered = 6,
+}
+
+impl Geometry {
+    /// How many coordinates mean something, the layer among them.
+    pub fn coordinates(self) -> usize {
+        match self {
+            Self::OneD => 1,
+            Self::TwoD | Self::OneDLayered => 2,
+            Self::ThreeD | Self::TwoDLayered | Self::Cube => 3,
+            Self::CubeLayered => 4,
+        }
+    }
+}
+
+/// What becomes of an access outside of a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outside {
+    /// `.trap`.
+    Trap = 0,
+    /// `.zero`.
+    Zero = 1,
+    /// `.clamp`.
+    Clamp = 2,
+}
+
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named as the PTX ISA names operands: d, a, b, c, p, q")]
@@ -534,6 +577,21 @@ pub enum Op {
     },
     MbarrierPendingCount { d: Operand, state: Operand },
     Nanosleep { t: Operand },
+    /// `tex`, and `tld4` with the component that it gathers. Coordinates are as many as
+    /// the geometry has; the predicate says that the texels are there.
+    Texture {
+        geometry: Geometry,
+        integer: bool,
+        gather: Option<u8>,
+        d: Vec<Operand>,
+        p: Option<Operand>,
+        texture: Operand,
+        at: Vec<Operand>,
+    },
+    /// `suld.b`; one destination per element.
+    SurfaceLoad { geometry: Geometry, outside: Outside, ty: Ty, d: Vec<Operand>, surface: Operand, at: Vec<Operand> },
+    /// `sust.b`; one source per element.
+    SurfaceStore { geometry: Geometry, outside: Outside, ty: Ty, surface: Operand, at: Vec<Operand>, a: Vec<Operand> },
     Trap,
     Exit,
     Brkpt,

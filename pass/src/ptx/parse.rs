@@ -343,7 +343,17 @@ impl Parser {
         if self.eat('[') {
             let address = self.address()?;
             if self.is(',') {
-                // A tensor's `[map, {x, y}]`: only unsupported instructions take it.
+                self.at += 1;
+                let coordinates = self.operand()?;
+                if self.eat(']') {
+                    let coordinates = match coordinates {
+                        Operand::Vector(elements) => elements,
+                        one => vec![one],
+                    };
+                    return Ok(table::Argument::Place(address.base, coordinates));
+                }
+                // More operands than a texture with its sampler has: only
+                // unsupported instructions take them.
                 while !matches!(self.peek(), None | Some(Token::Punct(';' | ']'))) {
                     self.at += 1;
                 }

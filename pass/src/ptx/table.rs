@@ -4,7 +4,7 @@
 //! A decoder takes the modifiers that it knows; one that is left over makes the
 //! instruction unsupported, so that a modifier is never dropped quietly.
 
-use super::decode::{arithmetic, bits, convert, memory, sync};
+use super::decode::{arithmetic, bits, convert, memory, sync, texture};
 use super::error::ParseError;
 use super::op::{Address, Op, Operand};
 use super::types::{Round, Ty};
@@ -18,6 +18,8 @@ pub(super) enum Argument {
     Pair(Operand, Operand),
     /// `[a+4]`.
     Address(Address),
+    /// `[a, {x, y}]`: a texture or surface and coordinates.
+    Place(Operand, Vec<Operand>),
     /// Something that only unsupported instructions take.
     Other,
 }
@@ -169,6 +171,33 @@ impl Instruction {
             Some(_) => Err(self.operands_wanted("an address in `[ ]`")),
             None => Err(self.operands_wanted("more")),
         }
+    }
+
+    /// The next argument as a texture or surface with coordinates.
+    pub(super) fn place(&mut self) -> Decoded<(Operand, Vec<Operand>)> {
+        match self.arguments.next() {
+            Some(Argument::Place(object, coordinates)) => Ok((object, coordinates)),
+            Some(_) => Err(self.operands_wanted("an object and coordinates in `[ ]`")),
+            None => Err(self.operands_wanted("more")),
+        }
+    }
+
+    /// The next argument as the elements of a vector that is written, and a predicate.
+    pub(super) fn written(&mut self, n: usize) -> Decoded<(Vec<Operand>, Option<Operand>)> {
+        let (vector, predicate) = match self.arguments.next() {
+            Some(Argument::Operand(vector)) => (vector, None),
+            Some(Argument::Pair(vector, predicate)) => (vector, Some(predicate)),
+            _ => return Err(self.operands_wanted("registers to write")),
+        };
+        let elements = match vector {
+            Operand::Vector(elements) => elements,
+            one => vec![one],
+        };
+        let writable = |d: &Operand| matches!(d, Operand::Reg(_) | Operand::Sink);
+        if elements.len() != n || !elements.iter().chain(&predicate).all(writable) {
+            return Err(self.operands_wanted("as many registers to write as the vector has"));
+        }
+        Ok((elements, predicate))
     }
 
     /// Whether the next argument is an address.
@@ -376,12 +405,12 @@ const TABLE: &[Entry] = &[
     refused("wmma", "warp-level matrix operations"),
     refused("wgmma", "warpgroup-level matrix operations"),
     // Textures, surfaces, tensors.
-    refused("tex", "texture fetch"),
-    refused("tld4", "texture gather"),
+    modelled("tex", "{.level,.grad}.geom.v4.dtype.ctype; levels of detail are ignored", texture::tex),
+    modelled("tld4", ".comp.2d.v4.dtype.f32", texture::tld4),
     refused("txq", "texture query"),
     refused("istypep", "opaque types"),
-    refused("suld", "surface load"),
-    refused("sust", "surface store"),
+    modelled("suld", ".b.geom{.cop}{.vec}.dtype.clamp", texture::suld),
+    modelled("sust", ".b.geom{.cop}{.vec}.ctype.clamp", texture::sust),
     refused("sured", "surface reduction"),
     refused("suq", "surface query"),
     refused("tensormap", "tensor maps"),

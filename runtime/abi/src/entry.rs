@@ -114,6 +114,9 @@ macro_rules! entry_points {
             __gpurace_cluster_arrive(order: I32, sync: I32) -> Void, true;
             /// `barrier.cluster.wait`.
             __gpurace_cluster_wait(sync: I32) -> Void, true;
+            /// `wmma.mma`: the lanes of a warp multiply matrices that they hold together.
+            /// `gpurace_cpu::matrix` says what `op` and the buffer have.
+            __gpurace_matrix(op: I32, mask: I32, buffer: Ptr, sync: I32) -> Void, true;
             /// `activemask`.
             __gpurace_activemask() -> I32, true;
             /// A hint that the thread may be waiting for another one: placed
@@ -152,6 +155,25 @@ macro_rules! entry_points {
             /// `getctarank`: the rank in the cluster of the block whose shared memory holds
             /// a generic address, or `u32::MAX` where none does.
             __gpurace_shared_rank(addr: Ptr) -> I32, false;
+
+            // ---- textures and surfaces: planned here, read and written by the caller ----
+
+            /// A fetch through a texture object is planned; gives how many texels
+            /// it reads. `operation` and the coordinates are as `gpurace_cpu::texture` says.
+            __gpurace_texture(handle: I64, operation: I32, x: I32, y: I32, z: I32, w: I32) -> I32, false;
+            /// Where a texel of the planned fetch is.
+            __gpurace_texel(index: I32) -> Ptr, false;
+            /// Bytes of each of them.
+            __gpurace_texel_size() -> I64, false;
+            /// What the planned fetch gives, from its texels, 16 bytes apart: the
+            /// first two words, then with `high` 1 the last two.
+            __gpurace_texture_value(texels: Ptr, high: I32) -> I64, false;
+            /// Where an access of `size` bytes to a surface object goes; null where
+            /// it goes nowhere.
+            __gpurace_surface(handle: I64, operation: I32, x: I32, y: I32, z: I32, size: I32) -> Ptr, false;
+
+            // ---- what cannot be run ----
+
             /// Something that the lowering could not translate was reached:
             /// ends the launch with an error that names `what` (a C string).
             __gpurace_unsupported(what: Ptr, sync: I32) -> Void, false;

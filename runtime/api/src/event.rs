@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
+use crate::graph::capture;
 use crate::order::{Clock, ORDER};
 use crate::stream;
 use crate::types::{cudaEvent_t, cudaStream_t};
@@ -82,7 +83,20 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
 }
 
 fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
+    let id = stream::resolve(stream)?;
+    with(event, |_| Ok(()))?;
+    if capture::record(event, id) {
+        return Ok(());
+    }
     let clock = stream::submit(stream)?.into_clock();
+    record_at(event, clock)
+}
+
+/// Records the event at a point of a stream.
+///
+/// # Errors
+/// `cudaErrorInvalidResourceHandle` where the handle is no event.
+pub fn record_at(event: cudaEvent_t, clock: Clock) -> Result {
     with(event, |event| {
         event.recorded = Some(Recorded {
             clock,
@@ -94,6 +108,7 @@ fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
 
 /// The host waits for the event, which is over as soon as it is recorded.
 fn wait(event: cudaEvent_t) -> Result {
+    capture::refuse_host_wait(event)?;
     if let Some(clock) = recorded(event)? {
         ORDER.lock().host_waits(&clock);
     }

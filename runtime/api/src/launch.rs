@@ -10,6 +10,8 @@ use crate::edge::{enter, get, put};
 use crate::errors::{Error, Result};
 use crate::executor;
 use crate::function::max_threads;
+use crate::graph::capture;
+use crate::graph::work::Work;
 use crate::message;
 use crate::modules::{Kernel, kernel_of_stub};
 use crate::order::StreamId;
@@ -152,7 +154,7 @@ unsafe fn pack(kernel: &Kernel, args: *mut *mut c_void) -> Result<Vec<u128>> {
 
 /// # Safety
 /// As [`pack`].
-unsafe fn launch(request: &Request) -> Result {
+unsafe fn prepare(request: &Request) -> Result<(Prepared, StreamId)> {
     let kernel = kernel_of_stub(request.stub)?;
     let meta = kernel.meta();
     let (grid, block) = (request.grid.to_array(), request.block.to_array());
@@ -179,17 +181,94 @@ unsafe fn launch(request: &Request) -> Result {
     }
     // SAFETY: as the caller vouches.
     let args = unsafe { pack(kernel, request.args) }?;
-    executor::run(&Launch {
+    let prepared = Prepared {
+        stub: request.stub.addr(),
         kernel,
         grid,
         block,
         dynamic_shared: request.shared as u32,
-        stream,
         cooperative: request.cooperative,
         cluster,
-        args: &args,
+        args,
         call_site: request.call_site,
-    })
+    };
+    Ok((prepared, stream))
+}
+
+/// # Safety
+/// As [`pack`].
+unsafe fn launch(request: &Request) -> Result {
+    // SAFETY: as the caller vouches.
+    let (prepared, stream) = unsafe { prepare(request) }?;
+    if capture::takes(stream) {
+        return capture::add(stream, || Work::Kernel(Box::new(prepared))).map(|_| ());
+    }
+    prepared.run(stream)
+}
+
+/// A launch whose limits were checked, with its arguments, without a stream.
+#[derive(Clone)]
+pub struct Prepared {
+    /// The address that the program names the kernel by.
+    pub stub: usize,
+    kernel: &'static Kernel,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, bytes.
+    pub dynamic_shared: u32,
+    cooperative: bool,
+    cluster: Option<[u32; 3]>,
+    args: Vec<u128>,
+    call_site: CallSite,
+}
+
+impl Prepared {
+    /// The launch that a node of a graph describes.
+    ///
+    /// # Safety
+    /// `args` has a valid pointer for each parameter of the kernel.
+    ///
+    /// # Errors
+    /// What keeps such a launch from starting.
+    pub unsafe fn of_node(
+        stub: *const c_void,
+        (grid, block): (dim3, dim3),
+        shared: usize,
+        args: *mut *mut c_void,
+        call_site: CallSite,
+    ) -> Result<Self> {
+        let stream = std::ptr::null_mut();
+        let request = Request { stub, grid, block, shared, stream, args, cooperative: false, cluster: None, call_site };
+        // SAFETY: as the caller vouches.
+        unsafe { prepare(&request) }.map(|(prepared, _)| prepared)
+    }
+
+    /// Where each argument is.
+    pub fn arguments(&self) -> Vec<*mut c_void> {
+        let start = self.args.as_ptr().cast::<u8>();
+        let params = self.kernel.meta().params.iter();
+        params.map(|param| start.wrapping_add(param.offset as usize).cast_mut().cast()).collect()
+    }
+
+    /// Runs it on a stream.
+    ///
+    /// # Errors
+    /// What keeps it from starting.
+    pub fn run(&self, stream: StreamId) -> Result {
+        executor::run(&Launch {
+            kernel: self.kernel,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            stream,
+            cooperative: self.cooperative,
+            cluster: self.cluster,
+            args: &self.args,
+            call_site: self.call_site,
+        })
+    }
 }
 
 /// What the attributes of a launch ask for.

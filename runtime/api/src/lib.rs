@@ -10,7 +10,9 @@
 //! | [`memory`] | allocations, copies, fills, pools, arrays |
 //! | [`stream`], [`event`], [`order`] | streams and events; which work is ordered before which |
 //! | [`registration`], [`modules`] | registered device code: kernels and variables |
+//! | [`texture`] | texture and surface objects |
 //! | [`function`] | attributes of kernels, occupancy |
+//! | [`graph`] | graphs: their nodes, capture, launches |
 //! | [`launch`] | launch configurations, limits, arguments |
 //! | [`prove`] | what needs no check in a launch |
 //! | [`executor`] | how a launch runs: the way to gpurace-cpu and gpurace-check |
@@ -38,6 +40,7 @@ pub mod event;
 pub mod executor;
 pub mod finish;
 pub mod function;
+pub mod graph;
 pub mod launch;
 pub mod log;
 pub mod memory;
@@ -52,6 +55,7 @@ pub mod resolve;
 pub mod session;
 pub mod stream;
 pub mod suppress;
+pub mod texture;
 pub mod transfer;
 pub mod types;
 pub mod watch;

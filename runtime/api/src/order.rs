@@ -37,7 +37,8 @@ pub const DEFAULT: StreamId = StreamId(0);
 pub struct Clock(BTreeMap<StreamId, u64>);
 
 impl Clock {
-    fn join(&mut self, other: &Self) {
+    /// Adds what another has seen.
+    pub fn join(&mut self, other: &Self) {
         for (&stream, &tick) in &other.0 {
             let mine = self.0.entry(stream).or_default();
             *mine = (*mine).max(tick);
@@ -117,6 +118,22 @@ impl Order {
         let id = StreamId(self.last_stream);
         self.streams.insert(id, StreamOrder { clock, blocking });
         id
+    }
+
+    /// A stream for part of a graph, which begins after `clock` alone; one that
+    /// was there before may come again. It ends by [`Self::destroy`].
+    pub fn open(&mut self, again: Option<StreamId>, clock: Clock) -> StreamId {
+        let id = again.unwrap_or_else(|| {
+            self.last_stream += 1;
+            StreamId(self.last_stream)
+        });
+        self.streams.insert(id, StreamOrder { clock, blocking: false });
+        id
+    }
+
+    /// What the last operation of a stream was after, itself included.
+    pub fn now(&self, id: StreamId) -> Clock {
+        self.streams.get(&id).map(|stream| stream.clock.clone()).unwrap_or_default()
     }
 
     /// Forgets a stream. Its launches stay unordered until somebody waits.

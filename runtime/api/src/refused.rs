@@ -26,10 +26,7 @@ macro_rules! refuse {
 // Arguments are not looked at, so none are declared: the caller passes them in
 // registers and on its own stack, where they do no harm.
 refuse! {
-    "textures": cudaCreateTextureObject cudaDestroyTextureObject
-        cudaGetTextureObjectResourceDesc cudaGetTextureObjectTextureDesc
-        cudaGetTextureObjectResourceViewDesc cudaDeviceGetTexture1DLinearMaxWidth;
-    "surfaces": cudaCreateSurfaceObject cudaDestroySurfaceObject cudaGetSurfaceObjectResourceDesc;
+    "views of resources": cudaGetTextureObjectResourceViewDesc;
     "mipmapped, sparse and planar arrays": cudaMallocMipmappedArray cudaFreeMipmappedArray
         cudaGetMipmappedArrayLevel cudaArrayGetPlane cudaArrayGetMemoryRequirements
         cudaArrayGetSparseProperties cudaMipmappedArrayGetMemoryRequirements
@@ -59,64 +56,28 @@ refuse! {
         cudaGetExportTable;
     "user objects": cudaUserObjectCreate cudaUserObjectRetain cudaUserObjectRelease
         cudaGraphRetainUserObject cudaGraphReleaseUserObject;
-    "graphs": cudaStreamBeginCapture cudaStreamBeginCaptureToGraph cudaStreamEndCapture
-        cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
-        cudaThreadExchangeStreamCaptureMode cudaStreamGetCaptureInfo_v3
-        cudaStreamBeginCapture_ptsz cudaStreamBeginCaptureToGraph_ptsz cudaStreamEndCapture_ptsz
-        cudaGraphInstantiateWithParams_ptsz cudaGraphUpload_ptsz cudaGraphLaunch_ptsz
-        cudaGraphCreate cudaGraphAddKernelNode cudaGraphKernelNodeGetParams
-        cudaGraphKernelNodeSetParams cudaGraphKernelNodeCopyAttributes
-        cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeSetAttribute cudaGraphAddMemcpyNode
-        cudaGraphAddMemcpyNodeToSymbol cudaGraphAddMemcpyNodeFromSymbol cudaGraphAddMemcpyNode1D
-        cudaGraphMemcpyNodeGetParams cudaGraphMemcpyNodeSetParams
-        cudaGraphMemcpyNodeSetParamsToSymbol cudaGraphMemcpyNodeSetParamsFromSymbol
-        cudaGraphMemcpyNodeSetParams1D cudaGraphAddMemsetNode cudaGraphMemsetNodeGetParams
-        cudaGraphMemsetNodeSetParams cudaGraphAddHostNode cudaGraphHostNodeGetParams
-        cudaGraphHostNodeSetParams cudaGraphAddChildGraphNode cudaGraphChildGraphNodeGetGraph
-        cudaGraphAddEmptyNode cudaGraphAddEventRecordNode cudaGraphEventRecordNodeGetEvent
-        cudaGraphEventRecordNodeSetEvent cudaGraphAddEventWaitNode cudaGraphEventWaitNodeGetEvent
-        cudaGraphEventWaitNodeSetEvent cudaGraphAddExternalSemaphoresSignalNode
-        cudaGraphAddExternalSemaphoresWaitNode
+    "captures into a graph that is there already": cudaStreamBeginCaptureToGraph
+        cudaStreamBeginCaptureToGraph_ptsz cudaStreamUpdateCaptureDependencies
+        cudaStreamUpdateCaptureDependencies_v2;
+    "edges of graphs with data": cudaStreamGetCaptureInfo_v3 cudaGraphGetEdges_v2
+        cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependentNodes_v2 cudaGraphAddDependencies_v2
+        cudaGraphRemoveDependencies_v2 cudaGraphAddNode_v2;
+    "graph nodes of any kind and conditional nodes": cudaGraphAddNode cudaGraphNodeSetParams
+        cudaGraphExecNodeSetParams cudaGraphConditionalHandleCreate;
+    "attributes of kernel nodes": cudaGraphKernelNodeCopyAttributes cudaGraphKernelNodeGetAttribute
+        cudaGraphKernelNodeSetAttribute;
+    "these updates of graph nodes": cudaGraphMemcpyNodeGetParams cudaGraphMemcpyNodeSetParamsToSymbol
+        cudaGraphMemcpyNodeSetParamsFromSymbol cudaGraphMemsetNodeGetParams cudaGraphHostNodeGetParams
+        cudaGraphEventRecordNodeGetEvent cudaGraphEventRecordNodeSetEvent
+        cudaGraphEventWaitNodeGetEvent cudaGraphEventWaitNodeSetEvent
+        cudaGraphExecMemcpyNodeSetParamsToSymbol cudaGraphExecMemcpyNodeSetParamsFromSymbol
+        cudaGraphExecChildGraphNodeSetParams cudaGraphExecEventRecordNodeSetEvent
+        cudaGraphExecEventWaitNodeSetEvent;
+    "external semaphores": cudaGraphAddExternalSemaphoresSignalNode cudaGraphAddExternalSemaphoresWaitNode
         cudaGraphExternalSemaphoresSignalNodeGetParams cudaGraphExternalSemaphoresSignalNodeSetParams
         cudaGraphExternalSemaphoresWaitNodeGetParams cudaGraphExternalSemaphoresWaitNodeSetParams
         cudaGraphExecExternalSemaphoresSignalNodeSetParams
-        cudaGraphExecExternalSemaphoresWaitNodeSetParams cudaGraphAddMemAllocNode
-        cudaGraphMemAllocNodeGetParams cudaGraphAddMemFreeNode cudaGraphMemFreeNodeGetParams
-        cudaDeviceGraphMemTrim cudaDeviceGetGraphMemAttribute cudaDeviceSetGraphMemAttribute
-        cudaGraphClone cudaGraphNodeFindInClone cudaGraphNodeGetType cudaGraphGetNodes
-        cudaGraphGetRootNodes cudaGraphGetEdges cudaGraphGetEdges_v2 cudaGraphNodeGetDependencies
-        cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependentNodes
-        cudaGraphNodeGetDependentNodes_v2 cudaGraphAddDependencies cudaGraphAddDependencies_v2
-        cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2 cudaGraphDestroyNode
-        cudaGraphInstantiate cudaGraphInstantiateWithFlags cudaGraphInstantiateWithParams
-        cudaGraphExecGetFlags cudaGraphExecKernelNodeSetParams cudaGraphExecMemcpyNodeSetParams
-        cudaGraphExecMemcpyNodeSetParamsToSymbol cudaGraphExecMemcpyNodeSetParamsFromSymbol
-        cudaGraphExecMemcpyNodeSetParams1D cudaGraphExecMemsetNodeSetParams
-        cudaGraphExecHostNodeSetParams cudaGraphExecChildGraphNodeSetParams
-        cudaGraphExecEventRecordNodeSetEvent cudaGraphExecEventWaitNodeSetEvent
-        cudaGraphNodeSetEnabled cudaGraphNodeGetEnabled cudaGraphExecUpdate cudaGraphUpload
-        cudaGraphLaunch cudaGraphExecDestroy cudaGraphDestroy cudaGraphDebugDotPrint
-        cudaGraphAddNode cudaGraphAddNode_v2 cudaGraphNodeSetParams cudaGraphExecNodeSetParams
-        cudaGraphConditionalHandleCreate;
-}
-
-crate::edge::api! {
-    // No stream captures, which is what programs ask before they decide.
-    @ptsz fn cudaStreamIsCapturing(_stream: crate::types::cudaStream_t, status: *mut u32) {
-        crate::edge::put(status, 0)
-    }
-
-    @ptsz fn cudaStreamGetCaptureInfo_v2(
-        _stream: crate::types::cudaStream_t,
-        status: *mut u32,
-        id: *mut u64,
-        _graph: *mut *mut std::ffi::c_void,
-        _dependencies: *mut *const std::ffi::c_void,
-        _count: *mut usize,
-    ) {
-        if !id.is_null() {
-            crate::edge::put(id, 0)?;
-        }
-        crate::edge::put(status, 0)
-    }
+        cudaGraphExecExternalSemaphoresWaitNodeSetParams;
+    "parameters of instantiation": cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz;
+    "drawings of graphs": cudaGraphDebugDotPrint;
 }

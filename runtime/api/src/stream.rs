@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::event;
+use crate::graph::capture;
+use crate::graph::work::{Opaque, Work};
 use crate::order::{Clock, DEFAULT, ORDER, StreamId};
 use crate::types::{cudaEvent_t, cudaHostFn_t, cudaStream_t, cudaStreamCallback_t};
 
@@ -150,11 +152,13 @@ api! {
     }
 
     @ptsz fn cudaStreamSynchronize(stream: cudaStream_t) {
+        capture::refuse_wait(resolve(stream)?)?;
         submit(stream)?.wait();
         Ok(())
     }
 
     @ptsz fn cudaStreamQuery(stream: cudaStream_t) {
+        capture::refuse_wait(resolve(stream)?)?;
         // All work is over. That the program saw it orders what it does next.
         submit(stream)?.wait();
         Ok(())
@@ -168,6 +172,9 @@ api! {
 
     @ptsz fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, _flags: u32) {
         let id = resolve(stream)?;
+        if capture::wait(id, event)? {
+            return Ok(());
+        }
         // An event that was never recorded is waited for by nobody.
         if let Some(recorded) = event::recorded(event)? {
             ORDER.lock().wait(id, &recorded);
@@ -177,6 +184,9 @@ api! {
 
     @ptsz fn cudaLaunchHostFunc(stream: cudaStream_t, function: cudaHostFn_t, data: *mut c_void) {
         let function = function.ok_or(Error::INVALID_VALUE)?;
+        if capture::add(resolve(stream)?, || Work::Host(Some(function), Opaque::of(data)))? {
+            return Ok(());
+        }
         let _submitted = submit(stream)?;
         function(data);
         Ok(())
@@ -187,6 +197,7 @@ api! {
         if flags != 0 {
             return Err(Error::INVALID_VALUE);
         }
+        capture::refuse_wait(resolve(stream)?)?;
         let _submitted = submit(stream)?;
         callback(stream, Error::SUCCESS, data);
         Ok(())

@@ -136,14 +136,34 @@ impl Rows {
     }
 }
 
+/// How a copy or fill was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// By a call that is to return when it is over.
+    Synchronous,
+    /// By a call that need not.
+    Asynchronous,
+    /// By a launch of a graph, which waits for nothing.
+    InGraph,
+}
+
+impl Waits {
+    /// Of a call of the API.
+    pub fn of_call(sync: bool) -> Self {
+        if sync { Self::Synchronous } else { Self::Asynchronous }
+    }
+}
+
 /// A copy or fill on `stream` is about to happen; a fill reads nothing.
-pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, sync: bool) {
+pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, waits: Waits) {
     let to_memory = Memory::of(to.start);
     let from_memory = from.map(|from| Memory::of(from.start));
-    let waits = match from_memory {
-        Some(from) => host_waits_for_copy(to_memory, from, sync),
-        None => host_waits_for_fill(to_memory, sync),
-    };
+    let sync = waits == Waits::Synchronous;
+    let waits = waits != Waits::InGraph
+        && match from_memory {
+            Some(from) => host_waits_for_copy(to_memory, from, sync),
+            None => host_waits_for_fill(to_memory, sync),
+        };
     session::get().transfer(stream, waits, || {
         let site = site_of_this_call();
         let side = move |rows: Rows, memory, writes| {
@@ -164,10 +184,10 @@ pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, sync: bool) {
 }
 
 /// A copy or fill of no bytes on `stream`.
-pub fn nothing(stream: StreamId, sync: bool) {
+pub fn nothing(stream: StreamId, waits: Waits) {
     let mut order = ORDER.lock();
     let clock = order.submit(stream);
-    if sync {
+    if waits == Waits::Synchronous {
         order.host_waits(&clock);
     }
 }

@@ -98,6 +98,114 @@ pub struct cudaChannelFormatDesc {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub struct cudaMemsetParams {
+    pub dst: *mut c_void,
+    pub pitch: usize,
+    pub value: u32,
+    pub elementSize: u32,
+    pub width: usize,
+    pub height: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaKernelNodeParams {
+    pub func: *mut c_void,
+    pub gridDim: dim3,
+    pub blockDim: dim3,
+    pub sharedMemBytes: u32,
+    pub kernelParams: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaHostNodeParams {
+    pub r#fn: cudaHostFn_t,
+    pub userData: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemAllocNodeParams {
+    pub poolProps: cudaMemPoolProps,
+    pub accessDescs: *const cudaMemAccessDesc,
+    pub accessDescCount: usize,
+    pub bytesize: usize,
+    pub dptr: *mut c_void,
+}
+
+/// `cudaGraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaGraphExecUpdateResultInfo {
+    pub result: u32,
+    pub errorNode: *mut c_void,
+    pub errorFromNode: *mut c_void,
+}
+
+/// `cudaResourceDesc`; the union is kept as words.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaResourceDesc {
+    pub resType: u32,
+    pub res: [u64; 7],
+}
+
+/// `cudaResourceDesc::res.linear`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LinearResource {
+    pub devPtr: *mut c_void,
+    pub desc: cudaChannelFormatDesc,
+    pub sizeInBytes: usize,
+}
+
+/// `cudaResourceDesc::res.pitch2D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PitchedResource {
+    pub devPtr: *mut c_void,
+    pub desc: cudaChannelFormatDesc,
+    pub width: usize,
+    pub height: usize,
+    pub pitchInBytes: usize,
+}
+
+impl cudaResourceDesc {
+    /// The union as `res.linear`.
+    pub fn linear(&self) -> LinearResource {
+        // SAFETY: it fits into the union, and any words are a value of it.
+        unsafe { self.res.as_ptr().cast::<LinearResource>().read() }
+    }
+
+    /// The union as `res.pitch2D`.
+    pub fn pitched(&self) -> PitchedResource {
+        // SAFETY: it fits into the union, and any words are a value of it.
+        unsafe { self.res.as_ptr().cast::<PitchedResource>().read() }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaTextureDesc {
+    pub addressMode: [u32; 3],
+    pub filterMode: u32,
+    pub readMode: u32,
+    pub sRGB: c_int,
+    pub borderColor: [f32; 4],
+    pub normalizedCoords: c_int,
+    pub maxAnisotropy: u32,
+    pub mipmapFilterMode: u32,
+    pub mipmapLevelBias: f32,
+    pub minMipmapLevelClamp: f32,
+    pub maxMipmapLevelClamp: f32,
+    pub disableTrilinearOptimization: c_int,
+    pub seamlessCubemap: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub struct cudaPointerAttributes {
     pub kind: u32,
     pub device: c_int,
@@ -290,6 +398,9 @@ const _: () = {
     assert!(size_of::<cudaMemcpy3DParms>() == 160);
     assert!(size_of::<cudaMemcpy3DPeerParms>() == 168);
     assert!(size_of::<cudaPointerAttributes>() == 24);
+    assert!(size_of::<cudaResourceDesc>() == 64);
+    assert!(size_of::<PitchedResource>() <= 56);
+    assert!(size_of::<cudaTextureDesc>() == 72);
     assert!(size_of::<cudaPitchedPtr>() == 32);
     assert!(size_of::<cudaLaunchConfig_t>() == 56);
     assert!(size_of::<cudaLaunchAttribute>() == 72);

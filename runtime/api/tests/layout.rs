@@ -51,6 +51,18 @@ layouts! {
     cudaMemcpy3DPeerParms as "cudaMemcpy3DPeerParms" { srcArray, srcPos, srcPtr, srcDevice, dstArray, dstPos, dstPtr, dstDevice, extent }
     cudaChannelFormatDesc as "cudaChannelFormatDesc" { x, y, z, w, f }
     cudaPointerAttributes as "cudaPointerAttributes" { kind as "type", device, devicePointer, hostPointer }
+    cudaMemsetParams as "cudaMemsetParams" { dst, pitch, value, elementSize, width, height }
+    cudaKernelNodeParams as "cudaKernelNodeParams" { func, gridDim, blockDim, sharedMemBytes, kernelParams, extra }
+    cudaMemAllocNodeParams as "cudaMemAllocNodeParams" { poolProps, accessDescs, accessDescCount, bytesize, dptr }
+    cudaGraphExecUpdateResultInfo as "cudaGraphExecUpdateResultInfo" { result, errorNode, errorFromNode }
+    cudaResourceDesc as "cudaResourceDesc" { resType, res }
+    LinearResource as "decltype(cudaResourceDesc::res.linear)" { devPtr, desc, sizeInBytes }
+    PitchedResource as "decltype(cudaResourceDesc::res.pitch2D)" { devPtr, desc, width, height, pitchInBytes }
+    cudaTextureDesc as "cudaTextureDesc" {
+        addressMode, filterMode, readMode, sRGB, borderColor, normalizedCoords, maxAnisotropy,
+        mipmapFilterMode, mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp,
+        disableTrilinearOptimization, seamlessCubemap,
+    }
     cudaFuncAttributes as "cudaFuncAttributes" {
         sharedSizeBytes, constSizeBytes, localSizeBytes, maxThreadsPerBlock, numRegs, ptxVersion,
         binaryVersion, cacheModeCA, maxDynamicSharedSizeBytes, preferredShmemCarveout,

@@ -29,6 +29,8 @@ pub(crate) enum Collective {
     Match,
     /// `redux.sync`.
     Reduce,
+    /// `wmma.mma`.
+    Multiply,
 }
 
 /// Iterates over the set bits of a lane mask.

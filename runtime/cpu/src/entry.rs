@@ -24,6 +24,7 @@ use crate::cluster;
 use crate::collective::{Collective, Operand};
 use crate::fault::FaultKind;
 use crate::sync::{self, Arrival};
+use crate::texture::{self, Place, SurfaceAccess};
 use crate::{frame, printf};
 
 /// Says why every entry point is sound to call: the lowering passes the
@@ -35,6 +36,7 @@ macro_rules! entries {
         /// # Safety
         /// `ctx` is the context of the device thread that runs.
         #[unsafe(no_mangle)]
+        #[allow(unused_unsafe, reason = "some entries touch nothing that their caller passes")]
         pub unsafe extern "C" fn $name($ctx: *mut ThreadCtx $(, $param: $ty)*) $(-> $ret)? {
             // SAFETY: the lowering's contract.
             unsafe { $body }
@@ -214,6 +216,12 @@ entries! {
         sync::collective(ctx, Collective::Reduce, mask, operand, sync) as u32
     }
 
+    /// `wmma.mma`.
+    fn __gpurace_matrix(ctx, op: u32, mask: u32, buffer: *mut c_void, sync: u32) {
+        let operand = Operand { value: buffer.expose_provenance() as u64, mode: op, ..Operand::default() };
+        sync::collective(ctx, Collective::Multiply, mask, operand, sync);
+    }
+
     /// `nanosleep`: gives way at once; the time is the others'.
     fn __gpurace_nanosleep(ctx, _ns: u32) {
         (*ctx).executor[slot::COUNTDOWN] = std::ptr::null_mut();
@@ -310,6 +318,46 @@ entries! {
     /// `getctarank`.
     fn __gpurace_shared_rank(ctx, addr: *mut c_void) -> u32 {
         cluster::rank(ctx, addr.addr()).unwrap_or(u32::MAX)
+    }
+
+    /// A fetch through a texture object is planned.
+    fn __gpurace_texture(ctx, handle: u64, operation: u32, x: u32, y: u32, z: u32, w: u32) -> u32 {
+        let place = Place { operation, coordinates: [x, y, z, w] };
+        match texture::plan(handle, place) {
+            Some(texels) => texels as u32,
+            None => {
+                let message = format!("`{handle:#x}`, which is no texture object, was fetched from");
+                sync::fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
+            }
+        }
+    }
+
+    /// A texel of the fetch.
+    fn __gpurace_texel(_ctx, index: u32) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(texture::texel(index as usize).0)
+    }
+
+    /// Bytes of a texel.
+    fn __gpurace_texel_size(_ctx) -> u64 {
+        texture::texel(0).1 as u64
+    }
+
+    /// What the fetch gives.
+    fn __gpurace_texture_value(_ctx, texels: *mut c_void, high: u32) -> u64 {
+        let bytes = texture::MOST_TEXELS * texture::TEXEL_STRIDE;
+        texture::value(std::slice::from_raw_parts(texels.cast(), bytes), high != 0)
+    }
+
+    /// Where an access to a surface goes.
+    fn __gpurace_surface(ctx, handle: u64, operation: u32, x: u32, y: u32, z: u32, size: u32) -> *mut c_void {
+        let place = Place { operation, coordinates: [x, y, z, 0] };
+        let message = match texture::surface(handle, place, size as usize) {
+            SurfaceAccess::At(address) => return std::ptr::with_exposed_provenance_mut(address),
+            SurfaceAccess::Nowhere => return std::ptr::null_mut(),
+            SurfaceAccess::Outside => "an access outside of a surface".to_owned(),
+            SurfaceAccess::NoSurface => format!("`{handle:#x}`, which is no surface object, was accessed"),
+        };
+        sync::fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
     }
 
     /// Something that could not be lowered.

@@ -58,12 +58,14 @@ mod fiber;
 mod frame;
 pub mod image;
 pub mod launch;
+mod matrix;
 mod printf;
 mod rng;
 mod schedule;
 mod signal;
 mod stack;
 mod sync;
+pub mod texture;
 mod worker;
 
 pub use checks::LaunchChecks;

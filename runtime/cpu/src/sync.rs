@@ -9,6 +9,7 @@ use crate::checks;
 use crate::collective::{self, Collective, Operand, lanes};
 use crate::fault::{Divergence, DivergenceReason, FaultKind, Groups, WaitKind, Waiting};
 use crate::fiber::{Fiber, JumpFiber};
+use crate::matrix;
 
 /// The lane of a context.
 pub(crate) fn lane_of(ctx: *mut ThreadCtx) -> *mut Lane {
@@ -107,6 +108,9 @@ pub(crate) unsafe fn collective(
             if (*b).threads == 1 {
                 let mut operands = [Operand::default(); 32];
                 operands[0] = operand;
+                if kind == Collective::Multiply {
+                    multiply(&operands, 1);
+                }
                 return result(kind, &operands, 1, 0);
             }
             fail_in_loop(ctx, sync);
@@ -158,12 +162,22 @@ pub(crate) unsafe fn collective(
 /// What a collective gives to one lane of its group.
 fn result(kind: Collective, operands: &[Operand; 32], group: u32, lane: usize) -> u64 {
     match kind {
-        Collective::Sync => 0,
+        Collective::Sync | Collective::Multiply => 0,
         Collective::Shuffle => collective::shuffle(operands, group, lane),
         Collective::Vote => collective::vote(operands, group, operands[lane].mode),
         Collective::Match => collective::matching(operands, group, lane),
         Collective::Reduce => collective::reduce(operands, group, operands[lane].mode),
     }
+}
+
+/// Multiplies the matrices that the lanes of a group hold.
+///
+/// # Safety
+/// The values of the group's operands are the addresses of the lanes' buffers.
+unsafe fn multiply(operands: &[Operand; 32], group: u32) {
+    let first = group.trailing_zeros() as usize & 31;
+    // SAFETY: as the caller vouches; what the lanes wait with stays where it is.
+    unsafe { matrix::multiply(operands[first].mode, &operands.map(|operand| operand.value), group) };
 }
 
 /// Gives every lane of a complete group its result and makes it ready.
@@ -172,6 +186,9 @@ unsafe fn complete(b: *mut Block, w: usize, kind: Collective, mask: u32, group: 
     // them, call this.
     unsafe {
         let warp = &mut (&mut (*b).warps)[w];
+        if kind == Collective::Multiply {
+            multiply(&warp.operands, group);
+        }
         let mut uniform: Option<(u32, u64)> = None;
         for l in lanes(group) {
             let lane = Block::lane(b, w * 32 + l);
@@ -213,7 +230,7 @@ unsafe fn report_outside_mask(
         seen.push(sync);
         let kind = match kind {
             Collective::Sync => WaitKind::SyncWarp(mask),
-            Collective::Shuffle | Collective::Vote | Collective::Match | Collective::Reduce => {
+            Collective::Shuffle | Collective::Vote | Collective::Match | Collective::Reduce | Collective::Multiply => {
                 WaitKind::Collective(mask)
             }
         };

@@ -91,6 +91,31 @@ pub const BLOCKS: &[Block] = &[
     Block("generic.p0", "ptr(ptr)", "ret ptr %0"),
     Block("generic.p3", "ptr(ptr addrspace(3))", "addrspacecast ptr addrspace(3) %0 to ptr"),
 
+    // ---- a fetch through a texture: its texels are read here, one access each ----
+    Block("texture", "{ i64, i64 }(i64, i32, i32, i32, i32, i32)", "
+        %texels = alloca [128 x i8], align 16
+        %n = call i32 @__gpurace_texture(i64 %0, i32 %1, i32 %2, i32 %3, i32 %4, i32 %5)
+        br label %loop
+    loop:
+        %i = phi i32 [ 0, %entry ], [ %next, %one ]
+        %more = icmp ult i32 %i, %n
+        br i1 %more, label %one, label %done
+    one:
+        %from = call ptr @__gpurace_texel(i32 %i)
+        %size = call i64 @__gpurace_texel_size()
+        %i64 = zext i32 %i to i64
+        %at = shl i64 %i64, 4
+        %to = getelementptr i8, ptr %texels, i64 %at
+        call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
+        %next = add i32 %i, 1
+        br label %loop
+    done:
+        %low = call i64 @__gpurace_texture_value(ptr %texels, i32 0)
+        %high = call i64 @__gpurace_texture_value(ptr %texels, i32 1)
+        %r = insertvalue { i64, i64 } poison, i64 %low, 0
+        %r2 = insertvalue { i64, i64 } %r, i64 %high, 1
+        ret { i64, i64 } %r2"),
+
     // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
     // phase above. An arrival releases; who sees the phase end acquires what all
     // of them released. Whatever scope an operation names, it reaches the cluster:

@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use gpurace_abi::context::offset;
 use gpurace_abi::entry::{self, Ty};
 
+use super::matrix::{self, Matrix};
 use super::{blocks, floats, table};
 use crate::lower::CONTEXT_FUNCTION;
 
@@ -60,6 +61,8 @@ pub enum Rule {
     Flushed(Box<Rule>),
     /// The body of the name without `x2`, for each of two elements.
     Paired(Box<Rule>),
+    /// A body that is written for the name.
+    Matrix(Matrix),
 }
 
 /// Function definitions, by name, one of which is to be called.
@@ -148,6 +151,9 @@ fn intrinsic(name: &str) -> Option<Rule> {
     if let Some(rule) = in_rows(table::INTRINSICS, name) {
         return Some(rule);
     }
+    if let Some(matrix) = matrix::parse(name) {
+        return Some(Rule::Matrix(matrix));
+    }
     if let Some((start, end)) = name.split_once(".ftz") {
         return Some(Rule::Flushed(Box::new(intrinsic(&format!(
             "{start}{end}"
@@ -235,6 +241,7 @@ fn write(
             write(rule, &inner, &scalar, "internal ", out)?;
             paired(&inner, signature, &scalar)
         }
+        Rule::Matrix(matrix) => matrix::body(*matrix, signature)?,
     };
     needed_blocks(&body, out)?;
     out.insert(name.to_owned(), define(name, signature, linkage, &body));

@@ -11,7 +11,7 @@ use crate::ptx::op::{Op, Operand};
 use crate::ptx::types::{Space, Ty};
 use crate::ptx::{Asm, Guard, Stmt};
 
-use super::{control, convert, floats, integers, memory, special};
+use super::{control, convert, floats, integers, memory, special, texture};
 
 /// An operation that the parser knows and the translation does not.
 #[derive(Debug, PartialEq, Eq)]
@@ -460,6 +460,9 @@ impl Body<'_> {
             | Op::MbarrierTx { .. }
             | Op::MbarrierWait { .. }
             | Op::MbarrierPendingCount { .. } => memory::operation(self, op),
+            Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {
+                texture::operation(self, op)
+            }
             Op::Fence { .. }
             | Op::Barrier { .. }
             | Op::ClusterArrive { .. }

@@ -6,3 +6,4 @@ pub(super) mod bits;
 pub(super) mod convert;
 pub(super) mod memory;
 pub(super) mod sync;
+pub(super) mod texture;

@@ -238,6 +238,13 @@ fn the_rest_of_what_headers_write() {
         ("testp.finite.f32 $0, $1;", "=b,f"),
         ("slct.f32.s32 $0, $1, $2, $3;", "=f,f,f,r"),
         ("griddepcontrol.wait;", "~{memory}"),
+        ("tex.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}];", "=f,=f,=f,=f,l,f,f"),
+        ("tex.3d.v4.u32.f32 {$0,$1,$2,$3}, [$4, {$5, $6, $7, $7}];", "=r,=r,=r,=r,l,f,f,f"),
+        ("tex.level.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}], $7;", "=f,=f,=f,=f,l,f,f,f"),
+        ("tex.grad.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}], {$5, $6}, {$6, $5};", "=f,=f,=f,=f,l,f,f"),
+        ("tld4.g.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}];", "=f,=f,=f,=f,l,f,f"),
+        ("suld.b.1d.b8.zero {$0}, [$1, {$2}];", "=h,l,r"),
+        ("sust.b.a2d.v2.b32.trap [$0, {$1, $2, $3, $3}], {$4, $5};", "l,r,r,r,r,r"),
     ] {
         modelled(text, constraints);
     }
@@ -252,7 +259,9 @@ fn what_is_not_modelled_keeps_its_name() {
     for text in [
         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0,$1}, {$2}, {$3}, {$4};",
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4];",
-        "tex.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$0, $1}];",
+        "tex.2d.v4.f16.f32 {$0,$1,$2,$3}, [$4, {$0, $1}];",
+        "suld.p.2d.v4.b32.trap {$0,$1,$2,$3}, [$4, {$0, $1}];",
+        "tld4.r.cube.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$0, $1, $2}];",
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
         "fence.proxy.async;",
         "barrier.cluster.sync;",

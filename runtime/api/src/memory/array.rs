@@ -1,5 +1,5 @@
 //! CUDA arrays. Their layout is opaque, so they are plain rows. Kernels reach
-//! them only through textures and surfaces, which are refused.
+//! them through textures and surfaces ([`crate::texture`]).
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};

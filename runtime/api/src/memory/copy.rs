@@ -5,13 +5,17 @@ use std::ffi::{c_int, c_void};
 
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
+use crate::graph::capture;
+use crate::graph::work::Work;
 use crate::memory::array::{self, Array};
 use crate::memory::map::{self, Kind};
 use crate::order::StreamId;
+use crate::transfer::Waits;
 use crate::types::{
-    cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaPitchedPtr, cudaPos, cudaStream_t,
+    cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaMemsetParams, cudaPitchedPtr, cudaPos,
+    cudaStream_t,
 };
-use crate::{device, modules, stream, transfer};
+use crate::{call_site, device, modules, stream, transfer};
 
 /// The default stream, which calls without a stream argument use.
 const DEFAULT: cudaStream_t = std::ptr::null_mut();
@@ -124,6 +128,67 @@ fn is_empty(extent: cudaExtent) -> bool {
     extent.width == 0 || extent.height == 0 || extent.depth == 0
 }
 
+/// A copy of `extent` (bytes, rows, slices) whose sides were checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Copy {
+    to: Rows,
+    from: Rows,
+    extent: cudaExtent,
+}
+
+impl Copy {
+    /// # Errors
+    /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` where the sides
+    /// cannot be copied.
+    fn new(to: Rows, from: Rows, extent: cudaExtent, direction: Direction) -> Result<Self> {
+        if !is_empty(extent) {
+            if extent.height > 1 && (to.pitch < extent.width || from.pitch < extent.width) {
+                return Err(Error::INVALID_PITCH_VALUE);
+            }
+            let (to_side, from_side) = direction.sides();
+            for (rows, side) in [(to, to_side), (from, from_side)] {
+                check_side(rows.start.cast(), span(rows, extent).ok_or(Error::INVALID_VALUE)?, side)?;
+            }
+        }
+        Ok(Self { to, from, extent })
+    }
+
+    /// Copies on `stream`, as part of a graph: nobody waits for it.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` where device memory was freed since.
+    pub fn run(&self, stream: StreamId) -> Result {
+        for rows in [self.to, self.from].into_iter().filter(|_| !is_empty(self.extent)) {
+            check_side(rows.start.cast(), span(rows, self.extent).ok_or(Error::INVALID_VALUE)?, Side::Any)?;
+        }
+        // SAFETY: as whoever made the node vouched.
+        unsafe { self.act(stream, Waits::InGraph) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// Host memory that the sides span is valid; device memory was checked.
+    unsafe fn act(&self, stream: StreamId, waits: Waits) {
+        let Self { to, from, extent } = *self;
+        if is_empty(extent) {
+            transfer::nothing(stream, waits);
+            return;
+        }
+        transfer::begin(stream, to.touched(extent), Some(from.touched(extent)), waits);
+        for slice in 0..extent.depth {
+            for row in 0..extent.height {
+                let d = to.slice * slice + to.pitch * row;
+                let s = from.slice * slice + from.pitch * row;
+                // SAFETY: inside the spans checked before; `copy` allows overlap.
+                unsafe { std::ptr::copy(from.start.add(s), to.start.add(d), extent.width) };
+            }
+        }
+    }
+}
+
+// SAFETY: the addresses are only used by copies, whichever thread makes them.
+unsafe impl Send for Rows {}
+
 /// Copies `extent` (bytes, rows, slices) after checking both sides.
 ///
 /// # Safety
@@ -136,32 +201,10 @@ unsafe fn copy_rows(
     stream: StreamId,
     sync: bool,
 ) -> Result {
-    if is_empty(extent) {
-        transfer::nothing(stream, sync);
-        return Ok(());
-    }
-    if extent.height > 1 && (to.pitch < extent.width || from.pitch < extent.width) {
-        return Err(Error::INVALID_PITCH_VALUE);
-    }
-    let (to_side, from_side) = direction.sides();
-    check_side(
-        to.start.cast(),
-        span(to, extent).ok_or(Error::INVALID_VALUE)?,
-        to_side,
-    )?;
-    check_side(
-        from.start.cast(),
-        span(from, extent).ok_or(Error::INVALID_VALUE)?,
-        from_side,
-    )?;
-    transfer::begin(stream, to.touched(extent), Some(from.touched(extent)), sync);
-    for slice in 0..extent.depth {
-        for row in 0..extent.height {
-            let d = to.slice * slice + to.pitch * row;
-            let s = from.slice * slice + from.pitch * row;
-            // SAFETY: inside the spans checked above; `copy` allows overlap.
-            unsafe { std::ptr::copy(from.start.add(s), to.start.add(d), extent.width) };
-        }
+    let copy = Copy::new(to, from, extent, direction)?;
+    if !capture::add(stream, || Work::Copy(copy, call_site::callers()))? {
+        // SAFETY: as the caller vouches.
+        unsafe { copy.act(stream, Waits::of_call(sync)) };
     }
     Ok(())
 }
@@ -267,11 +310,12 @@ fn array_rows(array: &Array, x: usize, y: usize, z: usize) -> Result<Rows> {
     })
 }
 
-/// # Safety
-/// As [`copy_rows`].
-unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Result {
+/// The copy that `cudaMemcpy3DParms` describe.
+///
+/// # Errors
+/// What CUDA gives for parameters that do not fit.
+pub fn plan_3d(p: &cudaMemcpy3DParms) -> Result<Copy> {
     let direction = Direction::new(p.kind)?;
-    let stream = stream::resolve(stream)?;
     let (to, to_element) = side_3d(p.dstArray, &p.dstPtr, p.dstPos)?;
     let (from, from_element) = side_3d(p.srcArray, &p.srcPtr, p.srcPos)?;
     if let (Some(a), Some(b)) = (to_element, from_element)
@@ -286,9 +330,28 @@ unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Re
         .width
         .checked_mul(element)
         .ok_or(Error::INVALID_VALUE)?;
-    let extent = cudaExtent { width, ..p.extent };
-    // SAFETY: as the caller vouches.
-    unsafe { copy_rows(to, from, extent, direction, stream, sync) }
+    Copy::new(to, from, cudaExtent { width, ..p.extent }, direction)
+}
+
+/// # Safety
+/// As [`copy_rows`].
+unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Result {
+    let stream = stream::resolve(stream)?;
+    let copy = plan_3d(p)?;
+    if !capture::add(stream, || Work::Copy(copy, call_site::callers()))? {
+        // SAFETY: as the caller vouches.
+        unsafe { copy.act(stream, Waits::of_call(sync)) };
+    }
+    Ok(())
+}
+
+/// A copy of `count` bytes.
+///
+/// # Errors
+/// What CUDA gives for parameters that do not fit.
+pub fn plan_1d(to: *mut c_void, from: *const c_void, count: usize, kind: u32) -> Result<Copy> {
+    let extent = cudaExtent { width: count, height: 1, depth: 1 };
+    Copy::new(flat(to, count), flat(from.cast_mut(), count), extent, Direction::new(kind)?)
 }
 
 fn without_devices(p: &cudaMemcpy3DPeerParms) -> Result<cudaMemcpy3DParms> {
@@ -362,6 +425,85 @@ unsafe fn copy_from_array(
     }
 }
 
+/// A fill of `extent` (bytes, rows, slices) whose memory was checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Fill {
+    rows: Rows,
+    /// What is repeated: so many bytes of the value.
+    value: u32,
+    element: usize,
+    extent: cudaExtent,
+}
+
+impl Fill {
+    /// # Errors
+    /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` where the memory
+    /// cannot be filled.
+    fn new(rows: Rows, value: u32, element: usize, extent: cudaExtent) -> Result<Self> {
+        if !matches!(element, 1 | 2 | 4) {
+            return Err(Error::INVALID_VALUE);
+        }
+        let fill = Self { rows, value, element, extent };
+        fill.check().map(|()| fill)
+    }
+
+    /// The fill that `cudaMemsetParams` describe.
+    ///
+    /// # Errors
+    /// What CUDA gives for parameters that do not fit.
+    pub fn of_node(p: &cudaMemsetParams) -> Result<Self> {
+        let element = p.elementSize as usize;
+        let width = p.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
+        let pitch = if p.height > 1 { p.pitch } else { width };
+        Self::new(flat(p.dst, pitch), p.value, element, cudaExtent { width, height: p.height, depth: 1 })
+    }
+
+    fn check(&self) -> Result {
+        let (rows, extent) = (self.rows, self.extent);
+        if is_empty(extent) {
+            return Ok(());
+        }
+        if extent.height > 1 && rows.pitch < extent.width {
+            return Err(Error::INVALID_PITCH_VALUE);
+        }
+        check_side(rows.start.cast(), span(rows, extent).ok_or(Error::INVALID_VALUE)?, Side::Device)
+    }
+
+    /// Fills on `stream`, as part of a graph: nobody waits for it.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` where the memory was freed since.
+    pub fn run(&self, stream: StreamId) -> Result {
+        self.check()?;
+        // SAFETY: checked.
+        unsafe { self.act(stream, Waits::InGraph) };
+        Ok(())
+    }
+
+    /// # Safety
+    /// The memory was checked.
+    unsafe fn act(&self, stream: StreamId, waits: Waits) {
+        let (rows, extent) = (self.rows, self.extent);
+        if is_empty(extent) {
+            transfer::nothing(stream, waits);
+            return;
+        }
+        transfer::begin(stream, rows.touched(extent), None, waits);
+        let value = self.value.to_le_bytes();
+        for slice in 0..extent.depth {
+            for row in 0..extent.height {
+                let at = rows.slice * slice + rows.pitch * row;
+                // SAFETY: inside the span checked before.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(rows.start.add(at), extent.width) };
+                match self.element {
+                    1 => bytes.fill(value[0]),
+                    element => bytes.chunks_mut(element).for_each(|to| to.copy_from_slice(&value[..to.len()])),
+                }
+            }
+        }
+    }
+}
+
 /// Sets `extent` (bytes, rows, slices) to `value`.
 ///
 /// # Safety
@@ -374,22 +516,10 @@ unsafe fn fill(
     sync: bool,
 ) -> Result {
     let stream = stream::resolve(stream)?;
-    if is_empty(extent) {
-        transfer::nothing(stream, sync);
-        return Ok(());
-    }
-    if extent.height > 1 && rows.pitch < extent.width {
-        return Err(Error::INVALID_PITCH_VALUE);
-    }
-    let size = span(rows, extent).ok_or(Error::INVALID_VALUE)?;
-    check_side(rows.start.cast(), size, Side::Device)?;
-    transfer::begin(stream, rows.touched(extent), None, sync);
-    for slice in 0..extent.depth {
-        for row in 0..extent.height {
-            let at = rows.slice * slice + rows.pitch * row;
-            // SAFETY: inside the span checked above.
-            unsafe { rows.start.add(at).write_bytes(value as u8, extent.width) };
-        }
+    let fill = Fill::new(rows, value as u32, 1, extent)?;
+    if !capture::add(stream, || Work::Fill(fill, call_site::callers()))? {
+        // SAFETY: checked.
+        unsafe { fill.act(stream, Waits::of_call(sync)) };
     }
     Ok(())
 }
@@ -418,7 +548,10 @@ fn pitched(pointer: &cudaPitchedPtr) -> Result<Rows> {
 ///
 /// # Safety
 /// `symbol` is any address.
-unsafe fn symbol_bytes(symbol: *const c_void, count: usize, offset: usize) -> Result<*mut c_void> {
+///
+/// # Errors
+/// `cudaErrorInvalidSymbol`, or `cudaErrorInvalidValue` where the variable ends before.
+pub unsafe fn symbol_bytes(symbol: *const c_void, count: usize, offset: usize) -> Result<*mut c_void> {
     let variable = modules::variable_of_symbol(symbol)?;
     match offset.checked_add(count) {
         Some(end) if end <= variable.size => Ok((variable.address + offset) as *mut c_void),

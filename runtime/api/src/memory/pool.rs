@@ -9,8 +9,11 @@ use parking_lot::Mutex;
 use crate::device;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
+use crate::graph::capture;
+use crate::graph::work::Work;
 use crate::memory::alloc::allocate_to;
 use crate::memory::map::{self, Kind};
+use crate::order::StreamId;
 use crate::stream;
 use crate::types::{
     cudaMemAccessDesc, cudaMemLocation, cudaMemPool_t, cudaMemPoolProps, cudaStream_t,
@@ -64,21 +67,33 @@ fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
     }))
 }
 
+/// Allocates memory on a stream; in a capture, by a node.
+///
+/// # Safety
+/// As [`allocate_to`].
+unsafe fn allocate_on(to: *mut *mut c_void, size: usize, stream: StreamId) -> Result {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        allocate_to(to, size, Kind::Device, 0)?;
+        let address = *get(to)? as usize;
+        capture::add(stream, || Work::Allocate(address, size)).map(|_| ())
+    }
+}
+
 api! {
     @ptsz fn cudaMallocAsync(to: *mut *mut c_void, size: usize, stream: cudaStream_t) {
-        stream::resolve(stream)?;
-        allocate_to(to, size, Kind::Device, 0)
+        allocate_on(to, size, stream::resolve(stream)?)
     }
 
     @ptsz fn cudaMallocFromPoolAsync(to: *mut *mut c_void, size: usize, pool: cudaMemPool_t, stream: cudaStream_t) {
-        stream::resolve(stream)?;
+        let stream = stream::resolve(stream)?;
         with_pool(pool, |_| Ok(()))?;
-        allocate_to(to, size, Kind::Device, 0)
+        allocate_on(to, size, stream)
     }
 
     @ptsz fn cudaFreeAsync(pointer: *mut c_void, stream: cudaStream_t) {
-        stream::resolve(stream)?;
-        if pointer.is_null() {
+        let stream = stream::resolve(stream)?;
+        if pointer.is_null() || capture::add(stream, || Work::Free(pointer as usize))? {
             return Ok(());
         }
         map::free(pointer as usize, &[Kind::Device, Kind::Managed]).map(|_| ())
