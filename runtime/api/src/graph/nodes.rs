@@ -6,7 +6,7 @@ use crate::call_site::{self, Callers};
 use crate::device;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
-use crate::graph::work::{Opaque, Work};
+use crate::graph::work::{Opaque, Work, own};
 use crate::graph::{self, Graph, GraphHandle, Id, Node, NodeHandle};
 use crate::launch::Prepared;
 use crate::memory::copy::{self, Fill, symbol_bytes};
@@ -240,6 +240,7 @@ api! {
     fn cudaGraphAddMemAllocNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *mut cudaMemAllocNodeParams) {
         let mut params = *get(p)?;
         let address = map::allocate(params.bytesize, Kind::Device, 0)?.address;
+        own(address);
         params.dptr = address as *mut c_void;
         put(p, params)?;
         add(to, graph, after, count, Work::Allocate(address, params.bytesize))

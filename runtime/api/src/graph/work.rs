@@ -1,6 +1,9 @@
 //! What a node of a graph does, with everything that it needs kept by value.
 
+use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
+
+use parking_lot::Mutex;
 
 use crate::call_site::{self, Callers};
 use crate::errors::Result;
@@ -26,6 +29,20 @@ impl Opaque {
     pub fn of(pointer: *mut c_void) -> Self {
         Self(pointer.expose_provenance())
     }
+}
+
+/// Memory of nodes that allocate, by address: it stays where it is for the next
+/// launch, whoever frees it.
+static OWNED: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
+
+/// Keeps memory for a node.
+pub fn own(address: usize) {
+    OWNED.lock().get_or_insert_default().insert(address);
+}
+
+/// Whether memory is a node's.
+pub fn is_owned(address: usize) -> bool {
+    OWNED.lock().as_ref().is_some_and(|owned| owned.contains(&address))
 }
 
 /// What a node does.

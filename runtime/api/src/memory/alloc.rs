@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::graph::work;
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::memory::map::{self, Kind};
@@ -50,6 +51,9 @@ pub fn free_pointer(pointer: *mut c_void, kinds: &[Kind]) -> Result {
     }
     // As CUDA: memory is not freed while work that may use it is pending.
     stream::synchronize_device();
+    if work::is_owned(pointer as usize) {
+        return Ok(());
+    }
     map::free(pointer as usize, kinds).map(|_| ())
 }
 

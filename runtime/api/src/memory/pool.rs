@@ -10,7 +10,7 @@ use crate::device;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
 use crate::graph::capture;
-use crate::graph::work::Work;
+use crate::graph::work::{self, Work};
 use crate::memory::alloc::allocate_to;
 use crate::memory::map::{self, Kind};
 use crate::order::StreamId;
@@ -76,7 +76,10 @@ unsafe fn allocate_on(to: *mut *mut c_void, size: usize, stream: StreamId) -> Re
     unsafe {
         allocate_to(to, size, Kind::Device, 0)?;
         let address = *get(to)? as usize;
-        capture::add(stream, || Work::Allocate(address, size)).map(|_| ())
+        if capture::add(stream, || Work::Allocate(address, size))? {
+            work::own(address);
+        }
+        Ok(())
     }
 }
 
@@ -94,6 +97,9 @@ api! {
     @ptsz fn cudaFreeAsync(pointer: *mut c_void, stream: cudaStream_t) {
         let stream = stream::resolve(stream)?;
         if pointer.is_null() || capture::add(stream, || Work::Free(pointer as usize))? {
+            return Ok(());
+        }
+        if work::is_owned(pointer as usize) {
             return Ok(());
         }
         map::free(pointer as usize, &[Kind::Device, Kind::Managed]).map(|_| ())
