@@ -8,14 +8,17 @@ __device__ unsigned int done;
 __global__ void sum(const int* in, int* partial, int* out) {
     __shared__ bool last;
     int t = threadIdx.x, b = blockIdx.x;
-    partial[b * 32 + t] = in[b * 32 + t];
-    __threadfence();
-    __syncthreads();
-    if (t == 0) last = atomicInc(&done, gridDim.x) == gridDim.x - 1; //~ A
+    int value = in[b * 32 + t];
+    for (int s = 16; s > 0; s /= 2) value += __shfl_down_sync(0xffffffff, value, s);
+    if (t == 0) {
+        partial[b] = value;
+        __threadfence();
+        last = atomicInc(&done, gridDim.x) == gridDim.x - 1; //~ A
+    }
     __syncthreads();
     if (last && t == 0) {
         int total = 0;
-        for (unsigned i = 0; i < 32 * gridDim.x; i++) total += partial[i];
+        for (unsigned i = 0; i < gridDim.x; i++) total += partial[i];
         *out = total;
         done = 0; //~ B
     }
@@ -23,7 +26,7 @@ __global__ void sum(const int* in, int* partial, int* out) {
 //~ RACE atomic-write global grid: A B
 
 int main() {
-    Buffer<int> in(256), partial(256), out(1);
+    Buffer<int> in(256), partial(8), out(1);
     iota(in);
     for (int round = 0; round < 2; round++) sum<<<8, 32>>>(in.device, partial.device, out.device);
     SYNC();
