@@ -52,7 +52,7 @@ fn open(macros: &[&str]) -> Result<Image, ImageError> {
 
 #[test]
 fn kernels_and_variables_are_found_by_name() {
-    let image = open(&["-DVERSION=6", "-DFLAGS=0"]).expect("image");
+    let image = open(&["-DVERSION=7", "-DFLAGS=0"]).expect("image");
     let names: Vec<_> = image.kernels().iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["_Z3addi", "_Z4plaini"]);
     assert!(
@@ -77,7 +77,7 @@ fn kernels_and_variables_are_found_by_name() {
 
 #[test]
 fn two_openings_of_one_image_are_apart() {
-    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=6", "-DFLAGS=0"]).expect("image"));
+    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=7", "-DFLAGS=0"]).expect("image"));
     let address = |i: &Image| i.variable("counter").expect("variable").address;
     assert_ne!(address(&one), address(&two));
 }
@@ -88,7 +88,7 @@ fn other_versions_are_refused() {
     assert!(matches!(error, ImageError::Version { found: 99 }));
     assert_eq!(
         error.to_string(),
-        "device image has format version 99 where 6 was wanted"
+        "device image has format version 99 where 7 was wanted"
     );
 }
 
@@ -108,7 +108,7 @@ fn what_is_no_shared_object_is_refused() {
 #[test]
 fn an_image_for_newer_processors_opens_where_they_are() {
     let has = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-    match open(&["-DVERSION=6", "-DFLAGS=1"]) {
+    match open(&["-DVERSION=7", "-DFLAGS=1"]) {
         Ok(_) => assert!(has),
         Err(ImageError::Processor { .. }) => assert!(!has),
         Err(e) => panic!("{e}"),
