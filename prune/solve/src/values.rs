@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use gpurace_protocol::expr::{Expr, ExprId, VarId};
+use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::fold;
 use gpurace_protocol::interval::Meeting;
 use gpurace_protocol::place::Place;
@@ -24,19 +24,17 @@ pub type Assignment = Vec<(VarId, u64)>;
 
 /// All that the variables of halving and doubling loops can be in the offsets of
 /// two accesses, in iterations that both threads are in together; empty where
-/// that is not known or too much, or there are none.
+/// that is not known or too much, or there are none. Those that are only
+/// added, as in `a[t + s]`, are no harder as unknowns.
 pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting) -> Vec<Assignment> {
     let loops = Loops::of(setting.protocol);
-    let named = |id: VarId| {
-        let is_it = |node| matches!(node, Expr::Var { id: named, .. } if named == id);
-        [a, b].iter().any(|place| setting.exprs.mentions(place.access.offset, is_it))
-    };
+    let twisted = |id: VarId| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
     let mut vars: Vec<_> = loops
         .vars
         .values()
         .copied()
         .filter(|info| meeting.same.contains(&info.of.id))
-        .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)) && named(info.var.id))
+        .filter(|info| !matches!(info.var.step, Step::Add(_) | Step::Any(_)) && twisted(info.var.id))
         .collect();
     vars.sort_by_key(|info| info.var.id);
     let mut all: Vec<Assignment> = Vec::new();
@@ -59,6 +57,18 @@ pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting
             .collect();
     }
     all
+}
+
+/// Whether a variable is more than added in an expression.
+fn is_twisted(exprs: &Exprs, id: ExprId, var: VarId) -> bool {
+    let named = |id| exprs.mentions(id, |node| matches!(node, Expr::Var { id, .. } if id == var));
+    match exprs.get(id) {
+        Expr::Bin(BinOp::Add | BinOp::Sub, a, b) => is_twisted(exprs, a, var) || is_twisted(exprs, b, var),
+        Expr::Bin(BinOp::Mul | BinOp::Shl, a, b) if exprs.as_const(b).is_some() => is_twisted(exprs, a, var),
+        Expr::Cast(_, _, a) => is_twisted(exprs, a, var),
+        Expr::Var { .. } => false,
+        _ => named(id),
+    }
 }
 
 type Set = BTreeSet<u64>;
