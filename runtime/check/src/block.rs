@@ -20,7 +20,7 @@ use crate::launch::{Inner, Launch};
 use crate::order::{BlockOrder, Mode};
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
-use crate::syncvar::Carried;
+use crate::syncvar::{Carried, Location, Mark};
 use crate::word::{FULL, GRANULE, Op, Touch};
 
 /// Set in the addresses of annotations of order, so that no location of the
@@ -48,10 +48,13 @@ pub(crate) struct State {
     pub(crate) settled: u64,
     /// Uids, in words, with which blocks of this launch begin.
     pub(crate) mine: Range<u64>,
-    fences: bool,
+    pub(crate) fences: bool,
     /// Shared memory of the block on which races are meant.
     pub(crate) benign: Benign,
     pub(crate) checks: u64,
+    /// The location of the plain write under way, where its thread has observed all
+    /// atomic writes to it.
+    pub(crate) overwritten: Option<Location>,
     /// Locations on which this block released.
     published: HashSet<usize>,
     /// What the read-modify-write under way has read, where that was looked up before it.
@@ -109,6 +112,7 @@ impl Block {
                 settled: launch.settled_in_words(),
                 mine: launch.uids_in_words(),
                 fences: launch.features.fences,
+                overwritten: None,
                 benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
@@ -185,6 +189,11 @@ impl Block {
     /// written, zero-extended, where they are known and at most 8.
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
+        let s = &mut self.state;
+        if s.fences {
+            // It is not known any more once it is overwritten.
+            s.overwritten = s.observed(thread, address, size as usize);
+        }
         // What a location released is gone, whether the write is checked or not.
         self.inner.syncvars.overwrite(address, size as usize, None);
         if self.state.launch.proved.contains(site) {
@@ -192,6 +201,7 @@ impl Block {
         }
         self.state.checks += 1;
         self.plain(thread, address, size, site, Op::Write, value);
+        self.state.overwritten = None;
     }
 
     /// A plain access of a few bytes.
@@ -304,6 +314,9 @@ impl Block {
         if !s.fences && self.inner.syncvars.is_empty() {
             return;
         }
+        if s.fences && kind == AtomicKind::Load {
+            self.inner.syncvars.loaded((address, size), s.launch.data.id);
+        }
         if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(address).is_some() {
             // What tells of its copies is more than the thread knows itself, and it
             // does not read it back. Nobody else changes the block's memory, or that of
@@ -312,11 +325,18 @@ impl Block {
             s.seen = Some(self.inner.syncvars.read(address, size, head));
         }
         if modifies {
+            // The write itself: what it releases ends the epoch.
+            let clock = s.order.clock(thread);
             let what = s.order.publish(thread, (address, size), scope, order);
             let head = s.order.head(thread, scope);
-            self.inner
-                .syncvars
-                .write(address, size, head, &what, kind == AtomicKind::Rmw);
+            let mark = Mark {
+                launch: s.launch.data.id,
+                uid: s.order.uid(),
+                thread,
+                clock,
+            };
+            let (location, rmw) = ((address, size), kind == AtomicKind::Rmw);
+            self.inner.syncvars.write(location, head, &what, rmw, s.fences.then_some(mark));
             if !what.block.is_empty() {
                 s.published.insert(address);
             }

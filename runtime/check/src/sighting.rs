@@ -9,7 +9,8 @@ use crate::chain::{Entry, Member};
 use crate::launch::KernelKey;
 use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
 use crate::standing::Standing;
-use crate::state::{self, Relation};
+use crate::state::{self, Relation, Status};
+use crate::syncvar::Location;
 use crate::word::{GRANULE, Op, Span, Touch};
 
 /// A block's own count of what it has seen, so that a race that is seen a
@@ -68,7 +69,7 @@ impl State {
     /// Notes that record `e` races with access `a`.
     #[cold]
     pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
-        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) {
+        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) || self.has_observed(e, a) {
             return;
         }
         let site = self.launch.data.site_base + a.site;
@@ -108,6 +109,31 @@ impl State {
                 access,
             },
         );
+    }
+
+    /// Whether an access is by a thread that has observed the atomic write of
+    /// the record: PTX's causality order has it before the access then.
+    fn has_observed(&self, e: &Entry, a: &Access) -> bool {
+        let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return false };
+        if !self.fences || matches!(a.touch.op, Op::Atomic { .. }) || a.copy.is_some() || !self.launch.owns(e.member.uid) {
+            return false;
+        }
+        let location = (a.word.wrapping_add_signed(start.into()), u32::from(size));
+        let observed = match a.touch.op {
+            Op::Write if self.overwritten.is_some() => self.overwritten,
+            _ => self.observed(a.thread, location.0, size.into()),
+        };
+        observed == Some(location)
+    }
+
+    /// The location among these bytes all of whose atomic writes by this launch
+    /// the thread has observed.
+    pub(crate) fn observed(&self, thread: u32, address: usize, size: usize) -> Option<Location> {
+        let launch = &self.launch;
+        let (location, last) = launch.inner.syncvars.observed(address, size, launch.data.id)?;
+        let last = Member::thread(last.uid, last.thread, last.clock);
+        let standing = self.standing(thread, &last, self.shared.contains(&address));
+        (standing.status != Status::Unsynced).then_some(location)
     }
 
     /// Whether the program has said of all these bytes of a word that races on

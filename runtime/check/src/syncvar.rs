@@ -8,7 +8,13 @@
 //!
 //! A `SyncVar` is the value that an atomic location now holds, as far as
 //! order goes: who wrote it ([`Head`]), and what a reader of it learns
-//! ([`Carried`]). Only locations on which something was released have one.
+//! ([`Carried`]). Locations on which something was released have one, and the
+//! first ones that kernels with fences write to by atomics.
+//!
+//! Causality order also has what was observed without any release, of the
+//! observed writes alone: whoever is ordered after the last read-modify-write of a
+//! chain of nothing else has all of the chain's behind it, whatever it does to
+//! the location. A counter is set back so ([`SyncVars::observed`]).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -50,6 +56,19 @@ impl Head {
             Reach::Cluster | Reach::Block => self.home == other.home,
         }
     }
+}
+
+/// An atomic write by a launch of a kernel with fences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Its launch.
+    pub launch: u64,
+    /// Its block's uid then.
+    pub uid: u64,
+    /// Its thread, linear in the block.
+    pub thread: u32,
+    /// The thread's epoch.
+    pub clock: u32,
 }
 
 /// What an atomic operation is on: first byte and number of bytes. Operations
@@ -206,12 +225,19 @@ struct SyncVar {
     address: usize,
     size: u32,
     value: Value,
+    /// The last atomic write, of the newest launch that made one.
+    last: Mark,
+    /// All that this launch has done to it by atomics is one chain of
+    /// read-modify-writes.
+    whole: bool,
     /// The value that stores under way replace: until they are done, a reader
     /// on another processor may still see it.
     replaced: Option<Value>,
     stores_under_way: u32,
 }
 
+/// Variables beyond which none is made for a location on which nothing was released.
+const MOST_UNRELEASED: usize = 4096;
 /// Bytes by which locations are found.
 const LINE: usize = 16;
 const SHARDS: usize = 64;
@@ -269,37 +295,81 @@ impl SyncVars {
         self.count.store(0, Ordering::Release);
     }
 
-    /// An atomic write is about to happen. `rmw`: it reads the old value first.
-    pub fn write(&self, address: usize, size: u32, writer: Head, what: &Carried, rmw: bool) {
-        self.overwrite(address, size as usize, Some((address, size)));
+    /// Whether variables are still made for locations on which nothing was released.
+    fn has_few(&self) -> bool {
+        self.count.load(Ordering::Acquire) < MOST_UNRELEASED
+    }
+
+    /// The variable of a location; a new one, where `make` says so and there is none.
+    fn variable<'s>(
+        &self,
+        shard: &'s mut HashMap<usize, Vec<SyncVar>>,
+        (address, size): Location,
+        make: bool,
+    ) -> Option<&'s mut SyncVar> {
         let line = address / LINE;
-        if what.is_empty() && !self.may_have(line) {
+        let is_it = |v: &SyncVar| v.address == address && v.size == size;
+        if !shard.get(&line).is_some_and(|vars| vars.iter().any(is_it)) {
+            if !make {
+                return None;
+            }
+            let whole = self.has_few();
+            let h = hash(line) % FILTER_BITS;
+            self.filter[h / 64].fetch_or(1 << (h % 64), Ordering::AcqRel);
+            self.count.fetch_add(1, Ordering::AcqRel);
+            shard.entry(line).or_default().push(SyncVar {
+                address,
+                size,
+                value: Value::default(),
+                last: Mark::default(),
+                whole,
+                replaced: None,
+                stores_under_way: 0,
+            });
+        }
+        shard.get_mut(&line)?.iter_mut().find(|v| is_it(v))
+    }
+
+    /// An atomic load by a launch of a kernel with fences: a write that comes to be
+    /// ordered after all atomic writes to the location is not after that.
+    pub fn loaded(&self, location: Location, launch: u64) {
+        let line = location.0 / LINE;
+        if !self.has_few() && !self.may_have(line) {
             return;
         }
         let mut shard = self.shard(line).lock();
-        let found = shard.get_mut(&line).and_then(|vars| {
-            vars.iter_mut()
-                .find(|v| v.address == address && v.size == size)
-        });
-        let var = match found {
-            Some(var) => var,
-            None if what.is_empty() => return,
-            None => {
-                let h = hash(line) % FILTER_BITS;
-                self.filter[h / 64].fetch_or(1 << (h % 64), Ordering::AcqRel);
-                self.count.fetch_add(1, Ordering::AcqRel);
-                let vars = shard.entry(line).or_default();
-                vars.push(SyncVar {
-                    address,
-                    size,
-                    value: Value::default(),
-                    replaced: None,
-                    stores_under_way: 0,
-                });
-                vars.last_mut().expect("just pushed")
-            }
+        if let Some(var) = self.variable(&mut shard, location, self.has_few()) {
+            var.last.launch = var.last.launch.max(launch);
+            var.whole = false;
+        }
+    }
+
+    /// An atomic write is about to happen. `rmw`: it reads the old value first.
+    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, mark: Option<Mark>) {
+        let (address, size) = location;
+        self.overwrite(address, size as usize, Some((address, size)));
+        let line = address / LINE;
+        let few = mark.is_some() && self.has_few();
+        if what.is_empty() && !few && !self.may_have(line) {
+            return;
+        }
+        let mut shard = self.shard(line).lock();
+        let Some(var) = self.variable(&mut shard, location, !what.is_empty() || few) else {
+            return;
         };
         let linked = rmw && var.value.head.is_some_and(|h| h.morally_strong(writer));
+        match mark {
+            // A chain begins; that of a launch that still runs is none from here on.
+            Some(mark) if mark.launch > var.last.launch => {
+                var.whole |= var.last.launch > 0;
+                var.last = mark;
+            }
+            Some(mark) if mark.launch == var.last.launch => {
+                var.whole &= linked;
+                var.last = mark;
+            }
+            _ => var.whole = false,
+        }
         if !linked {
             let old = std::mem::take(&mut var.value);
             match &mut var.replaced {
@@ -367,6 +437,24 @@ impl SyncVars {
         learnt
     }
 
+    /// The location among these bytes all of whose atomic writes by this launch
+    /// are one chain, and the last of them: who is ordered after it has observed all.
+    pub fn observed(&self, address: usize, size: usize, launch: u64) -> Option<(Location, Mark)> {
+        if self.is_empty() || size == 0 {
+            return None;
+        }
+        let end = address.saturating_add(size);
+        let (first, last) = ((address / LINE).saturating_sub(1), (end - 1) / LINE);
+        (first..=last.min(first + 4)).filter(|&line| self.may_have(line)).find_map(|line| {
+            let shard = self.shard(line).lock();
+            let is_it = |v: &&SyncVar| {
+                let apart = v.address >= end || v.address + v.size as usize <= address;
+                !apart && v.whole && v.last.launch == launch && v.value.head.is_some()
+            };
+            shard.get(&line)?.iter().find(is_it).map(|v| ((v.address, v.size), v.last))
+        })
+    }
+
     /// Bytes are overwritten by something that releases nothing: variables
     /// that overlap them carry nothing any more, except the one `but`.
     pub fn overwrite(&self, address: usize, size: usize, but: Option<(usize, u32)>) {
@@ -382,6 +470,7 @@ impl SyncVars {
                 if !apart && but != Some((v.address, v.size)) {
                     v.value = Value::default();
                     v.replaced = None;
+                    v.whole = false;
                 }
             }
         };

@@ -378,7 +378,7 @@ fn compare(
                 .iter()
                 .any(|r| r.address & !3 == word && names(r, &n, first_launch))
         };
-        for p in pairs.iter().filter(|p| in_word(p, word)) {
+        for p in pairs.iter().filter(|p| in_word(p, word) && !p.observed) {
             let i = p.earlier;
             // Who stands for `i`, who stands for those, and so on.
             let mut standing = vec![i];

@@ -199,6 +199,9 @@ pub struct Oracle {
 pub struct Pair {
     pub earlier: usize,
     pub bytes: std::ops::Range<usize>,
+    /// The later access is ordered after a read that observes the earlier one:
+    /// no race by PTX's causality order, which the checker knows in part.
+    pub observed: bool,
 }
 
 /// An access, as reports name it.
@@ -558,6 +561,23 @@ impl Oracle {
         None
     }
 
+    /// Whether a write precedes, in observation order, a read that the thread is
+    /// ordered after.
+    fn has_observed(&self, thread: Thread, write: usize) -> bool {
+        self.past.iter().any(|read| {
+            let What::Access { mut observed, .. } = read.what else { return false };
+            let known = self.clocks[thread].get(read.stamp.0).is_some_and(|&known| known >= read.stamp.1);
+            while let Some(w) = observed.filter(|_| known) {
+                if w == write {
+                    return true;
+                }
+                let What::Access { observed: before, .. } = self.past[w].what else { unreachable!() };
+                observed = before;
+            }
+            false
+        })
+    }
+
     #[expect(clippy::too_many_arguments, reason = "what an access is")]
     fn access(
         &mut self,
@@ -589,7 +609,8 @@ impl Oracle {
                 .get(p.stamp.0)
                 .is_some_and(|&known| known >= p.stamp.1);
             if !ordered && self.conflict(p.thread, before, (a, s), thread, op, (address, size)) {
-                races.push(Pair { earlier: i, bytes });
+                let observed = self.has_observed(thread, i);
+                races.push(Pair { earlier: i, bytes, observed });
             }
         }
         let observed = match op {
