@@ -37,13 +37,18 @@ static void clash(Context *c, const char *args) {
 
 static void fault(Context *c, const char *args) { (void)args; *(volatile int *)16 = (int)c->tid[0]; }
 
-typedef struct { const char *name; void (*run)(Context *, const char *); void *bare; } Kernel;
+typedef struct {
+    const char *name;
+    void (*run)(Context *, const char *);
+    void *bare, *block;
+    uint64_t frame_bytes;
+} Kernel;
 typedef struct { const char *name; void *address; uint64_t size; } Variable;
 
 static const Kernel kernels[] = {
-    {"_Z5scalePiPKii", scale, NULL},
-    {"_Z5clashPi", clash, NULL},
-    {"_Z5faultv", fault, NULL},
+    {"_Z5scalePiPKii", scale, NULL, NULL, 0},
+    {"_Z5clashPi", clash, NULL, NULL, 0},
+    {"_Z5faultv", fault, NULL, NULL, 0},
 };
 static const Variable variables[] = {{"factor", &factor_storage, 4}};
 
