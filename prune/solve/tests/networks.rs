@@ -62,11 +62,9 @@ fn one_step_in_global_memory() {
     }
 }
 
-/// All steps of a merge in shared memory, the stride halved.
-fn merge_shared(from: i64, block: u32, wait: bool) -> Protocol {
-    let mut k = Kernel::new("merge_shared");
-    let (s, t) = (k.shared("s", u64::from(block) * 8), k.tid());
-    let from = k.c(from);
+/// Exchanges in shared memory, the stride halved from `from` on.
+fn halved(k: &mut Kernel, s: ObjectId, from: E, wait: bool) {
+    let t = k.tid();
     let positive = |k: &mut Kernel, v: E| {
         let zero = k.c(0);
         k.lt(zero, v)
@@ -78,6 +76,14 @@ fn merge_shared(from: i64, block: u32, wait: bool) -> Protocol {
         let first = first_of(k, t, stride, 2);
         exchange(k, s, first, stride, 2);
     });
+}
+
+/// All steps of a merge in shared memory.
+fn merge_shared(from: i64, block: u32, wait: bool) -> Protocol {
+    let mut k = Kernel::new("merge_shared");
+    let s = k.shared("s", u64::from(block) * 8);
+    let from = k.c(from);
+    halved(&mut k, s, from, wait);
     k.done()
 }
 
@@ -99,21 +105,11 @@ fn strides_that_halve_in_shared_memory() {
 fn a_sort_in_shared_memory() {
     let kernel = |block: u32, wait: bool| {
         let mut k = Kernel::new("sort_shared");
-        let (s, t) = (k.shared("s", u64::from(block) * 8), k.tid());
+        let s = k.shared("s", u64::from(block) * 8);
         let (two, end) = (k.c(2), k.c(i64::from(block) * 2));
         k.looped(two, Step::Mul(2), |k, size| k.le(size, end), |k, size| {
             let half = k.binc(BinOp::UDiv, size, 2);
-            let positive = |k: &mut Kernel, v: E| {
-                let zero = k.c(0);
-                k.lt(zero, v)
-            };
-            k.looped(half, Step::UDiv(2), positive, |k, stride| {
-                if wait {
-                    k.sync();
-                }
-                let first = first_of(k, t, stride, 2);
-                exchange(k, s, first, stride, 2);
-            });
+            halved(k, s, half, wait);
         });
         k.done()
     };

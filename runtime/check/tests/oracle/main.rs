@@ -22,3 +22,4 @@ mod drive;
 mod exhaustive;
 mod model;
 mod random;
+mod splitmix;

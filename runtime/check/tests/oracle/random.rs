@@ -5,27 +5,7 @@ use gpurace_check::{AtomicKind, Limits, Order, Scope, SyncFeatures};
 
 use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op};
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
+use crate::splitmix::Random;
 
 /// What the histories of a test are made of.
 struct Mix {

@@ -10,6 +10,7 @@ use gpurace_abi::device::{Counters, Found, LaunchCell, SEEN, State, UNKNOWN};
 use gpurace_check::{AtomicKind, Order, Scope};
 
 use super::model::{Event, Machine, Op, Oracle};
+use super::splitmix::Random;
 use super::{Control, Simulated};
 
 #[allow(improper_ctypes)]
@@ -27,23 +28,6 @@ unsafe extern "C" {
     fn __gpurace_after_barrier(before: u64);
     fn __gpurace_before_syncwarp(mask: u32) -> u32;
     fn __gpurace_after_syncwarp(before: u32);
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 const GLOBAL: usize = 0x10_0000_0000;

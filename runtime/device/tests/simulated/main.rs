@@ -7,6 +7,9 @@ use gpurace_device as _;
 mod decide;
 mod histories;
 mod layout;
+#[path = "../../../check/tests/oracle/splitmix.rs"]
+#[allow(dead_code, reason = "written for the checker's tests")]
+mod splitmix;
 #[path = "../../../check/tests/oracle/model.rs"]
 #[allow(dead_code)]
 mod model;
