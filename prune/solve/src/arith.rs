@@ -362,6 +362,12 @@ impl<'a> Encoder<'a> {
         range: Range,
         width: Width,
     ) -> Result<Lin> {
+        // A constant that its width does not hold is one that the proof's conditions
+        // rule out, such as `s - 1` where doubling has brought `s` to 0.
+        let held = 0..=i128::from(width.mask());
+        if [x, y].iter().any(|of| of.as_constant().is_some_and(|c| !held.contains(&c))) {
+            return Ok(Lin::atom(self.fresh("bits", View::Unsigned.all(width))));
+        }
         for (x, mask) in [(x, y.as_constant()), (y, x.as_constant())] {
             if let Some(mask) = mask
                 && let Some(common) = self.masked(x, mask)?
@@ -646,7 +652,8 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The runs of set bits of a mask: where each begins, and how many they are.
+/// The runs of set bits of a mask that is not negative: where each begins, and how
+/// many they are.
 fn fields(mask: i128) -> Vec<(u32, u32)> {
     let mut found = Vec::new();
     let mut at = 0;

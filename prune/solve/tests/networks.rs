@@ -121,6 +121,33 @@ fn a_sort_in_shared_memory() {
     assert!(words(&outcome).iter().all(|w| *w == "proved"), "{:?}", words(&outcome));
 }
 
+/// Strides that double until a parameter is reached: doubled once too often a
+/// stride is 0, and the mask below it no mask of its width.
+#[test]
+fn strides_that_double_up_to_a_parameter() {
+    let kernel = |wait: bool| {
+        let mut k = Kernel::new("merge_shared_up");
+        let (s, end, one) = (k.shared("s", 128), k.scalar("end"), k.c(1));
+        let t = k.tid();
+        k.looped(one, Step::Mul(2), |k, stride| k.ult(stride, end), |k, stride| {
+            if wait {
+                k.sync();
+            }
+            let first = first_of(k, t, stride, 2);
+            exchange(k, s, first, stride, 2);
+        });
+        k.done()
+    };
+    let p = kernel(true);
+    prove(&p);
+    for end in [2, 32, 33] {
+        at_launch(&p, &launch([2, 1, 1], [16, 1, 1], &p, &[end]), &[]);
+    }
+    let p = kernel(false);
+    prove(&p);
+    races_are_found(&p, &launch([2, 1, 1], [16, 1, 1], &p, &[32]));
+}
+
 /// A variable that a barrier is asked about in the next iteration has another value there.
 #[test]
 fn values_of_one_iteration_are_not_those_of_the_next() {
