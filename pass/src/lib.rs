@@ -35,6 +35,7 @@ pub mod gpu;
 pub mod instrument;
 pub mod ir;
 pub mod lower;
+pub mod observes;
 pub mod part;
 pub mod position;
 pub mod prepare;

@@ -8,6 +8,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir::{self, address_space};
+use crate::observes::Accessed;
 use crate::sync;
 
 /// What a function does itself, without the functions that it calls.
@@ -17,6 +18,7 @@ struct Own {
     calls_unknown: bool,
     shared: HashSet<LLVMValueRef>,
     features: SyncFeatures,
+    accessed: Accessed,
     /// Bytes of its stack frame's variables.
     locals: u64,
 }
@@ -50,6 +52,7 @@ pub unsafe fn of_kernels(module: LLVMModuleRef, kernels: &[LLVMValueRef]) -> Vec
 
 fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: &[LLVMValueRef]) -> Reach {
     let mut out = Reach::default();
+    let mut accessed = Accessed::default();
     let mut pending = vec![kernel];
     while let Some(function) = pending.pop() {
         if !out.functions.insert(function) {
@@ -58,6 +61,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
         let Some(own) = own.get(&function) else { continue };
         out.shared.extend(&own.shared);
         out.locals += own.locals;
+        accessed.join(&own.accessed, function != kernel);
         let (all, some) = (&mut out.features, own.features);
         all.barriers |= some.barriers;
         all.warp_syncs |= some.warp_syncs;
@@ -72,6 +76,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
             pending.extend(address_taken);
         }
     }
+    out.features.observes = accessed.meet();
     out
 }
 
@@ -90,6 +95,7 @@ unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> Own {
                         None => own.calls_unknown |= !ir::calls_asm(instruction),
                     }
                     sync::add_features(instruction, &mut own.features);
+                    own.accessed.add(instruction);
                 }
                 LLVMOpcode::LLVMAlloca => {
                     let ty = LLVMGetAllocatedType(instruction);

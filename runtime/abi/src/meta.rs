@@ -207,6 +207,10 @@ pub struct SyncFeatures {
     pub named_barriers: bool,
     /// A fence, or an atomic with an order stronger than relaxed.
     pub fences: bool,
+    /// An atomic write to what may be a location that is also read by atomics and
+    /// accessed plainly: who has observed the write is ordered after it.
+    #[serde(default)]
+    pub observes: bool,
     /// An asynchronous copy (`cp.async`).
     #[serde(default)]
     pub async_copies: bool,

@@ -17,10 +17,11 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::copies::{self, ThreadCopies};
 use crate::launch::{Inner, Launch};
+use crate::observed::{Logged, Place};
 use crate::order::{BlockOrder, Mode};
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
-use crate::syncvar::{Carried, Location, Mark};
+use crate::syncvar::{Carried, Location};
 use crate::word::{FULL, GRANULE, Op, Touch};
 
 /// Set in the addresses of annotations of order, so that no location of the
@@ -49,12 +50,13 @@ pub(crate) struct State {
     /// Uids, in words, with which blocks of this launch begin.
     pub(crate) mine: Range<u64>,
     pub(crate) fences: bool,
+    /// Its launch keeps logs of locations.
+    logs: bool,
+    /// It has logged operations on its shared memory.
+    logged_shared: bool,
     /// Shared memory of the block on which races are meant.
     pub(crate) benign: Benign,
     pub(crate) checks: u64,
-    /// The location of the plain write under way, where its thread has observed all
-    /// atomic writes to it.
-    pub(crate) overwritten: Option<Location>,
     /// Locations on which this block released.
     published: HashSet<usize>,
     /// What the read-modify-write under way has read, where that was looked up before it.
@@ -112,7 +114,8 @@ impl Block {
                 settled: launch.settled_in_words(),
                 mine: launch.uids_in_words(),
                 fences: launch.features.fences,
-                overwritten: None,
+                logs: launch.features.observes,
+                logged_shared: false,
                 benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
@@ -146,6 +149,7 @@ impl Block {
         s.settled = launch.settled_in_words();
         s.mine = launch.uids_in_words();
         s.fences = launch.features.fences;
+        s.logs = launch.features.observes;
         s.copies.clear();
         s.copies.extend(copies::of_threads(launch));
     }
@@ -173,6 +177,9 @@ impl Block {
                 self.inner.syncvars.block_ended(s.order.home(), s.order.cluster(), address);
             }
         }
+        if std::mem::take(&mut s.logged_shared) {
+            self.inner.syncvars.forget(s.shared.start, s.shared.len());
+        }
     }
 
     /// A plain read of `size` bytes by thread `thread` (linear).
@@ -189,11 +196,6 @@ impl Block {
     /// written, zero-extended, where they are known and at most 8.
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
-        let s = &mut self.state;
-        if s.fences {
-            // It is not known any more once it is overwritten.
-            s.overwritten = s.observed(thread, address, size as usize);
-        }
         // What a location released is gone, whether the write is checked or not.
         self.inner.syncvars.overwrite(address, size as usize, None);
         if self.state.launch.proved.contains(site) {
@@ -201,7 +203,6 @@ impl Block {
         }
         self.state.checks += 1;
         self.plain(thread, address, size, site, Op::Write, value);
-        self.state.overwritten = None;
     }
 
     /// A plain access of a few bytes.
@@ -290,7 +291,8 @@ impl Block {
             self.state.checks += 1;
             self.words(thread, address, size.into(), site, op, None, None);
         }
-        self.atomic_unchecked(thread, address, size, kind, scope, order);
+        let raced = (!volatile).then_some(site);
+        self.announce(thread, (address, size), raced, kind, scope, order);
     }
 
     /// As [`Block::atomic`] for an access that is not to be checked: only what
@@ -304,6 +306,20 @@ impl Block {
         scope: Scope,
         order: Order,
     ) {
+        self.announce(thread, (address, size), None, kind, scope, order);
+    }
+
+    /// What an atomic access that is about to happen does to others' order. `site`: that of
+    /// one that races as an atomic.
+    fn announce(
+        &mut self,
+        thread: u32,
+        location: Location,
+        site: Option<u32>,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
         let modifies = !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad);
         let s = &mut self.state;
         if !s.fences && order != Order::Relaxed {
@@ -311,34 +327,25 @@ impl Block {
         }
         // Where this launch orders nothing itself, it may still overwrite, or
         // pass on, what a concurrent one released.
-        if !s.fences && self.inner.syncvars.is_empty() {
+        if !s.fences && !s.logs && self.inner.syncvars.is_empty() {
             return;
         }
-        if s.fences && kind == AtomicKind::Load {
-            self.inner.syncvars.loaded((address, size), s.launch.data.id);
-        }
-        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(address).is_some() {
+        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(location.0).is_some() {
             // What tells of its copies is more than the thread knows itself, and it
             // does not read it back. Nobody else changes the block's memory, or that of
             // its cluster, meanwhile: one worker runs them all.
             let head = s.order.head(thread, scope);
-            s.seen = Some(self.inner.syncvars.read(address, size, head));
+            s.seen = Some(self.inner.syncvars.read(location, head, None));
         }
         if modifies {
-            // The write itself: what it releases ends the epoch.
-            let clock = s.order.clock(thread);
-            let what = s.order.publish(thread, (address, size), scope, order);
+            // Before what it releases ends its epoch.
+            let log = s.logged(thread, location, site, scope, true);
+            let what = s.order.publish(thread, location, scope, order);
             let head = s.order.head(thread, scope);
-            let mark = Mark {
-                launch: s.launch.data.id,
-                uid: s.order.uid(),
-                thread,
-                clock,
-            };
-            let (location, rmw) = ((address, size), kind == AtomicKind::Rmw);
-            self.inner.syncvars.write(location, head, &what, rmw, s.fences.then_some(mark));
+            let rmw = kind == AtomicKind::Rmw;
+            self.inner.syncvars.write(location, head, &what, rmw, log);
             if !what.block.is_empty() {
-                s.published.insert(address);
+                s.published.insert(location.0);
             }
         }
     }
@@ -354,13 +361,13 @@ impl Block {
         thread: u32,
         address: usize,
         size: u32,
-        _site: u32,
+        site: u32,
         kind: AtomicKind,
         scope: Scope,
         order: Order,
     ) {
         let s = &mut self.state;
-        if !s.fences && self.inner.syncvars.is_empty() {
+        if !s.fences && !s.logs && self.inner.syncvars.is_empty() {
             return;
         }
         let (reads, writes) = match kind {
@@ -372,12 +379,19 @@ impl Block {
             let head = s.order.head(thread, scope);
             let seen = match s.seen.take() {
                 Some(seen) => seen,
-                None => self.inner.syncvars.read(address, size, head),
+                None => {
+                    let raced = (kind == AtomicKind::Load).then_some(site);
+                    let log = match writes {
+                        true => None,
+                        false => s.logged(thread, (address, size), raced, scope, false),
+                    };
+                    self.inner.syncvars.read((address, size), head, log)
+                }
             };
             s.order.observe(thread, (address, size), scope, order, seen);
         }
         if writes {
-            self.inner.syncvars.written(address, size);
+            self.inner.syncvars.written((address, size), s.order.uid(), thread);
         }
     }
 
@@ -541,6 +555,35 @@ impl Block {
             }
             at += GRANULE;
         }
+    }
+}
+
+impl State {
+    /// An atomic operation and its launch, for the log of the location, where the launch
+    /// keeps logs. `site`: that of one that is checked, and races as an atomic.
+    fn logged(
+        &mut self,
+        thread: u32,
+        (address, _): Location,
+        site: Option<u32>,
+        scope: Scope,
+        modifies: bool,
+    ) -> Option<(u64, Logged)> {
+        if !self.logs || address & HAPPENS != 0 {
+            return None;
+        }
+        self.logged_shared |= self.shared.contains(&address);
+        let data = &self.launch.data;
+        let op = Logged {
+            uid: self.order.uid(),
+            thread,
+            clock: self.order.clock(thread),
+            site: site.map(|site| data.site_base + site),
+            scope,
+            modifies,
+            place: Place::default(),
+        };
+        Some((data.id, op))
     }
 }
 

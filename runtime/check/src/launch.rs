@@ -482,7 +482,7 @@ impl Inner {
                 None => at = (at / CHUNK + 1) * CHUNK,
             }
         }
-        self.syncvars.overwrite(address, size, None);
+        self.syncvars.forget(address, size);
         self.benign.write().forget(address..end);
         let mut launching = self.launching.lock();
         for copied in &mut launching.copies {

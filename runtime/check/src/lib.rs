@@ -11,6 +11,7 @@
 //! | [`vector`] | sparse vector clocks over blocks and threads |
 //! | [`syncvar`] | releases and acquires through atomics and fences |
 //! | `copies` | asynchronous copies: what they touch, when they are done |
+//! | [`observed`] | what was observed, and so happened before what its observer does next |
 //! | [`launch`] | launches and their launch-unique block ids; the process's checker |
 //! | [`block`] | the checks that a running block makes |
 //! | [`host`] | accesses by the host |
@@ -54,6 +55,7 @@ mod copies;
 mod history;
 pub mod host;
 pub mod launch;
+pub mod observed;
 pub mod order;
 mod plain;
 pub mod race;

@@ -7,10 +7,10 @@ use gpurace_abi::scope::Scope;
 use crate::block::{Access, State};
 use crate::chain::{Entry, Member};
 use crate::launch::KernelKey;
+use crate::observed::{self, Logged};
 use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
 use crate::standing::Standing;
 use crate::state::{self, Relation, Status};
-use crate::syncvar::Location;
 use crate::word::{GRANULE, Op, Span, Touch};
 
 /// A block's own count of what it has seen, so that a race that is seen a
@@ -69,9 +69,16 @@ impl State {
     /// Notes that record `e` races with access `a`.
     #[cold]
     pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
-        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) || self.has_observed(e, a) {
+        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) {
             return;
         }
+        match self.instead(e, a) {
+            None => self.sight(e, s, a),
+            Some(others) => others.iter().for_each(|(e, s)| self.sight(e, s, a)),
+        }
+    }
+
+    fn sight(&mut self, e: &Entry, s: &Standing, a: &Access) {
         let site = self.launch.data.site_base + a.site;
         let earlier = self
             .launch
@@ -111,29 +118,37 @@ impl State {
         );
     }
 
-    /// Whether an access is by a thread that has observed the atomic write of
-    /// the record: PTX's causality order has it before the access then.
-    fn has_observed(&self, e: &Entry, a: &Access) -> bool {
-        let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return false };
-        if !self.fences || matches!(a.touch.op, Op::Atomic { .. }) || a.copy.is_some() || !self.launch.owns(e.member.uid) {
-            return false;
-        }
-        let location = (a.word.wrapping_add_signed(start.into()), u32::from(size));
-        let observed = match a.touch.op {
-            Op::Write if self.overwritten.is_some() => self.overwritten,
-            _ => self.observed(a.thread, location.0, size.into()),
-        };
-        observed == Some(location)
-    }
-
-    /// The location among these bytes all of whose atomic writes by this launch
-    /// the thread has observed.
-    pub(crate) fn observed(&self, thread: u32, address: usize, size: usize) -> Option<Location> {
+    /// Where the thread of an access has observed the atomic writes that a record stands
+    /// for: what else the record stands for and races with the access, atomic operations on
+    /// the same location.
+    fn instead(&self, e: &Entry, a: &Access) -> Option<Vec<(Entry, Standing)>> {
+        let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
         let launch = &self.launch;
-        let (location, last) = launch.inner.syncvars.observed(address, size, launch.data.id)?;
-        let last = Member::thread(last.uid, last.thread, last.clock);
-        let standing = self.standing(thread, &last, self.shared.contains(&address));
-        (standing.status != Status::Unsynced).then_some(location)
+        if !launch.features.observes || a.copy.is_some() || launch.owner(e.member.uid)?.0.id != launch.data.id {
+            return None;
+        }
+        let address = a.word.wrapping_add_signed(start.into());
+        let ops = launch.inner.syncvars.log((address, size.into()), launch.data.id)?;
+        let shared = self.shared.contains(&a.word);
+        let member = |op: &Logged| Member::thread(op.uid, op.thread, op.clock);
+        let standings: Vec<_> = ops.iter().map(|op| self.standing(a.thread, &member(op), shared)).collect();
+        let known: Vec<_> = standings.iter().map(|s| s.status != Status::Unsynced).collect();
+        let mut others = Vec::new();
+        for (op, standing) in observed::unobserved(&ops, &known).iter().map(|&i| (&ops[i], standings[i])) {
+            let Some(site) = op.site else { continue };
+            let touch = Touch {
+                op: Op::Atomic { modifies: op.modifies, scope: op.scope, start, size },
+                mask: e.touch.mask,
+            };
+            if !state::conflict(touch, a.touch, standing.relation) {
+                continue;
+            }
+            if (site, op.modifies) == (e.site, true) {
+                return None;
+            }
+            others.push((Entry { touch, site, member: member(op) }, standing));
+        }
+        Some(others)
     }
 
     /// Whether the program has said of all these bytes of a word that races on

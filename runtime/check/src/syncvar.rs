@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::observed::{Log, Logged};
 use crate::vector::Clocks;
 
 /// How far an operation reaches, by its scope.
@@ -56,19 +57,6 @@ impl Head {
             Reach::Cluster | Reach::Block => self.home == other.home,
         }
     }
-}
-
-/// An atomic write by a launch of a kernel with fences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// Its launch.
-    pub launch: u64,
-    /// Its block's uid then.
-    pub uid: u64,
-    /// Its thread, linear in the block.
-    pub thread: u32,
-    /// The thread's epoch.
-    pub clock: u32,
 }
 
 /// What an atomic operation is on: first byte and number of bytes. Operations
@@ -225,11 +213,8 @@ struct SyncVar {
     address: usize,
     size: u32,
     value: Value,
-    /// The last atomic write, of the newest launch that made one.
-    last: Mark,
-    /// All that this launch has done to it by atomics is one chain of
-    /// read-modify-writes.
-    whole: bool,
+    /// What was done to it by atomics.
+    log: Log,
     /// The value that stores under way replace: until they are done, a reader
     /// on another processor may still see it.
     replaced: Option<Value>,
@@ -237,11 +222,11 @@ struct SyncVar {
 }
 
 /// Variables beyond which none is made for a location on which nothing was released.
-const MOST_UNRELEASED: usize = 4096;
+const MOST_UNRELEASED: usize = 1 << 16;
 /// Bytes by which locations are found.
 const LINE: usize = 16;
 const SHARDS: usize = 64;
-const FILTER_BITS: usize = 1 << 14;
+const FILTER_BITS: usize = 1 << 18;
 
 /// The synchronisation variables of the process.
 pub struct SyncVars {
@@ -313,7 +298,7 @@ impl SyncVars {
             if !make {
                 return None;
             }
-            let whole = self.has_few();
+            let log = Log::new(self.has_few());
             let h = hash(line) % FILTER_BITS;
             self.filter[h / 64].fetch_or(1 << (h % 64), Ordering::AcqRel);
             self.count.fetch_add(1, Ordering::AcqRel);
@@ -321,8 +306,7 @@ impl SyncVars {
                 address,
                 size,
                 value: Value::default(),
-                last: Mark::default(),
-                whole,
+                log,
                 replaced: None,
                 stores_under_way: 0,
             });
@@ -330,26 +314,13 @@ impl SyncVars {
         shard.get_mut(&line)?.iter_mut().find(|v| is_it(v))
     }
 
-    /// An atomic load by a launch of a kernel with fences: a write that comes to be
-    /// ordered after all atomic writes to the location is not after that.
-    pub fn loaded(&self, location: Location, launch: u64) {
-        let line = location.0 / LINE;
-        if !self.has_few() && !self.may_have(line) {
-            return;
-        }
-        let mut shard = self.shard(line).lock();
-        if let Some(var) = self.variable(&mut shard, location, self.has_few()) {
-            var.last.launch = var.last.launch.max(launch);
-            var.whole = false;
-        }
-    }
-
-    /// An atomic write is about to happen. `rmw`: it reads the old value first.
-    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, mark: Option<Mark>) {
+    /// An atomic write is about to happen. `rmw`: it reads the old value first. `log`: it
+    /// and its launch, where that keeps a log.
+    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, log: Option<(u64, Logged)>) {
         let (address, size) = location;
         self.overwrite(address, size as usize, Some((address, size)));
         let line = address / LINE;
-        let few = mark.is_some() && self.has_few();
+        let few = log.is_some() && self.has_few();
         if what.is_empty() && !few && !self.may_have(line) {
             return;
         }
@@ -358,18 +329,7 @@ impl SyncVars {
             return;
         };
         let linked = rmw && var.value.head.is_some_and(|h| h.morally_strong(writer));
-        match mark {
-            // A chain begins; that of a launch that still runs is none from here on.
-            Some(mark) if mark.launch > var.last.launch => {
-                var.whole |= var.last.launch > 0;
-                var.last = mark;
-            }
-            Some(mark) if mark.launch == var.last.launch => {
-                var.whole &= linked;
-                var.last = mark;
-            }
-            _ => var.whole = false,
-        }
+        var.log.write(log, linked, var.stores_under_way == 0);
         if !linked {
             let old = std::mem::take(&mut var.value);
             match &mut var.replaced {
@@ -396,8 +356,9 @@ impl SyncVars {
         var.value.publish(writer.home, writer.cluster, what);
     }
 
-    /// The atomic write that [`SyncVars::write`] announced has happened.
-    pub fn written(&self, address: usize, size: u32) {
+    /// The atomic write that [`SyncVars::write`] announced has happened; `uid` and
+    /// `thread` made it.
+    pub fn written(&self, (address, size): Location, uid: u64, thread: u32) {
         let line = address / LINE;
         if !self.may_have(line) {
             return;
@@ -411,72 +372,82 @@ impl SyncVars {
             .find(|v| v.address == address && v.size == size)
         {
             v.stores_under_way = v.stores_under_way.saturating_sub(1);
+            v.log.written(uid, thread, v.stores_under_way == 0);
             if v.stores_under_way == 0 {
                 v.replaced = None;
             }
         }
     }
 
-    /// What an atomic read that has happened learns.
-    pub fn read(&self, address: usize, size: u32, reader: Head) -> Carried {
+    /// What an atomic read that has happened learns. `log`: it and its launch, where it is
+    /// a load and its launch keeps a log.
+    pub fn read(&self, location: Location, reader: Head, log: Option<(u64, Logged)>) -> Carried {
         let mut learnt = Carried::default();
-        let line = address / LINE;
-        if !self.may_have(line) {
+        let line = location.0 / LINE;
+        let few = log.is_some() && self.has_few();
+        if !few && !self.may_have(line) {
             return learnt;
         }
-        let shard = self.shard(line).lock();
-        let Some(vars) = shard.get(&line) else {
+        let mut shard = self.shard(line).lock();
+        let Some(v) = self.variable(&mut shard, location, few) else {
             return learnt;
         };
-        if let Some(v) = vars.iter().find(|v| v.address == address && v.size == size) {
-            v.value.read(reader, &mut learnt);
-            if let Some(r) = &v.replaced {
-                r.read(reader, &mut learnt);
-            }
+        v.value.read(reader, &mut learnt);
+        if let Some(r) = &v.replaced {
+            r.read(reader, &mut learnt);
+        }
+        if let Some((launch, load)) = log {
+            let observes = v.value.head.is_some_and(|h| h.morally_strong(reader));
+            v.log.read(launch, load, observes);
         }
         learnt
     }
 
-    /// The location among these bytes all of whose atomic writes by this launch
-    /// are one chain, and the last of them: who is ordered after it has observed all.
-    pub fn observed(&self, address: usize, size: usize, launch: u64) -> Option<(Location, Mark)> {
-        if self.is_empty() || size == 0 {
+    /// What a launch has done to a location by atomics, where all of it is known.
+    pub fn log(&self, location: Location, launch: u64) -> Option<Vec<Logged>> {
+        let line = location.0 / LINE;
+        if !self.may_have(line) {
             return None;
         }
-        let end = address.saturating_add(size);
-        let (first, last) = ((address / LINE).saturating_sub(1), (end - 1) / LINE);
-        (first..=last.min(first + 4)).filter(|&line| self.may_have(line)).find_map(|line| {
-            let shard = self.shard(line).lock();
-            let is_it = |v: &&SyncVar| {
-                let apart = v.address >= end || v.address + v.size as usize <= address;
-                !apart && v.whole && v.last.launch == launch && v.value.head.is_some()
-            };
-            shard.get(&line)?.iter().find(is_it).map(|v| ((v.address, v.size), v.last))
-        })
+        let mut shard = self.shard(line).lock();
+        self.variable(&mut shard, location, false)?.log.of(launch)
+    }
+
+    /// Forgets what was done to these bytes by atomics: other memory lies there.
+    pub fn forget(&self, address: usize, size: usize) {
+        self.each(address, size, |v| {
+            v.log = Log::new(true);
+            v.value = Value::default();
+            v.replaced = None;
+        });
     }
 
     /// Bytes are overwritten by something that releases nothing: variables
     /// that overlap them carry nothing any more, except the one `but`.
-    pub fn overwrite(&self, address: usize, size: usize, but: Option<(usize, u32)>) {
+    pub fn overwrite(&self, address: usize, size: usize, but: Option<Location>) {
+        self.each(address, size, |v| {
+            if but != Some((v.address, v.size)) {
+                v.value = Value::default();
+                v.replaced = None;
+            }
+        });
+    }
+
+    /// Does something to each variable that overlaps these bytes.
+    fn each(&self, address: usize, size: usize, what: impl Fn(&mut SyncVar)) {
         if self.is_empty() || size == 0 {
             return;
         }
         let end = address.saturating_add(size);
         // A location in the line before may reach into the first one.
         let (first, last) = ((address / LINE).saturating_sub(1), (end - 1) / LINE);
-        let clear = |vars: &mut Vec<SyncVar>| {
-            for v in vars {
-                let apart = v.address >= end || v.address + v.size as usize <= address;
-                if !apart && but != Some((v.address, v.size)) {
-                    v.value = Value::default();
-                    v.replaced = None;
-                    v.whole = false;
-                }
-            }
+        let change = |vars: &mut Vec<SyncVar>| {
+            let overlaps = |v: &&mut SyncVar| v.address < end && v.address + v.size as usize > address;
+            vars.iter_mut().filter(overlaps).for_each(&what);
         };
         if last - first > 1 << 16 {
             for shard in &self.shards {
-                shard.lock().values_mut().for_each(clear);
+                shard.lock().values_mut().for_each(change);
             }
             return;
         }
@@ -484,7 +455,7 @@ impl SyncVars {
             if self.may_have(line)
                 && let Some(vars) = self.shard(line).lock().get_mut(&line)
             {
-                clear(vars);
+                change(vars);
             }
         }
     }

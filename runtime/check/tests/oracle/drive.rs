@@ -357,6 +357,7 @@ fn compare(
         let real = pairs.iter().any(|p| {
             let n = oracle.named(p.earlier);
             p.bytes.contains(&r.address)
+                && (!p.observed || oracle.may_report_observed(p, access, pairs))
                 && names(r, &n, first_launch)
                 && r.earlier.block.is_none_or(|b| b == n.block)
                 && r.earlier.thread.is_none_or(|t| t == n.tid)

@@ -294,6 +294,7 @@ fn regular() -> SyncFeatures {
         barriers: true,
         warp_syncs: true,
         suspends: true,
+        observes: true,
         ..Default::default()
     }
 }

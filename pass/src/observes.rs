@@ -1,0 +1,186 @@
+//! Which kernels may order accesses by what atomics observe.
+//!
+//! By PTX's causality order, an atomic write is before what follows an atomic read that observes
+//! it. The checker keeps a log of each atomic location for that, which costs time, so
+//! it is told which kernels need one: those that write to something by atomics, read it by
+//! atomics whose result they use (a `red` reads nothing), and access it plainly.
+//! Most kernels with atomics, a histogram say, do not.
+//!
+//! What is compared are the objects that addresses start from. Two pointers that a kernel is given
+//! count as different objects.
+
+use std::collections::HashSet;
+
+use gpurace_abi::scope::AtomicKind;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir::{self, address_space};
+
+/// Values that an address is followed through.
+const MOST_STEPS: usize = 32;
+
+/// Where an address starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Root {
+    /// A variable.
+    Variable(LLVMValueRef),
+    /// A parameter of this function.
+    Parameter(LLVMValueRef),
+    /// Something in shared memory.
+    Shared,
+    /// Anything.
+    Unknown,
+}
+
+/// What a function, or a kernel with all that it reaches, accesses, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Accessed {
+    /// Written by atomics.
+    changed: HashSet<Root>,
+    /// Read by atomics.
+    observed: HashSet<Root>,
+    /// Accessed otherwise.
+    plainly: HashSet<Root>,
+}
+
+impl Accessed {
+    /// Adds what a call of an entry point says of an access.
+    ///
+    /// # Safety
+    /// `call` is a live call.
+    pub unsafe fn add(&mut self, call: LLVMValueRef) {
+        // SAFETY: by contract; the entry points have these operands.
+        unsafe {
+            let Some(callee) = ir::callee(call) else { return };
+            match ir::name(callee).as_str() {
+                "__gpurace_read" | "__gpurace_write" | "__gpurace_read_range" | "__gpurace_write_range"
+                | "__gpurace_async_read" | "__gpurace_async_write" => {
+                    self.plainly.extend(roots(LLVMGetOperand(call, 0)));
+                }
+                "__gpurace_atomic" => {
+                    let roots = roots(LLVMGetOperand(call, 0));
+                    let kind = LLVMGetOperand(call, 3);
+                    let is = |of: AtomicKind| {
+                        LLVMIsAConstantInt(kind).is_null() || LLVMConstIntGetZExtValue(kind) == of as u64
+                    };
+                    let (volatile_load, volatile_store) = (is(AtomicKind::VolatileLoad), is(AtomicKind::VolatileStore));
+                    if volatile_load || volatile_store {
+                        self.plainly.extend(&roots);
+                    }
+                    if is(AtomicKind::Store) || is(AtomicKind::Rmw) || volatile_store {
+                        self.changed.extend(&roots);
+                    }
+                    if is(AtomicKind::Load) || volatile_load || is(AtomicKind::Rmw) && is_used(call) {
+                        self.observed.extend(&roots);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds what a function accesses. `called`: it is not the kernel, and its parameters are anything.
+    pub fn join(&mut self, other: &Accessed, called: bool) {
+        let seen = |root: &Root| match root {
+            Root::Parameter(_) if called => Root::Unknown,
+            root => *root,
+        };
+        self.changed.extend(other.changed.iter().map(seen));
+        self.observed.extend(other.observed.iter().map(seen));
+        self.plainly.extend(other.plainly.iter().map(seen));
+    }
+
+    /// Whether one location may be accessed in all these ways.
+    pub fn meet(&self) -> bool {
+        self.changed.iter().any(|&a| {
+            let may_be = |others: &HashSet<Root>| others.iter().any(|&b| may_be_one(a, b));
+            may_be(&self.observed) && may_be(&self.plainly)
+        })
+    }
+}
+
+fn may_be_one(a: Root, b: Root) -> bool {
+    let shared = |root: Root| match root {
+        // SAFETY: roots are of a live module.
+        Root::Variable(v) => Some(unsafe { LLVMGetPointerAddressSpace(LLVMTypeOf(v)) } == address_space::SHARED),
+        Root::Shared => Some(true),
+        Root::Parameter(_) => Some(false),
+        Root::Unknown => None,
+    };
+    match (a, b) {
+        (Root::Unknown, _) | (_, Root::Unknown) => true,
+        (Root::Shared, other) | (other, Root::Shared) => shared(other) == Some(true),
+        _ => a == b,
+    }
+}
+
+/// Whether somebody uses what the read-modify-write behind its check has read.
+unsafe fn is_used(check: LLVMValueRef) -> bool {
+    // SAFETY: by `Accessed::add`'s contract.
+    unsafe {
+        let next = LLVMGetNextInstruction(check);
+        if next.is_null() {
+            return true;
+        }
+        let atomic = matches!(ir::opcode(next), LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg);
+        !atomic || !LLVMGetFirstUse(next).is_null()
+    }
+}
+
+/// Where an address starts, through casts, offsets, phis and selects.
+unsafe fn roots(pointer: LLVMValueRef) -> HashSet<Root> {
+    let (mut seen, mut pending, mut found) = (HashSet::new(), vec![pointer], HashSet::new());
+    // SAFETY: operands of live values are live.
+    unsafe {
+        while let Some(value) = pending.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            if seen.len() > MOST_STEPS {
+                return HashSet::from([Root::Unknown]);
+            }
+            let opcode = if !LLVMIsAInstruction(value).is_null() {
+                Some(ir::opcode(value))
+            } else if !LLVMIsAConstantExpr(value).is_null() {
+                Some(LLVMGetConstOpcode(value))
+            } else {
+                None
+            };
+            match opcode {
+                Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
+                    pending.push(LLVMGetOperand(value, 0));
+                }
+                Some(LLVMOpcode::LLVMPHI) => {
+                    pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
+                }
+                Some(LLVMOpcode::LLVMSelect) => {
+                    pending.extend([LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)]);
+                }
+                _ if !LLVMIsAGlobalVariable(value).is_null() => {
+                    found.insert(Root::Variable(value));
+                }
+                _ if !LLVMIsAArgument(value).is_null() => {
+                    found.insert(Root::Parameter(value));
+                }
+                _ if is_shared(value) => {
+                    found.insert(Root::Shared);
+                }
+                _ => {
+                    found.insert(Root::Unknown);
+                }
+            }
+        }
+    }
+    found
+}
+
+unsafe fn is_shared(value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMTypeOf(value);
+        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
+            && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
+    }
+}
