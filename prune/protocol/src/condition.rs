@@ -61,12 +61,13 @@ fn disjoint(
     b: ObjectId,
 ) -> bool {
     let places = Place::all(protocol);
+    let ranges = Ranges::new(protocol, exprs, Some(launch));
     let bytes = |object: ObjectId| {
         places
             .iter()
             .filter(|place| place.access.object == object)
             .map(|place| {
-                let range = bytes_of(protocol, exprs, launch, place)?;
+                let range = bytes_of(&ranges, launch, place)?;
                 Some((place.access.op.writes(), range))
             })
             .collect::<Option<Vec<_>>>()
@@ -81,14 +82,9 @@ fn disjoint(
 
 /// Addresses of the bytes that an access may touch, first and last, or `None`
 /// where they are not known.
-fn bytes_of(
-    protocol: &Protocol,
-    exprs: &Exprs,
-    launch: &Launch,
-    place: &Place,
-) -> Option<Range> {
+fn bytes_of(unguarded: &Ranges, launch: &Launch, place: &Place) -> Option<Range> {
     let extent = (*launch.objects.get(place.access.object.0 as usize)?)?;
-    let mut ranges = Ranges::new(protocol, exprs, Some(launch)).guarded(&place.guards());
+    let mut ranges = unguarded.guarded(&place.guards());
     let offset = ranges.computed(place.access.offset, View::Signed);
     let size = ranges.computed(place.access.size, View::Unsigned);
     let base = i128::from(extent.base);

@@ -6,6 +6,7 @@ use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 use crate::encode::Setting;
 
 /// What two accesses may share.
+#[derive(Clone)]
 pub enum Alias {
     /// Nothing.
     Never,

@@ -14,7 +14,7 @@ use gpurace_protocol::interval::{Group, Meeting, controls, holds_sync, meetings,
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{
-    ObjectKind, Op, Protocol, SiteId, Space, Step, Stmt, Unknown,
+    ObjectId, ObjectKind, Op, Protocol, SiteId, Space, Step, Stmt, Unknown,
 };
 use gpurace_protocol::range::Loops;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict, Verdicts, Witness};
@@ -81,6 +81,7 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         steady,
         accepted: BTreeSet::new(),
         aligned: HashMap::new(),
+        aliases: HashMap::new(),
         satisfiable: HashMap::new(),
         sites: BTreeMap::new(),
         pairs: 0,
@@ -198,6 +199,7 @@ struct Prover<'a> {
     /// Candidates that proofs rest on already, by number.
     accepted: BTreeSet<usize>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
+    aliases: HashMap<(ObjectId, ObjectId), Alias>,
     /// Whether an access is reached under assumptions, by its number.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
     sites: BTreeMap<SiteId, Found>,
@@ -290,7 +292,9 @@ impl<'a> Prover<'a> {
         if failed(a.site) && failed(b.site) {
             return;
         }
-        let alias = alias(self.setting, a.object, b.object);
+        let setting = self.setting;
+        let objects = (a.object, b.object);
+        let alias = self.aliases.entry(objects).or_insert_with(|| alias(setting, objects.0, objects.1)).clone();
         if let Alias::Never = alias {
             return;
         }
