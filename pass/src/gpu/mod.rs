@@ -4,7 +4,7 @@
 //! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and
 //! the checks stand beside them. [`hooks`] finds what synchronises; accesses
 //! that only inline PTX makes are not checked, and counted under the reason
-//! [`UNSEEN`]. So the module has sites and a description of its own.
+//! [`device::UNSEEN`]. So the module has sites and a description of its own.
 //!
 //! What is written is bitcode; `gclang` has clang make PTX of it in a process of
 //! its own, since LLVM's code generation ends the process where it cannot go on,
@@ -26,10 +26,6 @@ use crate::config::{Config, Gpu};
 use crate::lower::{codegen, image, managed, shared};
 use crate::position::Positions;
 use crate::{annotations, describe, instrument, ir, lower, reach, sites};
-
-/// The reason under which accesses count that only inline PTX, or an instruction
-/// that the pass does not know, makes.
-pub const UNSEEN: &str = "not seen on the GPU";
 
 /// Static shared memory of one kernel, bytes, on every GPU.
 const STATIC_SHARED: u32 = 48 << 10;
@@ -112,7 +108,7 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
         meta.sites = found.sites;
         meta.skipped = found.skipped;
         if hooked.unseen > 0 {
-            meta.skipped.push(Skipped { reason: UNSEEN.to_owned(), count: hooked.unseen });
+            meta.skipped.push(Skipped { reason: device::UNSEEN.to_owned(), count: hooked.unseen });
         }
         for kernel in &mut meta.kernels {
             // One launch-wide question: can anything here release to another block?

@@ -5,7 +5,9 @@
 
 /// Symbol of the [`State`] in a checked GPU module.
 pub const STATE_SYMBOL: &str = "__gpurace_state";
-/// The kernel that gives a launch its uids; it runs before the launch, on its stream.
+/// The kernel that gives a launch its uids; it runs before the launch, on its stream. Its
+/// parameters: the device address of the launch's [`LaunchCell`], the number of its blocks,
+/// the host's number of it, 8 bytes each.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 /// What the name of a kernel's checked variant ends with. It has one parameter
 /// more than the kernel, the last: the device address of its [`LaunchCell`].
@@ -71,11 +73,12 @@ pub struct Range {
     pub shadow: u64,
 }
 
-/// One launch, or one node of a graph that is launched again and again.
+/// One launch, or one node of a graph that is launched again and again. Written by
+/// [`BEGIN_KERNEL`] and by the launch's blocks; zeros before.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchCell {
-    /// Uid of its first block; written by [`BEGIN_KERNEL`]. [`UIDS`] and more: none was left.
+    /// Uid of its first block. [`UIDS`] and more: none was left.
     pub first_uid: u64,
     /// Number of its blocks.
     pub blocks: u64,
@@ -83,6 +86,8 @@ pub struct LaunchCell {
     pub number: u64,
     /// How often it ran.
     pub runs: u64,
+    /// Checks that it made.
+    pub checks: u64,
 }
 
 /// What the checkers of one context count, and the next free uid.
@@ -146,6 +151,10 @@ pub struct Found {
     /// 1 for shared memory.
     pub shared: u32,
 }
+
+/// The reason under which a description counts accesses that only inline PTX, or an instruction
+/// that the pass does not know, makes: no check knows of them.
+pub const UNSEEN: &str = "not seen on the GPU";
 
 /// What is not known of a race's earlier side.
 pub const UNKNOWN: u32 = u32::MAX;

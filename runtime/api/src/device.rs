@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::edge::{api, get, guard, put};
 use crate::errors::{self, Error, Result};
 use crate::types::cudaDeviceProp;
-use crate::{executor, memory, properties, stream};
+use crate::{backend, memory, properties, stream};
 
 /// `Ok` for the only device.
 ///
@@ -30,8 +30,6 @@ static LIMITS: [AtomicUsize; 7] = [
     AtomicUsize::new(64),
     AtomicUsize::new(0),
 ];
-/// Number of `cudaLimitStackSize`.
-const LIMIT_STACK: u32 = 0;
 
 /// Flags of `cudaSetDeviceFlags`; mapped host memory is always possible.
 static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(8);
@@ -45,10 +43,9 @@ fn limit(number: u32) -> Result<&'static AtomicUsize> {
 }
 
 fn set_limit(number: u32, value: usize) -> Result {
-    limit(number)?.store(value, Ordering::Relaxed);
-    if number == LIMIT_STACK {
-        executor::raise_stack(value);
-    }
+    let known = limit(number)?;
+    backend::get().set_limit(number, value)?;
+    known.store(value, Ordering::Relaxed);
     Ok(())
 }
 
@@ -60,8 +57,15 @@ fn cache_config(config: u32) -> Result {
     Ok(())
 }
 
+/// Where the device is on the bus: domain, bus, device and function.
+fn pci_bus_id() -> String {
+    let p = backend::get().properties();
+    format!("{:04x}:{:02x}:{:02x}.0", p.pciDomainID, p.pciBusID, p.pciDeviceID)
+}
+
 fn reset() -> Result {
-    stream::synchronize_device();
+    // What a kernel did wrong is over with the device's memory.
+    let _ = stream::synchronize_device();
     memory::release_device_memory();
     errors::clear_sticky();
     errors::take();
@@ -101,12 +105,12 @@ api! {
 
     fn cudaGetDeviceProperties_v2(prop: *mut cudaDeviceProp, device: c_int) {
         check(device)?;
-        put(prop, properties::properties())
+        put(prop, backend::get().properties())
     }
 
     fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) {
         check(device)?;
-        put(value, properties::attribute(attribute)?)
+        put(value, backend::get().attribute(attribute)?)
     }
 
     fn cudaDeviceGetP2PAttribute(value: *mut c_int, _attr: u32, from: c_int, to: c_int) {
@@ -129,13 +133,11 @@ api! {
     fn cudaDeviceDisablePeerAccess(_peer: c_int) { Err(Error::PEER_ACCESS_NOT_ENABLED) }
 
     fn cudaDeviceSynchronize() {
-        stream::synchronize_device();
-        Ok(())
+        stream::synchronize_device()
     }
 
     fn cudaThreadSynchronize() {
-        stream::synchronize_device();
-        Ok(())
+        stream::synchronize_device()
     }
 
     @always fn cudaDeviceReset() { reset() }
@@ -184,7 +186,7 @@ api! {
 
     fn cudaDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) {
         check(device)?;
-        let text = c"0000:01:00.0".to_bytes_with_nul();
+        let text = pci_bus_id() + "\0";
         if id.is_null() || (len as usize) < text.len() || len < 0 {
             return Err(Error::INVALID_VALUE);
         }
@@ -196,9 +198,10 @@ api! {
         if id.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        match CStr::from_ptr(id).to_bytes() {
-            b"0000:01:00.0" | b"01:00.0" => put(device, 0),
-            _ => Err(Error::INVALID_VALUE),
+        let (own, asked) = (pci_bus_id(), CStr::from_ptr(id).to_bytes());
+        match asked == own.as_bytes() || own.strip_prefix("0000:").is_some_and(|short| asked == short.as_bytes()) {
+            true => put(device, 0),
+            false => Err(Error::INVALID_VALUE),
         }
     }
 

@@ -175,6 +175,14 @@ fn c_str(text: &'static str) -> &'static CStr {
 }
 
 impl Error {
+    /// The error of this number, which CUDA's driver has for the same; unknown where there is none.
+    pub fn of_number(number: u32) -> Self {
+        match Self(number).entry() {
+            Some(_) => Self(number),
+            None => Self::UNKNOWN,
+        }
+    }
+
     /// Name of the enumerator, for instance `cudaErrorInvalidValue`.
     pub fn name(self) -> &'static CStr {
         c_str(self.entry().map_or(UNRECOGNIZED, |e| e.0))

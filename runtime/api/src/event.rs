@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use crate::backend::{self, Backend, Until};
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::graph::capture;
@@ -61,6 +62,7 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
     if to.is_null() || flags & !FLAGS != 0 {
         return Err(Error::INVALID_VALUE);
     }
+    let backend = backend::get();
     let handle = {
         let mut events = EVENTS.lock();
         let events = events.get_or_insert_with(|| Events {
@@ -78,6 +80,7 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
         );
         handle
     };
+    backend.create_event(handle, flags)?;
     // SAFETY: not null, and the caller of the API vouches for it.
     unsafe { put(to, handle as cudaEvent_t) }
 }
@@ -88,6 +91,7 @@ fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
     if capture::record(event, id) {
         return Ok(());
     }
+    backend::get().record(event as usize, id)?;
     let clock = stream::submit(stream)?.into_clock();
     record_at(event, clock)
 }
@@ -106,10 +110,11 @@ pub fn record_at(event: cudaEvent_t, clock: Clock) -> Result {
     })
 }
 
-/// The host waits for the event, which is over as soon as it is recorded.
-fn wait(event: cudaEvent_t) -> Result {
+/// The host waits for the event, or asks whether it was reached.
+fn wait(event: cudaEvent_t, ask: impl FnOnce(&dyn Backend, Until) -> Result) -> Result {
     capture::refuse_host_wait(event)?;
     if let Some(clock) = recorded(event)? {
+        ask(backend::get(), Until::Event(event as usize))?;
         ORDER.lock().host_waits(&clock);
     }
     Ok(())
@@ -131,18 +136,24 @@ api! {
 
     @ptsz fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, _flags: u32) { record(event, stream) }
 
-    fn cudaEventQuery(event: cudaEvent_t) { wait(event) }
+    fn cudaEventQuery(event: cudaEvent_t) { wait(event, |backend, until| backend.query(until)) }
 
-    fn cudaEventSynchronize(event: cudaEvent_t) { wait(event) }
+    fn cudaEventSynchronize(event: cudaEvent_t) { wait(event, |backend, until| backend.wait(until)) }
 
     fn cudaEventDestroy(event: cudaEvent_t) {
         let mut events = EVENTS.lock();
         let removed = events.as_mut().and_then(|events| events.live.remove(&(event as usize)));
-        removed.map(|_| ()).ok_or(Error::INVALID_RESOURCE_HANDLE)
+        removed.ok_or(Error::INVALID_RESOURCE_HANDLE)?;
+        backend::get().destroy_event(event as usize);
+        Ok(())
     }
 
     fn cudaEventElapsedTime(to: *mut f32, start: cudaEvent_t, end: cudaEvent_t) {
+        let handles = (start as usize, end as usize);
         let (start, end) = (time(start)?, time(end)?);
+        if let Some(measured) = backend::get().elapsed(handles.0, handles.1)? {
+            return put(to, measured);
+        }
         let signed = match end.checked_duration_since(start) {
             Some(after) => after.as_secs_f64(),
             None => -start.duration_since(end).as_secs_f64(),

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpurace_options::{Device, Options};
+use gpurace_options::Options;
 
 use crate::edge::guard;
 use crate::message;
@@ -34,7 +34,7 @@ const SECONDS_AFTER_SIGNAL: u32 = 30;
 const SIGNAL_STACK: usize = 512 << 10;
 
 /// Exit status where the options are not right or the report cannot be written.
-const FAILED: c_int = 1;
+pub const FAILED: c_int = 1;
 
 unsafe extern "C" {
     /// As `atexit`, with the exit status.
@@ -58,11 +58,6 @@ pub extern "C" fn start() {
         if options.help {
             print_help();
         }
-        if options.device == Device::Cuda {
-            message::error("`device=cuda`: this build has no backend for NVIDIA GPUs");
-            message::hint("leave `device` out, or set `device=cpu`");
-            exit_now(FAILED);
-        }
         let suppressions = options.suppressions.as_deref().map(Suppressions::read);
         let suppressions = suppressions.transpose().unwrap_or_else(|error| {
             message::error(&error);
@@ -81,7 +76,8 @@ fn print_help() {
     let _ = std::io::stderr().write_all(gpurace_options::help_text().as_bytes());
 }
 
-fn exit_now(status: c_int) -> ! {
+/// Ends the process without a report.
+pub fn exit_now(status: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(status) }
 }

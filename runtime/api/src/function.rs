@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 use gpurace_abi::meta::KernelMeta;
 
+use crate::backend;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
 use crate::launch::read_attributes;
 use crate::modules::{Kernel, kernel_of_stub};
 use crate::properties::{
-    COMPUTE_CAPABILITY, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR,
+    MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR,
     SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN, SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
     multiprocessors,
 };
@@ -27,8 +28,6 @@ const NON_PORTABLE_CLUSTER: u32 = 14;
 const CLUSTER_SCHEDULING: u32 = 15;
 /// The other attributes of clusters, which make launches have them.
 const REQUIRED_CLUSTER: std::ops::RangeInclusive<u32> = 10..=13;
-/// What is said of the registers of a thread: 2,048 threads then fit.
-const REGISTERS_PER_THREAD: c_int = 32;
 
 /// Dynamic shared memory that a kernel may have without asking, bytes.
 pub fn default_dynamic_shared(kernel: &KernelMeta) -> usize {
@@ -54,24 +53,18 @@ pub fn blocks_per_multiprocessor(threads: u32, shared: usize) -> u32 {
         .min(by_shared as u32)
 }
 
-fn attributes(kernel: &Kernel) -> cudaFuncAttributes {
+fn attributes(kernel: &Kernel) -> Result<cudaFuncAttributes> {
     let meta = kernel.meta();
-    let capability = COMPUTE_CAPABILITY.0 * 10 + COMPUTE_CAPABILITY.1;
     let [width, height, depth] = meta.cluster.unwrap_or_default().map(|dim| dim as c_int);
-    cudaFuncAttributes {
+    Ok(cudaFuncAttributes {
         requiredClusterWidth: width,
         requiredClusterHeight: height,
         requiredClusterDepth: depth,
         nonPortableClusterSizeAllowed: kernel.non_portable_cluster.load(Ordering::Relaxed).into(),
-        sharedSizeBytes: meta.shared_static as usize,
-        maxThreadsPerBlock: max_threads(meta) as c_int,
-        numRegs: REGISTERS_PER_THREAD,
-        ptxVersion: capability,
-        binaryVersion: capability,
         maxDynamicSharedSizeBytes: kernel.max_dynamic_shared.load(Ordering::Relaxed) as c_int,
         preferredShmemCarveout: kernel.carveout.load(Ordering::Relaxed),
-        ..Default::default()
-    }
+        ..backend::get().function_attributes(kernel)?
+    })
 }
 
 fn set_attribute(kernel: &Kernel, attribute: u32, value: c_int) -> Result {
@@ -80,6 +73,7 @@ fn set_attribute(kernel: &Kernel, attribute: u32, value: c_int) -> Result {
             let most = SHARED_PER_BLOCK_OPTIN.saturating_sub(kernel.meta().shared_static as usize);
             match usize::try_from(value) {
                 Ok(value) if value <= most => {
+                    backend::get().allow_dynamic_shared(kernel, value)?;
                     kernel.max_dynamic_shared.store(value, Ordering::Relaxed);
                     Ok(())
                 }
@@ -110,7 +104,7 @@ fn occupancy(kernel: &Kernel, threads: c_int, dynamic_shared: usize) -> Result<c
     if threads > max_threads(meta) || shared > SHARED_PER_BLOCK_OPTIN {
         return Ok(0);
     }
-    Ok(blocks_per_multiprocessor(threads, shared) as c_int)
+    Ok(backend::get().resident_blocks(kernel, threads, dynamic_shared)? as c_int)
 }
 
 /// Blocks of a launch that fit on a multiprocessor, and blocks of a cluster of it.
@@ -140,7 +134,7 @@ fn available_shared(kernel: &Kernel, blocks: c_int, threads: c_int) -> Result<us
 
 api! {
     fn cudaFuncGetAttributes(to: *mut cudaFuncAttributes, stub: *const c_void) {
-        put(to, attributes(kernel_of_stub(stub)?))
+        put(to, attributes(kernel_of_stub(stub)?)?)
     }
 
     fn cudaFuncSetAttribute(stub: *const c_void, attribute: u32, value: c_int) {

@@ -6,9 +6,9 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
+use crate::backend;
 use crate::edge::{enter, get, put};
 use crate::errors::{Error, Result};
-use crate::executor;
 use crate::function::max_threads;
 use crate::graph::capture;
 use crate::graph::work::Work;
@@ -174,8 +174,7 @@ unsafe fn prepare(request: &Request) -> Result<(Prepared, StreamId)> {
     let stream = stream::resolve(request.stream)?;
     if request.cooperative {
         let blocks: u64 = grid.iter().map(|&n| u64::from(n)).product();
-        let shared = request.shared + meta.shared_static as usize;
-        if blocks > executor::max_cooperative_blocks(threads, shared) {
+        if blocks > backend::get().max_cooperative_blocks(kernel, threads, request.shared)? {
             return Err(Error::COOPERATIVE_LAUNCH_TOO_LARGE);
         }
     }
@@ -257,7 +256,7 @@ impl Prepared {
     /// # Errors
     /// What keeps it from starting.
     pub fn run(&self, stream: StreamId) -> Result {
-        executor::run(&Launch {
+        backend::get().run(&Launch {
             kernel: self.kernel,
             grid: self.grid,
             block: self.block,

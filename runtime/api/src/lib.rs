@@ -1,5 +1,5 @@
-//! `libgpurace_rt.so`: the CUDA Runtime API on the CPU executor, and what a
-//! checked program needs around it.
+//! `libgpurace_rt.so`: the CUDA Runtime API on the CPU executor or on an NVIDIA GPU, and
+//! what a checked program needs around it.
 //!
 //! | module | what it knows |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | [`graph`] | graphs: their nodes, capture, launches |
 //! | [`launch`] | launch configurations, limits, arguments |
 //! | [`prove`] | what needs no check in a launch |
-//! | [`executor`] | how a launch runs: the way to gpurace-cpu and gpurace-check |
+//! | [`backend`] | where kernels run: on the executor, or on a GPU |
 //! | [`session`] | options, findings and counts of this process |
 //! | [`finish`] | the end of the process: report, exit status, signals |
 //! | [`suppress`] | findings that the user wants left out |
@@ -32,12 +32,12 @@
 #![allow(non_snake_case)]
 
 pub mod annotate;
+pub mod backend;
 pub mod call_site;
 pub mod device;
 pub mod edge;
 pub mod errors;
 pub mod event;
-pub mod executor;
 pub mod finish;
 pub mod function;
 pub mod graph;

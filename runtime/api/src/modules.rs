@@ -12,13 +12,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
-use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
-use gpurace_cpu::{BlockEntry, Image};
 use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
 use parking_lot::RwLock;
 
+use crate::backend::{self, Code, Entry};
 use crate::errors::{Error, Result};
 use crate::function::default_dynamic_shared;
 use crate::message;
@@ -29,11 +28,24 @@ use crate::watch;
 #[derive(Clone, Copy)]
 pub struct Payload {
     /// ELF shared object for the host.
-    pub image: &'static [u8],
+    pub image: Option<&'static [u8]>,
+    /// Code for a GPU, or, where it was asked for, why there is none.
+    pub gpu: Option<std::result::Result<GpuPayload, &'static str>>,
     /// The description, JSON.
     pub meta: &'static [u8],
     /// What the prover knows of the kernels; empty where nothing was asked.
     pub proofs: &'static [u8],
+}
+
+/// Code for a GPU.
+#[derive(Clone, Copy)]
+pub struct GpuPayload {
+    /// Its description, JSON.
+    pub meta: &'static [u8],
+    /// PTX that ends with a nul, and the first processor that it is for: 80 for `sm_80`.
+    pub ptx: Option<(u32, &'static [u8])>,
+    /// Code for one processor.
+    pub sass: Option<(u32, &'static [u8])>,
 }
 
 /// One registered translation unit.
@@ -45,12 +57,14 @@ pub struct Module {
     loaded: OnceLock<Result<&'static Loaded>>,
 }
 
-/// A module whose image is open.
+/// A module whose code is ready.
 pub struct Loaded {
     /// Its code.
-    pub image: Image,
-    /// Its description.
+    pub code: Code,
+    /// Its description: kernels, variables, accesses as they were proved.
     pub meta: &'static ModuleMeta,
+    /// The description of its code's sites, which is another where the code is a GPU's.
+    pub checked: &'static ModuleMeta,
     /// Number of its first site among the sites of all modules.
     pub site_base: u32,
     proofs: ModuleProofs,
@@ -71,15 +85,15 @@ impl Loaded {
 
     /// Where the device variable with this mangled name lies.
     pub fn address_of(&self, variable: &str) -> Option<usize> {
-        let entry = self.image.variable(variable)?;
+        let address = self.code.variable(variable)?;
         let mut metas = self.meta.variables.iter();
         let meta = metas.find(|meta| meta.name == variable)?;
         if meta.managed {
             // SAFETY: the image's entry of a managed variable addresses a
             // pointer, set when the module was loaded.
-            return Some(unsafe { (entry.address as *const usize).read() });
+            return Some(unsafe { (address as *const usize).read() });
         }
-        Some(entry.address)
+        Some(address)
     }
 }
 
@@ -95,12 +109,8 @@ pub struct Kernel {
     pub name: &'static CStr,
     /// Its name as people write it.
     pub demangled: String,
-    /// Its code as built: with checks if the module was instrumented.
-    pub run: KernelFn,
-    /// Its code without checks, where there is such.
-    pub run_bare: Option<KernelFn>,
-    /// The same for whole blocks, where it can be run so.
-    pub run_block: Option<BlockEntry>,
+    /// Its code.
+    pub entry: Entry,
     /// What is known of its accesses.
     pub prover: Prover,
     /// Dynamic shared memory that `cudaFuncSetAttribute` allowed it, bytes.
@@ -246,27 +256,24 @@ impl Module {
 
     fn open(&self) -> Result<Loaded> {
         let meta = self.meta()?;
-        // SAFETY: the payload is a container that gpurace made.
-        let image = unsafe { Image::open(self.payload?.image) }.map_err(|error| {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            invalid(&format!(
-                "`{}`: {error}{}",
-                meta.source,
-                cause.unwrap_or_default()
-            ))
-        })?;
+        let code = backend::get().open(&self.payload?, meta)?;
+        let checked = match &code {
+            Code::Host(_) => meta,
+            Code::Gpu(code) => code.meta,
+        };
         // Sites are numbered through all modules, so that a race may have its
         // sides in two of them.
         static SITES: AtomicU32 = AtomicU32::new(0);
-        let site_base = SITES.fetch_add(meta.sites.len() as u32, Ordering::Relaxed);
+        let site_base = SITES.fetch_add(checked.sites.len() as u32, Ordering::Relaxed);
         let proofs = match self.payload?.proofs {
             [] => ModuleProofs::default(),
             bytes => wire::module_proofs(bytes)
                 .map_err(|error| invalid(&format!("`{}`: {error}", meta.source)))?,
         };
         Ok(Loaded {
-            image,
+            code,
             meta,
+            checked,
             site_base,
             proofs,
         })
@@ -302,7 +309,7 @@ fn has_managed(meta: &[u8]) -> bool {
 }
 
 /// Says why device code cannot be used.
-fn invalid(what: &str) -> Error {
+pub fn invalid(what: &str) -> Error {
     message::error(what);
     Error::INVALID_KERNEL_IMAGE
 }
@@ -310,24 +317,24 @@ fn invalid(what: &str) -> Error {
 impl Registry {
     fn add(&mut self, module: &Module, loaded: &'static Loaded) {
         self.loaded.push(loaded);
-        for entry in loaded.image.variables() {
+        for (name, address) in loaded.code.variables() {
             let Some(meta) = loaded
                 .meta
                 .variables
                 .iter()
-                .find(|meta| meta.name == entry.name)
+                .find(|meta| meta.name == name)
             else {
                 continue;
             };
             let address = match meta.managed {
-                true => self.bind_managed(module, meta, entry.address),
-                false => Some(entry.address),
+                true => self.bind_managed(module, meta, address),
+                false => Some(address),
             };
             let Some(address) = address else { continue };
             let variable = Variable {
                 address,
                 size: meta.size as usize,
-                name: Box::leak(demangle(&entry.name).into_boxed_str()),
+                name: Box::leak(demangle(name).into_boxed_str()),
                 constant: meta.constant,
                 managed: meta.managed,
             };
@@ -366,7 +373,7 @@ pub fn module_of_site(site: u32) -> Option<&'static Loaded> {
     loaded
         .find(|m| {
             site.checked_sub(m.site_base)
-                .is_some_and(|at| (at as usize) < m.meta.sites.len())
+                .is_some_and(|at| (at as usize) < m.checked.sites.len())
         })
         .copied()
 }
@@ -390,6 +397,14 @@ pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
         .into_iter()
         .map(|module| module.meta().ok())
         .collect()
+}
+
+/// What the modules that the program has registered brought with them.
+pub fn payloads() -> Vec<Payload> {
+    let registry = REGISTRY.read();
+    let modules = registry.iter().flat_map(|registry| &registry.registered);
+    let live = modules.filter(|module| !module.gone.load(Ordering::Relaxed));
+    live.filter_map(|module| module.payload.ok()).collect()
 }
 
 /// The kernel of this number.
@@ -428,7 +443,7 @@ pub fn variable_of_symbol(symbol: *const c_void) -> Result<Variable> {
     };
     let loaded = module.load()?;
     let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
-    let entry = loaded.image.variable(name).ok_or(Error::INVALID_SYMBOL)?;
+    let address = loaded.code.variable(name).ok_or(Error::INVALID_SYMBOL)?;
     let managed = loaded
         .meta
         .variables
@@ -437,7 +452,7 @@ pub fn variable_of_symbol(symbol: *const c_void) -> Result<Variable> {
     let address = if managed {
         symbol as usize
     } else {
-        entry.address
+        address
     };
     variable_at(address).ok_or(Error::INVALID_SYMBOL)
 }
@@ -468,7 +483,7 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
         .map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
     let kernels = &module.meta.kernels;
     let index = kernels.iter().position(|kernel| kernel.name == name);
-    let (Some(index), Some(code)) = (index, module.image.kernel(name)) else {
+    let (Some(index), Some(entry)) = (index, module.code.kernel(name)) else {
         return Err(Error::INVALID_DEVICE_FUNCTION);
     };
     Ok(with_registry(|registry| {
@@ -478,9 +493,7 @@ fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
             index,
             name: symbol.name,
             demangled: demangle(name),
-            run: code.run,
-            run_bare: code.run_bare,
-            run_block: code.run_block,
+            entry,
             prover: Prover::default(),
             max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
             carveout: AtomicI32::new(-1),

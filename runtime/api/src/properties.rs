@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 
 use crate::errors::{Error, Result};
-use crate::executor;
+use crate::backend::executor;
 use crate::types::cudaDeviceProp;
 
 /// Name of the device.
@@ -152,103 +152,152 @@ pub fn properties() -> cudaDeviceProp {
     p
 }
 
+/// Which field has the value of which `cudaDeviceAttr`.
+macro_rules! attributes {
+    ($($number:literal => $field:ident $([$index:literal])?;)*) => {
+        /// The value of an attribute that a field has.
+        fn field(p: &cudaDeviceProp, attribute: u32) -> Option<c_int> {
+            match attribute {
+                $($number => Some(p.$field $([$index])? as c_int),)*
+                _ => None,
+            }
+        }
+
+        /// Properties of attributes; what is no attribute is 0.
+        pub fn of_attributes(ask: impl Fn(u32) -> Option<c_int>) -> cudaDeviceProp {
+            // SAFETY: all fields are integers, for which zero is a value.
+            let mut p: cudaDeviceProp = unsafe { std::mem::zeroed() };
+            $(if let Some(value) = ask($number) {
+                p.$field $([$index])? = value as _;
+            })*
+            p
+        }
+    };
+}
+
+attributes! {
+    1 => maxThreadsPerBlock;
+    2 => maxThreadsDim[0];
+    3 => maxThreadsDim[1];
+    4 => maxThreadsDim[2];
+    5 => maxGridSize[0];
+    6 => maxGridSize[1];
+    7 => maxGridSize[2];
+    8 => sharedMemPerBlock;
+    9 => totalConstMem;
+    10 => warpSize;
+    11 => memPitch;
+    12 => regsPerBlock;
+    13 => clockRate;
+    14 => textureAlignment;
+    15 => deviceOverlap;
+    16 => multiProcessorCount;
+    17 => kernelExecTimeoutEnabled;
+    18 => integrated;
+    19 => canMapHostMemory;
+    20 => computeMode;
+    21 => maxTexture1D;
+    22 => maxTexture2D[0];
+    23 => maxTexture2D[1];
+    24 => maxTexture3D[0];
+    25 => maxTexture3D[1];
+    26 => maxTexture3D[2];
+    27 => maxTexture2DLayered[0];
+    28 => maxTexture2DLayered[1];
+    29 => maxTexture2DLayered[2];
+    30 => surfaceAlignment;
+    31 => concurrentKernels;
+    32 => ECCEnabled;
+    33 => pciBusID;
+    34 => pciDeviceID;
+    35 => tccDriver;
+    36 => memoryClockRate;
+    37 => memoryBusWidth;
+    38 => l2CacheSize;
+    39 => maxThreadsPerMultiProcessor;
+    40 => asyncEngineCount;
+    41 => unifiedAddressing;
+    42 => maxTexture1DLayered[0];
+    43 => maxTexture1DLayered[1];
+    45 => maxTexture2DGather[0];
+    46 => maxTexture2DGather[1];
+    47 => maxTexture3DAlt[0];
+    48 => maxTexture3DAlt[1];
+    49 => maxTexture3DAlt[2];
+    50 => pciDomainID;
+    51 => texturePitchAlignment;
+    52 => maxTextureCubemap;
+    53 => maxTextureCubemapLayered[0];
+    54 => maxTextureCubemapLayered[1];
+    55 => maxSurface1D;
+    56 => maxSurface2D[0];
+    57 => maxSurface2D[1];
+    58 => maxSurface3D[0];
+    59 => maxSurface3D[1];
+    60 => maxSurface3D[2];
+    61 => maxSurface1DLayered[0];
+    62 => maxSurface1DLayered[1];
+    63 => maxSurface2DLayered[0];
+    64 => maxSurface2DLayered[1];
+    65 => maxSurface2DLayered[2];
+    66 => maxSurfaceCubemap;
+    67 => maxSurfaceCubemapLayered[0];
+    68 => maxSurfaceCubemapLayered[1];
+    69 => maxTexture1DLinear;
+    70 => maxTexture2DLinear[0];
+    71 => maxTexture2DLinear[1];
+    72 => maxTexture2DLinear[2];
+    73 => maxTexture2DMipmap[0];
+    74 => maxTexture2DMipmap[1];
+    75 => major;
+    76 => minor;
+    77 => maxTexture1DMipmap;
+    78 => streamPrioritiesSupported;
+    79 => globalL1CacheSupported;
+    80 => localL1CacheSupported;
+    81 => sharedMemPerMultiprocessor;
+    82 => regsPerMultiprocessor;
+    83 => managedMemory;
+    84 => isMultiGpuBoard;
+    85 => multiGpuBoardGroupID;
+    86 => hostNativeAtomicSupported;
+    87 => singleToDoublePrecisionPerfRatio;
+    88 => pageableMemoryAccess;
+    89 => concurrentManagedAccess;
+    90 => computePreemptionSupported;
+    91 => canUseHostPointerForRegisteredMem;
+    95 => cooperativeLaunch;
+    96 => cooperativeMultiDeviceLaunch;
+    97 => sharedMemPerBlockOptin;
+    99 => hostRegisterSupported;
+    100 => pageableMemoryAccessUsesHostPageTables;
+    101 => directManagedMemAccessFromHost;
+    106 => maxBlocksPerMultiProcessor;
+    108 => persistingL2CacheMaxSize;
+    109 => accessPolicyMaxWindowSize;
+    111 => reservedSharedMemPerBlock;
+    112 => sparseCudaArraySupported;
+    113 => hostRegisterReadOnlySupported;
+    114 => timelineSemaphoreInteropSupported;
+    115 => memoryPoolsSupported;
+    116 => gpuDirectRDMASupported;
+    117 => gpuDirectRDMAFlushWritesOptions;
+    118 => gpuDirectRDMAWritesOrdering;
+    119 => memoryPoolSupportedHandleTypes;
+    120 => clusterLaunch;
+    121 => deferredMappingCudaArraySupported;
+    125 => ipcEventSupported;
+}
+
 /// The value of a `cudaDeviceAttr`: what [`properties`] has, or a constant.
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a number that is no attribute.
 pub fn attribute(attribute: u32) -> Result<c_int> {
-    let p = properties();
-    Ok(match attribute {
-        1 => p.maxThreadsPerBlock,
-        2..=4 => p.maxThreadsDim[attribute as usize - 2],
-        5..=7 => p.maxGridSize[attribute as usize - 5],
-        8 => p.sharedMemPerBlock as c_int,
-        9 => p.totalConstMem as c_int,
-        10 => p.warpSize,
-        11 => p.memPitch as c_int,
-        12 => p.regsPerBlock,
-        13 => p.clockRate,
-        14 => p.textureAlignment as c_int,
-        15 => p.deviceOverlap,
-        16 => p.multiProcessorCount,
-        17 => p.kernelExecTimeoutEnabled,
-        18 => p.integrated,
-        19 => p.canMapHostMemory,
-        20 => p.computeMode,
-        21 => p.maxTexture1D,
-        22 | 23 => p.maxTexture2D[attribute as usize - 22],
-        24..=26 => p.maxTexture3D[attribute as usize - 24],
-        27..=29 => p.maxTexture2DLayered[attribute as usize - 27],
-        30 => p.surfaceAlignment as c_int,
-        31 => p.concurrentKernels,
-        32 => p.ECCEnabled,
-        33 => p.pciBusID,
-        34 => p.pciDeviceID,
-        35 => p.tccDriver,
-        36 => p.memoryClockRate,
-        37 => p.memoryBusWidth,
-        38 => p.l2CacheSize,
-        39 => p.maxThreadsPerMultiProcessor,
-        40 => p.asyncEngineCount,
-        41 => p.unifiedAddressing,
-        42 | 43 => p.maxTexture1DLayered[attribute as usize - 42],
-        45 | 46 => p.maxTexture2DGather[attribute as usize - 45],
-        47..=49 => p.maxTexture3DAlt[attribute as usize - 47],
-        50 => p.pciDomainID,
-        51 => p.texturePitchAlignment as c_int,
-        52 => p.maxTextureCubemap,
-        53 | 54 => p.maxTextureCubemapLayered[attribute as usize - 53],
-        55 => p.maxSurface1D,
-        56 | 57 => p.maxSurface2D[attribute as usize - 56],
-        58..=60 => p.maxSurface3D[attribute as usize - 58],
-        61 | 62 => p.maxSurface1DLayered[attribute as usize - 61],
-        63..=65 => p.maxSurface2DLayered[attribute as usize - 63],
-        66 => p.maxSurfaceCubemap,
-        67 | 68 => p.maxSurfaceCubemapLayered[attribute as usize - 67],
-        69 => p.maxTexture1DLinear,
-        70..=72 => p.maxTexture2DLinear[attribute as usize - 70],
-        73 | 74 => p.maxTexture2DMipmap[attribute as usize - 73],
-        75 => p.major,
-        76 => p.minor,
-        77 => p.maxTexture1DMipmap,
-        78 => p.streamPrioritiesSupported,
-        79 => p.globalL1CacheSupported,
-        80 => p.localL1CacheSupported,
-        81 => p.sharedMemPerMultiprocessor as c_int,
-        82 => p.regsPerMultiprocessor,
-        83 => p.managedMemory,
-        84 => p.isMultiGpuBoard,
-        85 => p.multiGpuBoardGroupID,
-        86 => p.hostNativeAtomicSupported,
-        87 => p.singleToDoublePrecisionPerfRatio,
-        88 => p.pageableMemoryAccess,
-        89 => p.concurrentManagedAccess,
-        90 => p.computePreemptionSupported,
-        91 => p.canUseHostPointerForRegisteredMem,
-        95 => p.cooperativeLaunch,
-        96 => p.cooperativeMultiDeviceLaunch,
-        97 => p.sharedMemPerBlockOptin as c_int,
-        99 => p.hostRegisterSupported,
-        100 => p.pageableMemoryAccessUsesHostPageTables,
-        101 => p.directManagedMemAccessFromHost,
-        106 => p.maxBlocksPerMultiProcessor,
-        108 => p.persistingL2CacheMaxSize,
-        109 => p.accessPolicyMaxWindowSize,
-        111 => p.reservedSharedMemPerBlock as c_int,
-        112 => p.sparseCudaArraySupported,
-        113 => p.hostRegisterReadOnlySupported,
-        114 => p.timelineSemaphoreInteropSupported,
-        115 => p.memoryPoolsSupported,
-        116 => p.gpuDirectRDMASupported,
-        117 => p.gpuDirectRDMAFlushWritesOptions as c_int,
-        118 => p.gpuDirectRDMAWritesOrdering,
-        119 => p.memoryPoolSupportedHandleTypes as c_int,
-        120 => p.clusterLaunch,
-        121 => p.deferredMappingCudaArraySupported,
-        125 => p.ipcEventSupported,
-        126 => 1,
-        131 | 134 => -1,
-        92..=94 | 98 | 122..=124 | 127..=130 | 132 | 133 | 135 => 0,
-        _ => return Err(Error::INVALID_VALUE),
-    })
+    match attribute {
+        126 => Ok(1),
+        131 | 134 => Ok(-1),
+        92..=94 | 98 | 122..=124 | 127..=130 | 132 | 133 | 135 => Ok(0),
+        _ => field(&properties(), attribute).ok_or(Error::INVALID_VALUE),
+    }
 }

@@ -4,21 +4,18 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use gpurace_abi::image::{
-    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, SectionKind, section_headers,
+    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, GpuHeader, SectionKind, section_headers,
 };
 
 use crate::edge::guard;
 use crate::errors::Error;
 use crate::message;
-use crate::modules::{self, Module, Payload};
+use crate::modules::{self, GpuPayload, Module, Payload};
 use crate::session;
 use crate::types::FatbinWrapper;
 
 /// First bytes of a fat binary that NVIDIA's `fatbinary` made.
 const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
-
-/// What a container without an image for the executor holds.
-const GPU_ALONE: &str = "device code for an NVIDIA GPU alone (`-fgpurace-exec=cuda`)";
 
 /// What `__cudaRegisterFatBinary` was given.
 ///
@@ -51,7 +48,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         }
     };
     let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
-    let mut for_gpu = false;
+    let (mut gpu_meta, mut ptx, mut sass, mut why_not) = (&[][..], None, None, None);
     for header in headers {
         // SAFETY: sections lie in the container, which is static data of the
         // program.
@@ -62,15 +59,28 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
             kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
-            kind if kind == SectionKind::GpuPtx as u32 => for_gpu = true,
+            kind if kind == SectionKind::GpuMeta as u32 => gpu_meta = bytes,
+            kind if kind == SectionKind::GpuPtx as u32 => ptx = gpu_code(bytes),
+            kind if kind == SectionKind::GpuSass as u32 => sass = gpu_code(bytes),
+            kind if kind == SectionKind::GpuNote as u32 => why_not = std::str::from_utf8(bytes).ok(),
             _ => {}
         }
     }
-    match (image, meta) {
-        (Some(image), Some(meta)) => Ok(Payload { image, meta, proofs }),
-        _ if for_gpu => Err(GPU_ALONE.to_owned()),
+    let code = ptx.is_some() || sass.is_some();
+    let gpu = match why_not {
+        Some(why) => Some(Err(why)),
+        None => code.then_some(Ok(GpuPayload { meta: gpu_meta, ptx, sass })),
+    };
+    match meta {
+        Some(meta) if image.is_some() || code => Ok(Payload { image, gpu, meta, proofs }),
         _ => Err("gpurace device code without an image for the host".to_owned()),
     }
+}
+
+/// The processor's number and the code of a section for a GPU.
+fn gpu_code(section: &'static [u8]) -> Option<(u32, &'static [u8])> {
+    let (header, code) = section.split_at_checked(size_of::<GpuHeader>())?;
+    Some((u32::from_le_bytes(header[..4].try_into().ok()?), code))
 }
 
 /// The module of a handle from [`__cudaRegisterFatBinary`].
@@ -91,13 +101,8 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
     guard("__cudaRegisterFatBinary", std::ptr::null_mut(), || {
         // SAFETY: as the caller vouches.
         let payload = unsafe { read_payload(wrapper.cast()) }.map_err(|found| {
-            if found == GPU_ALONE {
-                message::error(&format!("found {found}, wanted code for the host's processor: this runtime runs programs there"));
-                message::hint("build with `-fgpurace-exec=cpu` or `-fgpurace-exec=auto`");
-            } else {
-                message::error(&format!("found {found}, wanted device code made by gclang"));
-                message::hint("rebuild the objects that hold kernels with gclang");
-            }
+            message::error(&format!("found {found}, wanted device code made by gclang"));
+            message::hint("rebuild the objects that hold kernels with gclang");
             Error::NO_KERNEL_IMAGE_FOR_DEVICE
         });
         let module = Module::register(payload);

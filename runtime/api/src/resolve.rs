@@ -83,9 +83,9 @@ pub fn launch(record: &LaunchRecord) -> schema::Launch {
 fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
     let module = modules::module_of_site(global)?;
     Some((
-        module.meta,
+        module.checked,
         module
-            .meta
+            .checked
             .sites
             .get((global - module.site_base) as usize)?,
     ))
@@ -194,6 +194,21 @@ impl Object {
     }
 }
 
+/// Shared memory of a block where nobody knows which byte: the kernel's only array, or some array.
+pub fn some_shared_object(launch: &LaunchRecord) -> Object {
+    let meta = launch.kernel.meta();
+    let (name, size) = match (&meta.shared[..], &meta.dynamic_shared[..]) {
+        ([only], []) => (Some(only.name.clone()), Some(only.size.into())),
+        ([], [only]) => (Some(only.clone()), Some(launch.dynamic_shared.into())),
+        _ => (None, None),
+    };
+    Object {
+        shown: schema::Object { kind: schema::ObjectKind::Shared, name, size, offset: None, allocated: None },
+        shared: true,
+        order: None,
+    }
+}
+
 /// The variable at this offset of a block's shared memory.
 fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
     let meta = launch.kernel.meta();
@@ -235,7 +250,7 @@ fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
 }
 
 /// The variable or allocation that holds a global address.
-fn global_object(address: usize) -> Option<Object> {
+pub fn global_object(address: usize) -> Option<Object> {
     if let Some(variable) = modules::variable_at(address) {
         return Some(Object {
             shown: schema::Object {
@@ -297,10 +312,19 @@ pub fn race(
     record: &RaceRecord,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
 ) -> Option<(schema::Race, Option<Object>)> {
+    let object = object(record, launch_of(record.later.launch).as_ref());
+    race_at(record, object, launch_of)
+}
+
+/// The same where the object is known.
+pub fn race_at(
+    record: &RaceRecord,
+    object: Option<Object>,
+    launch_of: impl Fn(u64) -> Option<LaunchRecord>,
+) -> Option<(schema::Race, Option<Object>)> {
     let kind = schema::RaceKind::new(effect(&record.earlier), effect(&record.later))?;
     let later_launch = launch_of(record.later.launch);
     let earlier_launch = launch_of(record.earlier.launch);
-    let object = object(record, later_launch.as_ref());
     // Only one side is of a kernel where the other is a copy.
     let shown_launch = later_launch.as_ref().or(earlier_launch.as_ref());
     let mut race = schema::Race {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
-use gpurace_check::{Checker, Clusters, HostAccess, KernelKey, LaunchInfo, Limits, Touched, Transfer};
+use gpurace_check::{Checker, Clusters, HostAccess, KernelKey, LaunchInfo, Limits, RaceRecord, Space, Touched, Transfer};
 use gpurace_cpu::LaunchReport;
 use gpurace_options::{Options, SameValue};
 use gpurace_report::collect::{Added, Collector};
@@ -16,14 +16,15 @@ use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::backend::{self, Backend};
 use crate::call_site;
 use crate::finish;
 use crate::launch::Launch;
 use crate::log::Log;
 use crate::modules::{self, Kernel};
-use crate::order::{ORDER, StreamId};
+use crate::order::{ORDER, Ordered, StreamId};
 use crate::prove::{self, Decision, Fate};
-use crate::resolve::{self, LaunchRecord};
+use crate::resolve::{self, LaunchRecord, Object};
 use crate::suppress::Suppressions;
 use crate::transfer;
 use crate::watch;
@@ -68,6 +69,8 @@ struct State {
     counts: HashMap<u32, Counts>,
     /// The checker's races, in its order; `None` for what is none.
     found: Vec<Option<Found>>,
+    /// What a backend found without the checker of this process.
+    elsewhere: Vec<Found>,
     divergence: Vec<schema::Divergence>,
     notes: Vec<String>,
     /// By suppression how many findings it has left out.
@@ -111,9 +114,15 @@ impl Counts {
 pub struct Begun {
     /// What stays known of it.
     pub record: LaunchRecord,
-    /// Its checks; `None` where it runs bare: it is not to be checked, or
+    /// How it is to be checked; `None` where it runs bare: it is not to be checked, or
     /// nothing in it needs a check.
-    pub checks: Option<Arc<gpurace_check::Launch>>,
+    pub wanted: Option<Wanted>,
+}
+
+/// What checks of a launch need to know.
+pub struct Wanted {
+    ordered: Ordered,
+    decision: Arc<Decision>,
 }
 
 /// Reads memory of the program for the comparison of written values.
@@ -147,6 +156,7 @@ impl Session {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),
                 found: Vec::new(),
+                elsewhere: Vec::new(),
                 divergence: Vec::new(),
                 notes: Vec::new(),
                 suppressed: BTreeMap::new(),
@@ -198,7 +208,7 @@ impl Session {
     /// A launch begins: it gets its number, and checks if the options say so.
     pub fn begin(&self, launch: &Launch<'_>) -> Begun {
         self.pid.store(std::process::id(), Ordering::Relaxed);
-        let (kernel, meta) = (launch.kernel, launch.kernel.meta());
+        let kernel = launch.kernel;
         // The numbers and the order are taken together: later launches have
         // larger numbers.
         let (id, operation, ordered) = {
@@ -234,10 +244,7 @@ impl Session {
             (checked, nth)
         };
         if !checked {
-            return Begun {
-                record,
-                checks: None,
-            };
+            return Begun { record, wanted: None };
         }
         // Proofs are about one launch: what may be concurrent with others, or
         // with the host, is checked.
@@ -251,29 +258,50 @@ impl Session {
             .entry(kernel.key)
             .or_default()
             .add_fates(&decision.fates);
-        let checks = (!decision.is_bare()).then(|| {
-            // Only what is checked can be in a report.
-            if nth < STACKS_KEPT {
-                record.stack = call_site::callers();
-                self.state.lock().keep_stack(&record);
-            }
-            let info = LaunchInfo {
-                id: operation,
-                kernel: KernelKey(kernel.key),
-                site_base: kernel.module.site_base,
-                features: meta.sync,
-                threads_per_block: launch.block.iter().product(),
-                blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
-                clusters: gpurace_cpu::clusters(launch.cluster, meta)
-                    .map(|blocks| Clusters { grid: launch.grid, blocks }),
-                stream: launch.stream.0,
-                settled: ordered.settled,
-            };
-            let proved = decision.proved.clone();
-            self.checker()
-                .begin_pruned(info, &ordered.unordered, proved)
-        });
-        Begun { record, checks }
+        if decision.is_bare() {
+            return Begun { record, wanted: None };
+        }
+        if ordered.overlaps && !backend::get().checks_on_host() {
+            self.note_overlap();
+        }
+        // Only what is checked can be in a report.
+        if nth < STACKS_KEPT {
+            record.stack = call_site::callers();
+            self.state.lock().keep_stack(&record);
+        }
+        Begun { record, wanted: Some(Wanted { ordered, decision }) }
+    }
+
+    fn note_overlap(&self) {
+        self.note_once("launches or copies may overlap: races between them are not looked for on a GPU".to_owned());
+    }
+
+    /// The checks of a launch that has begun, by the checker of this process.
+    pub fn check(&self, launch: &Launch<'_>, record: &LaunchRecord, wanted: Wanted) -> Arc<gpurace_check::Launch> {
+        let (kernel, meta) = (launch.kernel, launch.kernel.meta());
+        let Wanted { ordered, decision } = wanted;
+        let info = LaunchInfo {
+            id: record.operation,
+            kernel: KernelKey(kernel.key),
+            site_base: kernel.module.site_base,
+            features: meta.sync,
+            threads_per_block: launch.block.iter().product(),
+            blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+            clusters: gpurace_cpu::clusters(launch.cluster, meta)
+                .map(|blocks| Clusters { grid: launch.grid, blocks }),
+            stream: launch.stream.0,
+            settled: ordered.settled,
+        };
+        self.checker().begin_pruned(info, &ordered.unordered, decision.proved.clone())
+    }
+
+    /// A launch that was to be checked runs without: it has no code with checks.
+    pub fn runs_unchecked(&self, record: &LaunchRecord) {
+        self.state.lock().counts.entry(record.kernel.key).or_default().unchecked += 1;
+        let kernel = &record.kernel.demangled;
+        self.note_once(format!(
+            "launches of `{kernel}` not checked: with checks, its blocks need more shared memory or registers than the GPU has"
+        ));
     }
 
     /// A copy or fill is about to happen. Where something may overlap it,
@@ -293,6 +321,9 @@ impl Session {
             self.last_operation.store(operation, Ordering::Relaxed);
             (operation, ordered)
         };
+        if !backend::get().checks_on_host() {
+            return self.note_overlap();
+        }
         // A program that was built without checks has asked for none.
         let mut modules = modules::registered().into_iter().flatten();
         if !modules.any(|meta| meta.instrumented) {
@@ -334,7 +365,11 @@ impl Session {
 
     /// Races on these bytes are meant.
     pub fn benign(&self, address: usize, size: usize) {
-        self.checker().benign(address, size);
+        let backend = backend::get();
+        match backend.checks_on_host() {
+            true => self.checker().benign(address, size),
+            false => backend.benign(address, size),
+        }
     }
 
     /// Whether a launch or copy was checked.
@@ -358,8 +393,8 @@ impl Session {
     }
 
     /// A launch has ended: what it found is counted and written.
-    pub fn end(&self, begun: &Begun, report: Option<&LaunchReport>) {
-        if let Some(checks) = &begun.checks {
+    pub fn end(&self, begun: &Begun, checks: Option<&gpurace_check::Launch>, report: Option<&LaunchReport>) {
+        if let Some(checks) = checks {
             let stats = self.checker().end_launch(checks);
             let mut state = self.state.lock();
             state
@@ -414,51 +449,58 @@ impl Session {
         }
     }
 
-    /// Resolves the races that the checker has found since the last time and
-    /// writes those that are new entries.
+    /// What a backend has found elsewhere is written.
+    pub fn collect(&self) {
+        self.write_new_races(&mut self.state.lock());
+        self.halt_if_asked();
+    }
+
+    /// Resolves the races that were found since the last time and writes those that are new entries.
     fn write_new_races(&self, state: &mut State) {
-        let Some(checker) = self.checker.get() else {
-            return;
-        };
-        for record in checker.take_new_races() {
-            let launches = &state.launches;
-            let launch_of = |operation| find_launch(launches, operation);
-            let Some((race, object)) = resolve::race(&record, launch_of) else {
-                state.found.push(None);
-                continue;
-            };
-            let left_out = object
-                .is_some_and(|object| !self.options.checks_object(&object.description()))
-                || [&record.later, &record.earlier].iter().any(|side| {
-                    !transfer::is_one(side)
-                        && side
-                            .block
-                            .is_some_and(|block| !self.options.checks_block(block))
-                });
-            let suppressed = if left_out {
-                None
-            } else {
-                self.suppressions.of_race(&race)
-            };
-            let left_out = left_out || suppressed.is_some();
-            if let Some(by) = suppressed {
-                *state.suppressed.entry(by).or_default() += 1;
-            }
-            let added = if left_out {
-                Added::Ignored
-            } else {
-                state.live.add_race(race.clone())
-            };
-            if added == Added::First {
-                self.log().write(&self.renderer().race(&race));
-            }
-            let written = matches!(added, Added::First | Added::Again);
-            state.found.push(Some(Found {
-                race,
-                left_out,
-                written,
-            }));
+        for record in self.checker.get().into_iter().flat_map(Checker::take_new_races) {
+            let resolved = resolve::race(&record, |operation| find_launch(&state.launches, operation));
+            let found = self.write_if_new(state, &record, resolved);
+            state.found.push(found);
         }
+        for backend::Found { mut record, object } in backend::chosen().into_iter().flat_map(Backend::take_found) {
+            let launch = find_launch(&state.launches, record.later.launch);
+            if let Some(launch) = &launch {
+                record.kernel = KernelKey(launch.kernel.key);
+                for side in [&mut record.later, &mut record.earlier] {
+                    side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
+                }
+            }
+            let shared = || launch.as_ref().map(resolve::some_shared_object);
+            let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());
+            let resolved = resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
+            let found = self.write_if_new(state, &record, resolved);
+            state.elsewhere.extend(found);
+        }
+    }
+
+    /// Writes a race unless it is one of an entry that was written, or is left out.
+    fn write_if_new(
+        &self,
+        state: &mut State,
+        record: &RaceRecord,
+        resolved: Option<(schema::Race, Option<Object>)>,
+    ) -> Option<Found> {
+        let (race, object) = resolved?;
+        let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
+            || [&record.later, &record.earlier].iter().any(|side| {
+                !transfer::is_one(side) && side.block.is_some_and(|block| !self.options.checks_block(block))
+            });
+        let suppressed = if left_out { None } else { self.suppressions.of_race(&race) };
+        let left_out = left_out || suppressed.is_some();
+        if let Some(by) = suppressed {
+            *state.suppressed.entry(by).or_default() += 1;
+        }
+        let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone()) };
+        if added == Added::First {
+            self.log().write(&self.renderer().race(&race));
+        }
+        let written = matches!(added, Added::First | Added::Again);
+        Some(Found { race, left_out, written })
     }
 
     /// Locks the state, or gives up where a signal interrupted its holder.
@@ -472,6 +514,12 @@ impl Session {
         let mut state = self.state_at_end()?;
         let state = &mut *state;
         self.write_new_races(state);
+        let backend = backend::chosen();
+        for (operation, checks) in backend.into_iter().flat_map(Backend::take_checks) {
+            if let Some(launch) = find_launch(&state.launches, operation) {
+                state.counts.entry(launch.kernel.key).or_default().checks += checks;
+            }
+        }
         let mut last = collector(&self.options);
         if let Some(checker) = self.checker.get() {
             // Counts and values have grown since the races were written.
@@ -490,6 +538,15 @@ impl Session {
                 last.note(note);
             }
         }
+        for found in state.elsewhere.iter_mut().filter(|found| !found.left_out) {
+            if last.add_race(found.race.clone()) == Added::First && !found.written {
+                found.written = true;
+                self.log().write(&self.renderer().race(&found.race));
+            }
+        }
+        for note in backend.into_iter().flat_map(Backend::notes) {
+            last.note(note);
+        }
         for divergence in &state.divergence {
             last.add_divergence(divergence.clone());
         }
@@ -499,7 +556,8 @@ impl Session {
         for (by, count) in &state.suppressed {
             last.note(format!("{count} suppressed by `{by}`"));
         }
-        Some(last.report(schema::Device::Cpu, stats(&state.counts)))
+        let device = backend.map_or(schema::Device::Cpu, Backend::device);
+        Some(last.report(device, stats(&state.counts)))
     }
 
     /// What `stats=1` says of suppressions that left nothing out: whoever mends

@@ -1,5 +1,5 @@
-//! Streams. Work runs on the calling thread as it is submitted, so a stream
-//! never has work left; what it is for here is the order of work.
+//! Streams: their handles, and the order of work. On the executor work runs on the
+//! calling thread as it is submitted, so that a stream never has work left.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use parking_lot::Mutex;
 
+use crate::backend::{self, Until};
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::event;
@@ -112,8 +113,29 @@ pub fn submit(handle: cudaStream_t) -> Result<Submitted> {
 }
 
 /// The host waits for all streams.
-pub fn synchronize_device() {
+///
+/// # Errors
+/// What a kernel did wrong.
+pub fn synchronize_device() -> Result {
+    backend::get().wait(Until::AllIsOver)?;
     ORDER.lock().host_waits_for_all();
+    Ok(())
+}
+
+/// A call that `cudaStreamAddCallback` has asked for.
+struct Callback {
+    stream: cudaStream_t,
+    callback: unsafe extern "C" fn(cudaStream_t, Error, *mut c_void),
+    data: *mut c_void,
+}
+
+/// # Safety
+/// `called` is a [`Callback`] that nobody else has.
+unsafe extern "C" fn call_back(called: *mut c_void) {
+    // SAFETY: as the caller vouches.
+    let Callback { stream, callback, data } = *unsafe { Box::from_raw(called.cast::<Callback>()) };
+    // SAFETY: the program vouches for its function and data.
+    unsafe { callback(stream, Error::SUCCESS, data) };
 }
 
 fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
@@ -121,7 +143,9 @@ fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
         return Err(Error::INVALID_VALUE);
     }
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+    let backend = backend::get();
     let id = ORDER.lock().create(flags & NON_BLOCKING == 0);
+    backend.create_stream(id, flags, priority)?;
     // A handle that looks like a pointer and is never given out twice.
     let handle = 0x5000_0000 + (id.0 as usize) * 16;
     let stream = Stream {
@@ -148,17 +172,22 @@ api! {
         let removed = STREAMS.lock().as_mut().and_then(|streams| streams.remove(&(stream as usize)));
         let removed = removed.ok_or(Error::INVALID_RESOURCE_HANDLE)?;
         ORDER.lock().destroy(removed.id);
+        backend::get().destroy_stream(removed.id);
         Ok(())
     }
 
     @ptsz fn cudaStreamSynchronize(stream: cudaStream_t) {
-        capture::refuse_wait(resolve(stream)?)?;
+        let id = resolve(stream)?;
+        capture::refuse_wait(id)?;
+        backend::get().wait(Until::StreamIsOver(id))?;
         submit(stream)?.wait();
         Ok(())
     }
 
     @ptsz fn cudaStreamQuery(stream: cudaStream_t) {
-        capture::refuse_wait(resolve(stream)?)?;
+        let id = resolve(stream)?;
+        capture::refuse_wait(id)?;
+        backend::get().query(Until::StreamIsOver(id))?;
         // All work is over. That the program saw it orders what it does next.
         submit(stream)?.wait();
         Ok(())
@@ -177,6 +206,7 @@ api! {
         }
         // An event that was never recorded is waited for by nobody.
         if let Some(recorded) = event::recorded(event)? {
+            backend::get().wait_for_event(id, event as usize)?;
             ORDER.lock().wait(id, &recorded);
         }
         Ok(())
@@ -188,8 +218,7 @@ api! {
             return Ok(());
         }
         let _submitted = submit(stream)?;
-        function(data);
-        Ok(())
+        backend::get().call_host(resolve(stream)?, function, data)
     }
 
     @ptsz fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, data: *mut c_void, flags: u32) {
@@ -199,8 +228,8 @@ api! {
         }
         capture::refuse_wait(resolve(stream)?)?;
         let _submitted = submit(stream)?;
-        callback(stream, Error::SUCCESS, data);
-        Ok(())
+        let called = Box::into_raw(Box::new(Callback { stream, callback, data }));
+        backend::get().call_host(resolve(stream)?, call_back, called.cast())
     }
 
     @ptsz fn cudaStreamCopyAttributes(to: cudaStream_t, from: cudaStream_t) {

@@ -7,7 +7,9 @@ use std::ops::Range;
 use gpurace_check::{Side, Touched};
 use parking_lot::Mutex;
 
+use crate::backend::{self, Until};
 use crate::call_site::{self, Callers, Position};
+use crate::errors::Result;
 use crate::memory::{self, Kind};
 use crate::modules;
 use crate::order::{ORDER, StreamId};
@@ -154,8 +156,9 @@ impl Waits {
     }
 }
 
-/// A copy or fill on `stream` is about to happen; a fill reads nothing.
-pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, waits: Waits) {
+/// A copy or fill on `stream` is about to happen; a fill reads nothing. Gives whether
+/// the host waits for it.
+pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, waits: Waits) -> bool {
     let to_memory = Memory::of(to.start);
     let from_memory = from.map(|from| Memory::of(from.start));
     let sync = waits == Waits::Synchronous;
@@ -181,15 +184,20 @@ pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, waits: Waits) {
             .flat_map(move |(rows, memory)| side(rows, memory, false));
         reads.chain(side(to, to_memory, true))
     });
+    waits
 }
 
 /// A copy or fill of no bytes on `stream`.
-pub fn nothing(stream: StreamId, waits: Waits) {
-    let mut order = ORDER.lock();
-    let clock = order.submit(stream);
+///
+/// # Errors
+/// What a kernel did wrong that the host waits for.
+pub fn nothing(stream: StreamId, waits: Waits) -> Result {
+    let clock = ORDER.lock().submit(stream);
     if waits == Waits::Synchronous {
-        order.host_waits(&clock);
+        backend::get().wait(Until::StreamIsOver(stream))?;
+        ORDER.lock().host_waits(&clock);
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -404,7 +404,7 @@ fn bad_options_end_the_program_before_it_starts() {
     for (options, wanted) in [
         ("hlat_on_error=1", "did you mean `halt_on_error`?"),
         ("exitcode=300", "wanted a whole number from 0 to 255"),
-        ("device=cuda", "no backend for NVIDIA GPUs"),
+        ("device=cuda", "the program has a file without code for a GPU"),
     ] {
         let Some(ran) = run("race", options) else {
             return;

@@ -8,6 +8,7 @@ use gpurace_abi::device::{
     BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS,
 };
 
+use crate::driver::kernel::Shape;
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
 use crate::memory::Memory;
 use crate::slots::{AllSlots, Slots};
@@ -55,6 +56,8 @@ pub struct Launch<'a> {
     pub static_shared: u32,
     /// Its dynamic shared memory, bytes.
     pub dynamic_shared: u32,
+    /// Its blocks may wait for each other.
+    pub cooperative: bool,
     /// Where to.
     pub stream: Stream,
     /// The number that reports give it.
@@ -91,6 +94,8 @@ pub struct Gpu {
     taken: u64,
     cells: Address,
     next_cell: u64,
+    /// Of launches whose cells were used again: number and checks.
+    checks: Vec<(u64, u64)>,
     /// Uids given out since shadow was last empty.
     uids: u64,
     /// A kernel did something that ended the context.
@@ -99,6 +104,31 @@ pub struct Gpu {
 
 // SAFETY: the record buffer is the driver's memory, valid in all threads; nothing else is a pointer of this process.
 unsafe impl Send for Gpu {}
+
+impl Launch<'_> {
+    fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+}
+
+impl Module {
+    /// A kernel of it.
+    ///
+    /// # Errors
+    /// The driver's: not found, as is a checked variant that has no room in shared memory.
+    pub fn function(&mut self, kernel: &str, variant: Variant) -> Result<Function> {
+        let name = match variant {
+            Variant::Bare => kernel.to_owned(),
+            Variant::Checked => format!("{kernel}{CHECKED_SUFFIX}"),
+        };
+        if let Some(function) = self.functions.get(&name) {
+            return Ok(*function);
+        }
+        let function = Function::of(self.handle, &name)?;
+        self.functions.insert(name, function);
+        Ok(function)
+    }
+}
 
 impl Gpu {
     /// Opens the driver and its first GPU.
@@ -110,7 +140,7 @@ impl Gpu {
         let memory = Memory::new(&device)?;
         let zeroed = |size: u64| -> Result<Address> {
             let address = driver::allocate(size)?;
-            driver::clear(address, size)?;
+            device.clear(address, size)?;
             Ok(address)
         };
         let (host, records) = driver::mapped(RECORDS * size_of::<Found>() as u64)?;
@@ -124,8 +154,9 @@ impl Gpu {
             seen: zeroed(SEEN * 4)?,
             records: (host.cast_const().cast(), records),
             taken: 0,
-            cells: driver::allocate(CELLS * size_of::<LaunchCell>() as u64)?,
+            cells: zeroed(CELLS * size_of::<LaunchCell>() as u64)?,
             next_cell: 0,
+            checks: Vec::new(),
             uids: 0,
             fault: None,
             device,
@@ -164,7 +195,7 @@ impl Gpu {
         };
         Ok(Module {
             handle,
-            begin: state.and_then(|_| driver::function(handle, BEGIN_KERNEL).ok()),
+            begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
             state,
             orders: code.orders,
             ranges,
@@ -180,7 +211,7 @@ impl Gpu {
             // Of a variable that no kernel uses, nothing may be left.
             let Ok((address, size)) = driver::variable(module, name) else { continue };
             let (start, end) = (address & !3, (address + size).next_multiple_of(4));
-            if let Some(shadow) = self.memory.shadow_elsewhere(end - start)? {
+            if let Some(shadow) = self.memory.shadow_elsewhere(&self.device, end - start)? {
                 ranges.push(Range { start, end, shadow });
             }
         }
@@ -191,7 +222,7 @@ impl Gpu {
         // SAFETY: structures of integers without padding.
         let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
         let table = driver::allocate(bytes.len() as u64)?;
-        driver::write(table, bytes)?;
+        self.device.write(table, bytes)?;
         Ok((table, ranges.len() as u64))
     }
 
@@ -207,18 +238,7 @@ impl Gpu {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let name = match launch.variant {
-            Variant::Bare => launch.kernel.to_owned(),
-            Variant::Checked => format!("{}{CHECKED_SUFFIX}", launch.kernel),
-        };
-        let function = match module.functions.get(&name) {
-            Some(function) => *function,
-            None => {
-                let function = driver::function(module.handle, &name)?;
-                module.functions.insert(name, function);
-                function
-            }
-        };
+        let function = module.function(launch.kernel, launch.variant)?;
         let mut arguments = arguments.to_vec();
         // Arguments are addresses of values, which outlive the call.
         let mut cell;
@@ -226,25 +246,28 @@ impl Gpu {
             cell = self.prepare(module, launch)?;
             arguments.push((&raw mut cell).cast());
             if let Some(begin) = module.begin {
-                let mut of_begin = [(&raw mut cell).cast::<c_void>()];
-                // SAFETY: its one parameter is the cell's address.
-                unsafe { driver::launch(begin, [1; 3], [1; 3], 0, launch.stream, &mut of_begin) }?;
+                let (mut blocks, mut number) = (launch.blocks(), launch.number);
+                let mut of_begin: [*mut c_void; 3] =
+                    [(&raw mut cell).cast(), (&raw mut blocks).cast(), (&raw mut number).cast()];
+                let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false };
+                // SAFETY: its parameters are three numbers of 8 bytes.
+                unsafe { begin.launch(&one, launch.stream, &mut of_begin) }?;
             }
         }
+        let Launch { grid, block, dynamic_shared, cooperative, .. } = *launch;
+        let shape = Shape { grid, block, dynamic_shared, cooperative };
         // SAFETY: as the caller vouches; a checked kernel's last parameter is the cell's address.
-        unsafe {
-            driver::launch(function, launch.grid, launch.block, launch.dynamic_shared, launch.stream, &mut arguments)
-        }
+        unsafe { function.launch(&shape, launch.stream, &mut arguments) }
     }
 
     /// Gets uids, slots and the module's state ready; gives the launch's cell.
     fn prepare(&mut self, module: &mut Module, launch: &Launch<'_>) -> Result<Address> {
-        let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+        let blocks = launch.blocks();
         if self.uids + blocks > UIDS {
             // Nothing runs while the history goes; what was before is ordered before the launch by the wait.
             self.wait()?;
-            self.memory.forget_all()?;
-            driver::clear(self.counters, 8)?;
+            self.memory.forget_all(&self.device)?;
+            self.device.clear(self.counters, 8)?;
             self.uids = 0;
         }
         self.uids += blocks;
@@ -275,20 +298,35 @@ impl Gpu {
         if let Some(address) = module.state.filter(|_| state != module.written) {
             // SAFETY: a structure of integers without padding.
             let bytes = unsafe { std::slice::from_raw_parts((&raw const state).cast::<u8>(), size_of::<State>()) };
-            driver::write(address, bytes)?;
+            self.device.write(address, bytes)?;
             module.written = state;
         }
         if self.next_cell == CELLS {
             self.wait()?;
-            self.next_cell = 0;
+            self.read_cells()?;
         }
         let cell = self.cells + self.next_cell * size_of::<LaunchCell>() as u64;
         self.next_cell += 1;
-        let content = LaunchCell { blocks, number: launch.number, ..LaunchCell::default() };
-        // SAFETY: a structure of integers without padding.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const content).cast::<u8>(), size_of::<LaunchCell>()) };
-        driver::write(cell, bytes)?;
         Ok(cell)
+    }
+
+    /// Notes what the launches of all cells in use have checked, and gives the cells back.
+    fn read_cells(&mut self) -> Result {
+        let mut cells = vec![LaunchCell::default(); self.next_cell as usize];
+        // SAFETY: structures of integers without padding, any bytes are one.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..])) };
+        self.device.read(bytes, self.cells)?;
+        self.checks.extend(cells.iter().map(|cell| (cell.number, cell.checks)));
+        self.next_cell = 0;
+        Ok(())
+    }
+
+    /// Launches that are over, by number, and the checks that each has made; each launch once.
+    /// To be called when nothing runs.
+    pub fn take_checks(&mut self) -> Vec<(u64, u64)> {
+        // After a fault the device's memory is gone: what was read before stays known.
+        let _ = self.read_cells();
+        std::mem::take(&mut self.checks)
     }
 
     /// Waits for all that was submitted.
@@ -296,9 +334,12 @@ impl Gpu {
     /// # Errors
     /// What a kernel did wrong; the context is of no use afterwards, but for what was found before.
     pub fn wait(&mut self) -> Result {
-        driver::wait_for_all().inspect_err(|error| {
-            self.fault.get_or_insert_with(|| error.clone());
-        })
+        driver::wait_for_all().inspect_err(|error| self.end(error))
+    }
+
+    /// A call has said that a kernel did wrong: the context is of no use any more.
+    pub fn end(&mut self, fault: &Error) {
+        self.fault.get_or_insert_with(|| fault.clone());
     }
 
     /// What was found since the last call. After a fault, too: the records lie in
@@ -325,11 +366,19 @@ impl Gpu {
         let mut counters = Counters::default();
         // SAFETY: a structure of integers without padding, any bytes are one.
         let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut counters).cast::<u8>(), size_of::<Counters>()) };
-        driver::read(bytes, self.counters).ok()?;
+        self.device.read(bytes, self.counters).ok()?;
         Some(counters)
     }
 
-    /// The context's device, for allocations: see [`Memory`].
+    /// The device: calls that need none of what is kept here.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Allocates: see [`Memory`].
+    ///
+    /// # Errors
+    /// The driver's.
     pub fn allocate(&mut self, size: u64) -> Result<Address> {
         self.memory.allocate(&self.device, size)
     }

@@ -11,8 +11,7 @@
 //! Nothing here needs a driver to be loaded: `libcuda` is opened by
 //! [`Gpu::open`], which says why there is no GPU where there is none.
 //!
-//! What does not live here: CUDA's runtime API, and what a report looks like. The
-//! runtime library does not use this crate yet; see `docs/gpu.md`.
+//! What does not live here: CUDA's runtime API, and what a report looks like.
 
 pub mod driver;
 pub mod gpu;

@@ -81,7 +81,7 @@ impl Memory {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         if let Some(address) = self.take_freed(size) {
             // No history: what was there before is another object.
-            driver::clear(self.shadow_at(address), shadow_of(size))?;
+            device.clear(self.shadow_at(address), shadow_of(size))?;
             self.allocations.insert(address, (size, true));
             return Ok(address);
         }
@@ -118,7 +118,7 @@ impl Memory {
     ///
     /// # Errors
     /// The driver's.
-    pub fn shadow_elsewhere(&mut self, size: u64) -> Result<Option<Address>> {
+    pub fn shadow_elsewhere(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
         let shadow = match driver::allocate(shadow_of(size)) {
             Ok(shadow) => shadow,
             Err(error) if error.is_out_of_memory() => {
@@ -127,7 +127,7 @@ impl Memory {
             }
             Err(error) => return Err(error),
         };
-        driver::clear(shadow, shadow_of(size))?;
+        device.clear(shadow, shadow_of(size))?;
         self.mapped.push((shadow, shadow_of(size)));
         Ok(Some(shadow))
     }
@@ -136,8 +136,8 @@ impl Memory {
     ///
     /// # Errors
     /// The driver's.
-    pub fn forget_all(&self) -> Result {
-        self.mapped.iter().try_for_each(|&(address, size)| driver::clear(address, size))
+    pub fn forget_all(&self, device: &Device) -> Result {
+        self.mapped.iter().try_for_each(|&(address, size)| device.clear(address, size))
     }
 
     fn shadow_at(&self, address: Address) -> Address {
@@ -174,7 +174,7 @@ impl Memory {
         if !map_new(device, shadow, 2 * size)? {
             return Ok(None);
         }
-        let done = driver::clear(shadow, 2 * size).and_then(|()| map_new(device, address, size));
+        let done = device.clear(shadow, 2 * size).and_then(|()| map_new(device, address, size));
         if !matches!(done, Ok(true)) {
             driver::unmap(shadow, 2 * size)?;
             return done.map(|_| None);

@@ -54,8 +54,8 @@ impl AllSlots {
         let stride = 8 + shared * 2;
         let slots = match (driver::allocate(count.div_ceil(32) * 4), driver::allocate(count * stride)) {
             (Ok(bits), Ok(slots)) => {
-                driver::clear(bits, count.div_ceil(32) * 4)?;
-                driver::clear(slots, count * stride)?;
+                device.clear(bits, count.div_ceil(32) * 4)?;
+                device.clear(slots, count * stride)?;
                 Slots { bits, slots, count, stride, shared }
             }
             (bits, slots) => {

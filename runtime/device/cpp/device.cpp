@@ -158,6 +158,7 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.first_uid = launch.first_uid;
     c.blocks = launch.blocks;
     c.launch = launch.number;
+    c.cell = cell;
     c.uid = uid < kUids ? (u32)uid : kUnknown;
     c.checks = 0;
     c.base = 1;
@@ -201,6 +202,7 @@ GPURACE_ENTRY void __gpurace_leave() {
   fence_device();
   if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
   GPURACE_ADD(&counters().checks, (u64)c.checks);
+  GPURACE_ADD(&((LaunchCell *)c.cell)->checks, (u64)c.checks);
   if (c.slot == kUnknown) return;
   u64 last = c.base;
   for (u32 i = 0; i < 2; i++) last = c.top[i] > last ? c.top[i] : last;
@@ -291,10 +293,14 @@ GPURACE_ENTRY void __gpurace_fence(u32, u32, u32) { acquires(); }
 
 // ---- launches ----
 
-// One thread, on the launch's stream before it: gives the launch its uids.
-GPURACE_KERNEL void __gpurace_begin(u64 cell) {
+// One thread, on the launch's stream before it: gives the launch its uids. What the
+// host says of it are arguments: a copy into the cell would wait for other streams.
+GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number) {
   LaunchCell &launch = *(LaunchCell *)cell;
-  launch.first_uid = GPURACE_ADD(&counters().next_uid, launch.blocks);
+  if (launch.number != number) launch.runs = launch.checks = 0;
+  launch.number = number;
+  launch.blocks = blocks;
+  launch.first_uid = GPURACE_ADD(&counters().next_uid, blocks);
   launch.runs++;
 }
 
@@ -307,7 +313,7 @@ extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decis
 
 extern "C" const u64 __gpurace_layout[] = {
     sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),
-    sizeof(Found),          sizeof(Control),         __builtin_offsetof(State, orders), __builtin_offsetof(LaunchCell, runs),
+    sizeof(Found),          sizeof(Control),         __builtin_offsetof(State, orders), __builtin_offsetof(LaunchCell, runs), __builtin_offsetof(LaunchCell, checks),
     __builtin_offsetof(Counters, lost), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
 };
 

@@ -24,7 +24,7 @@ struct Range {
 };
 
 struct LaunchCell {
-  u64 first_uid, blocks, number, runs;
+  u64 first_uid, blocks, number, runs, checks;
 };
 
 struct Counters {

@@ -18,6 +18,7 @@ struct Control {
   u64 first_uid;     // of the launch
   u64 blocks;        // of the launch
   u64 launch;        // the host's number of the launch
+  u64 cell;          // the launch's cell
   u32 uid;           // this block's, kUnknown for none
   u32 slot;          // kUnknown for none
   u32 base;          // clock since the last barrier

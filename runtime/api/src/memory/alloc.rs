@@ -6,11 +6,11 @@ use crate::graph::work;
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
 use crate::memory::map::{self, Kind};
-use crate::properties::{MAX_PITCH, PITCH_ALIGNMENT, memory_info, total_memory};
+use crate::properties::{MAX_PITCH, PITCH_ALIGNMENT};
 use crate::types::{
     cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t,
 };
-use crate::{device, modules, stream};
+use crate::{backend, device, modules, stream};
 
 /// `cudaMemAttachGlobal | cudaMemAttachHost`, what `cudaMallocManaged` takes.
 const ATTACH_FLAGS: [u32; 2] = [1, 2];
@@ -50,7 +50,7 @@ pub fn free_pointer(pointer: *mut c_void, kinds: &[Kind]) -> Result {
         return Ok(());
     }
     // As CUDA: memory is not freed while work that may use it is pending.
-    stream::synchronize_device();
+    stream::synchronize_device()?;
     if work::is_owned(pointer as usize) {
         return Ok(());
     }
@@ -170,7 +170,7 @@ api! {
         if pointer.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        stream::synchronize_device();
+        stream::synchronize_device()?;
         map::free(pointer as usize, &[Kind::Registered])
             .map(|_| ())
             .map_err(|_| Error::HOST_MEMORY_NOT_REGISTERED)
@@ -178,7 +178,10 @@ api! {
 
     fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, flags: u32) {
         match map::find(pointer as usize).map(|found| found.kind) {
-            Some(Kind::Host | Kind::Registered | Kind::Managed) if flags == 0 => put(to, pointer),
+            Some(Kind::Managed) if flags == 0 => put(to, pointer),
+            Some(Kind::Host | Kind::Registered) if flags == 0 => {
+                put(to, backend::get().device_address(pointer as usize)? as *mut c_void)
+            }
             _ => Err(Error::INVALID_VALUE),
         }
     }
@@ -197,13 +200,12 @@ api! {
     }
 
     fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
-        let (available, _) = memory_info();
-        let total_bytes = total_memory();
         if free.is_null() || total.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        put(free, available.min(total_bytes.saturating_sub(map::bytes_in_use())))?;
-        put(total, total_bytes)
+        let (left, all) = backend::get().memory();
+        put(free, left)?;
+        put(total, all)
     }
 
     @ptsz fn cudaMemPrefetchAsync(pointer: *const c_void, count: usize, to: c_int, stream: cudaStream_t) {

@@ -1,4 +1,4 @@
-//! Copies and fills. They run as they are called; for the order of work on
+//! Copies and fills: what CUDA says of their arguments. For the order of work on
 //! streams each counts as an operation of its stream.
 
 use std::ffi::{c_int, c_void};
@@ -15,7 +15,7 @@ use crate::types::{
     cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaMemsetParams, cudaPitchedPtr, cudaPos,
     cudaStream_t,
 };
-use crate::{call_site, device, modules, stream, transfer};
+use crate::{backend, call_site, device, modules, stream, transfer};
 
 /// The default stream, which calls without a stream argument use.
 const DEFAULT: cudaStream_t = std::ptr::null_mut();
@@ -98,10 +98,13 @@ fn check_side(pointer: *const c_void, size: usize, side: Side) -> Result {
 /// Rows of `width` bytes, `pitch` bytes from one to the next, `slice` bytes
 /// from one slice of `height` rows to the next.
 #[derive(Clone, Copy, Debug)]
-struct Rows {
-    start: *mut u8,
-    pitch: usize,
-    slice: usize,
+pub struct Rows {
+    /// The first byte.
+    pub start: *mut u8,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+    /// Bytes from one slice to the next.
+    pub slice: usize,
 }
 
 impl Rows {
@@ -162,27 +165,19 @@ impl Copy {
             check_side(rows.start.cast(), span(rows, self.extent).ok_or(Error::INVALID_VALUE)?, Side::Any)?;
         }
         // SAFETY: as whoever made the node vouched.
-        unsafe { self.act(stream, Waits::InGraph) };
-        Ok(())
+        unsafe { self.act(stream, Waits::InGraph) }
     }
 
     /// # Safety
     /// Host memory that the sides span is valid; device memory was checked.
-    unsafe fn act(&self, stream: StreamId, waits: Waits) {
+    unsafe fn act(&self, stream: StreamId, waits: Waits) -> Result {
         let Self { to, from, extent } = *self;
         if is_empty(extent) {
-            transfer::nothing(stream, waits);
-            return;
+            return transfer::nothing(stream, waits);
         }
-        transfer::begin(stream, to.touched(extent), Some(from.touched(extent)), waits);
-        for slice in 0..extent.depth {
-            for row in 0..extent.height {
-                let d = to.slice * slice + to.pitch * row;
-                let s = from.slice * slice + from.pitch * row;
-                // SAFETY: inside the spans checked before; `copy` allows overlap.
-                unsafe { std::ptr::copy(from.start.add(s), to.start.add(d), extent.width) };
-            }
-        }
+        let wait = transfer::begin(stream, to.touched(extent), Some(from.touched(extent)), waits);
+        // SAFETY: as the caller vouches.
+        unsafe { backend::get().copy(to, from, extent, stream, wait) }
     }
 }
 
@@ -204,7 +199,7 @@ unsafe fn copy_rows(
     let copy = Copy::new(to, from, extent, direction)?;
     if !capture::add(stream, || Work::Copy(copy, call_site::callers()))? {
         // SAFETY: as the caller vouches.
-        unsafe { copy.act(stream, Waits::of_call(sync)) };
+        unsafe { copy.act(stream, Waits::of_call(sync)) }?;
     }
     Ok(())
 }
@@ -340,7 +335,7 @@ unsafe fn copy_3d(p: &cudaMemcpy3DParms, stream: cudaStream_t, sync: bool) -> Re
     let copy = plan_3d(p)?;
     if !capture::add(stream, || Work::Copy(copy, call_site::callers()))? {
         // SAFETY: as the caller vouches.
-        unsafe { copy.act(stream, Waits::of_call(sync)) };
+        unsafe { copy.act(stream, Waits::of_call(sync)) }?;
     }
     Ok(())
 }
@@ -476,31 +471,19 @@ impl Fill {
     pub fn run(&self, stream: StreamId) -> Result {
         self.check()?;
         // SAFETY: checked.
-        unsafe { self.act(stream, Waits::InGraph) };
-        Ok(())
+        unsafe { self.act(stream, Waits::InGraph) }
     }
 
     /// # Safety
     /// The memory was checked.
-    unsafe fn act(&self, stream: StreamId, waits: Waits) {
+    unsafe fn act(&self, stream: StreamId, waits: Waits) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {
-            transfer::nothing(stream, waits);
-            return;
+            return transfer::nothing(stream, waits);
         }
-        transfer::begin(stream, rows.touched(extent), None, waits);
-        let value = self.value.to_le_bytes();
-        for slice in 0..extent.depth {
-            for row in 0..extent.height {
-                let at = rows.slice * slice + rows.pitch * row;
-                // SAFETY: inside the span checked before.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(rows.start.add(at), extent.width) };
-                match self.element {
-                    1 => bytes.fill(value[0]),
-                    element => bytes.chunks_mut(element).for_each(|to| to.copy_from_slice(&value[..to.len()])),
-                }
-            }
-        }
+        let wait = transfer::begin(stream, rows.touched(extent), None, waits);
+        // SAFETY: as the caller vouches.
+        unsafe { backend::get().fill(rows, (self.value, self.element), extent, stream, wait) }
     }
 }
 
@@ -519,7 +502,7 @@ unsafe fn fill(
     let fill = Fill::new(rows, value as u32, 1, extent)?;
     if !capture::add(stream, || Work::Fill(fill, call_site::callers()))? {
         // SAFETY: checked.
-        unsafe { fill.act(stream, Waits::of_call(sync)) };
+        unsafe { fill.act(stream, Waits::of_call(sync)) }?;
     }
     Ok(())
 }

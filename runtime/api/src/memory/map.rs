@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::backend;
 use crate::call_site::{self, Callers};
 use crate::errors::{Error, Result};
-use crate::memory::arena::{self, PAGE, Request};
-use crate::properties;
+use crate::memory::arena::{PAGE, Request};
 use crate::session;
 use crate::watch;
 
@@ -78,23 +78,21 @@ fn request(size: usize, kind: Kind) -> Option<Request> {
     Some(Request { size, own_pages })
 }
 
-/// Allocates `size` bytes, which is not 0, filled with zeros.
+/// Allocates `size` bytes, which is not 0.
 ///
 /// # Errors
 /// `cudaErrorMemoryAllocation` where the device has not that much left.
 pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
     let request = request(size, kind).ok_or(Error::MEMORY_ALLOCATION)?;
-    let total = properties::total_memory();
+    let backend = backend::get();
     let before = IN_USE.fetch_add(request.size, Ordering::Relaxed);
-    let address = if before.saturating_add(request.size) > total {
-        None
-    } else {
-        arena::take(request)
+    let taken = match before.saturating_add(request.size) > backend.memory_limit() {
+        true => Err(Error::MEMORY_ALLOCATION),
+        false => backend.take(request, kind),
     };
-    let Some(address) = address else {
+    let address = taken.inspect_err(|_| {
         IN_USE.fetch_sub(request.size, Ordering::Relaxed);
-        return Err(Error::MEMORY_ALLOCATION);
-    };
+    })?;
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
     let allocation = Allocation {
         address,
@@ -116,6 +114,7 @@ pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
 /// # Errors
 /// `cudaErrorInvalidValue` where there is none.
 pub fn free(address: usize, kinds: &[Kind]) -> Result<Allocation> {
+    backend::get().before_free()?;
     let allocation = {
         let mut live = LIVE.write();
         match live.get(&address) {
@@ -133,7 +132,7 @@ fn release(allocation: Allocation) {
         session.forget(allocation.address, allocation.size);
     }
     match allocation.kind {
-        Kind::Registered => return,
+        Kind::Registered => return backend::get().unregister(allocation.address),
         Kind::Managed => watch::managed_gone(),
         Kind::Device | Kind::Host => {}
     }
@@ -141,7 +140,7 @@ fn release(allocation: Allocation) {
         IN_USE.fetch_sub(request.size, Ordering::Relaxed);
         // SAFETY: it was in the map, so it came from `take`, and it is in the
         // map no more, so nobody gives it back twice.
-        unsafe { arena::give(allocation.address, request) };
+        unsafe { backend::get().give(allocation.address, request, allocation.kind) };
     }
 }
 
@@ -158,6 +157,7 @@ pub fn register(address: usize, size: usize, flags: u32) -> Result {
     if overlaps {
         return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
     }
+    backend::get().register(address, size, flags)?;
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
     live.insert(
         address,

@@ -19,7 +19,7 @@ use gpurace_check::HostAccess;
 use parking_lot::Mutex;
 
 use crate::call_site::{self, Callers, Position};
-use crate::executor;
+use crate::backend::executor;
 use crate::memory;
 use crate::modules;
 use crate::order::ORDER;

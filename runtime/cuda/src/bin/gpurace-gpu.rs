@@ -128,7 +128,7 @@ fn run(object: &[u8]) -> Result<usize, String> {
 fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Result<Outcome> {
     let count = BLOCKS * THREADS;
     let array = gpu.allocate(u64::from(count) * 4)?;
-    driver::clear(array, u64::from(count) * 4)?;
+    gpu.device().clear(array, u64::from(count) * 4)?;
     let before = gpu.counters().unwrap_or_default();
     let mut time = |gpu: &mut Gpu, variant| -> driver::Result<Duration> {
         let mut times = Vec::new();
@@ -142,6 +142,7 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 block: [THREADS, 1, 1],
                 static_shared: kernel.shared_static,
                 dynamic_shared: 0,
+                cooperative: false,
                 stream: Stream::DEFAULT,
                 number: 1,
             };

@@ -2,15 +2,26 @@
 // host's memory. Checked kernels run the device runtime itself, compiled for the
 // host, one thread after the other.
 //
+// It knows the kernels of the tests by name, and what they do. Of real PTX it looks for entries
+// and variables: what is not there is not found.
+//
+// Work does not run before it must: a launch, an asynchronous copy, a host function wait until
+// something that comes after them in CUDA's order of streams is waited for. So a wait that is
+// missing above shows as a wrong value.
+//
 // MOCK_LOG names a file for the calls; MOCK_DEVICES, MOCK_MEMORY (bytes) and
-// MOCK_ARCH say what there is.
+// MOCK_ARCH say what there is; MOCK_CHECKED_THREADS: most threads of a checked block;
+// MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
 #include <sys/mman.h>
 
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +33,10 @@ using Address = unsigned long long;
 
 namespace {
 
-enum Result { kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kNotFound = 500, kIllegalAddress = 700 };
+enum Result {
+  kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kInvalidHandle = 400,
+  kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
+};
 
 void log(const char *format, ...) {
   const char *path = getenv("MOCK_LOG");
@@ -56,18 +70,111 @@ bool take(size_t size) {
   return true;
 }
 
+// ---- order ----
+
+struct Operation {
+  std::function<void()> run;
+  std::vector<size_t> after;
+  bool done;
+};
+std::vector<Operation> operations;
+constexpr size_t kNone = ~0ul;
+
+struct MockStream {
+  bool blocking = true;
+  size_t last = kNone;
+  std::vector<size_t> waits;
+};
+MockStream legacy, own;
+std::set<MockStream *> streams;
+struct MockEvent {
+  size_t at = kNone;
+  unsigned flags;
+};
+std::set<MockEvent *> events;
+
+void finish(size_t at) {
+  if (at == kNone || operations[at].done) return;
+  operations[at].done = true;
+  for (size_t before : operations[at].after) finish(before);
+  if (operations[at].run) operations[at].run();
+  operations[at].run = nullptr;
+}
+
+void finish_all() {
+  for (size_t at = 0; at < operations.size(); at++) finish(at);
+  operations.clear();
+  for (auto *stream : streams) stream->last = kNone, stream->waits.clear();
+  legacy.last = own.last = kNone;
+  // All that was recorded was reached: `kNone` in a recorded event says so.
+  for (auto *event : events) event->at = kNone;
+}
+
+MockStream *stream_of(void *handle) {
+  if (!handle || handle == (void *)1) return &legacy;
+  if (handle == (void *)2) return &own;
+  return streams.count((MockStream *)handle) ? (MockStream *)handle : nullptr;
+}
+
+// The default stream's work comes after that of all blocking streams, and theirs after its.
+int submit(void *handle, std::function<void()> run) {
+  MockStream *stream = stream_of(handle);
+  if (!stream) return kInvalidHandle;
+  if (faulted) return kIllegalAddress;
+  Operation operation = {std::move(run), std::move(stream->waits), false};
+  stream->waits.clear();
+  operation.after.push_back(stream->last);
+  if (stream == &legacy) {
+    operation.after.push_back(own.last);
+    for (auto *other : streams)
+      if (other->blocking) operation.after.push_back(other->last);
+  } else if (stream->blocking) {
+    operation.after.push_back(legacy.last);
+  }
+  stream->last = operations.size();
+  operations.push_back(std::move(operation));
+  return kSuccess;
+}
+
+int status() { return faulted ? kIllegalAddress : kSuccess; }
+
+// ---- code ----
+
 struct MockModule {
   State state;
+  std::string text;
   // A variable, with something on both sides.
   alignas(8) int variables[4];
+  std::map<std::string, std::pair<char *, size_t>> named;
+
+  bool is_real() const { return text.find(".entry") != std::string::npos; }
 };
 struct MockFunction {
   MockModule *module;
   std::string name;
+  int dynamic_shared;
 };
 
-// The kernels. All are given `int *a`.
-void run(const std::string &kernel, bool checked, int *a, u64 cell, State *state, u32 blocks, u32 threads) {
+const char *const kSuffix = "__gpurace_checked";
+
+std::string bare_name(const std::string &name) { return name.substr(0, name.find(kSuffix)); }
+
+// The number of a kernel's nth site.
+u32 site(const std::string &kernel, u32 n, u32 otherwise) {
+  const char *all = getenv("MOCK_SITES");
+  if (!all) return otherwise;
+  std::string text = std::string(" ") + all + " ";
+  size_t at = text.find(" " + kernel + ":");
+  if (at == std::string::npos) return otherwise;
+  const char *from = text.c_str() + at + kernel.size() + 2;
+  for (; n > 0; n--) from = strchr(from, ',') + 1;
+  return (u32)strtoul(from, nullptr, 10);
+}
+
+// The kernels. `argument(n)` is the nth.
+void run(const std::string &kernel, bool checked, void **arguments, u64 cell, State *state, u32 blocks, u32 threads) {
+  auto pointer = [&](u32 n) { return *(int **)arguments[n]; };
+  static std::vector<u32> shared(1 << 14);
   for (u32 block = 0; block < blocks; block++) {
     Control control = {};
     std::vector<u64> before(threads);
@@ -78,6 +185,8 @@ void run(const std::string &kernel, bool checked, int *a, u64 cell, State *state
         __gpurace_simulated.thread = thread;
         __gpurace_simulated.threads = threads;
         __gpurace_simulated.block = block;
+        __gpurace_simulated.shared = (u64)shared.data();
+        __gpurace_simulated.shared_size = shared.size() * 4;
         body(thread);
       }
     };
@@ -85,27 +194,84 @@ void run(const std::string &kernel, bool checked, int *a, u64 cell, State *state
       if (checked) __gpurace_write(at, 4, site, value);
       *at = value;
     };
+    auto read = [&](int *at, u32 site) {
+      if (checked) __gpurace_read(at, 4, site);
+      return *at;
+    };
     if (checked) each([&](u32) { __gpurace_enter(cell); });
     if (kernel == "racy" || kernel == "faulty") {
-      each([&](u32 thread) { write(a, 1, (int)thread); });
+      each([&](u32 thread) { write(pointer(0), site(kernel, 0, 1), (int)thread); });
       if (kernel == "faulty") {
         faulted = true;
         return;
       }
+    } else if (kernel == "racy_shared") {
+      // s[t] = t; a[t] = s[t ^ 1], without a barrier.
+      each([&](u32 thread) {
+        write((int *)&shared[thread], site(kernel, 0, 1), (int)thread);
+        int value = read((int *)&shared[thread ^ 1], site(kernel, 1, 2));
+        write(pointer(0) + block * threads + thread, site(kernel, 2, 3), value);
+      });
+    } else if (kernel == "racy_total") {
+      // total = total + 1, of a device variable.
+      int *total = (int *)((u64)arguments[-1]);
+      each([&](u32) { write(total, site(kernel, 1, 2), read(total, site(kernel, 0, 1)) + 1); });
+    } else if (kernel == "scale") {
+      // a[i] = a[i] * factor + offset for i < n
+      int factor = *(int *)arguments[1], n = *(int *)arguments[3];
+      long offset = *(long *)arguments[2];
+      each([&](u32 thread) {
+        int i = (int)(block * threads + thread);
+        if (i < n) write(pointer(0) + i, site(kernel, 1, 2), read(pointer(0) + i, site(kernel, 0, 1)) * factor + (int)offset);
+      });
     } else {
-      each([&](u32 thread) { write(a + block * threads + thread, 2, 1); });
+      each([&](u32 thread) { write(pointer(0) + block * threads + thread, site(kernel, 0, 2), 1); });
       each([&](u32 thread) {
         if (checked) before[thread] = __gpurace_before_barrier();
       });
       each([&](u32 thread) {
         if (checked) __gpurace_after_barrier(before[thread]);
-        int *other = a + block * threads + (thread + 1) % threads;
-        if (checked) __gpurace_read(other, 4, 3);
-        (void)*other;
+        read(pointer(0) + block * threads + (thread + 1) % threads, site(kernel, 1, 3));
       });
     }
     if (checked) each([&](u32) { __gpurace_leave(); });
   }
+}
+
+// Bytes of a parameter of a kernel, for keeping its arguments: 0 behind the last.
+size_t parameter(const std::string &kernel, u32 n) {
+  if (kernel == "__gpurace_begin") return n < 3 ? 8 : 0;
+  if (kernel == "racy_total") return 0;
+  if (kernel == "scale") return n < 4 ? (n % 2 ? 4 : 8) : 0;
+  return n < 1 ? 8 : 0;
+}
+
+int launch(void *function, const char *how, unsigned blocks, unsigned threads, unsigned shared, void *stream, void **arguments) {
+  auto &f = *(MockFunction *)function;
+  std::string kernel = bare_name(f.name);
+  bool checked = kernel != f.name;
+  log("%s %s %u %u %u on %s", how, f.name.c_str(), blocks, threads, shared,
+      !stream ? "0" : stream == (void *)2 ? "own" : "another");
+  if (checked && threads > number("MOCK_CHECKED_THREADS", 1024)) return kOutOfResources;
+  // As the driver does: arguments are copied before the call returns.
+  auto kept = std::make_shared<std::vector<std::vector<char>>>();
+  u32 count = 0;
+  for (size_t size; (size = parameter(kernel, count)); count++) {
+    char *from = (char *)arguments[count];
+    kept->emplace_back(from, from + size);
+  }
+  if (checked) kept->emplace_back((char *)arguments[count], (char *)arguments[count] + 8);
+  return submit(stream, [=, &f] {
+    if (faulted) return;
+    std::vector<void *> places = {f.module->named.count("total") ? f.module->named["total"].first : nullptr};
+    for (auto &argument : *kept) places.push_back(argument.data());
+    if (kernel == "__gpurace_begin") {
+      __gpurace_simulated.state = &f.module->state;
+      __gpurace_begin(*(u64 *)places[1], *(u64 *)places[2], *(u64 *)places[3]);
+      return;
+    }
+    run(kernel, checked, places.data() + 1, checked ? *(u64 *)places.back() : 0, &f.module->state, blocks, threads);
+  });
 }
 
 }  // namespace
@@ -115,6 +281,7 @@ extern "C" {
 int cuInit(unsigned) { return number("MOCK_DEVICES", 1) ? kSuccess : kNoDevice; }
 int cuDeviceGet(int *device, int) { return *device = 0, kSuccess; }
 int cuDeviceGetName(char *name, int length, int) { return snprintf(name, length, "Mock"), kSuccess; }
+int cuDeviceGetUuid_v2(char *uuid, int) { return memcpy(uuid, "mock-of-a-device", 16), kSuccess; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   int arch = (int)number("MOCK_ARCH", 80);
   switch (attribute) {
@@ -123,7 +290,11 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
     case 16: *value = 2; break;            // multiprocessors
     case 106: *value = 16; break;          // blocks of one
     case 81: *value = 100 << 10; break;    // its shared memory
-    default: return kInvalidValue;
+    case 97: *value = 99 << 10; break;     // most of a block
+    default:
+      // So that whoever asks for one attribute and gets another is found out.
+      *value = attribute + 1000;
+      return attribute > 140 ? kInvalidValue : kSuccess;
   }
   return kSuccess;
 }
@@ -139,8 +310,80 @@ int cuGetErrorName(int error, const char **name) {
 }
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &used, kSuccess; }
 int cuCtxSetCurrent(void *) { return kSuccess; }
-int cuCtxSynchronize() { return faulted ? kIllegalAddress : kSuccess; }
-int cuStreamSynchronize(void *) { return cuCtxSynchronize(); }
+int cuCtxSetLimit(int, size_t) { return kSuccess; }
+int cuCtxSynchronize() {
+  log("wait for all");
+  finish_all();
+  return status();
+}
+
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int) {
+  auto *made = new MockStream();
+  made->blocking = !(flags & 1);
+  streams.insert(made);
+  log("stream %s", flags & 1 ? "non-blocking" : "blocking");
+  return *stream = made, kSuccess;
+}
+int cuStreamDestroy_v2(void *stream) {
+  if (!streams.count((MockStream *)stream)) return kInvalidHandle;
+  finish(((MockStream *)stream)->last);
+  streams.erase((MockStream *)stream);
+  return kSuccess;
+}
+int cuStreamSynchronize(void *handle) {
+  MockStream *stream = stream_of(handle);
+  if (!stream) return kInvalidHandle;
+  // What the default stream would come after.
+  if (stream == &legacy) submit(handle, nullptr);
+  finish(stream->last);
+  return status();
+}
+int cuStreamQuery(void *handle) {
+  MockStream *stream = stream_of(handle);
+  if (!stream) return kInvalidHandle;
+  if (stream->last == kNone || operations[stream->last].done) return status();
+  // The first answer is that it is not over; then it is.
+  finish(stream->last);
+  return kNotReady;
+}
+int cuStreamWaitEvent(void *handle, void *event, unsigned) {
+  MockStream *stream = stream_of(handle);
+  if (!stream || !events.count((MockEvent *)event)) return kInvalidHandle;
+  stream->waits.push_back(((MockEvent *)event)->at);
+  return kSuccess;
+}
+int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+  return submit(stream, [=] { function(data); });
+}
+int cuEventCreate(void **event, unsigned flags) {
+  auto *made = new MockEvent();
+  made->flags = flags;
+  events.insert(made);
+  return *event = made, kSuccess;
+}
+int cuEventDestroy_v2(void *event) { return events.erase((MockEvent *)event) ? kSuccess : kInvalidHandle; }
+int cuEventRecord(void *event, void *stream) {
+  if (!events.count((MockEvent *)event)) return kInvalidHandle;
+  int submitted = submit(stream, nullptr);
+  if (submitted == kSuccess) ((MockEvent *)event)->at = operations.size() - 1;
+  return submitted;
+}
+int cuEventSynchronize(void *event) {
+  if (!events.count((MockEvent *)event)) return kInvalidHandle;
+  finish(((MockEvent *)event)->at);
+  return status();
+}
+int cuEventQuery(void *event) {
+  if (!events.count((MockEvent *)event)) return kInvalidHandle;
+  size_t at = ((MockEvent *)event)->at;
+  if (at == kNone || operations[at].done) return status();
+  finish(at);
+  return kNotReady;
+}
+int cuEventElapsedTime(float *time, void *start, void *end) {
+  if (!events.count((MockEvent *)start) || !events.count((MockEvent *)end)) return kInvalidHandle;
+  return *time = 12.5f, kSuccess;
+}
 
 int cuMemGetInfo_v2(size_t *free, size_t *all) { return *free = total() - used, *all = total(), kSuccess; }
 int cuMemAlloc_v2(Address *address, size_t size) {
@@ -150,22 +393,63 @@ int cuMemAlloc_v2(Address *address, size_t size) {
   return kSuccess;
 }
 int cuMemFree_v2(Address address) {
+  if (!allocated.count(address)) return kInvalidValue;
   used -= allocated[address];
   allocated.erase(address);
   free((void *)address);
   return kSuccess;
 }
+int cuMemAllocManaged(Address *address, size_t size, unsigned flags) { return flags == 1 ? cuMemAlloc_v2(address, size) : (int)kInvalidValue; }
 int cuMemHostAlloc(void **host, size_t size, unsigned) { return *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096), kSuccess; }
+int cuMemFreeHost(void *host) { return free(host), kSuccess; }
+int cuMemHostRegister_v2(void *, size_t, unsigned) { return kSuccess; }
+int cuMemHostUnregister(void *) { return kSuccess; }
 int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) { return *device = (Address)host, kSuccess; }
-int cuMemsetD8_v2(Address address, unsigned char value, size_t size) {
-  log("clear %zu", size);
-  return faulted ? kIllegalAddress : (memset((void *)address, value, size), kSuccess);
+
+// Fills and copies of rows; what is one-dimensional has one.
+static int fill(Address to, size_t pitch, unsigned value, size_t element, size_t width, size_t rows, void *stream) {
+  log("fill %zu", width * element * rows);
+  return submit(stream, [=] {
+    for (size_t row = 0; row < rows; row++)
+      for (size_t i = 0; i < width; i++) memcpy((char *)to + row * pitch + i * element, &value, element);
+  });
 }
-int cuMemcpyHtoD_v2(Address to, const void *from, size_t size) {
-  return faulted ? kIllegalAddress : (memcpy((void *)to, from, size), kSuccess);
+int cuMemsetD8Async(Address to, unsigned char value, size_t n, void *stream) { return fill(to, n, value, 1, n, 1, stream); }
+int cuMemsetD16Async(Address to, unsigned short value, size_t n, void *stream) { return fill(to, n, value, 2, n, 1, stream); }
+int cuMemsetD32Async(Address to, unsigned value, size_t n, void *stream) { return fill(to, n, value, 4, n, 1, stream); }
+int cuMemsetD2D8Async(Address to, size_t pitch, unsigned char value, size_t width, size_t rows, void *stream) {
+  return fill(to, pitch, value, 1, width, rows, stream);
 }
-int cuMemcpyDtoH_v2(void *to, Address from, size_t size) {
-  return faulted ? kIllegalAddress : (memcpy(to, (void *)from, size), kSuccess);
+int cuMemsetD2D16Async(Address to, size_t pitch, unsigned short value, size_t width, size_t rows, void *stream) {
+  return fill(to, pitch, value, 2, width, rows, stream);
+}
+int cuMemsetD2D32Async(Address to, size_t pitch, unsigned value, size_t width, size_t rows, void *stream) {
+  return fill(to, pitch, value, 4, width, rows, stream);
+}
+int cuMemcpyAsync(Address to, Address from, size_t size, void *stream) {
+  log("copy %zu", size);
+  return submit(stream, [=] { memmove((void *)to, (void *)from, size); });
+}
+int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream) { return cuMemcpyAsync(to, (Address)from, size, stream); }
+int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream) { return cuMemcpyAsync((Address)to, from, size, stream); }
+// CUDA_MEMCPY3D: each side is eleven words.
+struct Side3 {
+  size_t x, y, z, lod, type, host, device, array, reserved, pitch, height;
+};
+struct Copy3 {
+  Side3 from, to;
+  size_t width, height, depth;
+};
+int cuMemcpy3DAsync_v2(const Copy3 *copy, void *stream) {
+  // CU_MEMORYTYPE_UNIFIED
+  if ((unsigned)copy->from.type != 4 || (unsigned)copy->to.type != 4) return kInvalidValue;
+  if (copy->from.pitch < copy->width || copy->to.pitch < copy->width) return kInvalidValue;
+  log("copy rows %zu %zu %zu", copy->width, copy->height, copy->depth);
+  return submit(stream, [copy = *copy] {
+    auto at = [](const Side3 &side, size_t y, size_t z) { return (char *)side.device + (z * side.height + y) * side.pitch; };
+    for (size_t z = 0; z < copy.depth; z++)
+      for (size_t y = 0; y < copy.height; y++) memcpy(at(copy.to, y, z), at(copy.from, y, z), copy.width);
+  });
 }
 
 int cuMemGetAllocationGranularity(size_t *granularity, const void *, int) { return *granularity = kGranularity, kSuccess; }
@@ -201,45 +485,76 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
     }
     return kInvalidPtx;
   }
-  *module = new MockModule();
-  return kSuccess;
+  auto *made = new MockModule();
+  made->text = text;
+  return *module = made, kSuccess;
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
-  std::string kernel = name;
-  std::string suffix = "__gpurace_checked";
-  if (kernel.size() > suffix.size() && kernel.compare(kernel.size() - suffix.size(), suffix.size(), suffix) == 0)
-    kernel.resize(kernel.size() - suffix.size());
-  if (kernel != "racy" && kernel != "ordered" && kernel != "faulty" && kernel != "__gpurace_begin") return kNotFound;
-  *function = new MockFunction{(MockModule *)module, name};
+  auto *of = (MockModule *)module;
+  static const std::set<std::string> known = {"racy", "ordered", "faulty", "racy_shared", "racy_total", "scale", "__gpurace_begin"};
+  if (!known.count(bare_name(name))) return kNotFound;
+  if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos) return kNotFound;
+  *function = new MockFunction{of, name, 0};
   return kSuccess;
+}
+// A variable that PTX declares: `.global .align 4 .u32 total;`
+static std::pair<char *, size_t> *declared(MockModule &module, const std::string &name) {
+  auto found = module.named.find(name);
+  if (found != module.named.end()) return &found->second;
+  for (size_t at = 0; (at = module.text.find(" " + name, at)) != std::string::npos; at++) {
+    size_t line = module.text.rfind('\n', at) + 1;
+    std::string before = module.text.substr(line, at - line);
+    char next = module.text[at + 1 + name.size()];
+    if ((before.find(".global") == std::string::npos && before.find(".const") == std::string::npos) || !strchr(";[ ", next)) continue;
+    size_t dot = before.rfind('.');
+    size_t bytes = strtoul(before.c_str() + dot + 2, nullptr, 10) / 8;
+    if (next == '[') bytes *= strtoul(module.text.c_str() + at + 2 + name.size(), nullptr, 10);
+    return &(module.named[name] = {(char *)calloc(1, (bytes + 255) / 256 * 256), bytes});
+  }
+  return nullptr;
 }
 int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const char *name) {
-  if (!strcmp(name, "total")) {
-    *address = (Address) & ((MockModule *)module)->variables[1];
-    *size = 8;
-    return kSuccess;
+  auto &of = *(MockModule *)module;
+  if (!strcmp(name, "__gpurace_state")) {
+    if (of.is_real() && of.text.find(name) == std::string::npos) return kNotFound;
+    return *address = (Address)&of.state, *size = sizeof(State), kSuccess;
   }
-  if (strcmp(name, "__gpurace_state")) return kNotFound;
-  *address = (Address) & ((MockModule *)module)->state;
-  *size = sizeof(State);
+  if (!of.is_real()) {
+    if (strcmp(name, "total")) return kNotFound;
+    return *address = (Address)&of.variables[1], *size = 8, kSuccess;
+  }
+  auto *found = declared(of, name);
+  if (!found) return kNotFound;
+  return *address = (Address)found->first, *size = found->second, kSuccess;
+}
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
+  auto &f = *(MockFunction *)function;
+  bool checked = bare_name(f.name) != f.name;
+  switch (attribute) {
+    case 0: *value = checked ? (int)number("MOCK_CHECKED_THREADS", 1024) : 1024; break;
+    case 1: *value = checked ? 256 : 0; break;   // shared memory
+    case 4: *value = checked ? 64 : 20; break;   // registers
+    case 5: case 6: *value = 80; break;
+    default: *value = 0;
+  }
   return kSuccess;
 }
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *, void **arguments, void **) {
+int cuFuncSetAttribute(void *function, int attribute, int value) {
   auto &f = *(MockFunction *)function;
-  log("launch %s %u %u %u", f.name.c_str(), gx * gy * gz, bx * by * bz, shared);
-  if (faulted) return kIllegalAddress;
-  if (f.name == "__gpurace_begin") {
-    __gpurace_simulated.state = &f.module->state;
-    __gpurace_begin(**(u64 **)arguments);
-    return kSuccess;
-  }
-  std::string kernel = f.name;
-  size_t at = kernel.find("__gpurace_checked");
-  bool checked = at != std::string::npos;
-  kernel.resize(checked ? at : kernel.size());
-  run(kernel, checked, *(int **)arguments[0], checked ? *(u64 *)arguments[1] : 0, &f.module->state, gx * gy * gz, bx * by * bz);
-  return kSuccess;
+  if (attribute == 8) f.dynamic_shared = value;
+  return attribute == 8 && value > 99 << 10 ? kInvalidValue : kSuccess;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t) {
+  auto &f = *(MockFunction *)function;
+  return *blocks = (bare_name(f.name) != f.name ? 1024 : 2048) / threads, kSuccess;
+}
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **arguments, void **) {
+  return launch(function, "launch", gx * gy * gz, bx * by * bz, shared, stream, arguments);
+}
+int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                              unsigned shared, void *stream, void **arguments) {
+  return launch(function, "launch together", gx * gy * gz, bx * by * bz, shared, stream, arguments);
 }
 
 }  // extern "C"

@@ -5,7 +5,7 @@ use std::mem::{offset_of, size_of};
 use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, State};
 
 unsafe extern "C" {
-    static __gpurace_layout: [u64; 11];
+    static __gpurace_layout: [u64; 12];
 }
 
 #[test]
@@ -21,6 +21,7 @@ fn host_and_device_agree() {
         size_of::<super::Control>(),
         offset_of!(State, orders),
         offset_of!(LaunchCell, runs),
+        offset_of!(LaunchCell, checks),
         offset_of!(Counters, lost),
         offset_of!(Found, block),
         offset_of!(Found, shared),

@@ -24,6 +24,7 @@ pub struct Control {
     first_uid: u64,
     blocks: u64,
     launch: u64,
+    cell: u64,
     uid: u32,
     slot: u32,
     base: u32,

@@ -1,10 +1,25 @@
 //! The driver API, as much of it as the backend calls.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | this one | errors, the device and its context, memory, modules |
+//! | [`kernel`] | attributes of kernels, launches |
+//! | [`queue`] | streams, events, copies and fills in their order |
+//!
+//! What the backend itself writes, it writes on a stream of its own that waits for nobody: on
+//! the default stream each write would wait for the program's kernels.
 
 use std::ffi::{CStr, CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use cudarc::driver::sys;
+
+pub mod kernel;
+pub mod queue;
+
+pub use kernel::Function;
+pub use queue::{Event, Stream};
 
 /// A call that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,21 +67,14 @@ pub enum Unavailable {
 
 /// An address on the device.
 pub type Address = u64;
-/// A stream; 0 is the default one.
-#[derive(Clone, Copy, Debug)]
-pub struct Stream(pub(crate) sys::CUstream);
-
-impl Stream {
-    /// The default stream.
-    pub const DEFAULT: Self = Self(ptr::null_mut());
-}
-
 /// A loaded module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleHandle(sys::CUmodule);
-/// A kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function(sys::CUfunction);
+
+// SAFETY: a handle of the driver, which takes it from any thread.
+unsafe impl Send for ModuleHandle {}
+// SAFETY: as above.
+unsafe impl Sync for ModuleHandle {}
 /// Physical memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Physical(u64);
@@ -92,15 +100,18 @@ macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: outputs are places of their own, inputs are handles and addresses
         // that the driver gave; a wrong one is an error that it returns.
-        check(stringify!($name), unsafe { sys::$name($($argument),*) })
+        $crate::driver::check(stringify!($name), unsafe { cudarc::driver::sys::$name($($argument),*) })
     };
 }
+use call;
 
 /// The GPU and its context, current in this thread.
 #[derive(Clone, Debug)]
 pub struct Device {
     handle: sys::CUdevice,
     context: sys::CUcontext,
+    /// The backend's own.
+    service: Stream,
     /// What the driver calls it.
     pub name: String,
     /// Multiprocessors.
@@ -113,15 +124,26 @@ pub struct Device {
     pub arch: u32,
 }
 
+// SAFETY: the context is a handle of the driver, which takes it from any thread.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// Whether there is a driver.
+///
+/// # Errors
+/// That there is none.
+pub fn present() -> std::result::Result<(), Unavailable> {
+    // SAFETY: opens the library, whose constructors are NVIDIA's.
+    if unsafe { sys::is_culib_present() } { Ok(()) } else { Err(Unavailable::NoDriver) }
+}
+
 /// Opens the driver and its first GPU, with the context that CUDA's own runtime would use.
 ///
 /// # Errors
 /// Why there is none.
 pub fn open() -> std::result::Result<Device, Unavailable> {
-    // SAFETY: opens the library, whose constructors are NVIDIA's.
-    if !unsafe { sys::is_culib_present() } {
-        return Err(Unavailable::NoDriver);
-    }
+    present()?;
     // Where a function is missing, the binding panics with its name.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -154,10 +176,12 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
     let mut context = ptr::null_mut();
     call!(cuDevicePrimaryCtxRetain(&mut context, handle))?;
     call!(cuCtxSetCurrent(context))?;
+    let service = Stream::create(queue::NON_BLOCKING, 0)?;
     let count = |n: i32| u64::try_from(n).unwrap_or(0).max(1);
     Ok(Device {
         handle,
         context,
+        service,
         name,
         multiprocessors: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
         blocks_per_multiprocessor: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?),
@@ -173,6 +197,78 @@ impl Device {
     /// The driver's.
     pub fn enter(&self) -> Result {
         call!(cuCtxSetCurrent(self.context))
+    }
+
+    /// The value of an attribute; `CUdevice_attribute` and `cudaDeviceAttr` number them alike.
+    ///
+    /// # Errors
+    /// The driver's: there is no such attribute.
+    pub fn attribute(&self, number: u32) -> Result<i32> {
+        type Ask = unsafe extern "C" fn(*mut i32, u32, sys::CUdevice) -> sys::CUresult;
+        let mut value = 0;
+        // By number, since the binding's enumeration may not have what the program asks for.
+        // SAFETY: the function's own signature, the enumeration as the number that it is.
+        let ask = unsafe { sys::culib().get::<Ask>(b"cuDeviceGetAttribute\0") };
+        let ask = ask.map_err(|_| Error { call: "cuDeviceGetAttribute", name: "not in the driver".to_owned(), code: 500 })?;
+        // SAFETY: writes the value.
+        check("cuDeviceGetAttribute", unsafe { ask(&mut value, number, self.handle) })?;
+        Ok(value)
+    }
+
+    /// Its UUID; zeros where it has none.
+    pub fn uuid(&self) -> [u8; 16] {
+        // SAFETY: all zeros is a value.
+        let mut uuid: sys::CUuuid = unsafe { std::mem::zeroed() };
+        let _ = call!(cuDeviceGetUuid_v2(&mut uuid, self.handle));
+        uuid.bytes.map(|byte| byte as u8)
+    }
+
+    /// Fills memory with zeros, at once.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn clear(&self, address: Address, size: u64) -> Result {
+        call!(cuMemsetD8Async(address, 0, size as usize, self.service.raw()))?;
+        self.service.wait()
+    }
+
+    /// Copies bytes to the device, at once.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn write(&self, to: Address, from: &[u8]) -> Result {
+        call!(cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.service.raw()))?;
+        self.service.wait()
+    }
+
+    /// Copies bytes from the device, at once.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn read(&self, to: &mut [u8], from: Address) -> Result {
+        call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from, to.len(), self.service.raw()))?;
+        self.service.wait()
+    }
+
+    /// Sets a limit; `CUlimit` and `cudaLimit` number them alike up to 6.
+    ///
+    /// # Errors
+    /// The driver's: there is no such limit, or it cannot be so large.
+    pub fn set_limit(&self, number: u32, value: usize) -> Result {
+        use sys::CUlimit as Limit;
+        const LIMITS: [Limit; 7] = [
+            Limit::CU_LIMIT_STACK_SIZE,
+            Limit::CU_LIMIT_PRINTF_FIFO_SIZE,
+            Limit::CU_LIMIT_MALLOC_HEAP_SIZE,
+            Limit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+            Limit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+            Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY,
+            Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE,
+        ];
+        match LIMITS.get(number as usize) {
+            Some(&limit) => call!(cuCtxSetLimit(limit, value)),
+            None => Err(Error { call: "cuCtxSetLimit", name: "CUDA_ERROR_UNSUPPORTED_LIMIT".to_owned(), code: 215 }),
+        }
     }
 
     /// Memory of its own, bytes: free and in all.
@@ -279,36 +375,68 @@ pub fn free(address: Address) -> Result {
 /// # Errors
 /// The driver's.
 pub fn mapped(size: u64) -> Result<(*mut c_void, Address)> {
+    let host = page_locked(size)?;
+    Ok((host, device_address(host)?))
+}
+
+/// Memory that host and device both reach at one address.
+///
+/// # Errors
+/// The driver's.
+pub fn managed(size: u64) -> Result<Address> {
+    let mut address = 0;
+    // CU_MEM_ATTACH_GLOBAL
+    call!(cuMemAllocManaged(&mut address, size as usize, 1))?;
+    Ok(address)
+}
+
+/// Page-locked memory of the host; kernels reach it at the same address.
+///
+/// # Errors
+/// The driver's.
+pub fn page_locked(size: u64) -> Result<*mut c_void> {
     let mut host = ptr::null_mut();
     // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
     call!(cuMemHostAlloc(&mut host, size as usize, 1 | 2))?;
-    let mut device = 0;
-    call!(cuMemHostGetDevicePointer_v2(&mut device, host, 0))?;
-    Ok((host, device))
+    Ok(host)
 }
 
-/// Fills memory with zeros.
+/// Gives it back.
+///
+/// # Safety
+/// Nobody uses it.
 ///
 /// # Errors
 /// The driver's.
-pub fn clear(address: Address, size: u64) -> Result {
-    call!(cuMemsetD8_v2(address, 0, size as usize))
+pub unsafe fn free_page_locked(host: *mut c_void) -> Result {
+    call!(cuMemFreeHost(host))
 }
 
-/// Copies bytes to the device.
+/// Page-locks memory of the program.
 ///
 /// # Errors
 /// The driver's.
-pub fn write(to: Address, from: &[u8]) -> Result {
-    call!(cuMemcpyHtoD_v2(to, from.as_ptr().cast(), from.len()))
+pub fn register(host: *mut c_void, size: usize, read_only: bool) -> Result {
+    // CU_MEMHOSTREGISTER_PORTABLE | DEVICEMAP, READ_ONLY
+    call!(cuMemHostRegister_v2(host, size, 1 | 2 | (u32::from(read_only) << 3)))
 }
 
-/// Copies bytes from the device.
+/// Takes that back.
 ///
 /// # Errors
 /// The driver's.
-pub fn read(to: &mut [u8], from: Address) -> Result {
-    call!(cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), from, to.len()))
+pub fn unregister(host: *mut c_void) -> Result {
+    call!(cuMemHostUnregister(host))
+}
+
+/// Where kernels reach page-locked memory.
+///
+/// # Errors
+/// The driver's: they do not.
+pub fn device_address(host: *mut c_void) -> Result<Address> {
+    let mut address = 0;
+    call!(cuMemHostGetDevicePointer_v2(&mut address, host, 0))?;
+    Ok(address)
 }
 
 /// Loads a module: a cubin, or PTX that ends with a nul.
@@ -343,16 +471,6 @@ fn c(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// A kernel of a module.
-///
-/// # Errors
-/// The driver's: not found.
-pub fn function(module: ModuleHandle, name: &str) -> Result<Function> {
-    let mut function = ptr::null_mut();
-    call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
-    Ok(Function(function))
-}
-
 /// A variable of a module: its address and its size, bytes.
 ///
 /// # Errors
@@ -363,48 +481,10 @@ pub fn variable(module: ModuleHandle, name: &str) -> Result<(Address, u64)> {
     Ok((address, size as u64))
 }
 
-/// Launches a kernel.
-///
-/// # Safety
-/// `arguments` has a pointer to a value for each of the kernel's parameters.
-///
-/// # Errors
-/// The driver's.
-pub unsafe fn launch(
-    function: Function,
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
-    stream: Stream,
-    arguments: &mut [*mut c_void],
-) -> Result {
-    call!(cuLaunchKernel(
-        function.0,
-        grid[0],
-        grid[1],
-        grid[2],
-        block[0],
-        block[1],
-        block[2],
-        dynamic_shared,
-        stream.0,
-        arguments.as_mut_ptr(),
-        ptr::null_mut()
-    ))
-}
-
-/// Waits for a stream.
-///
-/// # Errors
-/// The driver's, and what a kernel did wrong.
-pub fn wait(stream: Stream) -> Result {
-    call!(cuStreamSynchronize(stream.0))
-}
-
 /// Waits for all.
 ///
 /// # Errors
-/// As [`wait`].
+/// The driver's, and what a kernel did wrong.
 pub fn wait_for_all() -> Result {
     call!(cuCtxSynchronize())
 }

@@ -1,0 +1,580 @@
+//! An NVIDIA GPU as a backend: streams and events are the driver's, kernels run bare where all
+//! of a launch is proved, else checked, and what they found is fetched whenever the host waits.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | this one | the backend |
+//! | `code` | modules and kernels |
+//! | `found` | what was found, in the checker's terms |
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use gpurace_abi::device::{Counters, UNSEEN};
+use gpurace_abi::meta::ModuleMeta;
+use gpurace_check::{RaceRecord, Space};
+use gpurace_cuda::driver::queue::Pitched;
+use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
+use gpurace_cuda::{Gpu, Variant};
+use gpurace_report::schema::Device;
+use parking_lot::Mutex;
+
+use super::{Backend, Found, Until, foreign};
+use crate::errors::{self, Error, Result};
+use crate::launch::Launch;
+use crate::memory::Kind;
+use crate::memory::arena::Request;
+use crate::memory::copy::Rows;
+use crate::message;
+use crate::modules::{self, GpuPayload, Kernel, Payload};
+use crate::order::{DEFAULT, StreamId};
+use crate::properties;
+use crate::resolve;
+use crate::session;
+use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes};
+
+mod code;
+mod found;
+
+pub use code::{Code, Entry};
+
+/// Functions that the backend lacks, by how their names begin.
+const LACKING: [(&str, &str); 7] = [
+    ("cudaGraph", "graphs are not supported on a GPU"),
+    ("cudaStreamBeginCapture", "graphs are not supported on a GPU"),
+    ("cudaCreateTextureObject", "textures are not supported on a GPU"),
+    ("cudaCreateSurfaceObject", "surfaces are not supported on a GPU"),
+    ("cudaMallocArray", "arrays are not supported on a GPU"),
+    ("cudaMalloc3DArray", "arrays are not supported on a GPU"),
+    ("cudaMallocMipmappedArray", "arrays are not supported on a GPU"),
+];
+/// Codes of what a kernel did that ended the context.
+const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
+/// `cudaHostRegisterReadOnly`.
+const REGISTER_READ_ONLY: u32 = 8;
+/// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
+const SHARED_OPTIN: u32 = 97;
+const MULTIPROCESSORS: u32 = 16;
+
+/// Why the function of the API with this name is not there.
+pub fn lacks(function: &str) -> Option<&'static str> {
+    let found = LACKING.iter().find(|(prefix, _)| function.starts_with(prefix))?;
+    // Graphics resources are another thing, which no backend has.
+    (!function.starts_with("cudaGraphics")).then_some(found.1)
+}
+
+/// Whether there is a driver at all.
+///
+/// # Errors
+/// That there is none, in words.
+pub fn has_driver() -> std::result::Result<(), String> {
+    driver::present().map_err(|why| why.to_string())
+}
+
+/// The GPU of this process.
+static GPU: OnceLock<OnGpu> = OnceLock::new();
+
+/// Opens it for a program of these modules.
+///
+/// # Errors
+/// Why there is none that all of them can run on.
+pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, String> {
+    let gpu = Gpu::open().map_err(|why| why.to_string())?;
+    let arch = gpu.device().arch;
+    let runs = |code: &GpuPayload| {
+        code.ptx.is_some_and(|(from, _)| from <= arch) || code.sass.is_some_and(|(of, _)| of == arch)
+    };
+    if !payloads.iter().all(|payload| payload.gpu.is_some_and(|code| code.as_ref().is_ok_and(runs))) {
+        return Err(format!("the program has no code for this GPU, `sm_{arch}`"));
+    }
+    let opened = GPU.get_or_init(|| OnGpu {
+        device: gpu.device().clone(),
+        gpu: Mutex::new(gpu),
+        streams: Mutex::default(),
+        events: Mutex::default(),
+        benign: Mutex::default(),
+        unseen: Mutex::default(),
+        last: OnceLock::new(),
+    });
+    let _ = CURRENT.try_with(|current| current.set(true));
+    unsafe extern "C" {
+        /// As `atexit`, with the exit status.
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    // The driver ends in an exit handler of its own, made when it was opened: this one runs before.
+    // SAFETY: the function stays: the library is never unloaded.
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    Ok(opened)
+}
+
+extern "C" fn at_exit(_: c_int, _: *mut c_void) {
+    crate::edge::guard("at_exit", (), || {
+        if let Some(gpu) = GPU.get() {
+            gpu.drain();
+        }
+    });
+}
+
+thread_local! {
+    /// Whether the GPU's context is this thread's.
+    static CURRENT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A GPU in use by this process.
+pub struct OnGpu {
+    device: Handle,
+    /// Held for as long as a launch or an allocation takes, never while the host waits for
+    /// kernels that another thread's launch may have to come to.
+    gpu: Mutex<Gpu>,
+    /// The program's streams. A stream that is not here is a thread's own default stream, which only
+    /// that thread names.
+    streams: Mutex<HashMap<StreamId, Stream>>,
+    events: Mutex<HashMap<usize, Event>>,
+    benign: Mutex<Vec<Range<usize>>>,
+    /// Accesses of the code that no check knows.
+    unseen: Mutex<u64>,
+    /// What was counted in all, once nothing runs any more.
+    last: OnceLock<Last>,
+}
+
+/// What the end of the program leaves.
+struct Last {
+    /// `None`: a fault has taken the device's memory along.
+    counters: Option<Counters>,
+    checks: Mutex<Vec<(u64, u64)>>,
+    uncovered: u64,
+}
+
+impl OnGpu {
+    /// Makes the context this thread's.
+    fn enter(&self) -> Result {
+        if CURRENT.try_with(Cell::get) == Ok(true) {
+            return Ok(());
+        }
+        self.device.enter().map_err(|error| self.fail(error))?;
+        let _ = CURRENT.try_with(|current| current.set(true));
+        Ok(())
+    }
+
+    /// The error of the API for one of the driver's, which has the same number. What a kernel did
+    /// wrong stays, and what was found before is fetched.
+    fn fail(&self, error: driver::Error) -> Error {
+        let code = Error::of_number(error.code);
+        if FAULTS.contains(&error.code) && errors::sticky() == Error::SUCCESS {
+            message::error(&format!("a kernel failed on the GPU: {error}"));
+            self.gpu.lock().end(&error);
+            errors::set_sticky(code);
+            session::get().collect();
+        }
+        code
+    }
+
+    /// Does something with the driver.
+    fn call<T>(&self, f: impl FnOnce() -> driver::Result<T>) -> Result<T> {
+        self.enter()?;
+        f().map_err(|error| self.fail(error))
+    }
+
+    fn most_shared(&self) -> i32 {
+        self.device.attribute(SHARED_OPTIN).unwrap_or(48 << 10)
+    }
+
+    fn stream(&self, id: StreamId) -> Stream {
+        if id == DEFAULT {
+            return Stream::DEFAULT;
+        }
+        self.streams.lock().get(&id).copied().unwrap_or(Stream::PER_THREAD)
+    }
+
+    fn event(&self, handle: usize) -> Result<Event> {
+        self.events.lock().get(&handle).copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// The program ends: waits for what runs and keeps what it has counted.
+    fn drain(&self) {
+        // What a kernel did wrong is said by `fail`.
+        let _ = self.wait(Until::AllIsOver);
+        let mut gpu = self.gpu.lock();
+        let last = Last {
+            counters: gpu.counters(),
+            checks: Mutex::new(gpu.take_checks()),
+            uncovered: gpu.memory.uncovered,
+        };
+        drop(gpu);
+        session::get().collect();
+        let _ = self.last.set(last);
+    }
+}
+
+impl Backend for OnGpu {
+    fn device(&self) -> Device {
+        Device::Cuda
+    }
+
+    fn lacks(&self, function: &str) -> Option<&'static str> {
+        lacks(function)
+    }
+
+    fn checks_on_host(&self) -> bool {
+        false
+    }
+
+    fn attribute(&self, attribute: u32) -> Result<c_int> {
+        self.call(|| self.device.attribute(attribute))
+    }
+
+    fn properties(&self) -> cudaDeviceProp {
+        let mut properties = properties::of_attributes(|number| self.device.attribute(number).ok());
+        for (to, from) in properties.name.iter_mut().zip(self.device.name.bytes()) {
+            *to = from as c_char;
+        }
+        properties.uuid = self.device.uuid();
+        properties.totalGlobalMem = self.memory().1;
+        properties
+    }
+
+    fn memory(&self) -> (usize, usize) {
+        let (free, total) = self.call(|| self.device.memory()).unwrap_or_default();
+        (free as usize, total as usize)
+    }
+
+    fn memory_limit(&self) -> usize {
+        // The driver says when there is no more.
+        usize::MAX
+    }
+
+    fn set_limit(&self, number: u32, value: usize) -> Result {
+        self.call(|| self.device.set_limit(number, value))
+    }
+
+    fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<super::Code> {
+        let Some(Ok(code)) = payload.gpu else {
+            message::error(&format!("`{}` has no code for a GPU, where this program runs", meta.source));
+            message::hint("build with `-fgpurace-exec=auto`, or run with `GPURACE_OPTIONS=device=cpu`");
+            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        };
+        let description: ModuleMeta = serde_json::from_slice(code.meta)
+            .map_err(|error| modules::invalid(&format!("cannot read the description of code for a GPU: {error}")))?;
+        let description: &'static ModuleMeta = Box::leak(Box::new(description));
+        let names: Vec<&str> = description.variables.iter().map(|variable| &variable.name[..]).collect();
+        let written: Vec<&str> =
+            description.variables.iter().filter(|variable| !variable.constant).map(|variable| &variable.name[..]).collect();
+        self.enter()?;
+        let mut gpu = self.gpu.lock();
+        let loaded = gpu.load(&gpurace_cuda::Code {
+            sass: code.sass,
+            ptx: code.ptx,
+            orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
+            variables: &written,
+        });
+        let module = match loaded {
+            Ok(module) => module,
+            Err(error) => {
+                drop(gpu);
+                message::error(&format!("`{}`: {error}", description.source));
+                return Err(self.fail(error));
+            }
+        };
+        // Of a variable that no kernel uses, nothing may be left.
+        let variables = names.iter().filter_map(|name| {
+            let (address, _) = gpu.variable(&module, name).ok()?;
+            Some(((*name).to_owned(), address as usize))
+        });
+        let variables = variables.collect();
+        drop(gpu);
+        let unseen = description.skipped.iter().filter(|skipped| skipped.reason == UNSEEN);
+        *self.unseen.lock() += unseen.map(|skipped| u64::from(skipped.count)).sum::<u64>();
+        Ok(super::Code::Gpu(Code { meta: description, module: Arc::new(Mutex::new(module)), variables }))
+    }
+
+    fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
+        let super::Entry::Gpu(entry) = &kernel.entry else { return foreign() };
+        let (_, attributes) = entry.bare;
+        let checked = entry.checked.map_or(attributes.max_threads, |(_, attributes)| attributes.max_threads);
+        Ok(cudaFuncAttributes {
+            sharedSizeBytes: attributes.shared as usize,
+            constSizeBytes: attributes.constant as usize,
+            localSizeBytes: attributes.local as usize,
+            maxThreadsPerBlock: attributes.max_threads.min(checked),
+            numRegs: attributes.registers,
+            ptxVersion: attributes.ptx,
+            binaryVersion: attributes.binary,
+            ..Default::default()
+        })
+    }
+
+    fn allow_dynamic_shared(&self, kernel: &Kernel, bytes: usize) -> Result {
+        let super::Entry::Gpu(entry) = &kernel.entry else { return foreign() };
+        self.call(|| entry.bare.0.allow_dynamic_shared(bytes as i32))
+    }
+
+    fn resident_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u32> {
+        let super::Entry::Gpu(entry) = &kernel.entry else { return foreign() };
+        let of = |function: Function| self.call(|| function.resident_blocks(threads as i32, dynamic_shared));
+        let bare = of(entry.bare.0)?;
+        // Whichever of the two a launch is going to run.
+        let checked = match &entry.checked {
+            Some((function, _)) if entry.can_check(self, threads, dynamic_shared as u32) => of(*function)?,
+            _ => bare,
+        };
+        Ok(bare.min(checked).max(0) as u32)
+    }
+
+    fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64> {
+        let of_one = u64::from(self.resident_blocks(kernel, threads, dynamic_shared)?);
+        Ok(of_one * self.attribute(MULTIPROCESSORS)?.max(0) as u64)
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result {
+        let super::Entry::Gpu(entry) = &launch.kernel.entry else { return foreign() };
+        if launch.cluster.is_some() {
+            message::error_once("clusters of blocks are not supported on a GPU");
+            return Err(Error::NOT_SUPPORTED);
+        }
+        self.enter()?;
+        let session = session::get();
+        let begun = session.begin(launch);
+        let threads = launch.block.iter().product();
+        let variant = match &begun.wanted {
+            None => Variant::Bare,
+            Some(_) if entry.can_check(self, threads, launch.dynamic_shared) => Variant::Checked,
+            Some(_) => {
+                session.runs_unchecked(&begun.record);
+                Variant::Bare
+            }
+        };
+        let start = launch.args.as_ptr().cast::<u8>();
+        let params = launch.kernel.meta().params.iter();
+        let arguments: Vec<*mut c_void> =
+            params.map(|param| start.wrapping_add(param.offset as usize).cast_mut().cast()).collect();
+        let request = gpurace_cuda::Launch {
+            kernel: launch.kernel.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?,
+            variant,
+            grid: launch.grid,
+            block: launch.block,
+            static_shared: entry.bare.1.shared as u32,
+            dynamic_shared: launch.dynamic_shared,
+            cooperative: launch.cooperative,
+            stream: self.stream(launch.stream),
+            number: begun.record.operation,
+        };
+        let submitted = {
+            let mut gpu = self.gpu.lock();
+            // SAFETY: the arguments lie as the description of the kernel says.
+            unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) }
+        };
+        submitted.map_err(|error| self.fail(error))
+    }
+
+    fn take(&self, request: Request, kind: Kind) -> Result<usize> {
+        let size = request.size as u64;
+        self.call(|| match kind {
+            Kind::Host => driver::page_locked(size).map(|host| host as usize),
+            Kind::Managed => driver::managed(size).map(|address| address as usize),
+            _ => self.gpu.lock().allocate(size).map(|address| address as usize),
+        })
+    }
+
+    fn before_free(&self) -> Result {
+        self.wait(Until::AllIsOver)
+    }
+
+    unsafe fn give(&self, address: usize, _: Request, kind: Kind) {
+        // What cannot be freed is the driver's then.
+        let _ = self.call(|| match kind {
+            // SAFETY: as the caller vouches.
+            Kind::Host => unsafe { driver::free_page_locked(address as *mut c_void) },
+            Kind::Managed => driver::free(address as u64),
+            _ => self.gpu.lock().memory.free(address as u64).map(|_| ()),
+        });
+    }
+
+    fn register(&self, address: usize, size: usize, flags: u32) -> Result {
+        self.call(|| driver::register(address as *mut c_void, size, flags & REGISTER_READ_ONLY != 0))
+    }
+
+    fn unregister(&self, address: usize) {
+        let _ = self.call(|| driver::unregister(address as *mut c_void));
+    }
+
+    fn device_address(&self, host: usize) -> Result<usize> {
+        self.call(|| driver::device_address(host as *mut c_void)).map(|address| address as usize)
+    }
+
+    unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, stream: StreamId, wait: bool) -> Result {
+        let stream = self.stream(stream);
+        let address = |rows: Rows, slice: usize| rows.start as u64 + (rows.slice * slice) as u64;
+        let dense = |rows: Rows| extent.height == 1 || rows.pitch == extent.width;
+        self.call(|| {
+            for slice in 0..extent.depth {
+                let (to_address, from_address) = (address(to, slice), address(from, slice));
+                // SAFETY: as the caller vouches.
+                unsafe {
+                    if dense(to) && dense(from) {
+                        stream.copy(to_address, from_address, extent.width * extent.height)?;
+                        continue;
+                    }
+                    let rows = |rows: Rows, address| Pitched { address, pitch: rows.pitch, rows: extent.height };
+                    stream.copy_rows(rows(to, to_address), rows(from, from_address), [extent.width, extent.height, 1])?;
+                }
+            }
+            if wait { stream.wait() } else { Ok(()) }
+        })?;
+        if wait {
+            session::get().collect();
+        }
+        Ok(())
+    }
+
+    unsafe fn fill(&self, to: Rows, (value, element): (u32, usize), extent: cudaExtent, stream: StreamId, wait: bool) -> Result {
+        let stream = self.stream(stream);
+        self.call(|| {
+            for slice in 0..extent.depth {
+                let address = to.start as u64 + (to.slice * slice) as u64;
+                stream.fill(address, to.pitch, (value, element), extent.width / element, extent.height)?;
+            }
+            if wait { stream.wait() } else { Ok(()) }
+        })?;
+        if wait {
+            session::get().collect();
+        }
+        Ok(())
+    }
+
+    fn create_stream(&self, id: StreamId, flags: u32, priority: c_int) -> Result {
+        let stream = self.call(|| Stream::create(flags, priority))?;
+        self.streams.lock().insert(id, stream);
+        Ok(())
+    }
+
+    fn destroy_stream(&self, id: StreamId) {
+        let removed = self.streams.lock().remove(&id);
+        if let Some(stream) = removed {
+            let _ = self.call(|| stream.destroy());
+        }
+    }
+
+    fn create_event(&self, handle: usize, flags: u32) -> Result {
+        let event = self.call(|| Event::create(flags))?;
+        self.events.lock().insert(handle, event);
+        Ok(())
+    }
+
+    fn destroy_event(&self, handle: usize) {
+        let removed = self.events.lock().remove(&handle);
+        if let Some(event) = removed {
+            let _ = self.call(|| event.destroy());
+        }
+    }
+
+    fn record(&self, event: usize, stream: StreamId) -> Result {
+        let (event, stream) = (self.event(event)?, self.stream(stream));
+        self.call(|| event.record(stream))
+    }
+
+    fn wait_for_event(&self, stream: StreamId, event: usize) -> Result {
+        let (event, stream) = (self.event(event)?, self.stream(stream));
+        self.call(|| stream.wait_for(event))
+    }
+
+    fn wait(&self, until: Until) -> Result {
+        match until {
+            Until::AllIsOver => self.call(driver::wait_for_all)?,
+            Until::StreamIsOver(stream) => {
+                let stream = self.stream(stream);
+                self.call(|| stream.wait())?;
+            }
+            Until::Event(event) => {
+                let event = self.event(event)?;
+                self.call(|| event.wait())?;
+            }
+        }
+        session::get().collect();
+        Ok(())
+    }
+
+    fn query(&self, until: Until) -> Result {
+        let over = match until {
+            Until::AllIsOver => self.call(driver::wait_for_all).map(|()| true),
+            Until::StreamIsOver(stream) => {
+                let stream = self.stream(stream);
+                self.call(|| stream.is_over())
+            }
+            Until::Event(event) => {
+                let event = self.event(event)?;
+                self.call(|| event.is_over())
+            }
+        };
+        if over? { Ok(()) } else { Err(Error::NOT_READY) }
+    }
+
+    fn elapsed(&self, start: usize, end: usize) -> Result<Option<f32>> {
+        let (start, end) = (self.event(start)?, self.event(end)?);
+        self.call(|| start.until(end)).map(Some)
+    }
+
+    unsafe fn call_host(&self, stream: StreamId, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Result {
+        let stream = self.stream(stream);
+        // SAFETY: as the caller vouches.
+        self.call(|| unsafe { stream.call_host(function, data) })
+    }
+
+    fn benign(&self, address: usize, size: usize) {
+        self.benign.lock().push(address..address.saturating_add(size));
+    }
+
+    fn take_found(&self) -> Vec<Found> {
+        // Once the driver has ended its memory is gone; all was fetched before.
+        if self.last.get().is_some() {
+            return Vec::new();
+        }
+        // A signal may have come while another call holds it.
+        let Some(mut gpu) = self.gpu.try_lock_for(std::time::Duration::from_secs(1)) else { return Vec::new() };
+        let taken = gpu.take_found();
+        drop(gpu);
+        let benign = self.benign.lock();
+        let meant = |record: &RaceRecord| {
+            let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
+            benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
+        };
+        taken
+            .iter()
+            .filter_map(found::record)
+            .filter(|record| record.space == Space::Shared || !meant(record))
+            .map(|record| {
+                let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
+                Found { record, object }
+            })
+            .collect()
+    }
+
+    fn take_checks(&self) -> Vec<(u64, u64)> {
+        self.last.get().map(|last| std::mem::take(&mut *last.checks.lock())).unwrap_or_default()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.last.get() {
+            Some(Last { counters: Some(counters), uncovered, .. }) => {
+                gpurace_cuda::notes(counters, *uncovered, *self.unseen.lock())
+            }
+            _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lacking_is_refused_by_name() {
+        assert!(lacks("cudaGraphLaunch").is_some() && lacks("cudaGraphInstantiate_ptsz").is_some());
+        assert!(lacks("cudaStreamBeginCapture_ptsz").is_some());
+        for there in ["cudaMalloc", "cudaStreamIsCapturing", "cudaGraphicsMapResources", "cudaLaunchKernel"] {
+            assert_eq!(lacks(there), None, "{there}");
+        }
+    }
+}

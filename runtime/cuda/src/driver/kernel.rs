@@ -1,0 +1,132 @@
+//! Kernels: their attributes, how many of their blocks fit, launches.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::{ModuleHandle, Result, Stream, c, call};
+
+/// A kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function(sys::CUfunction);
+
+// SAFETY: a handle of the driver, which takes it from any thread.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// What is known of a kernel as compiled for this GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Most threads of a block.
+    pub max_threads: i32,
+    /// Static shared memory, bytes.
+    pub shared: i32,
+    /// Constant memory, bytes.
+    pub constant: i32,
+    /// Local memory of a thread, bytes.
+    pub local: i32,
+    /// Registers of a thread.
+    pub registers: i32,
+    /// 80 for PTX of `sm_80`.
+    pub ptx: i32,
+    /// 80 for code of `sm_80`.
+    pub binary: i32,
+}
+
+/// The attributes that programs set.
+const MAX_DYNAMIC_SHARED: sys::CUfunction_attribute =
+    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+const CARVEOUT: sys::CUfunction_attribute =
+    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+
+/// A launch as the driver takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of a block.
+    pub dynamic_shared: u32,
+    /// All blocks are resident together.
+    pub cooperative: bool,
+}
+
+impl Function {
+    /// A kernel of a module.
+    ///
+    /// # Errors
+    /// The driver's: not found.
+    pub fn of(module: ModuleHandle, name: &str) -> Result<Self> {
+        let mut function = ptr::null_mut();
+        call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
+        Ok(Self(function))
+    }
+
+    /// Its attributes.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn attributes(self) -> Result<Attributes> {
+        use sys::CUfunction_attribute as Attribute;
+        let of = |which: Attribute| -> Result<i32> {
+            let mut value = 0;
+            call!(cuFuncGetAttribute(&mut value, which, self.0))?;
+            Ok(value)
+        };
+        Ok(Attributes {
+            max_threads: of(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            shared: of(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            constant: of(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+            local: of(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            registers: of(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            ptx: of(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+            binary: of(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+        })
+    }
+
+    /// Lets its blocks have so much dynamic shared memory.
+    ///
+    /// # Errors
+    /// The driver's: a block cannot have that much.
+    pub fn allow_dynamic_shared(self, bytes: i32) -> Result {
+        call!(cuFuncSetAttribute(self.0, MAX_DYNAMIC_SHARED, bytes))
+    }
+
+    /// Prefers so many percent of shared memory to cache.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn prefer_shared(self, percent: i32) -> Result {
+        call!(cuFuncSetAttribute(self.0, CARVEOUT, percent))
+    }
+
+    /// How many blocks fit a multiprocessor.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn resident_blocks(self, threads: i32, dynamic_shared: usize) -> Result<i32> {
+        let mut blocks = 0;
+        call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.0, threads, dynamic_shared))?;
+        Ok(blocks)
+    }
+
+    /// Launches it.
+    ///
+    /// # Safety
+    /// `arguments` has a pointer to a value for each of its parameters.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub unsafe fn launch(self, shape: &Shape, stream: Stream, arguments: &mut [*mut c_void]) -> Result {
+        let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
+        let (shared, arguments) = (shape.dynamic_shared, arguments.as_mut_ptr());
+        if shape.cooperative {
+            call!(cuLaunchCooperativeKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments))
+        } else {
+            call!(cuLaunchKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments, ptr::null_mut()))
+        }
+    }
+}

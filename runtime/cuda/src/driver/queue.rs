@@ -1,0 +1,228 @@
+//! Streams, events, and what runs in their order.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::sys;
+
+use super::{Address, Result, call};
+
+/// `CU_STREAM_NON_BLOCKING`.
+pub const NON_BLOCKING: u32 = 1;
+
+/// A stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(sys::CUstream);
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event(sys::CUevent);
+
+// SAFETY: handles of the driver, which takes them from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+// SAFETY: as above.
+unsafe impl Send for Event {}
+
+impl Stream {
+    /// The default stream.
+    pub const DEFAULT: Self = Self(ptr::null_mut());
+    /// The calling thread's own default stream: `CU_STREAM_PER_THREAD`.
+    pub const PER_THREAD: Self = Self(ptr::without_provenance_mut(2));
+
+    pub(crate) fn raw(self) -> sys::CUstream {
+        self.0
+    }
+
+    /// Makes one. `flags`: [`NON_BLOCKING`] or 0.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn create(flags: u32, priority: i32) -> Result<Self> {
+        let mut stream = ptr::null_mut();
+        call!(cuStreamCreateWithPriority(&mut stream, flags, priority))?;
+        Ok(Self(stream))
+    }
+
+    /// Gives it back; its work goes on.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn destroy(self) -> Result {
+        call!(cuStreamDestroy_v2(self.0))
+    }
+
+    /// Waits for its work.
+    ///
+    /// # Errors
+    /// The driver's, and what a kernel did wrong.
+    pub fn wait(self) -> Result {
+        call!(cuStreamSynchronize(self.0))
+    }
+
+    /// Whether its work is over.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`]; that it is not is none.
+    pub fn is_over(self) -> Result<bool> {
+        over(call!(cuStreamQuery(self.0)))
+    }
+
+    /// What comes later waits for an event.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn wait_for(self, event: Event) -> Result {
+        call!(cuStreamWaitEvent(self.0, event.0, 0))
+    }
+
+    /// Calls a function of the host in the stream's order.
+    ///
+    /// # Safety
+    /// The function may be called with `data` by another thread.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub unsafe fn call_host(self, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Result {
+        call!(cuLaunchHostFunc(self.0, Some(function), data))
+    }
+
+    /// Copies bytes; each side is the device's or the host's.
+    ///
+    /// # Safety
+    /// Host memory is valid until the copy is over, for memory that is not page-locked until this returns.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub unsafe fn copy(self, to: Address, from: Address, size: usize) -> Result {
+        call!(cuMemcpyAsync(to, from, size, self.0))
+    }
+
+    /// Copies rows: `[width in bytes, rows, slices]`.
+    ///
+    /// # Safety
+    /// As [`Stream::copy`].
+    ///
+    /// # Errors
+    /// The driver's.
+    pub unsafe fn copy_rows(self, to: Pitched, from: Pitched, [width, rows, slices]: [usize; 3]) -> Result {
+        let unified = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
+        let copy = sys::CUDA_MEMCPY3D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcZ: 0,
+            srcLOD: 0,
+            srcMemoryType: unified,
+            srcHost: ptr::null(),
+            srcDevice: from.address,
+            srcArray: ptr::null_mut(),
+            reserved0: ptr::null_mut(),
+            srcPitch: from.pitch,
+            srcHeight: from.rows,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstZ: 0,
+            dstLOD: 0,
+            dstMemoryType: unified,
+            dstHost: ptr::null_mut(),
+            dstDevice: to.address,
+            dstArray: ptr::null_mut(),
+            reserved1: ptr::null_mut(),
+            dstPitch: to.pitch,
+            dstHeight: to.rows,
+            WidthInBytes: width,
+            Height: rows,
+            Depth: slices,
+        };
+        call!(cuMemcpy3DAsync_v2(&copy, self.0))
+    }
+
+    /// Fills rows with elements of 1, 2 or 4 bytes: `width` elements each.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn fill(self, to: Address, pitch: usize, (value, element): (u32, usize), width: usize, rows: usize) -> Result {
+        match element {
+            1 if rows == 1 => call!(cuMemsetD8Async(to, value as u8, width, self.0)),
+            2 if rows == 1 => call!(cuMemsetD16Async(to, value as u16, width, self.0)),
+            4 if rows == 1 => call!(cuMemsetD32Async(to, value, width, self.0)),
+            1 => call!(cuMemsetD2D8Async(to, pitch, value as u8, width, rows, self.0)),
+            2 => call!(cuMemsetD2D16Async(to, pitch, value as u16, width, rows, self.0)),
+            _ => call!(cuMemsetD2D32Async(to, pitch, value, width, rows, self.0)),
+        }
+    }
+}
+
+/// Where rows lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Pitched {
+    /// Of the first byte.
+    pub address: Address,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+    /// Rows from one slice to the next.
+    pub rows: usize,
+}
+
+impl Event {
+    /// Makes one. `flags`: `cudaEventCreateWithFlags` and the driver have the same.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn create(flags: u32) -> Result<Self> {
+        let mut event = ptr::null_mut();
+        call!(cuEventCreate(&mut event, flags))?;
+        Ok(Self(event))
+    }
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn destroy(self) -> Result {
+        call!(cuEventDestroy_v2(self.0))
+    }
+
+    /// Records it on a stream.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn record(self, stream: Stream) -> Result {
+        call!(cuEventRecord(self.0, stream.0))
+    }
+
+    /// Waits for its last record.
+    ///
+    /// # Errors
+    /// The driver's, and what a kernel did wrong.
+    pub fn wait(self) -> Result {
+        call!(cuEventSynchronize(self.0))
+    }
+
+    /// Whether its last record was reached.
+    ///
+    /// # Errors
+    /// As [`Event::wait`]; that it was not is none.
+    pub fn is_over(self) -> Result<bool> {
+        over(call!(cuEventQuery(self.0)))
+    }
+
+    /// Milliseconds from this event's record to another's.
+    ///
+    /// # Errors
+    /// The driver's: one was not recorded or not reached, or keeps no time.
+    pub fn until(self, end: Self) -> Result<f32> {
+        let mut time = 0.0;
+        call!(cuEventElapsedTime(&mut time, self.0, end.0))?;
+        Ok(time)
+    }
+}
+
+fn over(asked: Result) -> Result<bool> {
+    match asked {
+        Ok(()) => Ok(true),
+        Err(error) if error.code == sys::CUresult::CUDA_ERROR_NOT_READY as u32 => Ok(false),
+        Err(error) => Err(error),
+    }
+}

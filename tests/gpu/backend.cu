@@ -1,0 +1,248 @@
+// A program of the suite `backend`, whose mock driver knows these kernels by name. Its argument says
+// what it does.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#define CHECK(call)                                                                  \
+  do {                                                                               \
+    cudaError_t error = (call);                                                      \
+    if (error != cudaSuccess) {                                                      \
+      printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorName(error)); \
+      exit(3);                                                                       \
+    }                                                                                \
+  } while (0)
+#define EXPECT(what)                                               \
+  do {                                                             \
+    if (!(what)) {                                                 \
+      printf("%s:%d: wrong: %s\n", __FILE__, __LINE__, #what);     \
+      exit(4);                                                     \
+    }                                                              \
+  } while (0)
+
+__device__ int total;
+__constant__ int table[4];
+
+extern "C" __global__ void racy(int *a) {
+  a[0] = threadIdx.x;  // racy-write
+}
+
+extern "C" __global__ void racy_shared(int *a) {
+  __shared__ int s[64];
+  s[threadIdx.x] = threadIdx.x;                                            // shared-write
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[threadIdx.x ^ 1];           // shared-read
+}
+
+extern "C" __global__ void racy_total() {
+  total = total + 1;  // total
+}
+
+extern "C" __global__ void ordered(int *a) {
+  a[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  __syncthreads();
+  int other = a[blockIdx.x * blockDim.x + (threadIdx.x + 1) % blockDim.x];
+  if (other != 1) a[0] = table[other & 3];
+}
+
+extern "C" __global__ void scale(int *a, int factor, long offset, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) a[i] = a[i] * factor + (int)offset;
+}
+
+extern "C" __global__ void faulty(int *a) {
+  a[0] = threadIdx.x;
+  __trap();
+}
+
+static void note(void *data) { ++*(int *)data; }
+static void called(cudaStream_t, cudaError_t status, void *data) { *(int *)data += status == cudaSuccess ? 10 : 100; }
+
+// Memory, copies, fills, symbols, streams, events: each value is what CUDA's order makes it.
+static void values() {
+  const int n = 1000;
+  int host[n], back[n];
+  for (int i = 0; i < n; i++) host[i] = i;
+  int *a, *b;
+  CHECK(cudaMalloc(&a, sizeof host));
+  CHECK(cudaMalloc(&b, sizeof host));
+  CHECK(cudaMemcpy(a, host, sizeof host, cudaMemcpyHostToDevice));
+  scale<<<8, 128>>>(a, 2, 5, n);
+  CHECK(cudaGetLastError());
+  CHECK(cudaMemcpy(b, a, sizeof host, cudaMemcpyDeviceToDevice));
+  CHECK(cudaMemcpy(back, b, sizeof host, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < n; i++) EXPECT(back[i] == 2 * i + 5);
+
+  // Two streams, the second waits for the first; a third has nothing to do with them.
+  cudaStream_t first, second, other;
+  cudaEvent_t done, end;
+  CHECK(cudaStreamCreate(&first));
+  CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, -1));
+  CHECK(cudaEventCreate(&done));
+  CHECK(cudaEventCreate(&end));
+  int *pinned;
+  CHECK(cudaMallocHost(&pinned, sizeof host));
+  memset(pinned, 0, sizeof host);
+  CHECK(cudaMemsetAsync(a, 0, sizeof host, first));
+  scale<<<8, 128, 0, first>>>(a, 1, 7, n);
+  CHECK(cudaEventRecord(done, first));
+  CHECK(cudaStreamWaitEvent(second, done, 0));
+  scale<<<8, 128, 0, second>>>(a, 3, 0, n);
+  CHECK(cudaMemcpyAsync(pinned, a, sizeof host, cudaMemcpyDeviceToHost, second));
+  CHECK(cudaEventRecord(end, second));
+  int count = 0;
+  CHECK(cudaLaunchHostFunc(second, note, &count));
+  CHECK(cudaStreamAddCallback(second, called, &count, 0));
+  while (cudaEventQuery(end) == cudaErrorNotReady) {}
+  CHECK(cudaEventSynchronize(end));
+  for (int i = 0; i < n; i++) EXPECT(pinned[i] == 21);
+  CHECK(cudaStreamSynchronize(second));
+  EXPECT(count == 11);
+  CHECK(cudaStreamQuery(other));
+  float time = -1;
+  CHECK(cudaEventElapsedTime(&time, done, end));
+  EXPECT(time >= 0);
+
+  // Rows, of two and of three dimensions; fills of rows.
+  char *rows;
+  size_t pitch;
+  CHECK(cudaMallocPitch(&rows, &pitch, 100, 10));
+  EXPECT(pitch >= 100);
+  CHECK(cudaMemset2D(rows, pitch, 1, 100, 10));
+  CHECK(cudaMemset2D(rows + 2 * pitch + 3, pitch, 2, 5, 2));
+  char flat[10][100];
+  CHECK(cudaMemcpy2D(flat, 100, rows, pitch, 100, 10, cudaMemcpyDeviceToHost));
+  for (int y = 0; y < 10; y++)
+    for (int x = 0; x < 100; x++) EXPECT(flat[y][x] == (y >= 2 && y < 4 && x >= 3 && x < 8 ? 2 : 1));
+  cudaPitchedPtr box;
+  CHECK(cudaMalloc3D(&box, make_cudaExtent(10, 3, 2)));
+  char cube[2][3][10], again[2][3][10];
+  for (int i = 0; i < 60; i++) (&cube[0][0][0])[i] = (char)i;
+  cudaMemcpy3DParms there = {};
+  there.srcPtr = make_cudaPitchedPtr(cube, 10, 10, 3);
+  there.dstPtr = box;
+  there.extent = make_cudaExtent(10, 3, 2);
+  there.kind = cudaMemcpyHostToDevice;
+  CHECK(cudaMemcpy3D(&there));
+  cudaMemcpy3DParms here = {};
+  here.srcPtr = box;
+  here.dstPtr = make_cudaPitchedPtr(again, 10, 10, 3);
+  here.extent = there.extent;
+  here.kind = cudaMemcpyDeviceToHost;
+  CHECK(cudaMemcpy3D(&here));
+  EXPECT(!memcmp(cube, again, 60));
+
+  // Variables.
+  int value = 41, got = 0;
+  CHECK(cudaMemcpyToSymbol(total, &value, sizeof value));
+  CHECK(cudaMemcpyFromSymbol(&got, total, sizeof got));
+  EXPECT(got == 41);
+  int numbers[4] = {1, 2, 3, 4}, read[4] = {};
+  CHECK(cudaMemcpyToSymbol(table, numbers, sizeof numbers));
+  CHECK(cudaMemcpyFromSymbol(read, table, 8, 8));
+  EXPECT(read[0] == 3 && read[1] == 4);
+  size_t size;
+  CHECK(cudaGetSymbolSize(&size, table));
+  EXPECT(size == sizeof table);
+
+  // Managed, registered and page-locked memory; what pointers are.
+  int *managed;
+  CHECK(cudaMallocManaged(&managed, sizeof host));
+  for (int i = 0; i < n; i++) managed[i] = i;
+  scale<<<8, 128>>>(managed, 10, 0, n);
+  CHECK(cudaDeviceSynchronize());
+  EXPECT(managed[999] == 9990);
+  static int own[1024];
+  CHECK(cudaHostRegister(own, sizeof own, 0));
+  int *on_device;
+  CHECK(cudaHostGetDevicePointer(&on_device, own, 0));
+  scale<<<8, 128>>>(on_device, 1, 4, n);
+  CHECK(cudaDeviceSynchronize());
+  EXPECT(own[0] == 4 && own[999] == 4);
+  CHECK(cudaHostUnregister(own));
+  cudaPointerAttributes of;
+  CHECK(cudaPointerGetAttributes(&of, a + 5));
+  EXPECT(of.type == cudaMemoryTypeDevice);
+  CHECK(cudaPointerGetAttributes(&of, managed));
+  EXPECT(of.type == cudaMemoryTypeManaged);
+
+  // Stream-ordered allocations.
+  int *later;
+  CHECK(cudaMallocAsync(&later, sizeof host, first));
+  CHECK(cudaMemsetAsync(later, 0, sizeof host, first));
+  scale<<<8, 128, 0, first>>>(later, 0, 9, n);
+  CHECK(cudaMemcpyAsync(back, later, sizeof host, cudaMemcpyDeviceToHost, first));
+  CHECK(cudaFreeAsync(later, first));
+  CHECK(cudaStreamSynchronize(first));
+  EXPECT(back[0] == 9 && back[999] == 9);
+
+  // Cooperative launches, as large as fits and no larger.
+  int blocks = 0;
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, 128, 0));
+  EXPECT(blocks > 0);
+  int device_blocks = 0;
+  CHECK(cudaDeviceGetAttribute(&device_blocks, cudaDevAttrMultiProcessorCount, 0));
+  int factor = 2, m = n;
+  long offset = 0;
+  void *arguments[] = {&a, &factor, &offset, &m};
+  CHECK(cudaLaunchCooperativeKernel((void *)scale, dim3(1), dim3(128), arguments, 0, 0));
+  EXPECT(cudaLaunchCooperativeKernel((void *)scale, dim3(1000000), dim3(128), arguments, 0, 0) ==
+         cudaErrorCooperativeLaunchTooLarge);
+  CHECK(cudaDeviceSynchronize());
+  EXPECT(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+
+  // What is not right is refused as ever.
+  EXPECT(cudaMemcpy(a, host, sizeof host + 1, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  EXPECT(cudaFree((char *)a + 1) == cudaErrorInvalidValue);
+  EXPECT(cudaMalloc(&later, (size_t)1 << 50) == cudaErrorMemoryAllocation);
+  CHECK(cudaStreamDestroy(first));
+  EXPECT(cudaStreamSynchronize(first) == cudaErrorInvalidResourceHandle);
+  for (void *pointer : {(void *)a, (void *)b, (void *)rows, box.ptr, (void *)managed}) CHECK(cudaFree(pointer));
+  CHECK(cudaFreeHost(pinned));
+  CHECK(cudaStreamDestroy(second));
+  CHECK(cudaEventDestroy(done));
+  cudaGetLastError();
+  puts("all values are right");
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "values";
+  auto is = [&](const char *name) { return !strcmp(what, name); };
+#ifdef WITH_GRAPH
+  cudaGraph_t graph;
+  printf("graph: %s\n", cudaGetErrorName(cudaGraphCreate(&graph, 0)));
+  cudaGetLastError();
+#endif
+  if (is("values")) return values(), 0;
+  if (is("properties")) {
+    cudaDeviceProp p;
+    CHECK(cudaGetDeviceProperties(&p, 0));
+    int l2 = 0;
+    CHECK(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
+    EXPECT(l2 == p.l2CacheSize);
+    printf("%s %d.%d, %d, %d, %zu\n", p.name, p.major, p.minor, p.multiProcessorCount, p.l2CacheSize, p.totalGlobalMem);
+    return 0;
+  }
+  int *a;
+  CHECK(cudaMalloc(&a, 4096));
+  if (is("racy")) racy<<<2, 64>>>(a + 1);  // launch-of-racy
+  if (is("shared")) racy_shared<<<1, 64>>>(a);
+  if (is("total")) racy_total<<<1, 32>>>();
+  if (is("scale")) scale<<<4, 64>>>(a, 3, 1, 256);
+  if (is("ordered")) ordered<<<4, 64>>>(a);
+  if (is("unfinished")) {
+    // Nobody waits for it.
+    racy<<<2, 64>>>(a);
+    return 0;
+  }
+  if (is("fault")) {
+    faulty<<<1, 64>>>(a);
+    printf("then: %s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    printf("later: %s\n", cudaGetErrorName(cudaMalloc(&a, 16)));
+    return 5;
+  }
+  CHECK(cudaGetLastError());
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(a));
+  return 0;
+}

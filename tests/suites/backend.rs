@@ -1,0 +1,324 @@
+//! Programs on a GPU, from `gclang` to the report, over a driver of our own: `libcuda.so.1` that
+//! runs the kernels of `tests/gpu/backend.cu` and the checker's own code on the host
+//! (`runtime/cuda/tests/mock/libcuda.cpp`). Kernels of real PTX run on a real GPU alone.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use gpurace_tests::report::Report;
+use gpurace_tests::toolchain::{Outcome, has_gpu, programs, run, tool, work_folder, workspace};
+use serde_json::Value;
+
+fn source() -> PathBuf {
+    programs().join("../gpu/backend.cu")
+}
+
+/// The number of the source's line with this mark.
+fn line(mark: &str) -> u32 {
+    let text = std::fs::read_to_string(source()).unwrap();
+    let at = text.lines().position(|line| line.ends_with(&format!("// {mark}")));
+    at.unwrap_or_else(|| panic!("no line `{mark}`")) as u32 + 1
+}
+
+/// The folder of the driver.
+fn driver() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = work_folder("backend-driver").unwrap();
+        let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+        let runtime = workspace().join("runtime");
+        let mut command = Command::new(format!("{prefix}/bin/clang++"));
+        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"]);
+        command.arg(runtime.join("device/cpp")).arg(runtime.join("cuda/tests/mock/libcuda.cpp"));
+        command.arg("-o").arg(folder.join("libcuda.so.1"));
+        let built = run(&mut command, &folder).unwrap();
+        assert_eq!(built.status, Some(0), "{}", built.stderr);
+        folder
+    })
+}
+
+/// Builds the program with these arguments, once each; gives the folder.
+fn build(name: &str, arguments: &[&str]) -> PathBuf {
+    static BUILT: OnceLock<std::sync::Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
+    let mut built = BUILT.get_or_init(Default::default).lock().unwrap();
+    built
+        .entry(name.to_owned())
+        .or_insert_with(|| {
+            let folder = work_folder(&format!("backend-{name}")).unwrap();
+            let mut command = Command::new(tool("gclang++").unwrap());
+            command.args(["-fsanitize=gpurace", "-w"]).args(arguments).arg(source());
+            command.arg("-o").arg(folder.join("program")).current_dir(&folder);
+            let made = run(&mut command, &folder).unwrap();
+            assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
+            folder
+        })
+        .clone()
+}
+
+/// With every access checked.
+fn checked() -> PathBuf {
+    build("checked", &["-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80"])
+}
+
+/// The sites of the kernels of the code for a GPU, as the driver wants them.
+fn sites(program: &Path) -> String {
+    let bytes = std::fs::read(program).unwrap();
+    let begin = b"{\"source\":";
+    let descriptions = bytes.windows(begin.len()).enumerate().filter(|(_, w)| w == begin).filter_map(|(at, _)| {
+        serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Value>().next()?.ok()
+    });
+    // The executor's comes first.
+    let meta = descriptions.last().expect("a description in the program");
+    let kernels = meta["kernels"].as_array().unwrap().iter().map(|kernel| {
+        let sites: Vec<String> = kernel["sites"].as_array().unwrap().iter().map(Value::to_string).collect();
+        format!("{}:{}", kernel["name"].as_str().unwrap(), sites.join(","))
+    });
+    kernels.collect::<Vec<_>>().join(" ")
+}
+
+struct Ran {
+    outcome: Outcome,
+    report: Option<Report>,
+    /// The driver's calls.
+    calls: String,
+}
+
+/// Runs the program: over the driver or without one, with these variables and options.
+fn run_program(folder: &Path, with_driver: bool, argument: &str, options: &str, variables: &[(&str, &str)]) -> Ran {
+    static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let unique = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let (json, log) = (folder.join(format!("{unique}.json")), folder.join(format!("{unique}.log")));
+    let program = folder.join("program");
+    let mut command = Command::new(&program);
+    command.arg(argument).current_dir(folder).env("XDG_CACHE_HOME", folder);
+    command.env("GPURACE_OPTIONS", format!("json={}:{options}", json.display()).trim_end_matches(':'));
+    command.env_remove("LD_LIBRARY_PATH").env("MOCK_LOG", &log).env("MOCK_SITES", sites(&program));
+    if with_driver {
+        command.env("LD_LIBRARY_PATH", driver());
+    }
+    command.envs(variables.iter().copied());
+    let outcome = run(&mut command, folder).unwrap();
+    let report = std::fs::read_to_string(&json).ok().map(|text| Report::parse(&text).unwrap());
+    Ran { outcome, report, calls: std::fs::read_to_string(&log).unwrap_or_default() }
+}
+
+fn on_gpu(folder: &Path, argument: &str) -> Ran {
+    let ran = run_program(folder, true, argument, "", &[]);
+    assert_eq!(ran.report.as_ref().map(|report| &report.device[..]), Some("cuda"), "{}", ran.outcome.stderr);
+    ran
+}
+
+#[test]
+fn memory_streams_and_events_are_as_on_the_executor() {
+    let folder = checked();
+    let gpu = on_gpu(&folder, "values");
+    assert_eq!((gpu.outcome.status, &gpu.outcome.stdout[..]), (Some(0), "all values are right\n"), "{}", gpu.outcome.stderr);
+    // What the driver does with the kernels is what they do.
+    let host = run_program(&folder, true, "values", "device=cpu", &[]);
+    assert_eq!((host.outcome.status, &host.outcome.stdout), (Some(0), &gpu.outcome.stdout), "{}", host.outcome.stderr);
+    assert_eq!(host.calls, "", "`device=cpu` asks no driver");
+    assert!(gpu.calls.contains("launch together scale__gpurace_checked 1 128 0 on 0"), "{}", gpu.calls);
+    assert!(gpu.calls.contains("stream non-blocking\n") && gpu.calls.contains("on another\n"));
+    let (gpu, host) = (gpu.report.unwrap(), host.report.unwrap());
+    assert!(gpu.races.is_empty() && host.races.is_empty());
+    assert_eq!((gpu.stats.launches, gpu.stats.launches_unchecked), (host.stats.launches, 0));
+    assert_eq!(gpu.stats.checks_executed, host.stats.checks_executed);
+    assert_eq!(gpu.stats.sites.total, host.stats.sites.total);
+    // Managed and registered memory have no shadow, and that is said.
+    assert!(gpu.notes.iter().any(|note| note.ends_with("accesses to memory without shadow not checked")), "{:?}", gpu.notes);
+    assert!(gpu.notes.iter().any(|note| note.contains("races between them are not looked for on a GPU")), "{:?}", gpu.notes);
+}
+
+#[test]
+fn a_race_in_global_memory_is_reported() {
+    let ran = on_gpu(&checked(), "racy");
+    assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
+    assert!(ran.outcome.stderr.contains("WARNING: gpurace: data race"), "{}", ran.outcome.stderr);
+    assert!(ran.outcome.stderr.ends_with("SUMMARY: gpurace: 1 data race\n"), "{}", ran.outcome.stderr);
+    let report = ran.report.unwrap();
+    let [race] = &report.races[..] else { panic!("{:?}", report.races) };
+    assert_eq!((&race.kind[..], &race.space[..], race.kernel.as_deref()), ("write-write", "global", Some("racy")));
+    for access in &race.accesses {
+        assert_eq!((&access.op[..], access.line, access.launch), ("write", Some(line("racy-write")), Some(1)));
+    }
+    let [later, earlier] = &race.accesses;
+    assert_ne!((later.block, later.thread), (earlier.block, earlier.thread));
+    let object = race.object.as_ref().unwrap();
+    assert_eq!((&object.kind[..], object.name.as_deref(), object.size, object.offset), ("allocation", Some("#1"), Some(4096), Some(4)));
+    let launch = race.launch.as_ref().unwrap();
+    assert_eq!((launch.index, launch.grid, launch.block), (1, [2, 1, 1], [64, 1, 1]));
+    assert_eq!(launch.line, Some(line("launch-of-racy")));
+    assert_eq!(report.stats.checks_executed, 128);
+    assert!(report.notes.iter().any(|note| note.contains("the same instructions as before")), "{:?}", report.notes);
+}
+
+#[test]
+fn a_race_in_shared_memory_is_reported() {
+    let ran = on_gpu(&checked(), "shared");
+    assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
+    let report = ran.report.unwrap();
+    let [race] = &report.races[..] else { panic!("{:?}", report.races) };
+    let lines = race.accesses.each_ref().map(|access| (access.op.clone(), access.line));
+    // Which of the two comes first is the driver's schedule: thread by thread.
+    assert!(lines.contains(&("write".to_owned(), Some(line("shared-write")))), "{lines:?}");
+    assert!(lines.contains(&("read".to_owned(), Some(line("shared-read")))), "{lines:?}");
+    assert_eq!((&race.space[..], &race.scope[..]), ("shared", "warp"));
+    // The kernel's only array; where in it is not known.
+    let object = race.object.as_ref().unwrap();
+    assert_eq!((object.name.as_deref(), object.size, object.offset), (Some("s"), Some(256), None));
+}
+
+#[test]
+fn a_race_on_a_variable_is_reported() {
+    let ran = on_gpu(&checked(), "total");
+    assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
+    let report = ran.report.unwrap();
+    assert!(!report.races.is_empty());
+    for race in &report.races {
+        let object = race.object.as_ref().unwrap();
+        assert_eq!((&object.kind[..], object.name.as_deref(), object.size), ("variable", Some("total"), Some(4)));
+        assert!(race.accesses.iter().all(|access| access.line == Some(line("total"))), "{race:?}");
+    }
+}
+
+#[test]
+fn a_barrier_is_an_order() {
+    let ran = on_gpu(&checked(), "ordered");
+    assert_eq!((ran.outcome.status, &ran.outcome.stderr[..]), (Some(0), ""));
+    assert_eq!(ran.report.unwrap().stats.checks_executed, 4 * 64 * 2);
+}
+
+#[test]
+fn options_and_suppressions_hold() {
+    let folder = checked();
+    let races = |options: &str| {
+        let ran = run_program(&folder, true, "racy", options, &[]);
+        let report = ran.report.unwrap();
+        (ran.outcome.status, report.races.len(), report.stats.launches_unchecked)
+    };
+    assert_eq!(races("exitcode=7"), (Some(7), 1, 0));
+    assert_eq!(races("skip_kernels=racy"), (Some(0), 0, 1));
+    assert_eq!(races("objects=shared"), (Some(0), 0, 0));
+    std::fs::write(folder.join("suppressions"), "race:racy\n").unwrap();
+    assert_eq!(races("suppressions=suppressions"), (Some(0), 0, 0));
+    assert_eq!(races("halt_on_error=1"), (Some(66), 1, 0));
+}
+
+#[test]
+fn launches_that_are_proved_run_bare() {
+    let folder = build("proved", &["-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80"]);
+    let ran = on_gpu(&folder, "values");
+    assert_eq!(ran.outcome.status, Some(0), "{}", ran.outcome.stderr);
+    assert!(ran.calls.contains("launch scale 8 128 0 on 0\n"), "{}", ran.calls);
+    // What may overlap other work, or touches managed memory, is checked.
+    assert!(ran.calls.contains("launch scale__gpurace_checked 8 128 0 on another\n"), "{}", ran.calls);
+    let bare = on_gpu(&folder, "scale");
+    assert!(bare.calls.contains("launch scale 4 64") && !bare.calls.contains("launch __gpurace_"), "{}", bare.calls);
+    assert_eq!(bare.report.unwrap().stats.checks_executed, 0);
+    assert_eq!(on_gpu(&folder, "racy").outcome.status, Some(66));
+}
+
+#[test]
+fn what_nobody_waits_for_is_in_the_report() {
+    let ran = on_gpu(&checked(), "unfinished");
+    assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
+    assert_eq!(ran.report.unwrap().stats.checks_executed, 128);
+}
+
+#[test]
+fn a_fault_is_cudas_error_and_leaves_the_report() {
+    let ran = on_gpu(&checked(), "fault");
+    // Of a program that fails itself the status is its own.
+    assert_eq!(ran.outcome.status, Some(5));
+    assert_eq!(ran.outcome.stdout, "then: cudaErrorIllegalAddress\nlater: cudaErrorIllegalAddress\n");
+    assert!(ran.outcome.stderr.contains("a kernel failed on the GPU: `cuCtxSynchronize` failed: CUDA_ERROR_ILLEGAL_ADDRESS"), "{}", ran.outcome.stderr);
+    let report = ran.report.unwrap();
+    assert_eq!(report.races.len(), 1);
+    assert!(report.notes.iter().any(|note| note.contains("what the GPU has counted is lost")), "{:?}", report.notes);
+}
+
+#[test]
+fn properties_are_the_drivers() {
+    let ran = on_gpu(&checked(), "properties");
+    // The driver answers with an attribute's number and 1000 where it knows no better.
+    assert_eq!((ran.outcome.status, &ran.outcome.stdout[..]), (Some(0), "Mock 8.0, 2, 1038, 1073741824\n"));
+}
+
+#[test]
+fn blocks_that_do_not_fit_with_checks_run_without_and_that_is_said() {
+    let ran = run_program(&checked(), true, "racy", "", &[("MOCK_CHECKED_THREADS", "32")]);
+    assert_eq!(ran.outcome.status, Some(0), "{}", ran.outcome.stderr);
+    let report = ran.report.unwrap();
+    assert_eq!((report.stats.launches, report.stats.launches_unchecked), (1, 1));
+    assert!(report.notes.iter().any(|note| note.starts_with("launches of `racy` not checked")), "{:?}", report.notes);
+}
+
+#[test]
+fn without_a_gpu_the_executor_takes_its_place_in_a_line() {
+    let folder = checked();
+    let racy = |with_driver, variables: &[(&str, &str)]| {
+        let ran = run_program(&folder, with_driver, "racy", "", variables);
+        assert_eq!((ran.outcome.status, &ran.report.unwrap().device[..]), (Some(66), "cpu"));
+        let said = ran.outcome.stderr.lines().next().unwrap_or_default().to_owned();
+        assert_eq!(ran.outcome.stderr.matches("gpurace: note").count(), 1, "{}", ran.outcome.stderr);
+        said
+    };
+    if !has_gpu() {
+        let wanted = "gpurace: note: no NVIDIA driver: `libcuda.so.1` was not found; kernels run on the CPU executor";
+        assert_eq!(racy(false, &[]), wanted);
+    }
+    assert!(racy(true, &[("MOCK_DEVICES", "0")]).contains("no NVIDIA GPU: `cuInit` failed: CUDA_ERROR_NO_DEVICE; kernels run on"));
+    assert!(racy(true, &[("MOCK_ARCH", "61")]).contains("compute capability 6.1, wanted 7.0 or newer"));
+    assert!(racy(true, &[("MOCK_ARCH", "75")]).contains("the program has no code for this GPU, `sm_75`"));
+}
+
+#[test]
+fn a_program_with_what_a_gpu_lacks_runs_on_the_executor() {
+    let folder = build("graph", &["-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-DWITH_GRAPH"]);
+    let auto = run_program(&folder, true, "racy", "", &[]);
+    assert_eq!((auto.outcome.status, &auto.report.unwrap().device[..]), (Some(66), "cpu"));
+    assert_eq!(auto.outcome.stdout, "graph: cudaSuccess\n");
+    let wanted = "gpurace: note: the program calls `cudaGraphCreate`, and graphs are not supported on a GPU; kernels run on the CPU executor\n";
+    assert!(auto.outcome.stderr.starts_with(wanted), "{}", auto.outcome.stderr);
+    assert!(!auto.calls.contains("load"), "{}", auto.calls);
+    // Who insists gets the refusal by name.
+    let cuda = run_program(&folder, true, "ordered", "device=cuda", &[]);
+    assert_eq!((cuda.outcome.status, &cuda.outcome.stdout[..]), (Some(0), "graph: cudaErrorNotSupported\n"));
+    assert_eq!(cuda.outcome.stderr, "gpurace: error: `cudaGraphCreate`: graphs are not supported on a GPU\n");
+}
+
+#[test]
+fn who_insists_on_a_gpu_gets_one_or_an_error() {
+    let folder = checked();
+    let there = run_program(&folder, true, "racy", "device=cuda", &[]);
+    assert_eq!((there.outcome.status, &there.report.unwrap().device[..]), (Some(66), "cuda"));
+    let refused = run_program(&folder, true, "racy", "device=cuda", &[("MOCK_DEVICES", "0")]);
+    assert_eq!(refused.outcome.status, Some(1));
+    let wanted = "gpurace: error: `device=cuda`: no NVIDIA GPU: `cuInit` failed: CUDA_ERROR_NO_DEVICE\n\
+                  gpurace: hint: leave `device` out, or set `device=cpu`\n";
+    assert_eq!(refused.outcome.stderr, wanted);
+    // A program without code for one.
+    let host = build("host", &["-fgpurace-exec=cpu"]);
+    let refused = run_program(&host, true, "racy", "device=cuda", &[]);
+    assert_eq!(refused.outcome.status, Some(1));
+    assert!(refused.outcome.stderr.contains("the program has a file without code for a GPU: build it with `-fgpurace-exec=auto`"), "{}", refused.outcome.stderr);
+    let silent = run_program(&host, true, "racy", "", &[]);
+    assert_eq!((silent.outcome.status, &silent.report.unwrap().device[..], &silent.calls[..]), (Some(66), "cpu", ""));
+    assert!(!silent.outcome.stderr.contains("note"), "{}", silent.outcome.stderr);
+}
+
+#[test]
+fn code_for_a_gpu_alone_runs_there() {
+    let folder = build("alone", &["-fgpurace-exec=cuda", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80"]);
+    // Nobody has `ptxas` everywhere: where it is, the driver is given what it made.
+    let ran = run_program(&folder, true, "racy", "", &[]);
+    assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
+    assert_eq!(ran.report.unwrap().device, "cuda");
+    let nowhere = run_program(&folder, false, "racy", "", &[]);
+    if !has_gpu() {
+        assert_ne!(nowhere.outcome.status, Some(0));
+        assert!(nowhere.outcome.stderr.contains("for an NVIDIA GPU alone"), "{}", nowhere.outcome.stderr);
+    }
+}
