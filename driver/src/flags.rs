@@ -29,11 +29,11 @@ pub enum Flag {
 #[serde(rename_all = "lowercase")]
 pub enum Exec {
     /// One for the host's processor.
-    #[default]
     Cpu,
     /// One for an NVIDIA GPU.
     Cuda,
     /// Both: the program takes the GPU where there is one.
+    #[default]
     Auto,
 }
 
@@ -68,7 +68,7 @@ pub const FLAGS: &[Definition] = &[
     Definition {
         spelling: "-fgpurace-exec=",
         value: "cpu|cuda|auto",
-        choices: &["cpu", "auto", "cuda"],
+        choices: &["auto", "cpu", "cuda"],
         help: "Device images in the object: for the host's processor, for an NVIDIA GPU (see `docs/gpu.md`), or both",
         parse: |v| {
             Flag::Exec(match v {
@@ -271,7 +271,7 @@ mod tests {
         ");
         insta::assert_snapshot!(text("-fgpurace-exec=gpu"), @r"
         error: invalid value `gpu` in `-fgpurace-exec=gpu`
-        hint: the values are `cpu`, `auto` or `cuda`
+        hint: the values are `auto`, `cpu` or `cuda`
         ");
         insta::assert_snapshot!(text("-fgpurace-facts="), @r"
         error: no value in `-fgpurace-facts=`

@@ -30,7 +30,7 @@ mod gpu;
 mod preprocess;
 mod separate;
 
-pub use gpu::{GpuFiles, checks_on};
+pub use gpu::{Failure, GpuFiles, checks_on};
 pub use preprocess::preprocesses;
 
 /// The architecture of device code where none is named.
@@ -78,6 +78,8 @@ pub enum Step {
         proofs: PathBuf,
         /// What was made for a GPU.
         gpu: Option<GpuFiles>,
+        /// Why nothing is, where it was to be, and whether the user is told.
+        no_gpu: Option<(String, Failure)>,
         /// The file to write.
         output: PathBuf,
     },
@@ -91,8 +93,8 @@ pub enum Step {
         files: GpuFiles,
         /// The CUDA source, as the user named it.
         source: String,
-        /// A failure ends the build; otherwise it is said, and the program runs elsewhere.
-        required: bool,
+        /// What becomes of a failure.
+        failure: Failure,
     },
     /// Print what the pass has to say about the user's code.
     Diagnostics {
@@ -335,12 +337,13 @@ impl Planner<'_> {
                 sass: self.sass(files),
                 files: files.clone(),
                 source: source.to_owned(),
-                required: !for_cpu,
+                failure: self.gpu_failure(),
             });
         }
         steps.push(Step::Container {
             image: for_cpu.then(|| files.image.clone()),
             gpu,
+            no_gpu: self.no_gpu(files).map(|why| (why, self.gpu_failure())),
             meta: files.meta.clone(),
             proofs: files.proofs.clone(),
             output: files.container.clone(),
@@ -460,7 +463,7 @@ impl Planner<'_> {
             sanitize: asked.sanitize,
             exec: match self.args.asked.exec {
                 Some(Exec::Cuda) => "cuda",
-                Some(Exec::Auto) if asked.sanitize => "auto",
+                Some(Exec::Auto) | None if asked.sanitize => "auto",
                 _ => "cpu",
             }
             .to_owned(),
@@ -784,6 +787,7 @@ impl Step {
                 proofs,
                 gpu,
                 output,
+                ..
             } => {
                 let mut line = format!(" # container \"{}\":", output.display());
                 let mut add = |what: &str, path: &Path| {

@@ -16,7 +16,7 @@ use gpurace_abi::image::{SectionKind, build_container};
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
 use crate::{config, headers, part};
-use crate::plan::{Command, GpuFiles, Plan, Step};
+use crate::plan::{Command, Failure, GpuFiles, Plan, Step};
 use crate::response;
 
 mod gpu;
@@ -46,8 +46,8 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
             Step::Header { from, to } => {
                 adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
-            Step::Gpu { ptx, sass, files, source, required } => {
-                gpu::make(ptx, sass.as_ref(), files, &response_file).or_else(|why| gpu::failed(&why, source, files, *required))
+            Step::Gpu { ptx, sass, files, source, failure } => {
+                gpu::make(ptx, sass.as_ref(), files, &response_file).or_else(|why| gpu::failed(&why, source, files, *failure))
                     .map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
             Step::Container {
@@ -55,8 +55,10 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
                 meta,
                 proofs,
                 gpu,
+                no_gpu,
                 output,
-            } => pack(image.as_deref(), meta, proofs, gpu.as_ref(), output)
+            } => gpu_sections(gpu.as_ref(), no_gpu.as_ref())
+                .and_then(|gpu| pack(image.as_deref(), meta, proofs, gpu, output))
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
             Step::Diagnostics { file, errors, settings } => {
                 let errors = || Ok(*errors || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror));
@@ -274,11 +276,24 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
     }
 }
 
+fn gpu_sections(
+    files: Option<&GpuFiles>,
+    why_not: Option<&(String, Failure)>,
+) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
+    if let Some((why, failure)) = why_not {
+        if *failure == Failure::IsSaid {
+            anstream::eprintln!("gclang: remark: no code for a GPU was made: {why}");
+        }
+        return Ok(vec![(SectionKind::GpuNote, why.clone().into_bytes())]);
+    }
+    Ok(files.map(gpu::sections).transpose()?.unwrap_or_default())
+}
+
 fn pack(
     image: Option<&Path>,
     meta: &Path,
     proofs: &Path,
-    gpu: Option<&GpuFiles>,
+    gpu: Vec<(SectionKind, Vec<u8>)>,
     output: &Path,
 ) -> Result<(), Error> {
     let (image, meta) = (image.map(read).transpose()?, read(meta)?);
@@ -286,7 +301,6 @@ fn pack(
     if let Some(image) = &image {
         sections.insert(0, (SectionKind::HostImage, image));
     }
-    let gpu = gpu.map(gpu::sections).transpose()?.unwrap_or_default();
     sections.extend(gpu.iter().map(|(kind, content)| (*kind, &content[..])));
     let proofs = if proofs.exists() {
         read(proofs)?

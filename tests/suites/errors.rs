@@ -63,7 +63,7 @@ fn a_bad_value_is_named_with_the_good_ones() {
     let outcome = gclang("value", &["-fgpurace-exec=gpu", "x.cu"]);
     assert_refused(
         &outcome,
-        &["error: invalid value `gpu`", "`cpu`, `auto` or `cuda`"],
+        &["error: invalid value `gpu`", "`auto`, `cpu` or `cuda`"],
     );
 }
 

@@ -138,12 +138,43 @@ fn kernels_are_there_bare_and_checked() {
 }
 
 #[test]
-fn without_a_word_no_gpu_code_is_made() {
+fn without_a_word_code_for_a_gpu_is_made_too() {
     let folder = work_folder("gpu-default").unwrap();
     write(&folder, "k.cu", KERNEL);
-    let made = gclang(&folder, &["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o"]);
-    assert_eq!(made.status, Some(0), "{}", made.stderr);
-    assert_eq!(ptx(&folder.join("k.o")), None);
+    let made = |flags: &[&str]| {
+        let made = gclang(&folder, &[flags, &["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o"]].concat());
+        assert_eq!((made.status, &made.stderr[..]), (Some(0), ""), "{flags:?}");
+        ptx(&folder.join("k.o")).is_some()
+    };
+    assert!(made(&[]));
+    assert!(!made(&["-fgpurace-exec=cpu"]));
+    // Where threads of a warp are not scheduled independently there is none; who has not asked is told nothing.
+    assert!(!made(&["--cuda-gpu-arch=sm_60"]));
+    // The program knows why, and says so where it finds a GPU.
+    let source = programs().join("race/annotated_function.cu");
+    let silent = gclang(&folder, &["-fsanitize=gpurace", "-w", "-c", source.to_str().unwrap(), "-o", "annotated.o"]);
+    assert_eq!((silent.status, &silent.stderr[..]), (Some(0), ""));
+    let object = std::fs::read(folder.join("annotated.o")).unwrap();
+    let why = b"annotations are not known there";
+    assert!(object.windows(why.len()).any(|w| w == why));
+}
+
+#[test]
+fn separately_compiled_code_has_none_for_a_gpu_and_says_so() {
+    let folder = work_folder("gpu-separate").unwrap();
+    write(&folder, "k.cu", KERNEL);
+    let linked = |flags: &[&str]| {
+        let made = gclang(&folder, &[flags, &["-fsanitize=gpurace", "-w", "-fgpu-rdc", "k.cu", "-o", "k"]].concat());
+        assert_eq!(made.status, Some(0), "{}", made.stderr);
+        made.stderr
+    };
+    let why = "separately compiled device code (`-fgpu-rdc`) is not known there";
+    assert!(linked(&["-fgpurace-exec=auto"]).contains(&format!("remark: no code for a GPU was made: {why}")));
+    assert_eq!(linked(&[]), "");
+    let ran = run(&mut Command::new(folder.join("k")), &folder).unwrap();
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    let insisting = run(Command::new(folder.join("k")).env("GPURACE_OPTIONS", "device=cuda"), &folder).unwrap();
+    assert!(insisting.status == Some(1) && insisting.stderr.contains(why), "{}", insisting.stderr);
 }
 
 #[test]

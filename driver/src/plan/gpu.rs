@@ -23,6 +23,17 @@ pub struct GpuFiles {
     pub arch: u32,
 }
 
+/// What becomes of the build where no code for a GPU can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The program has no other code: it ends.
+    Ends,
+    /// Code for a GPU was asked for: it goes on, with a remark.
+    IsSaid,
+    /// Nobody has asked: it goes on, and the program knows why it has none.
+    IsNoted,
+}
+
 /// The number of a GPU architecture: 80 for `sm_80`, 90 for `sm_90a`.
 fn arch_number(arch: &str) -> Option<u32> {
     arch.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
@@ -36,12 +47,8 @@ pub fn checks_on(arch: &str) -> bool {
 
 impl Planner<'_> {
     /// The files for a GPU, where code for one is to be made.
-    ///
-    /// Without a word about it none is: nothing runs it yet.
     pub(super) fn gpu(&self, files: &Files) -> Option<GpuFiles> {
-        let asked = &self.args.asked;
-        let wanted = asked.sanitize && matches!(asked.exec, Some(Exec::Cuda | Exec::Auto));
-        if !wanted || files.linked || self.args.separate_compilation.is_some() || !checks_on(self.arch()) {
+        if !self.wants_gpu() || self.no_gpu(files).is_some() {
             return None;
         }
         let name = |end: &str| files.device_object.with_extension(end);
@@ -51,6 +58,33 @@ impl Planner<'_> {
             sass: name("cubin"),
             arch: arch_number(self.arch())?,
         })
+    }
+
+    fn wants_gpu(&self) -> bool {
+        let asked = &self.args.asked;
+        asked.sanitize && asked.exec.unwrap_or_default() != Exec::Cpu
+    }
+
+    /// Why no code for a GPU can be made, where it is to be.
+    pub(super) fn no_gpu(&self, files: &Files) -> Option<String> {
+        if !self.wants_gpu() {
+            None
+        } else if files.linked || self.args.separate_compilation.is_some() {
+            Some("separately compiled device code (`-fgpu-rdc`) is not known there".to_owned())
+        } else if !checks_on(self.arch()) {
+            Some(format!("`{}` is too old, wanted `sm_70` or newer", self.arch()))
+        } else {
+            None
+        }
+    }
+
+    /// What becomes of the build where code for a GPU cannot be made.
+    pub(super) fn gpu_failure(&self) -> Failure {
+        match self.args.asked.exec {
+            Some(Exec::Cuda) => Failure::Ends,
+            Some(_) => Failure::IsSaid,
+            None => Failure::IsNoted,
+        }
     }
 
     /// From the plugin's bitcode to PTX, of the version that clang takes for the toolkit.

@@ -8,7 +8,7 @@ use gpurace_abi::image::{SectionKind, gpu_section};
 
 use super::{prepare, read, write};
 use crate::diagnostic::Error;
-use crate::plan::{Command, GpuFiles};
+use crate::plan::{Command, Failure, GpuFiles};
 
 /// Makes PTX, and the processor's own code where `sass` says how.
 ///
@@ -26,12 +26,13 @@ pub fn make(ptx: &Command, sass: Option<&Command>, files: &GpuFiles, response_fi
 ///
 /// # Errors
 /// The same, where the program would have no code at all.
-pub fn failed(why: &str, source: &str, files: &GpuFiles, required: bool) -> Result<(), Error> {
-    let error = Error::new(format!("no code for a GPU was made of `{source}`: {why}"));
-    if required {
-        return Err(error.hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
+pub fn failed(why: &str, source: &str, files: &GpuFiles, failure: Failure) -> Result<(), Error> {
+    let text = format!("no code for a GPU was made of `{source}`: {why}");
+    match failure {
+        Failure::Ends => return Err(Error::new(text).hint("`-fgpurace-exec=cpu` checks it on the host's processor")),
+        Failure::IsSaid => anstream::eprintln!("gclang: remark: {text}"),
+        Failure::IsNoted => {}
     }
-    anstream::eprintln!("gclang: remark: no code for a GPU was made of `{source}`: {why}");
     for file in [&files.ptx, &files.sass] {
         // What is there may be half of it.
         let _ = std::fs::remove_file(file);

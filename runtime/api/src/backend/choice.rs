@@ -24,8 +24,9 @@ pub fn choose() -> &'static dyn Backend {
     let payloads = modules::payloads();
     match session::get().options.device {
         Device::Cpu => &HOST,
-        // No code for a GPU was asked for: there is nothing to say.
+        // No code for a GPU was asked for, or there is none and no driver that would take it: there is nothing to say.
         Device::Auto if payloads.iter().all(|payload| payload.gpu.is_none()) => &HOST,
+        Device::Auto if !payloads.iter().any(is_for_gpu) && gpu::has_driver().is_err() => &HOST,
         Device::Auto => suits(&payloads).and_then(|()| gpu::open(&payloads)).unwrap_or_else(|why| {
             match payloads.iter().all(|payload| payload.image.is_some()) {
                 true => message::note(&format!("{why}; kernels run on the CPU executor")),
@@ -41,6 +42,10 @@ pub fn choose() -> &'static dyn Backend {
     }
 }
 
+fn is_for_gpu(payload: &Payload) -> bool {
+    matches!(payload.gpu, Some(Ok(_)))
+}
+
 /// Why the program cannot run on a GPU as a whole.
 fn suits(payloads: &[Payload]) -> Result<(), String> {
     gpu::has_driver()?;
@@ -53,7 +58,7 @@ fn suits(payloads: &[Payload]) -> Result<(), String> {
 
 /// Why there is no code for a GPU of some module.
 fn has_code(payloads: &[Payload]) -> Result<(), String> {
-    let lacking = payloads.iter().find(|payload| !matches!(payload.gpu, Some(Ok(_))));
+    let lacking = payloads.iter().find(|payload| !is_for_gpu(payload));
     match lacking.map(|payload| payload.gpu) {
         None => Ok(()),
         Some(Some(Err(why))) => Err(format!("the program has a file without code for a GPU: {why}")),

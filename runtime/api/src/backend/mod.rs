@@ -358,7 +358,7 @@ pub fn chosen() -> Option<&'static dyn Backend> {
     CHOSEN.get().copied()
 }
 
-/// Fails for kernels of another backend than the one that is to run them; there is none.
+/// The error for a kernel of another backend than the one that is to run it; there is no such kernel.
 fn foreign<T>() -> Result<T> {
     Err(Error::INVALID_DEVICE_FUNCTION)
 }

@@ -9,8 +9,8 @@
 //! | [`array`] | CUDA arrays: opaque, row by row |
 //! | [`pool`] | stream-ordered allocation and its pools |
 //!
-//! The device shares the host's address space: a device pointer is a host
-//! pointer, and all of the machine's memory is the device's.
+//! Addresses are numbers here: what they mean is the backend's. On the executor a device
+//! pointer is a host pointer, and all of the machine's memory is the device's.
 
 pub mod alloc;
 pub mod arena;

@@ -1,5 +1,5 @@
-//! Stream-ordered allocation. Work runs as it is submitted, so an allocation
-//! is usable at once, and a free happens at once; pools only keep attributes.
+//! Stream-ordered allocation. An allocation is usable at once, and a free happens at once,
+//! for which it waits where work is still under way; pools only keep attributes.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
