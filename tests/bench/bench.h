@@ -6,6 +6,7 @@
 // buffers, on one line; it fails where its result is wrong.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 //! Measures what checks cost and how fast the executor is, and prints tables in
-//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`.
+//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`; `scripts/bench gmrace` for those of GMRace's paper.
 //!
 //! Each kernel of `tests/bench` is built without checks, with every check
 //! (`-fgpurace-prune=off`), with proofs at launch (`-fgpurace-prune=launch`), and,
@@ -19,6 +19,8 @@ use gpurace_tests::toolchain::{tool, workspace};
 const KERNELS: [&str; 8] = [
     "saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv",
 ];
+/// The kernels of GMRace's paper, by the names of their files; without twins in OpenCL.
+const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
 /// Timed repetitions of a run.
@@ -59,9 +61,13 @@ fn main() -> ExitCode {
 }
 
 fn bench(wanted: &[String]) -> Result<String, String> {
-    if let Some(unknown) = wanted.iter().find(|w| !KERNELS.contains(&w.as_str())) {
-        return Err(format!("found kernel `{unknown}`, wanted one of {}", KERNELS.join(", ")));
+    let all = || KERNELS.into_iter().chain(GMRACE);
+    let known = |w: &str| w == "gmrace" || all().any(|k| k == w);
+    if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
+        let all: Vec<_> = all().collect();
+        return Err(format!("found kernel `{unknown}`, wanted `gmrace` or one of {}", all.join(", ")));
     }
+    let of_gmrace = |k: &str| GMRACE.contains(&k);
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let opencl = match has_opencl(&folder) {
@@ -74,14 +80,17 @@ fn bench(wanted: &[String]) -> Result<String, String> {
     };
     let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
     variants.extend(opencl.then_some(Variant::OpenCl));
-    let kernels: Vec<&str> = KERNELS
-        .into_iter()
-        .filter(|k| wanted.is_empty() || wanted.iter().any(|w| w == k))
+    let kernels: Vec<&str> = all()
+        .filter(|k| match of_gmrace(k) {
+            false => wanted.is_empty() || wanted.iter().any(|w| w == k),
+            true => wanted.iter().any(|w| w == k || w == "gmrace"),
+        })
         .collect();
 
     let mut rows = Rows::default();
     for kernel in kernels {
-        for &variant in &variants {
+        let variants = if of_gmrace(kernel) { &variants[..3] } else { &variants[..] };
+        for &variant in variants {
             build(kernel, variant, &folder)?;
         }
         eprintln!("bench: {kernel}");
@@ -140,7 +149,7 @@ impl Rows {
         );
         out.push_str(&self.lines);
         let mean = |v: &Vec<f64>| (v.iter().map(|r| r.ln()).sum::<f64>() / v.len() as f64).exp();
-        let first = if opencl { format!("{:.2}", mean(&self.ratios[0])) } else { "–".into() };
+        let first = if opencl && !self.ratios[0].is_empty() { format!("{:.2}", mean(&self.ratios[0])) } else { "–".into() };
         let _ = writeln!(
             out,
             "| geometric mean | | | {first} | {:.2} | {:.2} | | |",
