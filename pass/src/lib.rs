@@ -177,6 +177,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         } else {
             (Default::default(), Vec::new())
         };
+        let arch = (lower::nvvm::architecture(module) / 10) as u32;
         let syncs = sync::number(module, &mut positions);
         let copy = LLVMCloneModule(module);
         let lowered = lower::to_object(copy, bare, config, &site_functions, &mut positions);
@@ -187,6 +188,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
         remove_code(module);
         ModuleMeta {
+            arch,
             source: config.main_file.clone(),
             instrumented: config.sanitize,
             files: Vec::new(),

@@ -408,7 +408,10 @@ unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
 }
 
 /// `__CUDA_ARCH__` of the module: 800 for `sm_80`, also where nothing says.
-unsafe fn architecture(module: LLVMModuleRef) -> u64 {
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn architecture(module: LLVMModuleRef) -> u64 {
     let key = "target-cpu";
     // SAFETY: by `lower_nvvm`'s contract; the attribute's string is as long as llvm-c says.
     unsafe {

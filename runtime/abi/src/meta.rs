@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 /// Everything the runtime must know about a device module beside its code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModuleMeta {
+    /// The processor that the device code was compiled for: 90 for `sm_90`. The first field:
+    /// a runtime reads it without the rest.
+    #[serde(default)]
+    pub arch: u32,
     /// The main source file, as clang was given it.
     pub source: String,
     /// Whether the code carries checks.

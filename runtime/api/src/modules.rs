@@ -21,6 +21,7 @@ use crate::backend::{self, Code, Entry};
 use crate::errors::{Error, Result};
 use crate::function::default_dynamic_shared;
 use crate::message;
+use crate::properties;
 use crate::prove::Prover;
 use crate::watch;
 
@@ -188,6 +189,9 @@ impl Module {
     /// A new module; `payload` is the error that its kernels give where its
     /// device code cannot be used.
     pub fn register(payload: Result<Payload>) -> &'static Self {
+        if let Some(arch) = payload.as_ref().ok().and_then(|payload| arch(payload.meta)) {
+            properties::built_for(arch);
+        }
         let module: &'static Self = Box::leak(Box::new(Self {
             payload,
             gone: AtomicBool::new(false),
@@ -294,6 +298,13 @@ impl Module {
             Ok(Box::leak(Box::new(meta)))
         })
     }
+}
+
+/// The processor that a description names first ([`ModuleMeta::arch`]).
+fn arch(meta: &[u8]) -> Option<u32> {
+    let number = meta.strip_prefix(b"{\"arch\":")?;
+    let end = number.iter().position(|c| !c.is_ascii_digit())?;
+    std::str::from_utf8(&number[..end]).ok()?.parse().ok()
 }
 
 /// Whether a description has `__managed__` variables, without reading all of it.

@@ -1,10 +1,12 @@
-//! What the executor claims to be: one device of compute capability 8.0. The
+//! What the executor claims to be: one device of compute capability 8.0, or of that which the
+//! program is built for, where that is higher. The
 //! limits are those of the CUDA C++ Programming Guide, "Technical
 //! Specifications per Compute Capability"; what depends on the machine
 //! (memory, cores) is asked for once.
 
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 
@@ -14,8 +16,8 @@ use crate::types::cudaDeviceProp;
 
 /// Name of the device.
 pub const NAME: &str = "gpurace CPU executor";
-/// Compute capability, major and minor.
-pub const COMPUTE_CAPABILITY: (c_int, c_int) = (8, 0);
+/// Ten times the compute capability: that of the newest processor that device code was built for.
+static CAPABILITY: AtomicU32 = AtomicU32::new(80);
 /// Shared memory that a block has without asking, static and dynamic, bytes.
 pub const SHARED_PER_BLOCK: usize = 48 << 10;
 /// Most shared memory of a block whose kernel asked for it, bytes. Compute
@@ -94,7 +96,7 @@ pub fn properties() -> cudaDeviceProp {
     p.maxGridSize = MAX_GRID_DIM.map(|n| n as c_int);
     p.clockRate = CLOCK_KHZ;
     p.totalConstMem = CONSTANT_MEMORY;
-    (p.major, p.minor) = COMPUTE_CAPABILITY;
+    (p.major, p.minor) = (capability() / 10, capability() % 10);
     p.textureAlignment = 512;
     p.texturePitchAlignment = 32;
     p.deviceOverlap = 1;
@@ -150,6 +152,16 @@ pub fn properties() -> cudaDeviceProp {
     p.memoryPoolsSupported = 1;
     p.unifiedFunctionPointers = 0;
     p
+}
+
+/// Device code of the program is built for this processor: 90 for `sm_90`.
+pub fn built_for(arch: u32) {
+    CAPABILITY.fetch_max(arch, Ordering::Relaxed);
+}
+
+/// Ten times the compute capability.
+pub fn capability() -> c_int {
+    CAPABILITY.load(Ordering::Relaxed) as c_int
 }
 
 /// Which field has the value of which `cudaDeviceAttr`.

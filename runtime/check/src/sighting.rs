@@ -124,7 +124,10 @@ impl State {
     fn instead(&self, e: &Entry, a: &Access) -> Option<Vec<(Entry, Standing)>> {
         let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
         let launch = &self.launch;
-        if !launch.features.observes || a.copy.is_some() || launch.owner(e.member.uid)?.0.id != launch.data.id {
+        // A newer operation in the log stands for older ones against plain accesses, not against atomics,
+        // which may conflict with one of them alone by their scope.
+        let plain = !matches!(a.touch.op, Op::Atomic { .. }) && a.copy.is_none();
+        if !launch.features.observes || !plain || launch.owner(e.member.uid)?.0.id != launch.data.id {
             return None;
         }
         let address = a.word.wrapping_add_signed(start.into());

@@ -18,7 +18,7 @@ use crate::memory::{Kind, map};
 use crate::message;
 use crate::modules::{self, Kernel, Payload};
 use crate::order::StreamId;
-use crate::properties::{self, COMPUTE_CAPABILITY, memory_info, total_memory};
+use crate::properties::{self, capability, memory_info, total_memory};
 use crate::resolve;
 use crate::session::{self, Begun};
 use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes};
@@ -110,7 +110,7 @@ impl Backend for OnHost {
     }
 
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
-        let capability = COMPUTE_CAPABILITY.0 * 10 + COMPUTE_CAPABILITY.1;
+        let capability = capability();
         Ok(cudaFuncAttributes {
             sharedSizeBytes: kernel.meta().shared_static as usize,
             maxThreadsPerBlock: function::max_threads(kernel.meta()) as c_int,

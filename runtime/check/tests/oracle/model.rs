@@ -669,18 +669,20 @@ impl Oracle {
     }
 
     /// Whether the checker may report a pair that is no race, with access `k`: it does not tell
-    /// observed writes of launches that run at once, nor for asynchronous copies, and takes
-    /// volatile stores for plain ones. Where `k` races with another atomic of the location,
+    /// observed writes of launches that run at once, nor for asynchronous copies or atomics, and
+    /// takes volatile stores for plain ones. Where `k` races with another atomic of the location,
     /// the report may name this one.
     pub fn may_report_observed(&self, pair: &Pair, k: usize, pairs: &[Pair]) -> bool {
         let What::Access { op, address, size, .. } = self.past[pair.earlier].what else { unreachable!() };
         let beside = self.machine.unordered.iter().any(|u| !u.is_empty());
         let is_copy = self.past[k].stamp.0 != self.past[k].thread;
+        let What::Access { op: of_k, .. } = self.past[k].what else { unreachable!() };
+        let is_atomic = matches!(of_k.as_raced(), Op::Atomic(..));
         let other = pairs.iter().filter(|p| !p.observed).any(|p| match self.past[p.earlier].what {
             What::Access { op: Op::Atomic(..), address: a, size: s, .. } => (a, s) == (address, size),
             _ => false,
         });
-        beside || is_copy || op.as_raced() == Op::Write || other
+        beside || is_copy || is_atomic || op.as_raced() == Op::Write || other
     }
 
     /// Whether access `i` happens before access `k`.

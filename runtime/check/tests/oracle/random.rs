@@ -650,3 +650,31 @@ fn a_release_of_another_size_releases_nothing() {
     ]);
     assert_eq!(driver.races, 2);
 }
+
+/// A store whose scope reaches its block alone, in a log of more operations than it has room for.
+#[test]
+fn an_observed_atomic_of_another_scope_stands_for_none() {
+    let m = blocks(3, &[0, 1, 32]);
+    let at = |thread, kind, scope, order| Event::Access {
+        thread,
+        op: Op::Atomic(kind, scope, order),
+        address: GLOBAL,
+        size: 4,
+        site: 900,
+    };
+    let (device, system) = (Scope::Device, Scope::System);
+    let mut driver = Driver::with(m, exact(), Limits::default());
+    driver.run(&[
+        at(7, AtomicKind::Store, device, Order::Acquire),
+        at(3, AtomicKind::Rmw, device, Order::Release),
+        at(2, AtomicKind::Store, device, Order::Relaxed),
+        at(5, AtomicKind::Load, Scope::Cluster, Order::AcqRel),
+        at(6, AtomicKind::Store, Scope::Cluster, Order::SeqCst),
+        at(4, AtomicKind::VolatileLoad, device, Order::SeqCst),
+        at(2, AtomicKind::VolatileLoad, system, Order::Acquire),
+        at(7, AtomicKind::Rmw, device, Order::AcqRel),
+        at(3, AtomicKind::VolatileStore, Scope::Block, Order::Acquire),
+        at(1, AtomicKind::Rmw, system, Order::Release),
+    ]);
+    assert!(driver.races > 0);
+}
