@@ -4,6 +4,10 @@
 //! Threads of a block are unordered between barriers, so a race-free kernel's loop
 //! over them has no dependences but each thread's own: the loops say so, where
 //! threads share no place for variables of their own.
+//!
+//! Checked kernels have such entries, too, in which each thread in turn comes to the
+//! next barrier, as it does where threads have stacks of their own: what the checker is
+//! told, and in which order, is the same.
 
 use std::ffi::c_uint;
 
@@ -15,13 +19,22 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode};
 
 use crate::ir;
-use crate::lower::image::{self, BLOCK_ENTRY};
+use crate::lower::image::{self, BLOCK_ENTRY, CHECKED_BLOCK_ENTRY};
 use crate::lower::segments::{self, NEXT, Segments};
 use crate::reach::Reach;
 use crate::sync;
 
 unsafe extern "C" {
     fn gpurace_mark_parallel(body: LLVMValueRef, latches: *mut LLVMValueRef, count: c_uint);
+}
+
+/// Whether code calls the checker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// It does not.
+    None,
+    /// It does, before each access.
+    Kept,
 }
 
 /// A kernel with an entry for whole blocks.
@@ -38,8 +51,14 @@ pub struct BlockKernel {
 ///
 /// # Safety
 /// `kernels` are live, not threaded yet, and `reach` is theirs.
-pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach]) -> Vec<String> {
+pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], checks: Checks) -> Vec<String> {
     let mut found = Vec::new();
+    // Whether a thread's accesses are checked is known of the thread that runs, not of
+    // one that waits meanwhile.
+    let by_thread = |call| {
+        // SAFETY: by contract.
+        checks == Checks::Kept && unsafe { ir::callee(call).is_some_and(|f| ir::name(f) == "__gpurace_ignore") }
+    };
     // SAFETY: by contract.
     unsafe {
         for (&(kernel, _), reach) in kernels.iter().zip(reach) {
@@ -49,6 +68,7 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach]) -> Ve
                     let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
                     if is_call && !(function == kernel && is_block_barrier(i)) {
                         sync::add_features(i, &mut features);
+                        features.suspends |= by_thread(i);
                     }
                 }
             }
@@ -75,14 +95,18 @@ unsafe fn is_block_barrier(call: LLVMValueRef) -> bool {
 ///
 /// # Safety
 /// `module` is live and threaded; the names are its kernels', from [`candidates`].
-pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[String]) -> Vec<BlockKernel> {
+pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[String], checks: Checks) -> Vec<BlockKernel> {
     let mut found = Vec::new();
+    let prefix = match checks {
+        Checks::None => BLOCK_ENTRY,
+        Checks::Kept => CHECKED_BLOCK_ENTRY,
+    };
     // SAFETY: by contract.
     unsafe {
         for name in kernels {
             let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
-            if let Some(segments) = segments::cut(module, kernel) {
-                Entry::build(module, kernel, &segments, &format!("{BLOCK_ENTRY}{name}"));
+            if let Some(segments) = segments::cut(module, kernel, checks) {
+                Entry::build(module, kernel, &segments, checks, &format!("{prefix}{name}"));
                 found.push(BlockKernel { name: name.clone(), thread_bytes: segments.thread_bytes });
             }
         }
@@ -96,6 +120,8 @@ struct Entry<'a> {
     builder: LLVMBuilderRef,
     function: LLVMValueRef,
     segments: &'a Segments,
+    /// What is called where all threads have come to a barrier, if anything.
+    barrier: Option<LLVMValueRef>,
     /// The kernel's arguments, the context first.
     arguments: Vec<LLVMValueRef>,
     /// Threads of the block: x, y, z, and all as `i64`.
@@ -106,7 +132,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    unsafe fn build(module: LLVMModuleRef, kernel: LLVMValueRef, segments: &Segments, name: &str) {
+    unsafe fn build(module: LLVMModuleRef, kernel: LLVMValueRef, segments: &Segments, checks: Checks, name: &str) {
         // SAFETY: by contract; the builder is disposed of once.
         unsafe {
             let context = ir::context(module);
@@ -127,7 +153,8 @@ impl Entry<'_> {
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
             let arguments = image::load_arguments(module, builder, function, kernel);
             let null = std::ptr::null_mut();
-            let mut entry = Entry { context, builder, function, segments, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
+            let barrier = (checks == Checks::Kept && segments.points > 1).then(|| block_barrier(module));
+            let mut entry = Entry { context, builder, function, segments, barrier, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
             entry.load_context();
             entry.points(kernel);
             if segments.parallel && !segments.needs_context {
@@ -185,6 +212,9 @@ impl Entry<'_> {
                 LLVMPositionBuilderAtEnd(b, start);
                 self.threads(kernel, number);
                 let next = LLVMBuildLoad2(b, int, self.at(LLVMGetParam(self.function, 2), NEXT as i64 - BLOCK_FRAME_COMMON as i64), none);
+                if let Some(barrier) = self.barrier {
+                    self.at_barrier(barrier, next);
+                }
                 from.push((next, LLVMGetInsertBlock(b)));
                 LLVMBuildBr(b, choose);
             }
@@ -194,6 +224,22 @@ impl Entry<'_> {
             LLVMPositionBuilderAtEnd(b, end);
             LLVMBuildRetVoid(b);
             const { assert!(BLOCK_ENDED == u32::MAX, "no point") };
+        }
+    }
+
+    /// Tells that the threads have come to a barrier, unless the block has ended.
+    unsafe fn at_barrier(&self, barrier: LLVMValueRef, next: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let [open, on] = [c"barrier", c""].map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
+            let ended = LLVMConstInt(LLVMInt32TypeInContext(self.context), u64::from(BLOCK_ENDED), 0);
+            let goes_on = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, next, ended, none);
+            LLVMBuildCondBr(b, goes_on, open, on);
+            LLVMPositionBuilderAtEnd(b, open);
+            LLVMBuildCall2(b, LLVMGlobalGetValueType(barrier), barrier, [LLVMGetParam(self.function, 0)].as_mut_ptr(), 1, none);
+            LLVMBuildBr(b, on);
+            LLVMPositionBuilderAtEnd(b, on);
         }
     }
 
@@ -269,5 +315,21 @@ impl Entry<'_> {
                 LLVMBuildStore(b, value, self.at(thread, at as i64));
             }
         }
+    }
+}
+
+/// The entry point that opens a barrier for a whole block.
+unsafe fn block_barrier(module: LLVMModuleRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let name = c"__gpurace_block_barrier";
+        let known = LLVMGetNamedFunction(module, name.as_ptr());
+        if !known.is_null() {
+            return known;
+        }
+        let context = ir::context(module);
+        let ptr = LLVMPointerTypeInContext(context, 0);
+        let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr].as_mut_ptr(), 1, 0);
+        LLVMAddFunction(module, name.as_ptr(), ty)
     }
 }

@@ -71,6 +71,8 @@ pub const BARE_ENTRY: &str = "__gpurace_bare_entry.";
 
 /// Prefix of the symbol of a kernel's entry for whole blocks, without checks.
 pub const BLOCK_ENTRY: &str = "__gpurace_block_entry.";
+/// Prefix of the symbol of a kernel's entry for whole blocks, with checks.
+pub const CHECKED_BLOCK_ENTRY: &str = "__gpurace_checked_block_entry.";
 
 /// Adds the entries of `kernels`, functions with the thread context as first
 /// parameter.
@@ -130,6 +132,7 @@ pub unsafe fn add_table(
     module: LLVMModuleRef,
     kernels: &[&str],
     of_blocks: &[BlockKernel],
+    of_checked_blocks: &[BlockKernel],
     variables: &[(&str, &VariableMeta)],
     v3: bool,
 ) {
@@ -138,7 +141,7 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64]);
+        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, ptr, i64]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
@@ -150,10 +153,19 @@ pub unsafe fn add_table(
         let kernel_entries: Vec<_> = kernels
             .iter()
             .map(|k| {
-                let of_block = of_blocks.iter().find(|b| b.name == **k);
-                let bytes = LLVMConstInt(i64, of_block.map_or(0, |b| b.thread_bytes), 0);
-                let mut fields =
-                    [string(module, k), entry(ENTRY, k), entry(BARE_ENTRY, k), entry(BLOCK_ENTRY, k), bytes];
+                let bytes = |of_blocks: &[BlockKernel]| {
+                    let of_block = of_blocks.iter().find(|b| b.name == **k);
+                    LLVMConstInt(i64, of_block.map_or(0, |b| b.thread_bytes), 0)
+                };
+                let mut fields = [
+                    string(module, k),
+                    entry(ENTRY, k),
+                    entry(BARE_ENTRY, k),
+                    entry(BLOCK_ENTRY, k),
+                    bytes(of_blocks),
+                    entry(CHECKED_BLOCK_ENTRY, k),
+                    bytes(of_checked_blocks),
+                ];
                 LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), fields.len() as c_uint)
             })
             .collect();

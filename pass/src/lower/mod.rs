@@ -37,6 +37,7 @@ use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 
 use crate::config::Config;
+use crate::lower::blocks::Checks;
 use crate::position::Positions;
 use crate::{describe, ir, reach};
 
@@ -81,27 +82,30 @@ pub unsafe fn to_object(
     let machine = codegen::machine(&config.cpu, config.opt_level)?;
     // SAFETY: by contract; linking disposes of `bare`.
     unsafe {
-        let lowered = lower_functions(module, &machine, |module, kernels, reach, layout| {
+        let checks = if bare.is_some() { Checks::Kept } else { Checks::None };
+        let lowered = lower_functions(module, &machine, checks, |module, kernels, reach, layout| {
             describe::kernels(module, kernels, reach, layout, site_functions, positions)
         })?;
         let metas = lowered.described;
         let names: Vec<_> = metas.iter().map(|k| k.name.as_str()).collect();
         image::add_entries(module, &names, image::ENTRY);
-        let of_blocks;
+        let (of_blocks, of_checked_blocks);
         if let Some(bare) = bare {
-            let lowered = lower_functions(bare, &machine, |_, _, _, _| ())?;
+            of_checked_blocks = blocks::add_entries(module, &lowered.of_blocks, Checks::Kept);
+            let lowered = lower_functions(bare, &machine, Checks::None, |_, _, _, _| ())?;
             image::add_entries(bare, &names, image::BARE_ENTRY);
-            of_blocks = blocks::add_entries(bare, &lowered.of_blocks);
+            of_blocks = blocks::add_entries(bare, &lowered.of_blocks, Checks::None);
             image::share_variables(module, bare);
             if LLVMLinkModules2(module, reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
             }
         } else {
-            of_blocks = blocks::add_entries(module, &lowered.of_blocks);
+            of_blocks = blocks::add_entries(module, &lowered.of_blocks, Checks::None);
+            of_checked_blocks = Vec::new();
         }
         let (addresses, variables): (Vec<_>, Vec<_>) = lowered.variables.into_iter().unzip();
         let table: Vec<_> = addresses.iter().map(|name| name.as_str()).zip(&variables).collect();
-        image::add_table(module, &names, &of_blocks, &table, config.cpu == "x86-64-v3");
+        image::add_table(module, &names, &of_blocks, &of_checked_blocks, &table, config.cpu == "x86-64-v3");
         codegen::internalise(module);
         verify(module)?;
         codegen::emit(module, &machine, config.opt_level, &config.object)?;
@@ -125,6 +129,7 @@ struct Lowered<T> {
 unsafe fn lower_functions<T>(
     module: LLVMModuleRef,
     machine: &TargetMachine,
+    checks: Checks,
     describe: impl FnOnce(LLVMModuleRef, &[(LLVMValueRef, u32)], &[reach::Reach], &shared::Layout) -> T,
 ) -> Result<Lowered<T>, String> {
     // SAFETY: by `to_object`'s contract.
@@ -137,7 +142,7 @@ unsafe fn lower_functions<T>(
         let reach = reach::of_kernels(module, &functions);
         let mut layout = shared::lay_out(module, &reach);
         layout.managed = managed::add_cells(module);
-        let of_blocks = blocks::candidates(&kernels, &reach);
+        let of_blocks = blocks::candidates(&kernels, &reach, checks);
         let described = describe(module, &kernels, &reach, &layout);
         let variables = describe::variables(module, &layout)
             .into_iter()

@@ -23,6 +23,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::blocks::Checks;
 use super::uniform::Uniform;
 use crate::ir;
 
@@ -88,12 +89,12 @@ pub struct Segments {
 ///
 /// # Safety
 /// `kernel` is a live definition of `module`.
-pub unsafe fn cut(module: LLVMModuleRef, kernel: LLVMValueRef) -> Option<Segments> {
+pub unsafe fn cut(module: LLVMModuleRef, kernel: LLVMValueRef, checks: Checks) -> Option<Segments> {
     // SAFETY: by contract.
     unsafe {
         let copy = gpurace_clone_function(kernel);
         let mut cutter = Cutter::new(module, copy);
-        let done = cutter.cut();
+        let done = cutter.cut(checks);
         LLVMDisposeBuilder(cutter.builder);
         if done.is_none() {
             let function = cutter.function;
@@ -185,12 +186,12 @@ impl Cutter {
         unsafe { LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(self.start)) }
     }
 
-    unsafe fn cut(&mut self) -> Option<Segments> {
+    unsafe fn cut(&mut self, checks: Checks) -> Option<Segments> {
         // SAFETY: by contract.
         unsafe {
             let barriers: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
             let needs_context = self.read_fields()?;
-            let parallel = self.place_variables(!barriers.is_empty())?;
+            let parallel = self.place_variables(!barriers.is_empty(), checks)?;
             self.compute_at_start();
             let varying = [Own::X, Own::Y, Own::Z, Own::Linear].map(|p| self.own(p));
             let uniform = Uniform::of(self.function, &varying);
@@ -305,7 +306,7 @@ impl Cutter {
 
     /// Moves the thread's variables to the frame, where barriers stand between their
     /// uses. Whether threads share no place; `None` where one has no fixed size.
-    unsafe fn place_variables(&mut self, barriers: bool) -> Option<bool> {
+    unsafe fn place_variables(&mut self, barriers: bool, checks: Checks) -> Option<bool> {
         // SAFETY: by contract.
         unsafe {
             let variables: Vec<_> =
@@ -319,6 +320,10 @@ impl Cutter {
             }
             if !barriers {
                 return Some(variables.is_empty() && !self.has_by_value());
+            }
+            // To the checker the frame is not the threads' own memory.
+            if checks == Checks::Kept && !variables.is_empty() {
+                return None;
             }
             for variable in variables {
                 for user in users(variable) {

@@ -92,6 +92,9 @@ macro_rules! entry_points {
 
             // ---- synchronisation, part of what the program means ----
 
+            /// All threads of the block have come to a barrier, in code that runs whole
+            /// blocks: none of them waits.
+            __gpurace_block_barrier() -> Void, false;
             /// `bar.sync id, threads`; `threads` 0 means the whole block.
             __gpurace_barrier(id: I32, threads: I32, sync: I32) -> Void, true;
             /// `bar.arrive id, threads`.

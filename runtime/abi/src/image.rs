@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -120,6 +120,10 @@ pub struct KernelEntry {
     pub run_block: Option<BlockFn>,
     /// Bytes of the frame of `run_block` for each thread.
     pub frame_bytes: u64,
+    /// The kernel as `run` has it, for whole blocks, where it can be run so.
+    pub run_block_checked: Option<BlockFn>,
+    /// Bytes of the frame of `run_block_checked` for each thread.
+    pub checked_frame_bytes: u64,
 }
 
 /// A device variable of a host image.

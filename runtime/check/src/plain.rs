@@ -12,65 +12,104 @@ use std::sync::atomic::AtomicU64;
 
 use crate::block::State;
 use crate::cell::put;
-use crate::word::{self, KEY_MASK, NO_KEY, STATE_MASK, Span};
+use crate::launch::{KernelSites, ProvedSites};
+use crate::word::{self, KEY_MASK, NO_KEY, SITE_MASK, STATE_MASK, Span};
 
-const READS: [u64; 4] = [
-    word::THREAD_READ,
-    word::state_bits(0, Span::Warp),
-    word::state_bits(0, Span::Block),
-    word::state_bits(0, Span::Grid),
-];
+const BLOCK_READ: u64 = word::state_bits(0, Span::Block);
+/// What differs between threads of a block in one epoch.
+const OF_ONE_BLOCK: u64 = KEY_MASK & !word::THREAD_MASK;
+
+/// A plain read of a whole word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    /// Who and when, as a word has it.
+    pub(crate) key: u64,
+    /// The instruction, as a word has it.
+    pub(crate) site: u64,
+}
+
+/// What a launch's instructions are to the checker, of those that a block met last.
+#[derive(Debug)]
+pub(crate) struct Sites([u64; Self::ENTRIES]);
+
+impl Sites {
+    const ENTRIES: usize = 64;
+    const PROVED: u64 = 1;
+    const NUMBERED: u64 = 2;
+    const SHIFT: u32 = 32;
+
+    /// None are known.
+    pub(crate) const fn new() -> Self {
+        Self([0; Self::ENTRIES])
+    }
+
+    /// What is known of a site: its entry.
+    #[inline]
+    pub(crate) fn get(&mut self, site: u32, proved: &ProvedSites, numbers: &KernelSites) -> u64 {
+        let entry = self.0[site as usize % Self::ENTRIES];
+        // 0 is no entry, as site 0 has one of its own.
+        if entry >> Self::SHIFT == u64::from(site) && entry as u32 != 0 {
+            return entry;
+        }
+        self.learn(site, proved, numbers)
+    }
+
+    #[cold]
+    fn learn(&mut self, site: u32, proved: &ProvedSites, numbers: &KernelSites) -> u64 {
+        const MET: u64 = 4;
+        let what = if proved.contains(site) {
+            Self::PROVED
+        } else {
+            numbers.number(site).map_or(0, |n| Self::NUMBERED | u64::from(n) << 8)
+        };
+        let entry = u64::from(site) << Self::SHIFT | MET | what;
+        self.0[site as usize % Self::ENTRIES] = entry;
+        entry
+    }
+
+    /// Whether the launch proved that the site needs no check.
+    #[inline]
+    pub(crate) const fn is_proved(entry: u64) -> bool {
+        entry & Self::PROVED != 0
+    }
+
+    /// The site as a word has it; `None` where no number is left for it.
+    #[inline]
+    const fn bits(entry: u64) -> Option<u64> {
+        match entry & Self::NUMBERED {
+            0 => None,
+            _ => Some(word::site_bits((entry >> 8) as u16)),
+        }
+    }
+}
 
 impl State {
-    /// Checks a plain access to a whole word in which `w` was seen. False where the
+    /// Checks a plain access to a whole word in which `w` was seen, by the
+    /// instruction with this entry in [`Sites`]. False where the
     /// case is none of the above: then nothing was done.
-    #[inline]
-    pub(crate) fn plain(
-        &self,
-        cell: &AtomicU64,
-        w: u64,
-        thread: u32,
-        site: u32,
-        write: bool,
-        shared: bool,
-    ) -> bool {
+    #[inline(always)]
+    pub(crate) fn plain(&self, cell: &AtomicU64, mut w: u64, thread: u32, entry: u64, write: bool, shared: bool) -> bool {
         let key = self.order.key(thread);
         let state = w & STATE_MASK;
         let own = (w ^ key) & KEY_MASK == 0;
         if own && (state == word::THREAD_WRITE || (!write && state == word::THREAD_READ)) {
             return true;
         }
-        self.plain_of_others(cell, w, key, own, site, write, shared)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what is known of the access by now")]
-    fn plain_of_others(
-        &self,
-        cell: &AtomicU64,
-        mut w: u64,
-        key: u64,
-        own: bool,
-        site: u32,
-        write: bool,
-        shared: bool,
-    ) -> bool {
-        let state = w & STATE_MASK;
         // A copy that is under way is met by what lies in no word.
-        if key == NO_KEY || !(shared || self.launch.copies.is_empty()) {
+        if key == NO_KEY || !(shared || self.no_copies) {
             return false;
         }
-        let Some(number) = self.launch.data.sites.number(site) else {
-            return false;
-        };
-        let site = word::site_bits(number);
+        let Some(site) = Sites::bits(entry) else { return false };
         let next = if w == 0 || self.is_stale(w, shared) || (own && write && state == word::THREAD_READ) {
             let op = if write { word::THREAD_WRITE } else { word::THREAD_READ };
             op | site | key
-        } else if write || self.exact || word::site_field_bits(w) != site {
+        } else if write || self.exact || (w ^ site) & SITE_MASK != 0 {
             return false;
+        } else if state == BLOCK_READ && (w ^ key) & OF_ONE_BLOCK == 0 {
+            return true;
         } else {
             match self.joined(w, key) {
-                Some(span) => w & !STATE_MASK | READS[span as usize],
+                Some(span) => w & !STATE_MASK | word::state_bits(0, span),
                 None => return false,
             }
         };
@@ -81,21 +120,22 @@ impl State {
     /// threads of this launch that are unordered to it, as two with one key's
     /// clock are, or two of different blocks that acquired nothing.
     #[inline]
-    fn joined(&self, w: u64, key: u64) -> Option<Span> {
-        let state = w & STATE_MASK;
-        let span = match state {
-            word::THREAD_READ => Span::Thread,
-            s if s == READS[1] => Span::Warp,
-            s if s == READS[2] => Span::Block,
-            s if s == READS[3] => Span::Grid,
-            _ => return None,
-        };
-        if span != Span::Grid && (w ^ key) & KEY_MASK & !word::THREAD_MASK == 0 {
+    pub(crate) fn joined(&self, w: u64, key: u64) -> Option<Span> {
+        let span = word::read_span(w)?;
+        if span != Span::Grid && (w ^ key) & OF_ONE_BLOCK == 0 {
             let same_warp = (w ^ key) & word::WARP_MASK == 0;
             return Some(if same_warp && span != Span::Block { Span::Warp } else { Span::Block });
         }
         let uid = word::uid_field(w);
         let other = span == Span::Grid || (uid != self.order.word_uid() && !self.order.has_past());
         (other && self.mine.contains(&uid) && !self.order.knows_others()).then_some(Span::Grid)
+    }
+
+    /// The read of a word by a thread through the instruction with this entry in
+    /// [`Sites`], where a record can hold it.
+    pub(crate) fn read_of(&self, thread: u32, entry: u64) -> Option<Read> {
+        let key = self.order.key(thread);
+        let site = Sites::bits(entry)?;
+        (key != NO_KEY).then_some(Read { key, site })
     }
 }

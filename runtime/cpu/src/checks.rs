@@ -142,6 +142,14 @@ pub(crate) fn barrier(
     }
 }
 
+/// All threads of a block have come to a barrier that none of them waits at.
+pub(crate) fn block_barrier(b: &mut Block) {
+    if let Some(checks) = &mut b.checks {
+        checks.acquire_at_barrier(0..b.threads);
+        checks.barrier();
+    }
+}
+
 /// The threads of lanes by warp.
 fn threads(lanes_by_warp: &[u32; 32]) -> impl Iterator<Item = u32> {
     (0u32..)

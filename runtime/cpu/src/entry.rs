@@ -161,6 +161,11 @@ entries! {
         }
     }
 
+    /// A barrier between two loops over the threads of a block.
+    fn __gpurace_block_barrier(ctx) {
+        checks::block_barrier(&mut *sync::block_of(ctx));
+    }
+
     /// `bar.sync`.
     fn __gpurace_barrier(ctx, id: u32, threads: u32, sync: u32) {
         sync::barrier(ctx, id, threads, Arrival::Wait, sync);

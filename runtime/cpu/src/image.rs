@@ -32,6 +32,8 @@ pub struct Kernel {
     pub run_bare: Option<KernelFn>,
     /// The kernel without checks, for whole blocks, where it can be run so.
     pub run_block: Option<BlockEntry>,
+    /// The kernel as [`Kernel::run`] has it, for whole blocks, where it can be run so.
+    pub run_block_checked: Option<BlockEntry>,
 }
 
 /// How a kernel runs all threads of a block at once.
@@ -203,14 +205,13 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
             .iter()
             .map(|k| {
                 let run = k.run.ok_or(ImageError::Malformed)?;
+                let of_blocks = |run: Option<BlockFn>, frame_bytes| run.map(|run| BlockEntry { run, frame_bytes });
                 Ok(Kernel {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
-                    run_block: k.run_block.map(|run| BlockEntry {
-                        run,
-                        frame_bytes: k.frame_bytes,
-                    }),
+                    run_block: of_blocks(k.run_block, k.frame_bytes),
+                    run_block_checked: of_blocks(k.run_block_checked, k.checked_frame_bytes),
                 })
             })
             .collect()

@@ -39,8 +39,8 @@ pub struct Launch<'a> {
     /// The kernel's entry: one of [`Kernel::run`](crate::image::Kernel::run) and
     /// [`Kernel::run_bare`](crate::image::Kernel::run_bare).
     pub entry: KernelFn,
-    /// How it runs a whole block at once, if it can: taken where the schedule is
-    /// the one without a seed. It has no checks.
+    /// How it runs a whole block at once, if it can, with checks if the entry has
+    /// them: taken where the schedule is the one without a seed.
     pub block_entry: Option<BlockEntry>,
     /// What the kernel's description says.
     pub kernel: &'a KernelMeta,
@@ -72,7 +72,7 @@ impl Launch<'_> {
     /// How it runs a whole block at once, if it does.
     pub(crate) fn block_entry(&self) -> Option<BlockEntry> {
         let alone = clusters(self.cluster, self.kernel).is_none();
-        self.block_entry.filter(|_| alone && self.seed == 0 && self.checks.is_none())
+        self.block_entry.filter(|_| alone && self.seed == 0)
     }
 
     /// Whether its threads have stacks of their own.
@@ -224,10 +224,14 @@ impl LaunchState {
                 launch.args.len(),
             );
         }
+        let chunk = match launch.checks {
+            None => (blocks / (workers as u64 * CHUNKS)).clamp(1, MOST_IN_CHUNK),
+            Some(_) => 1,
+        };
         Ok(Self {
             entry: launch.entry,
             block_entry: launch.block_entry(),
-            chunk: (blocks / (workers as u64 * CHUNKS)).clamp(1, MOST_IN_CHUNK),
+            chunk,
             next_chunk: AtomicU64::new(0),
             suspends: launch.suspends(),
             grid: launch.grid,
@@ -293,6 +297,18 @@ impl LaunchState {
         self.dynamic_offset() + self.dynamic_bytes as usize
     }
 
+    /// Whether each thread runs by itself, with its own index in its context, to its end
+    /// or to a barrier: checks know no other way.
+    fn takes_threads_in_turn(&self) -> bool {
+        self.block_entry.is_none() || self.checks.is_some()
+    }
+
+    /// Whether workers take blocks as they come to them, some at a time, rather than
+    /// in turn: nothing that is reported rests on it.
+    pub(crate) fn in_chunks(&self) -> bool {
+        self.block_entry.is_some() && self.checks.is_none()
+    }
+
     /// Stacks that a resident block needs.
     pub(crate) fn stacks(&self) -> usize {
         if self.suspends {
@@ -342,8 +358,8 @@ impl LaunchState {
                 kind: fault.kind.clone(),
                 kernel: String::new(),
                 block: Some(b.ctaid),
-                // Where all threads run in one loop, memory does not say which.
-                thread: (self.block_entry.is_none() || !fault.by_signal).then_some(l.ctx.tid),
+                // Where all threads run in one vectorised loop, memory does not say which.
+                thread: (self.takes_threads_in_turn() || !fault.by_signal).then_some(l.ctx.tid),
                 sync: fault.sync,
                 site: l.site,
                 message: fault.message.clone(),

@@ -67,7 +67,7 @@ struct Share<'a> {
 impl<'a> Share<'a> {
     fn new(launch: &'a LaunchState, worker: usize) -> Self {
         Self {
-            chunks: launch.block_entry.map(|_| launch),
+            chunks: launch.in_chunks().then_some(launch),
             next: worker as u64,
             step: launch.workers as u64,
             end: launch.units(),

@@ -9,8 +9,10 @@ use gpurace_cpu::{Image, ImageError};
 const SOURCE: &str = r#"
 #include <stdint.h>
 typedef void (*KernelFn)(void *ctx, const uint8_t *args);
+typedef void (*BlockFn)(void *ctx, const uint8_t *args, uint8_t *frame);
 struct Kernel { const char *name; KernelFn run; KernelFn run_bare;
-                void (*run_block)(void *, const uint8_t *, uint8_t *); uint64_t frame_bytes; };
+                BlockFn run_block; uint64_t frame_bytes;
+                BlockFn run_block_checked; uint64_t checked_frame_bytes; };
 struct Variable { const char *name; void *address; uint64_t size; };
 struct Table { uint32_t version, flags; uint64_t kernel_count; const struct Kernel *kernels;
                uint64_t variable_count; const struct Variable *variables; };
@@ -52,7 +54,7 @@ fn open(macros: &[&str]) -> Result<Image, ImageError> {
 
 #[test]
 fn kernels_and_variables_are_found_by_name() {
-    let image = open(&["-DVERSION=7", "-DFLAGS=0"]).expect("image");
+    let image = open(&["-DVERSION=8", "-DFLAGS=0"]).expect("image");
     let names: Vec<_> = image.kernels().iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["_Z3addi", "_Z4plaini"]);
     assert!(
@@ -77,7 +79,7 @@ fn kernels_and_variables_are_found_by_name() {
 
 #[test]
 fn two_openings_of_one_image_are_apart() {
-    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=7", "-DFLAGS=0"]).expect("image"));
+    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=8", "-DFLAGS=0"]).expect("image"));
     let address = |i: &Image| i.variable("counter").expect("variable").address;
     assert_ne!(address(&one), address(&two));
 }
@@ -108,7 +110,7 @@ fn what_is_no_shared_object_is_refused() {
 #[test]
 fn an_image_for_newer_processors_opens_where_they_are() {
     let has = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-    match open(&["-DVERSION=7", "-DFLAGS=1"]) {
+    match open(&["-DVERSION=8", "-DFLAGS=1"]) {
         Ok(_) => assert!(has),
         Err(ImageError::Processor { .. }) => assert!(!has),
         Err(e) => panic!("{e}"),

@@ -33,7 +33,7 @@ fn cut_of(body: &str) -> Option<(u32, usize, u64, bool)> {
         let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
         assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        let found = cut(module, kernel);
+        let found = cut(module, kernel, Checks::None);
         if let Some(s) = &found {
             let broken = LLVMVerifyFunction(s.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
             assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(s.function)));

@@ -283,7 +283,7 @@ impl Machine {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             image::add_entries(module, &names, image::ENTRY);
             let table: Vec<_> = metas.iter().map(|m| (m.name.as_str(), m)).collect();
-            image::add_table(module, &names, &[], &table, false);
+            image::add_table(module, &names, &[], &[], &table, false);
             LLVM_InitializeNativeTarget();
             LLVM_InitializeNativeAsmPrinter();
             LLVMLinkInMCJIT();

@@ -176,13 +176,13 @@ impl Backend for OnHost {
 /// device, where the launch itself succeeds.
 fn run(launch: &Launch<'_>) -> Result {
     let kernel = launch.kernel;
-    let Entry::Host { run, run_bare, run_block } = kernel.entry else { return foreign() };
+    let Entry::Host(code) = &kernel.entry else { return foreign() };
     let session = session::get();
     let mut begun = session.begin(launch);
     let checks = begun.wanted.take().map(|wanted| session.check(launch, &begun.record, wanted));
-    let entry = match &checks {
-        Some(_) => run,
-        None => run_bare.unwrap_or(run),
+    let (entry, block_entry) = match &checks {
+        Some(_) => (code.run, code.run_block_checked),
+        None => (code.run_bare.unwrap_or(code.run), code.run_block),
     };
     let checked_blocks = session.options.blocks.as_ref().map(|_| {
         let options = &session::get().options;
@@ -194,7 +194,7 @@ fn run(launch: &Launch<'_>) -> Result {
     };
     let result = executor().run(&gpurace_cpu::Launch {
         entry,
-        block_entry: run_block.filter(|_| checks.is_none()),
+        block_entry,
         kernel: kernel.meta(),
         grid: launch.grid,
         block: launch.block,

@@ -14,10 +14,9 @@
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::RaceRecord;
-use gpurace_cpu::{BlockEntry, Image};
+use gpurace_cpu::Image;
 use gpurace_report::schema::Device;
 
 use crate::errors::{Error, Result};
@@ -62,9 +61,7 @@ impl Code {
     /// The kernel with this mangled name.
     pub fn kernel(&self, name: &str) -> Option<Entry> {
         match self {
-            Self::Host(image) => image.kernel(name).map(|found| {
-                Entry::Host { run: found.run, run_bare: found.run_bare, run_block: found.run_block }
-            }),
+            Self::Host(image) => image.kernel(name).cloned().map(Entry::Host),
             Self::Gpu(code) => code.kernel(name).map(Entry::Gpu),
         }
     }
@@ -73,14 +70,7 @@ impl Code {
 /// The code of a kernel.
 pub enum Entry {
     /// For the host's processor.
-    Host {
-        /// Its code as built: with checks if the module was instrumented.
-        run: KernelFn,
-        /// Its code without checks, where there is such.
-        run_bare: Option<KernelFn>,
-        /// The same for whole blocks, where it can be run so.
-        run_block: Option<BlockEntry>,
-    },
+    Host(gpurace_cpu::image::Kernel),
     /// For the GPU.
     Gpu(gpu::Entry),
 }
