@@ -17,8 +17,10 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::copies::{self, ThreadCopies};
 use crate::launch::{Inner, Launch};
+use crate::line;
 use crate::observed::{Logged, Place};
 use crate::order::{BlockOrder, Mode};
+use crate::plain::Sites;
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
 use crate::syncvar::{Carried, Location};
@@ -54,6 +56,9 @@ pub(crate) struct State {
     logs: bool,
     /// It has logged operations on its shared memory.
     logged_shared: bool,
+    /// No copy may be under way.
+    pub(crate) no_copies: bool,
+    pub(crate) sites: Sites,
     /// Shared memory of the block on which races are meant.
     pub(crate) benign: Benign,
     pub(crate) checks: u64,
@@ -66,7 +71,9 @@ pub(crate) struct State {
     /// Chains without a word, to be used again.
     #[expect(clippy::vec_box, reason = "words hold their addresses")]
     pub(crate) pool: Vec<Box<Chain>>,
-    /// Chains that the process's count does not know of yet.
+    /// Lines without a word, to be used again.
+    pub(crate) lines: line::Pool,
+    /// Chains and lines that the process's count does not know of yet.
     pub(crate) more_chains: i64,
 }
 
@@ -116,12 +123,15 @@ impl Block {
                 fences: launch.features.fences,
                 logs: launch.features.observes,
                 logged_shared: false,
+                no_copies: launch.copies.is_empty(),
+                sites: Sites::new(),
                 benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
                 seen: None,
                 copies: copies::of_threads(launch),
                 pool: Vec::new(),
+                lines: line::Pool::new(launch.inner.lines.clone()),
                 more_chains: 0,
             },
         }
@@ -133,7 +143,10 @@ impl Block {
         let uid = launch.data.first_uid + index;
         let s = &mut self.state;
         let mode = mode(launch);
-        self.inner = launch.inner.clone();
+        if !Arc::ptr_eq(&self.inner, &launch.inner) {
+            self.inner = launch.inner.clone();
+            s.lines = line::Pool::new(launch.inner.lines.clone());
+        }
         s.order.restart(
             mode,
             launch.threads,
@@ -142,7 +155,10 @@ impl Block {
             launch.before.clone(),
             cluster_of(launch, index),
         );
-        s.launch = launch.clone();
+        if !Arc::ptr_eq(&s.launch, launch) {
+            s.launch = launch.clone();
+            s.sites = Sites::new();
+        }
         s.index = index;
         (s.shared, s.peers) = of_one_or_all(launch, shared);
         s.exact = mode == Mode::Exact;
@@ -150,6 +166,7 @@ impl Block {
         s.mine = launch.uids_in_words();
         s.fences = launch.features.fences;
         s.logs = launch.features.observes;
+        s.no_copies = launch.copies.is_empty();
         s.copies.clear();
         s.copies.extend(copies::of_threads(launch));
     }
@@ -185,10 +202,6 @@ impl Block {
     /// A plain read of `size` bytes by thread `thread` (linear).
     #[inline]
     pub fn read(&mut self, thread: u32, address: usize, size: u32, site: u32) {
-        if self.state.launch.proved.contains(site) {
-            return;
-        }
-        self.state.checks += 1;
         self.plain(thread, address, size, site, Op::Read, None);
     }
 
@@ -198,40 +211,66 @@ impl Block {
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         // What a location released is gone, whether the write is checked or not.
         self.inner.syncvars.overwrite(address, size as usize, None);
-        if self.state.launch.proved.contains(site) {
-            return;
-        }
-        self.state.checks += 1;
         self.plain(thread, address, size, site, Op::Write, value);
     }
 
     /// A plain access of a few bytes.
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Option<u64>) {
+        let s = &mut self.state;
+        let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
+        if Sites::is_proved(entry) {
+            return;
+        }
+        s.checks += 1;
+        if size == 4 && address % GRANULE == 0 {
+            let Some(cell) = self.inner.shadow.cell(address) else { return };
+            let w = cell.load(Ordering::Acquire);
+            let shared = s.shared.contains(&address);
+            if !s.plain(cell, w, thread, entry, op == Op::Write, shared) {
+                self.whole_word(thread, address, address, size, site, op, value, w);
+            }
+            return;
+        }
+        self.whole_words(thread, address, size, site, entry, op, value);
+    }
+
+    /// A plain access of a few bytes, where it is not to one word.
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
+    fn whole_words(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Option<u64>) {
         if (address | size as usize) % GRANULE != 0 {
             return self.words(thread, address, size.into(), site, op, value, None);
         }
+        // Its words count once.
+        self.state.sightings.next_access();
         let shared = self.state.shared.contains(&address);
-        if size != 4 {
-            // Its words count once.
-            self.state.sightings.next_access();
-        }
-        let end = address.saturating_add(size as usize);
-        let mut word = address;
-        loop {
-            if let Some(cell) = self.inner.shadow.cell(word) {
-                let w = cell.load(Ordering::Acquire);
-                if !self.state.plain(cell, w, thread, site, op == Op::Write, shared) {
-                    let touch = Touch { op, mask: FULL };
-                    let access = Access { thread, touch, site, word, address, size: size.into(), value, copy: None };
-                    self.state.word(&self.inner, cell, w, &access);
-                }
-            }
-            word += GRANULE;
-            if word >= end {
-                break;
+        for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
+            let Some(cell) = self.inner.shadow.cell(word) else { continue };
+            let w = cell.load(Ordering::Acquire);
+            if !self.state.plain(cell, w, thread, entry, op == Op::Write, shared) {
+                self.whole_word(thread, word, address, size, site, op, value, w);
             }
         }
+    }
+
+    /// A whole word of a plain access, in which `w` was seen.
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
+    #[inline(never)]
+    fn whole_word(
+        &mut self,
+        thread: u32,
+        word: usize,
+        address: usize,
+        size: u32,
+        site: u32,
+        op: Op,
+        value: Option<u64>,
+        w: u64,
+    ) {
+        let Some(cell) = self.inner.shadow.cell(word) else { return };
+        let touch = Touch { op, mask: FULL };
+        let access = Access { thread, touch, site, word, address, size: size.into(), value, copy: None };
+        self.state.word(&self.inner, cell, w, &access);
     }
 
     /// A plain read of any length.

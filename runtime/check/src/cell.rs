@@ -8,15 +8,16 @@ use crate::block::{Access, State};
 use crate::chain::{Chain, Entry, Member};
 use crate::history;
 use crate::launch::{Inner, LaunchData};
+use crate::line::{Line, RECORDS};
 use crate::race::Space;
 use crate::standing::Standing;
 use crate::state::{self, Next};
 use crate::vector::COPIES;
-use crate::word::{self, Compact, FULL, NO_KEY, Op, Span, Word};
+use crate::word::{self, Compact, FULL, NO_KEY, Op, Span, Touch, Word};
 
 /// Chains that a block keeps for its next words.
 const POOL: usize = 256;
-/// Chains that a block makes before it tells the process's count of them.
+/// Chains and lines that a block makes before it tells the process's count of them.
 const LOT: u64 = 1024;
 
 impl State {
@@ -56,20 +57,23 @@ impl State {
                         w = cell.load(Ordering::Acquire);
                         continue;
                     }
-                    Word::Expanded(_) => (None, None),
+                    Word::Expanded(_) | Word::Line(_) => (None, None),
                     Word::Compact(c) => self.transition(w, &c, a, shared),
                 }
             };
             let done = match next {
                 Some(next) if next == w => true,
                 Some(next) => put(cell, &mut w, next, shared),
-                None if put(cell, &mut w, word::BUSY_WORD, shared) => {
-                    // The chain meets the record again, and says what races.
-                    let next = self.expanded(inner, w, a, shared);
-                    cell.store(next, Ordering::Release);
-                    return;
+                None => {
+                    let seen = w;
+                    if put(cell, &mut w, word::BUSY_WORD, shared) {
+                        // The chain meets the record again, and says what races.
+                        let next = self.expanded(inner, seen, a, shared);
+                        cell.store(next, Ordering::Release);
+                        return;
+                    }
+                    false
                 }
-                None => false,
             };
             if done {
                 if let Some((entry, standing)) = race {
@@ -126,10 +130,23 @@ impl State {
 
     /// Checks a word whose history is, or becomes, a chain. Returns the new word.
     fn expanded(&mut self, inner: &Inner, w: u64, a: &Access, shared: bool) -> u64 {
+        if let Some(next) = self.read_in_line(inner, w, a, shared) {
+            return next;
+        }
         let mut chain = match Word::unpack(w) {
             Word::Expanded(at) => {
                 // SAFETY: the word owned the chain; making it busy took it over.
                 unsafe { Box::from_raw(at as *mut Chain) }
+            }
+            Word::Line(at) => {
+                let mut chain = self.fresh_chain(inner);
+                // SAFETY: as a chain.
+                let line = unsafe { &*(at as *const Line) };
+                let base = self.launch.base;
+                chain.entries.extend(line.compact().map(|c| self.entry(&c, member(&c, base))));
+                chain.reads_only = chain.entries.iter().all(|e| e.touch.op == Op::Read);
+                self.give_back(inner, at as *mut Line);
+                chain
             }
             Word::Empty | Word::Busy => self.fresh_chain(inner),
             Word::Compact(c) => {
@@ -150,6 +167,10 @@ impl State {
             self.recycle(inner, chain);
             return word;
         }
+        if let Some(records) = self.pack_line(&chain) {
+            self.recycle(inner, chain);
+            return self.line_word(inner, records);
+        }
         if inner.chains.load(Ordering::Relaxed) as i64 > inner.limits.chains as i64 {
             // The newest record, if it fits, is worth more than the oldest.
             inner.lost_words.fetch_add(1, Ordering::Relaxed);
@@ -163,6 +184,72 @@ impl State {
             return kept;
         }
         word::expanded(Box::into_raw(chain) as u64)
+    }
+
+    /// A plain read of a word with a line, or with one read that is to be kept beside
+    /// it, in the common cases. Returns the new word.
+    fn read_in_line(&mut self, inner: &Inner, w: u64, a: &Access, shared: bool) -> Option<u64> {
+        if a.touch != (Touch { op: Op::Read, mask: FULL }) || a.copy.is_some() {
+            return None;
+        }
+        let s = &mut *self;
+        let entry = s.sites.get(a.site, &s.launch.proved, &s.launch.data.sites);
+        let read = s.read_of(a.thread, entry)?;
+        match Word::unpack(w) {
+            Word::Compact(_) => {
+                let mut records = [0; RECORDS];
+                records[0] = w;
+                match self.read_among(&mut records, 1, &read, shared)? {
+                    1 => Some(records[0]),
+                    _ => Some(self.line_word(inner, records)),
+                }
+            }
+            Word::Line(at) => {
+                // SAFETY: the word owned the line; making it busy took it over.
+                let line = unsafe { &mut *(at as *mut Line) };
+                let count = line.count();
+                match self.read_among(&mut line.0, count, &read, shared)? {
+                    1 => {
+                        let alone = line.0[0];
+                        self.give_back(inner, line);
+                        Some(alone)
+                    }
+                    _ => Some(w),
+                }
+            }
+            Word::Empty | Word::Busy | Word::Expanded(_) => None,
+        }
+    }
+
+    /// The records of a chain as those of a line, where they fit.
+    fn pack_line(&self, chain: &Chain) -> Option<[u64; RECORDS]> {
+        if chain.entries.len() > RECORDS {
+            return None;
+        }
+        let mut records = [0; RECORDS];
+        for (record, entry) in records.iter_mut().zip(&chain.entries) {
+            *record = self.pack_entry(entry)?;
+        }
+        Some(records)
+    }
+
+    /// The word of several records that fit a line.
+    fn line_word(&mut self, inner: &Inner, records: [u64; RECORDS]) -> u64 {
+        if inner.chains.load(Ordering::Relaxed) as i64 > inner.limits.chains as i64 {
+            // The newest record is worth more than the oldest.
+            inner.lost_words.fetch_add(1, Ordering::Relaxed);
+            return records.into_iter().rfind(|&r| r != 0).unwrap_or(0);
+        }
+        self.count_chains(inner, 1);
+        let line = self.lines.take();
+        // SAFETY: the line is nobody else's.
+        unsafe { line.write(Line(records)) };
+        word::line(line as u64)
+    }
+
+    fn give_back(&mut self, inner: &Inner, line: *mut Line) {
+        self.count_chains(inner, -1);
+        self.lines.give_back(line);
     }
 
     fn fresh_chain(&mut self, inner: &Inner) -> Box<Chain> {

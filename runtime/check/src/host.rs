@@ -5,9 +5,10 @@ use gpurace_abi::scope::Scope;
 use crate::cell;
 use crate::chain::Entry;
 use crate::launch::{Checker, KernelKey};
+use crate::line::Line;
 use crate::race::{RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::sighting::{scope_of, side_op};
-use crate::word::{FULL, GRANULE, Op, Word};
+use crate::word::{Compact, FULL, GRANULE, Op, Word};
 
 /// An access by the host.
 #[derive(Clone, Copy, Debug)]
@@ -37,20 +38,26 @@ impl Checker {
         for copied in copies {
             copied.entries(word, FULL).for_each(|entry| of(&entry));
         }
+        let of_compact = |compact: &Compact| {
+            let member = cell::member(compact, base);
+            if let Some((launch, _)) = inner.launch_of(member.uid) {
+                of(&Entry {
+                    touch: compact.touch,
+                    site: launch.site_base + launch.sites.site(compact.site),
+                    member,
+                });
+            }
+        };
         let Some(cell) = inner.shadow.existing_cell(word) else {
             return;
         };
         match Word::unpack(cell.load(std::sync::atomic::Ordering::Acquire)) {
             Word::Empty | Word::Busy => {}
-            Word::Compact(compact) => {
-                let member = cell::member(&compact, base);
-                if let Some((launch, _)) = inner.launch_of(member.uid) {
-                    of(&Entry {
-                        touch: compact.touch,
-                        site: launch.site_base + launch.sites.site(compact.site),
-                        member,
-                    });
-                }
+            Word::Compact(compact) => of_compact(&compact),
+            Word::Line(at) => {
+                // SAFETY: the word owns the line, and no launch runs that could take it over.
+                let line = unsafe { &*(at as *const Line) };
+                line.compact().for_each(|compact| of_compact(&compact));
             }
             Word::Expanded(at) => {
                 // SAFETY: the word owns the chain, and no launch runs that

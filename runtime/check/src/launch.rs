@@ -19,6 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::cluster::Clusters;
+use crate::line::{Line, Lines};
 use crate::race::{RaceRecord, Races};
 use crate::shadow::Shadow;
 use crate::state::Relation;
@@ -140,7 +141,8 @@ pub(crate) struct Inner {
     /// Uids that blocks took while they ran.
     further: RwLock<HashMap<u64, (Arc<LaunchData>, u64)>>,
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
-    /// Words with a chain, but for what running blocks have not told yet: modulo 2^64.
+    pub(crate) lines: Arc<Lines>,
+    /// Words with a chain or a line, but for what running blocks have not told yet: modulo 2^64.
     pub(crate) chains: AtomicU64,
     pub(crate) lost_records: AtomicU64,
     pub(crate) lost_words: AtomicU64,
@@ -248,6 +250,7 @@ impl Checker {
                 launches: RwLock::default(),
                 further: RwLock::default(),
                 kernels: Mutex::default(),
+                lines: Arc::default(),
                 chains: AtomicU64::new(0),
                 lost_records: AtomicU64::new(0),
                 lost_words: AtomicU64::new(0),
@@ -449,11 +452,18 @@ impl Inner {
     }
 
     fn drop_chain(&self, word: u64) {
-        if let Word::Expanded(at) = Word::unpack(word) {
-            self.chains.fetch_sub(1, Ordering::Relaxed);
-            // SAFETY: an expanded word owns its chain, and the caller has taken
-            // the word's content out of the shadow.
-            drop(unsafe { Box::from_raw(at as *mut Chain) });
+        match Word::unpack(word) {
+            Word::Expanded(at) => {
+                self.chains.fetch_sub(1, Ordering::Relaxed);
+                // SAFETY: an expanded word owns its chain, and the caller has taken
+                // the word's content out of the shadow.
+                drop(unsafe { Box::from_raw(at as *mut Chain) });
+            }
+            Word::Line(at) => {
+                self.chains.fetch_sub(1, Ordering::Relaxed);
+                self.lines.give_back(at as *mut Line);
+            }
+            Word::Empty | Word::Busy | Word::Compact(_) => {}
         }
     }
 

@@ -55,6 +55,7 @@ mod copies;
 mod history;
 pub mod host;
 pub mod launch;
+mod line;
 pub mod observed;
 pub mod order;
 mod plain;

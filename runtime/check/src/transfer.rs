@@ -18,6 +18,7 @@ use crate::block::{Access, Block, State};
 use crate::cell;
 use crate::chain::{Chain, Entry, Member};
 use crate::launch::{Checker, KernelKey, LaunchData, LaunchInfo, ProvedSites};
+use crate::line::Line;
 use crate::state::{self, Status};
 use crate::word::{self, FULL, GRANULE, Op, Touch, Word};
 
@@ -227,6 +228,27 @@ impl Block {
 }
 
 impl State {
+    /// The same with each of an expanded word's records, whose word is busy.
+    fn compare_with_each(&mut self, w: u64, a: &Access) {
+        match Word::unpack(w) {
+            Word::Expanded(at) => {
+                // SAFETY: the word owned the chain; making it busy took it
+                // over until it is stored back.
+                let chain = unsafe { &*(at as *const Chain) };
+                chain.entries.iter().for_each(|entry| self.compare(entry, a));
+            }
+            Word::Line(at) => {
+                // SAFETY: as a chain's.
+                let line = unsafe { &*(at as *const Line) };
+                for c in line.compact() {
+                    let entry = self.entry(&c, cell::member(&c, self.launch.base));
+                    self.compare(&entry, a);
+                }
+            }
+            Word::Empty | Word::Busy | Word::Compact(_) => {}
+        }
+    }
+
     /// Compares an access that leaves no record with those of a word.
     fn look_at(&mut self, cell: &AtomicU64, mut w: u64, a: &Access) {
         loop {
@@ -240,19 +262,14 @@ impl State {
                     let entry = self.entry(&c, cell::member(&c, self.launch.base));
                     return self.compare(&entry, a);
                 }
-                Word::Expanded(at) => {
+                Word::Expanded(_) | Word::Line(_) => {
                     let busy = word::BUSY_WORD;
                     let taken = cell.compare_exchange(w, busy, Ordering::AcqRel, Ordering::Acquire);
                     if let Err(now) = taken {
                         w = now;
                         continue;
                     }
-                    // SAFETY: the word owned the chain; making it busy took it
-                    // over until it is stored back.
-                    let chain = unsafe { &*(at as *const Chain) };
-                    for entry in &chain.entries {
-                        self.compare(entry, a);
-                    }
+                    self.compare_with_each(w, a);
                     return cell.store(w, Ordering::Release);
                 }
             }

@@ -18,7 +18,7 @@
 //!
 //! A word that does not fit (sub-word bytes, a field that would overflow, a
 //! second record) is *expanded*: the low 47 bits are the address of a
-//! [`Chain`](crate::chain::Chain). The all-zero word is empty: fresh shadow
+//! [`Chain`](crate::chain::Chain), or of a line of records that would each fit a word. The all-zero word is empty: fresh shadow
 //! needs no initialisation.
 
 use gpurace_abi::scope::Scope;
@@ -63,7 +63,9 @@ pub const NO_KEY: u64 = KEY_MASK;
 pub const EXPANDED: u64 = 1;
 /// The state of a word that one worker is changing and the others wait for.
 pub const BUSY: u64 = 2;
-const FIRST_COMPACT: u64 = 3;
+/// The state of a word whose records lie in a line.
+pub const LINE: u64 = 3;
+const FIRST_COMPACT: u64 = 4;
 const OPS: u64 = 26;
 const _: () = assert!(FIRST_COMPACT + OPS * 4 <= 1 << STATE_BITS);
 
@@ -145,6 +147,8 @@ pub enum Word {
     Compact(Compact),
     /// The address of a chain.
     Expanded(u64),
+    /// The address of a line.
+    Line(u64),
     /// Being changed.
     Busy,
 }
@@ -229,17 +233,32 @@ pub const fn key(thread: u32, uid: u64, clock: u32) -> Option<u64> {
 
 /// The thread field, in place.
 pub const THREAD_MASK: u64 = ((1 << THREAD_BITS) - 1) << THREAD_SHIFT;
+/// The thread field of a compact word.
+pub const fn thread_field(word: u64) -> u32 {
+    (word >> THREAD_SHIFT) as u32 & ((1 << THREAD_BITS) - 1)
+}
+
 /// The part of the thread field that tells the warp, in place.
 pub const WARP_MASK: u64 = THREAD_MASK & !(31 << THREAD_SHIFT);
 
-/// The site field of a compact word, in place.
-pub const fn site_field_bits(word: u64) -> u64 {
-    word & (SITE_VALUES as u64 - 1) << SITE_SHIFT
+/// The site field, in place.
+pub const SITE_MASK: u64 = (SITE_VALUES as u64 - 1) << SITE_SHIFT;
+
+/// Whose read a word holds; `None` where it holds none.
+#[inline]
+pub const fn read_span(word: u64) -> Option<Span> {
+    let span = (word >> STATE_SHIFT).wrapping_sub(FIRST_COMPACT);
+    if span < Span::ALL.len() as u64 { Some(Span::ALL[span as usize]) } else { None }
 }
 
 /// The word that points to a chain at `address`.
 pub const fn expanded(address: u64) -> u64 {
     EXPANDED << STATE_SHIFT | address
+}
+
+/// The word whose records lie in a line at `address`.
+pub const fn line(address: u64) -> u64 {
+    LINE << STATE_SHIFT | address
 }
 
 /// Whether a word holds one record.
@@ -282,6 +301,7 @@ impl Word {
         match word >> STATE_SHIFT {
             0 => Word::Empty,
             EXPANDED => Word::Expanded(word & KEY_MASK),
+            LINE => Word::Line(word & KEY_MASK),
             BUSY => Word::Busy,
             state => {
                 let n = state - FIRST_COMPACT;
@@ -355,6 +375,18 @@ mod tests {
     }
 
     #[test]
+    fn reads_are_told_by_their_state() {
+        for op in 0..OPS {
+            for span in Span::ALL {
+                assert_eq!(read_span(state_bits(op, span)), (op == 0).then_some(span));
+            }
+        }
+        for other in [0, BUSY_WORD, expanded(64), line(64)] {
+            assert_eq!(read_span(other), None);
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         assert_eq!(key(1024, 0, 0), None);
         assert_eq!(key(0, UID_VALUES, 0), None);
@@ -383,6 +415,10 @@ mod tests {
         assert_eq!(
             Word::unpack(expanded(0x7fff_ffff_fff8)),
             Word::Expanded(0x7fff_ffff_fff8)
+        );
+        assert_eq!(
+            Word::unpack(line(0x7fff_ffff_ffc0)),
+            Word::Line(0x7fff_ffff_ffc0)
         );
         assert_eq!(Word::unpack(BUSY_WORD), Word::Busy);
     }
