@@ -24,7 +24,7 @@ use crate::plain::Sites;
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
 use crate::syncvar::{Carried, Location};
-use crate::word::{FULL, GRANULE, Op, Touch};
+use crate::word::{self, FULL, GRANULE, Op, Touch};
 
 /// Set in the addresses of annotations of order, so that no location of the
 /// program has one of them.
@@ -224,15 +224,24 @@ impl Block {
         }
         s.checks += 1;
         if size == 4 && address % GRANULE == 0 {
-            let Some(cell) = self.inner.shadow.cell(address) else { return };
-            let w = cell.load(Ordering::Acquire);
-            let shared = s.shared.contains(&address);
-            if !s.plain(cell, w, thread, entry, op == Op::Write, shared) {
-                self.whole_word(thread, address, address, size, site, op, value, w);
-            }
-            return;
+            return self.one_word(thread, address, site, entry, op, value);
         }
         self.whole_words(thread, address, size, site, entry, op, value);
+    }
+
+    /// An access to a whole word alone.
+    #[inline(always)]
+    fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Option<u64>) {
+        let s = &self.state;
+        let Some(code) = word::op_code(Touch { op, mask: FULL }) else {
+            return self.words(thread, address, 4, site, op, value, None);
+        };
+        let Some(cell) = self.inner.shadow.cell(address) else { return };
+        let w = cell.load(Ordering::Acquire);
+        let shared = s.shared.contains(&address);
+        if !s.common(cell, w, thread, entry, code, shared) {
+            self.whole_word(thread, address, address, 4, site, op, value, w);
+        }
     }
 
     /// A plain access of a few bytes, where it is not to one word.
@@ -243,11 +252,12 @@ impl Block {
         }
         // Its words count once.
         self.state.sightings.next_access();
+        let code = if op == Op::Write { word::WRITE } else { word::READ };
         let shared = self.state.shared.contains(&address);
         for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
             let Some(cell) = self.inner.shadow.cell(word) else { continue };
             let w = cell.load(Ordering::Acquire);
-            if !self.state.plain(cell, w, thread, entry, op == Op::Write, shared) {
+            if !self.state.common(cell, w, thread, entry, code, shared) {
                 self.whole_word(thread, word, address, size, site, op, value, w);
             }
         }
@@ -326,9 +336,15 @@ impl Block {
             },
         };
         // A proved access keeps its effect on order.
-        if !self.state.launch.proved.contains(site) {
-            self.state.checks += 1;
-            self.words(thread, address, size.into(), site, op, None, None);
+        let s = &mut self.state;
+        let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
+        if !Sites::is_proved(entry) {
+            s.checks += 1;
+            if size == 4 && address % GRANULE == 0 {
+                self.one_word(thread, address, site, entry, op, None);
+            } else {
+                self.words(thread, address, size.into(), site, op, None, None);
+            }
         }
         let raced = (!volatile).then_some(site);
         self.announce(thread, (address, size), raced, kind, scope, order);

@@ -1,21 +1,21 @@
-//! Plain accesses to whole words: the cases that most of them are, decided from the
+//! Accesses to whole words: the cases that most of them are, decided from the
 //! shadow word alone. Each does what [`State::word`] would, which does the rest.
 //!
-//! | the word | a read | a write |
-//! |---|---|---|
-//! | empty, or settled | becomes it | becomes it |
-//! | this thread's, in this epoch, a write | stays | stays |
-//! | this thread's, in this epoch, a read | stays | becomes it |
-//! | reads by the same instruction, of this launch, unordered to this one | the thread joins | – |
+//! | the word | a plain read | a plain write | an atomic access |
+//! |---|---|---|---|
+//! | empty, or settled | becomes it | becomes it | becomes it |
+//! | this thread's, in this epoch, a plain write | stays | stays | stays |
+//! | this thread's, in this epoch, a plain read | stays | becomes it | – |
+//! | this thread's, in this epoch, an atomic access of this kind, scope and extent | – | – | stays |
+//! | the same by the same instruction, of this launch, unordered to this one | the thread joins | – | the thread joins, where the scope holds both |
 
 use std::sync::atomic::AtomicU64;
 
 use crate::block::State;
 use crate::cell::put;
 use crate::launch::{KernelSites, ProvedSites};
-use crate::word::{self, KEY_MASK, NO_KEY, SITE_MASK, STATE_MASK, Span};
+use crate::word::{self, KEY_MASK, NO_KEY, SITE_MASK, STATE_MASK, Span, THREAD_READ, THREAD_WRITE};
 
-const BLOCK_READ: u64 = word::state_bits(0, Span::Block);
 /// What differs between threads of a block in one epoch.
 const OF_ONE_BLOCK: u64 = KEY_MASK & !word::THREAD_MASK;
 
@@ -84,15 +84,16 @@ impl Sites {
 }
 
 impl State {
-    /// Checks a plain access to a whole word in which `w` was seen, by the
-    /// instruction with this entry in [`Sites`]. False where the
+    /// Checks an access to a whole word in which `w` was seen, with this
+    /// [`word::op_code`], by the instruction with this entry in [`Sites`]. False where the
     /// case is none of the above: then nothing was done.
     #[inline(always)]
-    pub(crate) fn plain(&self, cell: &AtomicU64, mut w: u64, thread: u32, entry: u64, write: bool, shared: bool) -> bool {
+    pub(crate) fn common(&self, cell: &AtomicU64, mut w: u64, thread: u32, entry: u64, op: u64, shared: bool) -> bool {
         let key = self.order.key(thread);
         let state = w & STATE_MASK;
+        let alone = word::state_bits(op, Span::Thread);
         let own = (w ^ key) & KEY_MASK == 0;
-        if own && (state == word::THREAD_WRITE || (!write && state == word::THREAD_READ)) {
+        if own && (state == THREAD_WRITE || state == alone) {
             return true;
         }
         // A copy that is under way is met by what lies in no word.
@@ -100,28 +101,29 @@ impl State {
             return false;
         }
         let Some(site) = Sites::bits(entry) else { return false };
-        let next = if w == 0 || self.is_stale(w, shared) || (own && write && state == word::THREAD_READ) {
-            let op = if write { word::THREAD_WRITE } else { word::THREAD_READ };
-            op | site | key
-        } else if write || self.exact || (w ^ site) & SITE_MASK != 0 {
+        let next = if w == 0 || self.is_stale(w, shared) || (own && alone == THREAD_WRITE && state == THREAD_READ) {
+            alone | site | key
+        } else if alone == THREAD_WRITE || self.exact || (w ^ site) & SITE_MASK != 0 {
             return false;
-        } else if state == BLOCK_READ && (w ^ key) & OF_ONE_BLOCK == 0 {
+        } else if state == word::state_bits(op, Span::Block) && (w ^ key) & OF_ONE_BLOCK == 0 {
             return true;
         } else {
-            match self.joined(w, key) {
-                Some(span) => w & !STATE_MASK | word::state_bits(0, span),
+            match self.joined(w, key, op) {
+                // Two blocks' atomic accesses may race with each other.
+                Some(Span::Grid) if !word::is_atomic_in_grid(op) => return false,
+                Some(span) => w & !STATE_MASK | word::state_bits(op, span),
                 None => return false,
             }
         };
         next == w || put(cell, &mut w, next, shared)
     }
 
-    /// The span of the word's threads with this one, where the word is a read by
-    /// threads of this launch that are unordered to it, as two with one key's
+    /// The span of the word's threads with this one, where the word is an access with
+    /// this [`word::op_code`] by threads of this launch that are unordered to it, as two with one key's
     /// clock are, or two of different blocks that acquired nothing.
     #[inline]
-    pub(crate) fn joined(&self, w: u64, key: u64) -> Option<Span> {
-        let span = word::read_span(w)?;
+    pub(crate) fn joined(&self, w: u64, key: u64, op: u64) -> Option<Span> {
+        let span = word::span_of(w, op)?;
         if span != Span::Grid && (w ^ key) & OF_ONE_BLOCK == 0 {
             let same_warp = (w ^ key) & word::WARP_MASK == 0;
             return Some(if same_warp && span != Span::Block { Span::Warp } else { Span::Block });

@@ -23,6 +23,8 @@
 
 use gpurace_abi::scope::Scope;
 
+use crate::state::{self, Relation};
+
 /// Bytes of application memory per shadow word.
 pub const GRANULE: usize = 4;
 /// All bytes of a word.
@@ -159,8 +161,8 @@ pub const fn op_code(touch: Touch) -> Option<u64> {
         return None;
     }
     match touch.op {
-        Op::Read => Some(0),
-        Op::Write => Some(1),
+        Op::Read => Some(READ),
+        Op::Write => Some(WRITE),
         Op::Atomic {
             modifies,
             scope,
@@ -173,19 +175,19 @@ pub const fn op_code(touch: Touch) -> Option<u64> {
                 (-4, 8) => 2,
                 _ => return None,
             };
-            Some(2 + (modifies as u64 * 4 + scope as u64) * 3 + extent)
+            Some(FIRST_ATOMIC + (modifies as u64 * 4 + scope as u64) * 3 + extent)
         }
     }
 }
 
 const fn op_of(code: u64) -> Op {
-    if code == 0 {
+    if code == READ {
         return Op::Read;
     }
-    if code == 1 {
+    if code == WRITE {
         return Op::Write;
     }
-    let n = code - 2;
+    let n = code - FIRST_ATOMIC;
     let (start, size) = match n % 3 {
         0 => (0, 4),
         1 => (0, 8),
@@ -205,15 +207,21 @@ const fn op_of(code: u64) -> Op {
     }
 }
 
+/// Whether accesses with this [`op_code`] by different blocks of a launch do not race.
+pub const fn is_atomic_in_grid(op_code: u64) -> bool {
+    let touch = Touch { op: op_of(op_code), mask: FULL };
+    !state::conflict(touch, touch, Relation::Grid)
+}
+
 /// The state field of a record, in place.
 pub const fn state_bits(op_code: u64, span: Span) -> u64 {
     (FIRST_COMPACT + op_code * 4 + span as u64) << STATE_SHIFT
 }
 
 /// The state field of one thread's plain read, in place.
-pub const THREAD_READ: u64 = state_bits(0, Span::Thread);
+pub const THREAD_READ: u64 = state_bits(READ, Span::Thread);
 /// The state field of one thread's plain write, in place.
-pub const THREAD_WRITE: u64 = state_bits(1, Span::Thread);
+pub const THREAD_WRITE: u64 = state_bits(WRITE, Span::Thread);
 /// The state field, in place.
 pub const STATE_MASK: u64 = !0 << STATE_SHIFT;
 
@@ -244,10 +252,17 @@ pub const WARP_MASK: u64 = THREAD_MASK & !(31 << THREAD_SHIFT);
 /// The site field, in place.
 pub const SITE_MASK: u64 = (SITE_VALUES as u64 - 1) << SITE_SHIFT;
 
-/// Whose read a word holds; `None` where it holds none.
+/// The [`op_code`] of a plain read.
+pub const READ: u64 = 0;
+/// The [`op_code`] of a plain write.
+pub const WRITE: u64 = 1;
+const FIRST_ATOMIC: u64 = 2;
+
+/// By how many threads a word holds an access with this [`op_code`]; `None` where it
+/// holds another.
 #[inline]
-pub const fn read_span(word: u64) -> Option<Span> {
-    let span = (word >> STATE_SHIFT).wrapping_sub(FIRST_COMPACT);
+pub const fn span_of(word: u64, op_code: u64) -> Option<Span> {
+    let span = (word >> STATE_SHIFT).wrapping_sub(FIRST_COMPACT + op_code * 4);
     if span < Span::ALL.len() as u64 { Some(Span::ALL[span as usize]) } else { None }
 }
 
@@ -375,14 +390,16 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_told_by_their_state() {
+    fn an_access_is_told_by_its_state() {
         for op in 0..OPS {
             for span in Span::ALL {
-                assert_eq!(read_span(state_bits(op, span)), (op == 0).then_some(span));
+                for asked in 0..OPS {
+                    assert_eq!(span_of(state_bits(op, span), asked), (op == asked).then_some(span));
+                }
             }
         }
         for other in [0, BUSY_WORD, expanded(64), line(64)] {
-            assert_eq!(read_span(other), None);
+            assert!((0..OPS).all(|op| span_of(other, op).is_none()));
         }
     }
 

@@ -90,7 +90,7 @@ fn other_versions_are_refused() {
     assert!(matches!(error, ImageError::Version { found: 99 }));
     assert_eq!(
         error.to_string(),
-        "device image has format version 99 where 7 was wanted"
+        "device image has format version 99 where 8 was wanted"
     );
 }
 

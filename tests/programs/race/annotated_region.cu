@@ -1,7 +1,8 @@
 //@ revisions: racy fixed
 // Regions that nest, a scope that is left early, and what stands outside of
 // them. The second kernel never waits, so that its threads run one after the
-// other: what one of them ignores is no business of the next.
+// other: what one of them ignores is no business of the next. Nor is it in the third,
+// where one waits at a barrier meanwhile.
 #include <gpurace/gpurace.h>
 #include "check.h"
 
@@ -37,8 +38,24 @@ __global__ void without_end(int* data) {
 #endif
 }
 
+__global__ void over_a_barrier(int* data) {
+#ifdef FIXED
+    GPURACE_IGNORE_BEGIN();
+#else
+    if (threadIdx.x == 0) GPURACE_IGNORE_BEGIN();
+#endif
+    __syncthreads();
+    data[0] = threadIdx.x; //~ C
+#ifdef FIXED
+    GPURACE_IGNORE_END();
+#else
+    if (threadIdx.x == 0) GPURACE_IGNORE_END();
+#endif
+}
+
 int main() {
     Buffer<int> data(65);
+    over_a_barrier<<<1, 64>>>(data.device);
     run<<<1, 64>>>(data.device);
 #ifndef FIXED
     without_end<<<1, 64>>>(data.device);
@@ -48,3 +65,4 @@ int main() {
 }
 //~ RACE[racy] write-write global: A A
 //~ RACE[racy] write-write global: B B
+//~ RACE[racy] write-write global: C C

@@ -24,6 +24,10 @@ fn module(body: &str) -> String {
 /// What cutting the kernel gives: points, shared slots, bytes of each thread, and
 /// whether the threads' loop is free of places that they share.
 fn cut_of(body: &str) -> Option<(u32, usize, u64, bool)> {
+    cut_with(body, Checks::None)
+}
+
+fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
     let text = module(body);
     // SAFETY: the module is parsed, used and disposed of here.
     unsafe {
@@ -33,7 +37,7 @@ fn cut_of(body: &str) -> Option<(u32, usize, u64, bool)> {
         let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
         assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        let found = cut(module, kernel, Checks::None);
+        let found = cut(module, kernel, checks);
         if let Some(s) = &found {
             let broken = LLVMVerifyFunction(s.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
             assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(s.function)));
@@ -140,6 +144,9 @@ fn variables_of_a_thread() {
     let s = "%q = load i32, ptr %p\n";
     assert_eq!(cut_of(&body(s)).map(|c| (c.2, c.3)), Some((0, false)));
     assert_eq!(cut_of(&body("BARRIER")).map(|c| c.2), Some(32));
+    // The checker would take a place in the frame for memory that blocks share.
+    assert_eq!(cut_with(&body(s), Checks::Kept).map(|c| c.2), Some(0));
+    assert_eq!(cut_with(&body("BARRIER"), Checks::Kept), None);
     let grows = "%v = alloca i32, i32 %n\n BARRIER\n ret void";
     assert_eq!(cut_of(grows), None);
 }
