@@ -41,8 +41,8 @@
 //! - `r` is of the same instruction on the same bytes, concurrent: `a`'s thread joins `r`'s.
 //! - `r` happens before everything still to come: `r` is dropped.
 //!
-//! One record that fits lies in the shadow word itself, anything else in a
-//! side chain that the word points to. Nothing that could still take part in a
+//! One record that fits lies in the shadow word itself, a few such in a cache line that
+//! the word points to, anything else in a side chain. Nothing that could still take part in a
 //! race is ever dropped, except where a bound on memory is reached; that is
 //! counted and said in [`Checker::notes`](launch::Checker::notes).
 
