@@ -110,13 +110,13 @@ pub enum BinOp {
     Sub,
     /// Product.
     Mul,
-    /// Unsigned quotient; by zero: any value.
+    /// Unsigned quotient; by zero: any value, the same for equal dividends.
     UDiv,
-    /// Signed quotient, towards zero; by zero: any value.
+    /// Signed quotient, towards zero; by zero: any value, the same for equal dividends.
     SDiv,
-    /// Unsigned remainder; by zero: any value.
+    /// Unsigned remainder; by zero: any value, the same for equal dividends.
     URem,
-    /// Signed remainder, with the dividend's sign; by zero: any value.
+    /// Signed remainder, with the dividend's sign; by zero: any value, the same for equal dividends.
     SRem,
     /// Shift left; by the width or more: zero (PTX).
     Shl,

@@ -477,18 +477,6 @@ fn uniformity_in(
         },
         node => {
             let mut all = Uniform::Grid;
-            // A division by zero is any value, in each thread its own.
-            if let Expr::Bin(op, _, by) = node {
-                use crate::expr::BinOp::{SDiv, SRem, UDiv, URem};
-                let never_zero = match exprs.get(by) {
-                    Expr::Const { bits, .. } => bits != 0,
-                    Expr::Ntid(_) | Expr::Nctaid(_) => true,
-                    _ => false,
-                };
-                if matches!(op, SDiv | SRem | UDiv | URem) && !never_zero {
-                    all = Uniform::Thread;
-                }
-            }
             for operand in node.operands() {
                 all = all.min(uniformity_in(protocol, exprs, loops, known, open, operand));
             }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::expr::{Expr, ExprId, Exprs, LoopId, OpaqueId, VarId};
+use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
 use crate::fold;
 use crate::launch::Launch;
 use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
@@ -57,8 +57,9 @@ pub enum OpenKind {
     Var(VarId),
     /// Whether a loop is left early after this iteration: the lowest bit.
     Break(LoopId),
-    /// The result of a division by zero.
-    DivisionByZero(ExprId),
+    /// The result of this division, or remainder, of this dividend by zero: the same
+    /// wherever it is asked for.
+    DivisionByZero(BinOp, Width, u64),
 }
 
 /// One access that a thread makes.
@@ -353,7 +354,7 @@ impl Run<'_> {
                 let (x, y) = (self.value(a), self.value(b));
                 match fold::apply(op, width, x, y) {
                     Some(value) => value,
-                    None => self.ask(OpenKind::DivisionByZero(id), Uniform::Thread, None),
+                    None => self.ask(OpenKind::DivisionByZero(op, width, x), Uniform::Grid, Some(&[])),
                 }
             }
             Expr::Cmp(op, a, b) => {

@@ -11,7 +11,7 @@
 use gpurace_protocol::expr::{BinOp, ExprId, Width};
 use gpurace_protocol::range::{Range, View};
 
-use crate::encode::{Encoder, Frame};
+use crate::encode::{Division, Encoder, Frame};
 use crate::linear::{Formula, Lin, TooBig, gcd};
 
 type Result<T> = std::result::Result<T, TooBig>;
@@ -60,7 +60,7 @@ impl<'a> Encoder<'a> {
             },
             BinOp::UDiv | BinOp::URem => {
                 let (x, d) = (self.computed(f, a, Unsigned)?, self.computed(f, b, Unsigned)?);
-                let (q, r) = self.divide_by(&x, &d, Unsigned, width)?;
+                let (q, r) = self.divide_by(&x, &d, Unsigned, op, width)?;
                 Ok(if op == BinOp::UDiv { q } else { r })
             }
             BinOp::SDiv | BinOp::SRem => {
@@ -68,7 +68,7 @@ impl<'a> Encoder<'a> {
                 // What guards say of the dividend's sign is not in its unknowns.
                 let positive = f.ranges.computed(a, Signed).lo >= 0;
                 let by = if positive { Unsigned } else { Signed };
-                let (q, r) = self.divide_by(&x, &d, by, width)?;
+                let (q, r) = self.divide_by(&x, &d, by, op, width)?;
                 Ok(if op == BinOp::SDiv { q } else { r })
             }
             BinOp::LShr | BinOp::AShr => {
@@ -165,7 +165,7 @@ impl<'a> Encoder<'a> {
             constant: (rest.constant - low) / g,
             terms: rest.terms.iter().map(|(a, c)| (*a, c / g)).collect(),
         };
-        let key = (small.clone(), Lin::constant(by / g), false);
+        let key = Division::new(small.clone(), Lin::constant(by / g));
         let (q, r) = match self.quotients.get(&key) {
             Some(known) => known.clone(),
             None => {
@@ -227,14 +227,19 @@ impl<'a> Encoder<'a> {
 
     /// Quotient towards zero and its remainder; any values where the divisor
     /// is not positive. `Unsigned` says that the dividend is not negative.
-    fn divide_by(&mut self, x: &Lin, by: &Lin, view: View, width: Width) -> Result<(Lin, Lin)> {
+    fn divide_by(&mut self, x: &Lin, by: &Lin, view: View, op: BinOp, width: Width) -> Result<(Lin, Lin)> {
         let floor = view == View::Unsigned || self.range(x).lo >= 0;
         if let Some(c) = by.as_constant() {
             if c >= 1 && floor {
                 return self.divide(x, c);
             }
         }
-        let key = (x.clone(), by.clone(), !floor);
+        let positive = self.range(by).lo >= 1;
+        let key = Division {
+            towards_zero: !floor,
+            otherwise: (!positive).then_some((matches!(op, BinOp::SDiv | BinOp::SRem), width)),
+            ..Division::new(x.clone(), by.clone())
+        };
         if let Some(known) = self.quotients.get(&key) {
             return Ok(known.clone());
         }

@@ -74,14 +74,14 @@ fn split(
     Ok(())
 }
 
-/// A sum with what is divided in it by a constant written as quotient and
+/// A sum with what is divided in it by a positive constant written as quotient and
 /// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`.
 pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
     let mut divided: Vec<_> = encoder
         .quotients
         .iter()
-        .filter_map(|((x, by, towards_zero), (q, _))| match (&q.terms[..], by.as_constant()) {
-            ([(q, 1)], Some(by)) if !towards_zero => Some((x.clone(), by, *q)),
+        .filter_map(|(division, (q, _))| match (&q.terms[..], division.by.as_constant()) {
+            ([(q, 1)], Some(by)) if by >= 1 && !division.towards_zero => Some((division.x.clone(), by, *q)),
             _ => None,
         })
         .filter(|(_, _, q)| sum.terms.iter().any(|(atom, _)| atom == q))

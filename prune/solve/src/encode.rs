@@ -57,6 +57,26 @@ pub struct AtomInfo {
     pub range: Range,
 }
 
+/// A division whose quotient and remainder are known by unknowns.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Division {
+    pub(crate) x: Lin,
+    pub(crate) by: Lin,
+    /// The quotient is rounded towards zero, the remainder has the dividend's sign;
+    /// otherwise the dividend is not negative.
+    pub(crate) towards_zero: bool,
+    /// Where the divisor may not be positive: whether the operator is signed, and its
+    /// width. What they give by zero may differ then.
+    pub(crate) otherwise: Option<(bool, Width)>,
+}
+
+impl Division {
+    /// Of a dividend that is not negative by a positive divisor.
+    pub(crate) const fn new(x: Lin, by: Lin) -> Self {
+        Self { x, by, towards_zero: false, otherwise: None }
+    }
+}
+
 /// What an unknown stands for, where both threads or several places name it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
@@ -89,7 +109,7 @@ pub struct Encoder<'a> {
     /// Descriptions of the opaque values that the query mentions.
     pub opaque: BTreeSet<String>,
     shared: HashMap<Key, Atom>,
-    pub(crate) quotients: HashMap<(Lin, Lin, bool), (Lin, Lin)>,
+    pub(crate) quotients: HashMap<Division, (Lin, Lin)>,
     pub(crate) bits: HashMap<(Lin, u32), Vec<Lin>>,
     pub(crate) cases: HashMap<Atom, Cases>,
     pub(crate) case_products: HashMap<(Atom, Lin), Lin>,

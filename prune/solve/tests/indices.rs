@@ -115,3 +115,41 @@ fn masks_with_holes() {
     let (p, site) = kernel(false);
     at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[site]);
 }
+
+/// By zero a division gives anything: the same to threads that divide the same, whatever to others.
+#[test]
+fn divisions_by_zero() {
+    let kernel = |of_thread: bool, op: BinOp| {
+        let mut k = Kernel::new("by_zero");
+        let (x, t, b) = (k.pointer("x"), k.tid(), k.bid());
+        let q = k.bin(op, if of_thread { t } else { b }, b);
+        let bit = k.binc(BinOp::And, q, 1);
+        let at = k.add(t, bit);
+        let sites = vec![k.write(x, at)];
+        (k.done(), sites)
+    };
+    for op in [BinOp::UDiv, BinOp::SDiv, BinOp::URem, BinOp::SRem] {
+        // 0 / 0 in block 0, for all of its threads.
+        let (p, _) = kernel(false, op);
+        at_launch(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]), &[]);
+        let (p, _) = kernel(true, op);
+        let outcome = prove_with(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]));
+        assert!(!all_proved(&outcome), "{op:?}: {:?}", words(&outcome));
+    }
+    // What one operator gives says nothing of another.
+    let mut k = Kernel::new("signed_and_unsigned");
+    let (x, t, b) = (k.pointer("x"), k.tid(), k.bid());
+    let twice = k.mulc(t, 2);
+    let sites = [BinOp::UDiv, BinOp::SDiv].map(|op| {
+        let q = k.bin(op, b, b);
+        let bit = k.binc(BinOp::And, q, 1);
+        let first = k.eqc(t, i64::from(op == BinOp::UDiv));
+        let mut site = SiteId(0);
+        let at = if op == BinOp::UDiv { k.add(twice, bit) } else { k.addc(bit, 2) };
+        k.when(first, |k| site = k.write(x, at));
+        site
+    });
+    let p = k.done();
+    let outcome = prove_with(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]));
+    assert!(words(&outcome).iter().all(|w| *w != "proved"), "{sites:?}: {:?}", words(&outcome));
+}
