@@ -65,7 +65,7 @@ fn checked() -> PathBuf {
 /// The sites of the kernels of the code for a GPU, as the driver wants them.
 fn sites(program: &Path) -> String {
     let bytes = std::fs::read(program).unwrap();
-    let begin = b"{\"source\":";
+    let begin = b"{\"arch\":";
     let descriptions = bytes.windows(begin.len()).enumerate().filter(|(_, w)| w == begin).filter_map(|(at, _)| {
         serde_json::Deserializer::from_slice(&bytes[at..]).into_iter::<Value>().next()?.ok()
     });

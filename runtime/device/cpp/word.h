@@ -15,7 +15,7 @@ namespace gpurace {
 constexpr u32 kClockBits = 13, kUidBits = 24, kThreadBits = 10, kSiteBits = 10;
 constexpr u32 kThreadShift = kClockBits + kUidBits, kSiteShift = kThreadShift + kThreadBits,
               kStateShift = kSiteShift + kSiteBits;
-constexpr u32 kFirstCompact = 3;
+constexpr u32 kFirstCompact = 4;
 constexpr u64 kSharedClockMask = (1ul << kThreadShift) - 1;
 constexpr u32 kClocks = 1u << kClockBits;
 // A site of this number or more has no place in a word.

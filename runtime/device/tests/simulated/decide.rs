@@ -3,7 +3,7 @@
 
 use gpurace_check::Scope;
 use gpurace_check::state::{Next, Relation, Status, same_touch, step};
-use gpurace_check::word::{Compact, FULL, Op, Span, Touch, Word, op_code};
+use gpurace_check::word::{Compact, FULL, Op, Span, Touch, Word, op_code, state_bits};
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +158,7 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         Next::Both => {
             let state = after >> 57;
             let several = same_touch(record.touch, touch) && after & !(0x7f << 57) == word & !(0x7f << 57);
-            let behind = (record.touch.op, later) == (Op::Write, Op::Read) && state == 3 + 26 * 4;
+            let behind = (record.touch.op, later) == (Op::Write, Op::Read) && state == state_bits(26, Span::Thread) >> 57;
             assert!(several || behind, "{}", what());
             if behind {
                 assert!(u32::from(record.clock) < base, "a barrier lies between: {}", what());
