@@ -76,12 +76,33 @@ impl Known {
     /// Whether the user means this kernel: by the whole name, or by the name
     /// without return type, template arguments and parameters.
     fn is_called(&self, wanted: &str) -> bool {
-        let whole = self.facts.name.as_str();
-        let head = whole.split('(').next().unwrap_or(whole);
-        let plain = head.split('<').next().unwrap_or(head);
-        let last = |name: &str| name.rsplit(' ').next().unwrap_or(name).to_owned();
-        [whole, head].contains(&wanted) || last(plain) == wanted || last(head) == wanted
+        is_called(&self.facts.name, wanted)
     }
+}
+
+/// Whether `wanted` is this name of a kernel, or the name without parameters, return
+/// type or template arguments.
+fn is_called(whole: &str, wanted: &str) -> bool {
+    // Parentheses and spaces in template arguments, `<int, (unsigned int)256>`, end nothing.
+    let mut depth = 0usize;
+    let outside: Vec<(usize, char)> = whole
+        .char_indices()
+        .filter(|&(_, c)| {
+            let inside = depth > 0;
+            match c {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            !inside
+        })
+        .collect();
+    let opens = |&&(at, c): &&(usize, char)| c == '(' && !whole[at..].starts_with("(anonymous namespace)");
+    let head = &whole[..outside.iter().find(opens).map_or(whole.len(), |&(at, _)| at)];
+    let returns = outside.iter().rev().find(|&&(at, c)| at < head.len() && c == ' ' && !head[at..].starts_with(" namespace)"));
+    let name = &head[returns.map_or(0, |&(at, _)| at + 1)..];
+    let plain = name.split('<').next().unwrap_or(name);
+    [whole, head, name, plain].contains(&wanted)
 }
 
 /// Explains a source or facts.
@@ -196,4 +217,23 @@ fn known_proofs(bytes: &[u8]) -> Result<HashMap<String, KernelProofs>, Error> {
 
 fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called;
+
+    #[test]
+    fn kernels_are_called_by_name_with_and_without_the_rest() {
+        let whole = "void reduce4<int, (unsigned int)256>(int*, int*, unsigned int)";
+        for name in [whole, "void reduce4<int, (unsigned int)256>", "reduce4<int, (unsigned int)256>", "reduce4"] {
+            assert!(is_called(whole, name), "{name}");
+        }
+        for other in ["reduce", "reduce4<int, (unsigned int)128>", "void reduce4<int, ", "int)256>", "unsigned int)", ""] {
+            assert!(!is_called(whole, other), "{other}");
+        }
+        assert!(is_called("k(float const*)", "k"));
+        assert!(is_called("(anonymous namespace)::k(int)", "(anonymous namespace)::k"));
+        assert!(is_called("void a::b<c(d)>(e)", "a::b"));
+    }
 }
