@@ -15,12 +15,12 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use crate::benign::Benign;
 use crate::chain::Chain;
+use crate::common::Sites;
 use crate::copies::{self, ThreadCopies};
 use crate::launch::{Inner, Launch};
 use crate::line;
 use crate::observed::{Logged, Place};
 use crate::order::{BlockOrder, Mode};
-use crate::plain::Sites;
 use crate::race::RaceRecord;
 use crate::sighting::Sightings;
 use crate::syncvar::{Carried, Location};

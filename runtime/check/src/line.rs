@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::block::State;
-use crate::plain::Read;
+use crate::common::Read;
 use crate::word::{self, Compact, READ, Span, Word};
 
 /// Records of a line.
