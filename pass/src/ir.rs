@@ -131,6 +131,20 @@ pub unsafe fn opcode(instruction: LLVMValueRef) -> LLVMOpcode {
     unsafe { LLVMGetInstructionOpcode(instruction) }
 }
 
+/// The opcode of an instruction or of a constant expression; `None` of any other value.
+pub unsafe fn value_opcode(value: LLVMValueRef) -> Option<LLVMOpcode> {
+    // SAFETY: by contract.
+    unsafe {
+        if !LLVMIsAInstruction(value).is_null() {
+            Some(opcode(value))
+        } else if !LLVMIsAConstantExpr(value).is_null() {
+            Some(LLVMGetConstOpcode(value))
+        } else {
+            None
+        }
+    }
+}
+
 /// The function that a call calls, or `None` where that is known at run time only.
 pub unsafe fn callee(call: LLVMValueRef) -> Option<LLVMValueRef> {
     // SAFETY: by contract.

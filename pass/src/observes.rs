@@ -141,13 +141,7 @@ unsafe fn roots(pointer: LLVMValueRef) -> HashSet<Root> {
             if seen.len() > MOST_STEPS {
                 return HashSet::from([Root::Unknown]);
             }
-            let opcode = if !LLVMIsAInstruction(value).is_null() {
-                Some(ir::opcode(value))
-            } else if !LLVMIsAConstantExpr(value).is_null() {
-                Some(LLVMGetConstOpcode(value))
-            } else {
-                None
-            };
+            let opcode = ir::value_opcode(value);
             match opcode {
                 Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
                     pending.push(LLVMGetOperand(value, 0));
@@ -182,5 +176,66 @@ unsafe fn is_shared(value: LLVMValueRef) -> bool {
         let ty = LLVMTypeOf(value);
         matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
             && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a kernel with this body needs logs: `%p` and `%q` are what it is given, `@v` a
+    /// variable. `ADD` and `RED` add to `%p` atomically, with and without a use of the result.
+    fn needs_logs(body: &str) -> bool {
+        let check = format!("call void @__gpurace_atomic(ptr %p, i32 4, i32 0, i32 {}, i32 2, i32 0)", AtomicKind::Rmw as u64);
+        let body = body
+            .replace("ADD", &format!("{check}\n %old = atomicrmw add ptr %p, i32 1 monotonic\n call void @use(i32 %old)"))
+            .replace("RED", &format!("{check}\n %unused = atomicrmw add ptr %p, i32 1 monotonic"))
+            .replace("READ", "call void @__gpurace_read(ptr")
+            .replace("SITE", ", i32 4, i32 1)");
+        let text = format!(
+            "declare void @__gpurace_atomic(ptr, i32, i32, i32, i32, i32)
+             declare void @__gpurace_read(ptr, i32, i32)
+             declare void @use(i32)
+             @v = global i32 0
+             define void @k(ptr %p, ptr %q, i32 %n) {{ {body}\n ret void }}"
+        );
+        // SAFETY: the module is parsed, used and disposed of here.
+        unsafe {
+            let context = LLVMContextCreate();
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
+            let mut accessed = Accessed::default();
+            let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
+            for call in ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall) {
+                accessed.add(call);
+            }
+            let meet = accessed.meet();
+            LLVMDisposeModule(module);
+            LLVMContextDispose(context);
+            meet
+        }
+    }
+
+    #[test]
+    fn what_is_observed_and_accessed_plainly_is_logged() {
+        assert!(needs_logs("ADD\n READ %p SITE"));
+        assert!(needs_logs("ADD\n %e = getelementptr i32, ptr %p, i32 %n\n READ %e SITE"));
+        // An address from memory may be any.
+        assert!(needs_logs("ADD\n %a = load ptr, ptr %q\n READ %a SITE"));
+        let chosen = "%c = icmp eq i32 %n, 0\n %a = select i1 %c, ptr %p, ptr %q\n READ %a SITE";
+        assert!(needs_logs(&format!("ADD\n {chosen}")));
+    }
+
+    #[test]
+    fn what_lacks_one_of_the_three_is_not() {
+        assert!(!needs_logs("READ %p SITE"));
+        assert!(!needs_logs("ADD"));
+        // Nobody uses what was read.
+        assert!(!needs_logs("RED\n READ %p SITE"));
+        // Of another object.
+        assert!(!needs_logs("ADD\n READ %q SITE"));
+        assert!(!needs_logs("ADD\n READ @v SITE"));
     }
 }

@@ -329,13 +329,7 @@ unsafe fn one_step(value: LLVMValueRef, in_kernel: bool) -> Step {
             }
             return Step::Ends(by_space.unwrap_or(Base::Unknown));
         }
-        let opcode = if !LLVMIsAInstruction(value).is_null() {
-            Some(ir::opcode(value))
-        } else if !LLVMIsAConstantExpr(value).is_null() {
-            Some(LLVMGetConstOpcode(value))
-        } else {
-            None
-        };
+        let opcode = ir::value_opcode(value);
         match opcode {
             Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
                 // A cast from an unknown generic address into a space says the space.

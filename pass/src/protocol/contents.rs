@@ -194,7 +194,7 @@ impl Extraction<'_> {
                 let index = params.iter().position(|&p| p == value)?;
                 return arguments.get(index).cloned().filter(|v| *v != Value::Other);
             }
-            if roots::opcode(value) == Some(LLVMOpcode::LLVMLoad) {
+            if ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad) {
                 let (from, distance) = self.source(arguments, known, LLVMGetOperand(value, 0))?;
                 let ty = LLVMTypeOf(value);
                 let width = int_width(ty);
@@ -207,7 +207,7 @@ impl Extraction<'_> {
             }
             let (_, base, distance) = roots::start_of(self.facts.module, value);
             if base == value {
-                return (roots::opcode(value) == Some(LLVMOpcode::LLVMAlloca))
+                return (ir::value_opcode(value) == Some(LLVMOpcode::LLVMAlloca))
                     .then(|| Value::Pointer(self.variable_in(arguments, known, value)));
             }
             match self.fixed(arguments, known, base)? {
@@ -286,7 +286,7 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                 if count > MAX_USES {
                     return None;
                 }
-                match roots::opcode(user)? {
+                match ir::value_opcode(user)? {
                     LLVMOpcode::LLVMGetElementPtr => {
                         if LLVMGetOperand(user, 0) != address {
                             return None;

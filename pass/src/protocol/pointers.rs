@@ -90,7 +90,7 @@ impl Extraction<'_> {
                 Some(_) => Uniform::Thread,
                 None => f.uniform.of_value(value),
             };
-            let name = match roots::opcode(value) {
+            let name = match ir::value_opcode(value) {
                 Some(LLVMOpcode::LLVMLoad) => "a pointer loaded from memory",
                 Some(LLVMOpcode::LLVMIntToPtr) => "an integer as a pointer",
                 Some(LLVMOpcode::LLVMCall) => "a pointer returned by a function",
@@ -434,7 +434,7 @@ impl Extraction<'_> {
                 if seen.len() > MAX_WEB {
                     return None;
                 }
-                let known = match roots::opcode(value) {
+                let known = match ir::value_opcode(value) {
                     Some(LLVMOpcode::LLVMPHI) => {
                         let count = LLVMCountIncoming(value);
                         pending.extend((0..count).map(|i| LLVMGetIncomingValue(value, i)));

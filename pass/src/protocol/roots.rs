@@ -31,20 +31,6 @@ pub enum Start {
     Other,
 }
 
-/// The opcode of an instruction or constant expression.
-pub unsafe fn opcode(value: LLVMValueRef) -> Option<LLVMOpcode> {
-    // SAFETY: by contract.
-    unsafe {
-        if !LLVMIsAInstruction(value).is_null() {
-            Some(ir::opcode(value))
-        } else if !LLVMIsAConstantExpr(value).is_null() {
-            Some(LLVMGetConstOpcode(value))
-        } else {
-            None
-        }
-    }
-}
-
 /// Address space of a pointer, `None` for other types.
 pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
     // SAFETY: by contract.
@@ -116,7 +102,7 @@ pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, 
     unsafe {
         // Each step goes to an operand that dominates it: the chain ends.
         loop {
-            match opcode(at) {
+            match ir::value_opcode(at) {
                 Some(LLVMOpcode::LLVMGetElementPtr) => {
                     offset = match (offset, gep_parts(module, at)) {
                         (Some(sum), Some((constant, terms))) if terms.is_empty() => Some(sum.wrapping_add(constant)),
@@ -149,7 +135,7 @@ unsafe fn start(value: LLVMValueRef) -> Start {
             let index = ir::params(function).iter().position(|&p| p == value);
             return index.map_or(Start::Other, Start::Argument);
         }
-        match opcode(value) {
+        match ir::value_opcode(value) {
             Some(LLVMOpcode::LLVMAlloca) => Start::Private,
             Some(LLVMOpcode::LLVMCall) if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) => {
                 Start::Context
@@ -166,7 +152,7 @@ pub unsafe fn describe_load(load: LLVMValueRef) -> String {
     // SAFETY: by contract; each step goes to an operand that dominates it.
     let name = unsafe {
         loop {
-            at = match opcode(at) {
+            at = match ir::value_opcode(at) {
                 Some(
                     LLVMOpcode::LLVMLoad
                     | LLVMOpcode::LLVMGetElementPtr
@@ -213,7 +199,7 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
             let mut used = LLVMGetFirstUse(value);
             while !used.is_null() {
                 let user = LLVMGetUser(used);
-                match opcode(user) {
+                match ir::value_opcode(user) {
                     Some(LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMICmp) => {}
                     Some(
                         LLVMOpcode::LLVMGetElementPtr

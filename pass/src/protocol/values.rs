@@ -95,7 +95,7 @@ impl Extraction<'_> {
             if roots::space_of(value).is_some() {
                 return self.constant_pointer(value).map_or(Value::Other, |p| Value::Pointer(Rc::new(p)));
             }
-            match (roots::opcode(value), int_width(LLVMTypeOf(value))) {
+            match (ir::value_opcode(value), int_width(LLVMTypeOf(value))) {
                 (Some(LLVMOpcode::LLVMPtrToInt), Some(width)) => {
                     let pointer = LLVMGetOperand(value, 0);
                     match (self.constant_pointer(pointer), address_of(pointer, width)) {
@@ -483,7 +483,7 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
 unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
-        roots::opcode(value) == Some(LLVMOpcode::LLVMLoad)
+        ir::value_opcode(value) == Some(LLVMOpcode::LLVMLoad)
             && LLVMGetVolatile(value) == 0
             && LLVMGetOrdering(value) == LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
     }
@@ -493,7 +493,7 @@ unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
 unsafe fn number_in(pointer: LLVMValueRef, width: Width) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
-        let made = roots::opcode(pointer) == Some(LLVMOpcode::LLVMIntToPtr);
+        let made = ir::value_opcode(pointer) == Some(LLVMOpcode::LLVMIntToPtr);
         let shared = roots::space_of(pointer) == Some(address_space::SHARED);
         if !made || shared || width != Width::W64 || LLVMIsAInstruction(pointer).is_null() {
             return None;
@@ -526,7 +526,7 @@ fn binary(op: LLVMOpcode) -> Option<BinOp> {
 unsafe fn describe(value: LLVMValueRef) -> (String, Option<(u64, u64)>) {
     // SAFETY: by contract.
     unsafe {
-        match roots::opcode(value) {
+        match ir::value_opcode(value) {
             Some(LLVMOpcode::LLVMLoad) => (roots::describe_load(value), None),
             Some(LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg | LLVMOpcode::LLVMExtractValue) => {
                 ("the result of an atomic".to_owned(), None)

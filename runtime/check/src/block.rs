@@ -263,7 +263,7 @@ impl Block {
         }
     }
 
-    /// A whole word of a plain access, in which `w` was seen.
+    /// A whole word of an access, in which `w` was seen.
     #[expect(clippy::too_many_arguments, reason = "what an access is")]
     #[inline(never)]
     fn whole_word(
