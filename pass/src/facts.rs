@@ -1,6 +1,6 @@
 //! `-fgpurace-facts`: the verdict on every access, as JSON.
 
-use gpurace_abi::meta::ModuleMeta;
+use gpurace_abi::meta::{ModuleMeta, Verdict};
 use serde_json::{Value, json};
 
 use crate::config::Prune;
@@ -62,6 +62,12 @@ fn site(meta: &ModuleMeta, id: u32, facts: &SiteFacts) -> Value {
     let mut why = facts.why.clone();
     if let Some(other) = facts.with.and_then(|other| position_of(meta, other)) {
         why += &format!(" (with {}:{})", other.file, other.line);
+    }
+    if facts.verdict != Verdict::Proved
+        && let Ok(at) = meta.covered.binary_search_by_key(&id, |covered| covered.site)
+        && let Some(by) = position_of(meta, meta.covered[at].by)
+    {
+        why += &format!("; checked with the access in {}:{}", by.file, by.line);
     }
     json!({
         "op": site.op,

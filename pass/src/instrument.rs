@@ -1,13 +1,15 @@
 //! Inserts a check before each access, and fills in the `sync` arguments.
 //!
 //! A check stands right before its access, in the same basic block, so that
-//! both are reached together. Nothing else of the program changes: values,
+//! both are reached together; but for accesses that another check stands for ([`crate::covered`]). Nothing else of the program changes: values,
 //! control flow and floating-point arithmetic stay as they were.
 
 use llvm_sys::LLVMTypeKind;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
+
+use gpurace_abi::meta::Covered;
 
 use crate::entry_calls::EntryCalls;
 use crate::ir;
@@ -16,16 +18,20 @@ use crate::sites::{Access, AccessSite};
 /// Largest access that a check passes by size alone, bytes.
 const MAX_SCALAR: u64 = 16;
 
-/// Inserts the checks of `accesses` into their module.
+/// Inserts the checks of `accesses` into their module. `covered` says which of them
+/// another one's check stands for; where it is shorter, none does.
 ///
 /// # Safety
 /// `module` is live; the accesses are its.
-pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite]) {
+pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], covered: &[Option<Covered>]) {
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
         for (id, site) in accesses.iter().enumerate() {
+            if let Some(Some(_)) = covered.get(id) {
+                continue;
+            }
             LLVMPositionBuilderBefore(builder, site.instruction);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(site.instruction));
             insert_check(&calls, builder, id as u64, site);

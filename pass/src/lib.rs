@@ -12,7 +12,8 @@
 //! 3. [`sites`]: what is instrumented, what is skipped, and why that is safe.
 //! 4. [`prove`]: what the prover says of each access ([`protocol`]: what it is
 //!    told of a kernel); [`facts`] and [`diagnose`] tell the user.
-//! 5. [`instrument`]: a check before each access. Those that are proved keep
+//! 5. [`instrument`]: a check before each access, unless one beside it stands
+//!    for it ([`covered`]). Those that are proved keep
 //!    theirs: whether a proof's conditions hold, and whether other launches run
 //!    beside it, is known at the launch, which runs the code without checks or
 //!    skips single ones.
@@ -26,6 +27,7 @@
 pub mod annotations;
 pub mod atomics;
 pub mod config;
+pub mod covered;
 pub mod debug_info;
 pub mod describe;
 pub mod diagnose;
@@ -138,6 +140,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
     }
     let mut positions = Positions::new(&config.system_prefixes);
     let mut proofs = None;
+    let mut covered = Vec::new();
     // SAFETY: by contract.
     let mut meta = unsafe {
         // clang's release builds discard names, and LLVM then parses no text,
@@ -171,7 +174,10 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             if config.prune != Prune::Off {
                 proofs = Some(prove::prove(module, &found.accesses, config));
             }
-            instrument::insert_checks(module, &found.accesses);
+            if config.prune != Prune::Off {
+                covered = covered::covered(&found.accesses);
+            }
+            instrument::insert_checks(module, &found.accesses, &covered);
             let functions = found.accesses.iter().map(|a| ir::name(a.function)).collect();
             ((found.sites, found.skipped), functions)
         } else {
@@ -194,6 +200,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             files: Vec::new(),
             sites: sites.0,
             skipped: sites.1,
+            covered: covered.into_iter().flatten().collect(),
             syncs,
             kernels,
             variables,

@@ -173,6 +173,40 @@ fn proofs_are_off_where_they_are_to_be() {
     assert!(run.checks() >= 3000);
 }
 
+/// A read beside a write of the same element has no check of its own; its race is
+/// reported all the same.
+#[test]
+fn a_read_beside_a_write_is_checked_with_it() {
+    let source = "__global__ void add(int* a, int n) {
+    int i = threadIdx.x % n;
+    int own = a[i];
+    a[i] = own + 1;
+}
+int main() {
+    int* a;
+    cudaMalloc(&a, 256);
+    add<<<1, 64>>>(a, 32);
+    return cudaDeviceSynchronize();
+}
+";
+    for (prune, checks) in [("off", 128), ("compile", 64), ("launch", 64)] {
+        let folder = work_folder(&format!("proofs_covered_{prune}")).unwrap();
+        std::fs::write(folder.join("k.cu"), source).unwrap();
+        let prune_flag = format!("-fgpurace-prune={prune}");
+        let flags = ["-fsanitize=gpurace", "k.cu", "-o", "k", "-Wno-gpurace", "-fgpurace-facts=facts.json", &prune_flag];
+        compile(&flags, &folder).unwrap();
+        let run = run_checked(&folder.join("k"), &[], "cache_dir=", &folder).unwrap();
+        let report = run.report.unwrap();
+        assert_eq!(report.stats.checks_executed, checks, "{prune}");
+        let lines = |side: usize| report.races.iter().map(move |race| race.accesses[side].line.unwrap());
+        let both: Vec<_> = lines(0).zip(lines(1)).collect();
+        assert!(both.contains(&(4, 4)) && (both.contains(&(3, 4)) || both.contains(&(4, 3))), "{prune}: {both:?}");
+        let facts = std::fs::read_to_string(folder.join("facts.json")).unwrap();
+        let said = facts.matches("checked with the access in k.cu:4").count();
+        assert_eq!(said, usize::from(prune != "off"), "{facts}");
+    }
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {

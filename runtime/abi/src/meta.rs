@@ -26,6 +26,9 @@ pub struct ModuleMeta {
     pub variables: Vec<VariableMeta>,
     /// Accesses that are not checked, by reason.
     pub skipped: Vec<Skipped>,
+    /// Reads without a check of their own, in the order of their sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covered: Vec<Covered>,
     /// Things that the program uses and the executor cannot run: reached at
     /// run time they end the launch with an error.
     pub unsupported: Vec<String>,
@@ -243,6 +246,19 @@ pub struct VariableMeta {
     pub managed: bool,
     /// Where it is defined.
     pub frame: Option<Frame>,
+}
+
+/// A read that another access's check stands for: of the same thread, to the
+/// same bytes, with nothing between the two that could order one of them alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Covered {
+    /// Index into [`ModuleMeta::sites`].
+    pub site: u32,
+    /// The access that is checked: a write, or an earlier read.
+    pub by: u32,
+    /// The read comes before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before: bool,
 }
 
 /// How many accesses were left unchecked for one reason.

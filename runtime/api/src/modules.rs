@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_void};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
+use gpurace_check::{Checker, CoveredRead};
 use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
 use parking_lot::RwLock;
@@ -69,9 +70,23 @@ pub struct Loaded {
     /// Number of its first site among the sites of all modules.
     pub site_base: u32,
     proofs: ModuleProofs,
+    told: Once,
 }
 
 impl Loaded {
+    /// Tells the checker of the reads whose checks others stand for, once.
+    pub fn tell_covered(&self, checker: &Checker) {
+        self.told.call_once(|| {
+            for covered in &self.meta.covered {
+                checker.cover(CoveredRead {
+                    read: self.site_base + covered.site,
+                    by: self.site_base + covered.by,
+                    before: covered.before,
+                });
+            }
+        });
+    }
+
     /// What the prover knows of the kernel with this mangled name, as bytes.
     pub fn proofs_of(&self, kernel: &str) -> Option<&[u8]> {
         let mut kernels = self.proofs.kernels.iter();
@@ -280,6 +295,7 @@ impl Module {
             checked,
             site_base,
             proofs,
+            told: Once::new(),
         })
     }
 

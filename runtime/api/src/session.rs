@@ -292,6 +292,7 @@ impl Session {
             stream: launch.stream.0,
             settled: ordered.settled,
         };
+        kernel.module.tell_covered(self.checker());
         self.checker().begin_pruned(info, &ordered.unordered, decision.proved.clone())
     }
 

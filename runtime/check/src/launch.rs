@@ -19,6 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::cluster::Clusters;
+use crate::covered::Covered;
 use crate::line::{Line, Lines};
 use crate::race::{RaceRecord, Races};
 use crate::shadow::Shadow;
@@ -132,6 +133,8 @@ pub(crate) struct Inner {
     pub(crate) syncvars: SyncVars,
     /// Global memory on which races are meant.
     pub(crate) benign: RwLock<Benign>,
+    /// Reads that another access's check stands for.
+    pub(crate) covered: Covered,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
     next_uid: AtomicU64,
@@ -233,6 +236,7 @@ impl Checker {
                 races: Races::default(),
                 syncvars: SyncVars::default(),
                 benign: RwLock::default(),
+                covered: Covered::default(),
                 limits: Limits {
                     uids: limits.uids.min(word::UID_VALUES),
                     clock: limits.clock.min(word::CLOCK_VALUES),

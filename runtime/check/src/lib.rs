@@ -18,6 +18,7 @@
 //! | [`transfer`] | copies and fills, as launches of one thread |
 //! | [`cluster`] | clusters of blocks, and their barrier |
 //! | `benign` | bytes on which races are meant |
+//! | `covered` | reads that another access's check stands for |
 //! | `plain` | the common cases of a plain access to a whole word |
 //! | `cell` | one access to one shadow word |
 //! | `history` | a new access against a chain |
@@ -53,6 +54,7 @@ pub mod chain;
 pub mod cluster;
 mod common;
 mod copies;
+mod covered;
 mod history;
 pub mod host;
 pub mod launch;
@@ -70,6 +72,7 @@ pub mod vector;
 pub mod word;
 
 pub use block::Block;
+pub use covered::CoveredRead;
 pub use cluster::{ClusterBarrier, Clusters};
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};

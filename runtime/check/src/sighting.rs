@@ -6,6 +6,7 @@ use gpurace_abi::scope::Scope;
 
 use crate::block::{Access, State};
 use crate::chain::{Entry, Member};
+use crate::covered::CoveredRead;
 use crate::launch::KernelKey;
 use crate::observed::{self, Logged};
 use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
@@ -66,9 +67,40 @@ struct Culprit {
 }
 
 impl State {
-    /// Notes that record `e` races with access `a`.
+    /// Notes that record `e` races with access `a`, and with the reads that either's
+    /// check stands for, in the order in which the program makes them.
     #[cold]
     pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
+        let covered = &self.launch.inner.covered;
+        let base = self.launch.data.site_base;
+        let (before, after): (Vec<_>, Vec<_>) = covered.by(base + a.site).into_iter().partition(|read| read.before);
+        // A record of one thread stands for what that thread reads later.
+        let several = !self.exact && e.member.span != Span::Thread;
+        let earlier = if several { covered.by(e.site) } else { Vec::new() };
+        let later = |read: &CoveredRead| Access {
+            site: read.read - base,
+            touch: Touch { op: Op::Read, mask: a.touch.mask },
+            value: None,
+            ..*a
+        };
+        for read in before.iter().map(later) {
+            self.race_of_two(e, s, &read);
+        }
+        self.race_of_two(e, s, a);
+        for read in after.iter().map(later) {
+            self.race_of_two(e, s, &read);
+        }
+        for read in earlier.iter().filter(|read| !read.before) {
+            let touch = Touch { op: Op::Read, mask: e.touch.mask };
+            self.race_of_two(&Entry { site: read.read, touch, ..*e }, s, a);
+        }
+    }
+
+    fn race_of_two(&mut self, e: &Entry, s: &Standing, a: &Access) {
+        // Which of the two's relatives conflict is for this to say.
+        if !state::conflict(e.touch, a.touch, s.relation) {
+            return;
+        }
         if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.word) {
             return;
         }
