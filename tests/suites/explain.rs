@@ -75,6 +75,13 @@ fn pointers_may_lie_in_one_allocation() {
 }
 
 #[test]
+fn an_argument_that_nothing_depends_on_is_noted() {
+    let said = explain("unused", &["--kernel", "copy", "--launch", "block=32,n=1", "k.cu"]);
+    let note = "note: no access depends on an argument `n`; `--launch` takes `grid`, `block`, `shared`, `x`, `y`\n";
+    assert!(said.stdout.contains(note) && said.stdout.contains("2 sites, 2 proved\n"), "{}{}", said.stdout, said.stderr);
+}
+
+#[test]
 fn bank_conflicts_are_named_with_their_degree() {
     let of = |stride: u32| {
         let launch = format!("block=32,stride={stride}");
@@ -90,8 +97,8 @@ fn what_there_is_not_is_named() {
     assert_eq!(said.status, Some(1));
     assert!(said.stderr.contains("error: there is no kernel `row`\n"), "{}", said.stderr);
     assert!(said.stderr.contains("`rows(int, int, int*)`"), "{}", said.stderr);
-    let said = explain("argument", &["--kernel", "copy", "--launch", "block=32,n=1", "k.cu"]);
-    assert!(said.stderr.contains("an argument `n`\n") && said.stderr.contains("`x`, `y`"), "{}", said.stderr);
+    let said = explain("argument", &["--kernel", "rows", "--launch", "block=32,pich=8,width=8", "k.cu"]);
+    assert!(said.stderr.contains("no value for `pitch`\n") && said.stderr.contains("`width`"), "{}", said.stderr);
     let said = explain("missing", &["nowhere.cu"]);
     assert_eq!(said.status, Some(1));
     assert!(said.stderr.contains("`nowhere.cu` did not compile"), "{}", said.stderr);

@@ -30,7 +30,7 @@ pub type Remarks = HashMap<u32, Vec<String>>;
 /// words, and remarks.
 ///
 /// # Errors
-/// A launch that cannot be, arguments that the kernel has not, a missing solver.
+/// A launch that cannot be, a missing solver.
 pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error> {
     let Some(proofs) = &kernel.proofs else {
         return Err(Error::new(format!(
@@ -39,7 +39,7 @@ pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error>
         .hint("without `--launch`, `gpurace explain` says why"));
     };
     let protocol = &proofs.protocol;
-    let launch = read(text, protocol, &kernel.facts.name)?;
+    let (launch, unused) = read(text, protocol, &kernel.facts.name)?;
     let installation = World::real()?.installation()?;
     let solver = installation.solver.ok_or_else(|| {
         Error::new("`libgpurace_solve.so` was not found").hint("build gpurace with `scripts/setup`")
@@ -55,7 +55,10 @@ pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error>
     }
     let remarks = remarks::of_first_warp(protocol, &launch);
     let dims = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
-    let head = format!("launch: grid {}, block {}\n", dims(launch.grid), dims(launch.block));
+    let mut head = format!("launch: grid {}, block {}\n", dims(launch.grid), dims(launch.block));
+    for name in unused {
+        head += &format!("note: no access depends on an argument `{name}`; {}\n", takes(protocol));
+    }
     Ok((head, remarks))
 }
 
@@ -134,8 +137,15 @@ fn in_words(race: &Witness, places: &HashMap<u32, Site>) -> Value {
     })
 }
 
-/// Reads `grid=4,2,block=256,n=1000,x=ptr(4096),y=x+64`.
-fn read(text: &str, protocol: &Protocol, kernel: &str) -> Result<Launch, Error> {
+/// What may be said of a launch.
+fn takes(protocol: &Protocol) -> String {
+    let names = protocol.params.iter().map(|param| format!(", `{}`", param.name));
+    format!("`--launch` takes `grid`, `block`, `shared`{}", names.collect::<String>())
+}
+
+/// Reads `grid=4,2,block=256,n=1000,x=ptr(4096),y=x+64`; gives the names, too, that
+/// nothing rests on: of arguments that no address or condition depends on.
+fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch, Vec<&'t str>), Error> {
     let mut given: Vec<(&str, Vec<&str>)> = Vec::new();
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         match (word.split_once('='), given.last_mut()) {
@@ -151,6 +161,7 @@ fn read(text: &str, protocol: &Protocol, kernel: &str) -> Result<Launch, Error> 
     let mut values: HashMap<&str, &str> = HashMap::new();
     let mut dims = HashMap::from([("grid", [1; 3]), ("block", [0; 3])]);
     let mut dynamic_shared = 0;
+    let mut unused = Vec::new();
     for (name, words) in &given {
         if let Some(dims) = dims.get_mut(name) {
             *dims = dimensions(name, words)?;
@@ -160,11 +171,7 @@ fn read(text: &str, protocol: &Protocol, kernel: &str) -> Result<Launch, Error> 
             } else if known(name) {
                 values.insert(name, value);
             } else {
-                let names: Vec<String> = protocol.params.iter().map(|p| format!("`{}`", p.name)).collect();
-                return Err(Error::new(format!("no access of `{kernel}` depends on an argument `{name}`")).hint(
-                    format!("`--launch` takes `grid`, `block`, `shared`{}{}",
-                        if names.is_empty() { "" } else { ", " }, names.join(", ")),
-                ));
+                unused.push(*name);
             }
         } else {
             return Err(Error::new(format!("`{name}` of `--launch` has {} values, wanted one", words.len())));
@@ -184,7 +191,7 @@ fn read(text: &str, protocol: &Protocol, kernel: &str) -> Result<Launch, Error> 
     }
     let mut launch = Launch { grid, block, dynamic_shared, ..Launch::default() };
     arguments(&mut launch, protocol, &values)?;
-    Ok(launch)
+    Ok((launch, unused))
 }
 
 fn dimensions(name: &str, words: &[&str]) -> Result<[u32; 3], Error> {
@@ -249,7 +256,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
             (_, Some(text)) => number(&param.name, text, param.width.bits())?,
             (_, None) => {
                 return Err(Error::new(format!("`--launch` gives no value for `{}`", param.name))
-                    .hint(format!("add `{}=VALUE`", param.name)));
+                    .hint(format!("add `{}=VALUE`; {}", param.name, takes(protocol))));
             }
         };
         launch.params.push(value);
@@ -310,7 +317,8 @@ mod tests {
 
     #[test]
     fn launches_are_read() {
-        let launch = read("grid=4,2,block=256,n=-1", &protocol(), "k").unwrap();
+        let (launch, unused) = read("grid=4,2,block=256,n=-1", &protocol(), "k").unwrap();
+        assert!(unused.is_empty());
         assert_eq!((launch.grid, launch.block), ([4, 2, 1], [256, 1, 1]));
         assert_eq!(launch.params[0], 0xffff_ffff);
         let [x, y] = [0, 1].map(|i| launch.objects[i].unwrap().allocation.unwrap());
@@ -320,7 +328,7 @@ mod tests {
 
     #[test]
     fn pointers_lie_where_they_are_said_to() {
-        let launch = read("block=32,y=ptr(4096),x=y+64,n=0x10", &protocol(), "k").unwrap();
+        let (launch, _) = read("block=32,y=ptr(4096),x=y+64,n=0x10", &protocol(), "k").unwrap();
         let [x, y] = [0, 1].map(|i| launch.objects[i].unwrap());
         assert_eq!((x.base, x.allocation), (y.base + 64, y.allocation));
         assert_eq!(y.allocation, Some((y.base, y.base + 4096)));
@@ -328,15 +336,17 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_nothing_rests_on_are_named() {
+        let (launch, unused) = read("block=32,m=1,n=4,scale=0.5", &protocol(), "k").unwrap();
+        assert_eq!((unused, launch.params[0]), (vec!["m", "scale"], 4));
+    }
+
+    #[test]
     fn what_no_launch_can_be_is_refused() {
         let refused = |text| read(text, &protocol(), "k").unwrap_err().to_string();
         insta::assert_snapshot!(refused("block=32,m=1"), @r"
-        error: no access of `k` depends on an argument `m`
-        hint: `--launch` takes `grid`, `block`, `shared`, `n`, `x`, `y`
-        ");
-        insta::assert_snapshot!(refused("block=32"), @r"
         error: `--launch` gives no value for `n`
-        hint: add `n=VALUE`
+        hint: add `n=VALUE`; `--launch` takes `grid`, `block`, `shared`, `n`, `x`, `y`
         ");
         insta::assert_snapshot!(refused("n=1"), @r"
         error: `--launch` names no block
