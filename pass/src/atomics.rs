@@ -11,14 +11,16 @@
 //! they say. Orders stronger than relaxed otherwise come from fences and from
 //! PTX (`atom.acq_rel.gpu`), which the pass translates itself.
 
-use gpurace_abi::scope::{Order, Scope};
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::LLVMAtomicOrdering;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir;
 
-/// The metadata kind that carries `{i32 scope, i32 order}`.
+/// The metadata kind that carries `{i32 scope, i32 order}`, and where the instruction does not tell what
+/// it stands for, as a third number an [`AtomicKind`]: of a `red`, and of a
+/// compare-and-swap in a loop that is one read-modify-write.
 pub const METADATA: &str = "gpurace.atomic";
 
 /// Marks an atomic load, store, `atomicrmw`, `cmpxchg` or volatile access with
@@ -48,11 +50,8 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     unsafe {
         let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
         let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        let node = LLVMGetMetadata(instruction, kind);
-        if !node.is_null() && LLVMGetMDNodeNumOperands(node) == 2 {
-            let mut fields = [std::ptr::null_mut(); 2];
-            LLVMGetMDNodeOperands(node, fields.as_mut_ptr());
-            let [scope, order] = fields.map(|f| LLVMConstIntGetZExtValue(f) as u32);
+        let fields = fields(LLVMGetMetadata(instruction, kind));
+        if let [scope, order, ..] = fields[..] {
             if let (Some(scope), Some(order)) = (Scope::from_u32(scope), Order::from_u32(order)) {
                 return (scope, order);
             }
@@ -67,6 +66,46 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
             LLVMGetCmpXchgSuccessOrdering(instruction)
         };
         (scope_in_text(&printed), order_of(ordering))
+    }
+}
+
+/// The numbers in a node of [`METADATA`]; none where there is no node.
+unsafe fn fields(node: LLVMValueRef) -> Vec<u32> {
+    // SAFETY: the metadata has the form that `set_semantics` gives it.
+    unsafe {
+        if node.is_null() {
+            return Vec::new();
+        }
+        let mut fields = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+        LLVMGetMDNodeOperands(node, fields.as_mut_ptr());
+        fields.into_iter().map(|f| LLVMConstIntGetZExtValue(f) as u32).collect()
+    }
+}
+
+/// What an `atomicrmw` or `cmpxchg` stands for.
+///
+/// # Safety
+/// `instruction` is a live one.
+pub unsafe fn kind_of_rmw(instruction: LLVMValueRef) -> AtomicKind {
+    // SAFETY: by contract.
+    unsafe { given_kind(instruction) }.unwrap_or(AtomicKind::Rmw)
+}
+
+/// Whether the program sees it where a `cmpxchg` finds another value than it expects: then it only reads.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn may_fail(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { !LLVMIsAAtomicCmpXchgInst(instruction).is_null() && given_kind(instruction).is_none() }
+}
+
+unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {
+    // SAFETY: by the callers' contracts.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        AtomicKind::from_u32(*fields(LLVMGetMetadata(instruction, kind)).get(2)?)
     }
 }
 

@@ -4,13 +4,14 @@
 //! both are reached together; but for accesses that another check stands for ([`crate::covered`]). Nothing else of the program changes: values,
 //! control flow and floating-point arithmetic stay as they were.
 
-use llvm_sys::LLVMTypeKind;
+use gpurace_abi::meta::Covered;
+use gpurace_abi::scope::AtomicKind;
+use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
 
-use gpurace_abi::meta::Covered;
-
+use crate::atomics;
 use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::sites::{Access, AccessSite};
@@ -78,14 +79,12 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
                 calls.call(builder, "__gpurace_async_write", &mut [address, length, id]);
             }
             Access::Atomic { kind, scope, order } => {
-                let mut arguments = [
-                    address,
-                    size32,
-                    id,
-                    calls.i32(kind as u64),
-                    calls.i32(scope as u64),
-                    calls.i32(order as u64),
-                ];
+                let swaps = atomics::may_fail(site.instruction) && site.size <= 8;
+                let kind = match swaps.then(|| decide_swap(builder, site)) {
+                    Some(swaps) => LLVMBuildSelect(builder, swaps, calls.i32(kind as u64), calls.i32(AtomicKind::Load as u64), c"".as_ptr()),
+                    None => calls.i32(kind as u64),
+                };
+                let mut arguments = [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
                 calls.call(builder, "__gpurace_atomic", &mut arguments);
                 // Once it has happened, a read may acquire, and a write has
                 // replaced the value that others might still have seen.
@@ -96,6 +95,66 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
                 }
             }
         }
+    }
+}
+
+/// The first instruction of an access with its check: the access itself, where it has none before it.
+///
+/// # Safety
+/// `access` is live.
+pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract; the calls have the operands that `insert_check` gives them.
+    unsafe {
+        let check = LLVMGetPreviousInstruction(access);
+        let is_check = !check.is_null()
+            && ir::opcode(check) == LLVMOpcode::LLVMCall
+            && ir::callee(check).is_some_and(|callee| ir::name(callee) == "__gpurace_atomic");
+        if !is_check {
+            return access;
+        }
+        let kind = LLVMGetOperand(check, 3);
+        if ir::value_opcode(kind) != Some(LLVMOpcode::LLVMSelect) {
+            return check;
+        }
+        // As `decide_swap` has built it: what was seen is compared.
+        LLVMGetOperand(LLVMGetOperand(kind, 0), 0)
+    }
+}
+
+/// Decides, before a compare-and-swap, whether it finds what it expects: a check has to know
+/// before the access whether that will write. Where it does not, the swap is over with that look: what is
+/// left of it stores the value that was seen there, if that is there still, and changes nothing.
+/// Returns whether it found what it expects. Only where another processor changes the value between the look
+/// and the swap does the swap fail nevertheless.
+unsafe fn decide_swap(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRef {
+    // SAFETY: by contract a `cmpxchg`, before which the builder stands.
+    unsafe {
+        let swap = site.instruction;
+        let (expected, new) = (LLVMGetOperand(swap, 1), LLVMGetOperand(swap, 2));
+        let seen = LLVMBuildLoad2(builder, LLVMTypeOf(expected), site.pointer, c"".as_ptr());
+        LLVMSetOrdering(seen, LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
+        LLVMSetAlignment(seen, LLVMGetAlignment(swap));
+        let swaps = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, seen, expected, c"".as_ptr());
+        LLVMSetOperand(swap, 1, seen);
+        LLVMSetOperand(swap, 2, LLVMBuildSelect(builder, swaps, new, seen, c"".as_ptr()));
+        let uses = ir::uses(swap);
+        if !uses.is_empty() {
+            let after = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(swap)));
+            LLVMPositionBuilderBefore(after, LLVMGetNextInstruction(swap));
+            LLVMSetCurrentDebugLocation2(after, LLVMInstructionGetDebugLoc(swap));
+            let part = |i| LLVMBuildExtractValue(after, swap, i, c"".as_ptr());
+            let (old, done) = (part(0), part(1));
+            let old = LLVMBuildSelect(after, swaps, old, seen, c"".as_ptr());
+            let done = LLVMBuildAnd(after, swaps, done, c"".as_ptr());
+            let nothing = LLVMGetUndef(LLVMTypeOf(swap));
+            let result = LLVMBuildInsertValue(after, nothing, old, 0, c"".as_ptr());
+            let result = LLVMBuildInsertValue(after, result, done, 1, c"".as_ptr());
+            for (user, operand) in uses {
+                LLVMSetOperand(user, operand, result);
+            }
+            LLVMDisposeBuilder(after);
+        }
+        swaps
     }
 }
 

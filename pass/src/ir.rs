@@ -94,6 +94,22 @@ pub unsafe fn operands(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     }
 }
 
+/// The uses of a value: who uses it, as which operand.
+pub unsafe fn uses(value: LLVMValueRef) -> Vec<(LLVMValueRef, u32)> {
+    let mut uses = Vec::new();
+    // SAFETY: by contract; the list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(value);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            let operands = (0u32..).zip(operands(user));
+            uses.extend(operands.filter(|o| o.1 == value).map(|o| (user, o.0)));
+            used = LLVMGetNextUse(used);
+        }
+    }
+    uses
+}
+
 /// The parameters of a function.
 pub unsafe fn params(function: LLVMValueRef) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.

@@ -62,14 +62,12 @@ impl Accessed {
                 "__gpurace_atomic" => {
                     let roots = roots(LLVMGetOperand(call, 0));
                     let kind = LLVMGetOperand(call, 3);
-                    let is = |of: AtomicKind| {
-                        LLVMIsAConstantInt(kind).is_null() || LLVMConstIntGetZExtValue(kind) == of as u64
-                    };
+                    let is = |of: AtomicKind| may_be(kind, of as u64);
                     let (volatile_load, volatile_store) = (is(AtomicKind::VolatileLoad), is(AtomicKind::VolatileStore));
                     if volatile_load || volatile_store {
                         self.plainly.extend(&roots);
                     }
-                    if is(AtomicKind::Store) || is(AtomicKind::Rmw) || volatile_store {
+                    if is(AtomicKind::Store) || is(AtomicKind::Rmw) || is(AtomicKind::Reduction) || volatile_store {
                         self.changed.extend(&roots);
                     }
                     if is(AtomicKind::Load) || volatile_load || is(AtomicKind::Rmw) && is_used(call) {
@@ -90,6 +88,12 @@ impl Accessed {
         self.changed.extend(other.changed.iter().map(seen));
         self.observed.extend(other.observed.iter().map(seen));
         self.plainly.extend(other.plainly.iter().map(seen));
+    }
+
+    /// Adds the end of a block, which for the other blocks of its cluster is a plain write to its
+    /// shared memory.
+    pub fn add_end_of_shared_memory(&mut self) {
+        self.plainly.insert(Root::Shared);
     }
 
     /// Whether one location may be accessed in all these ways.
@@ -126,6 +130,20 @@ unsafe fn is_used(check: LLVMValueRef) -> bool {
         }
         let atomic = matches!(ir::opcode(next), LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg);
         !atomic || !LLVMGetFirstUse(next).is_null()
+    }
+}
+
+/// Whether an integer may have this value; one may be chosen from two.
+unsafe fn may_be(value: LLVMValueRef, number: u64) -> bool {
+    // SAFETY: by contract a live integer.
+    unsafe {
+        if !LLVMIsAConstantInt(value).is_null() {
+            LLVMConstIntGetZExtValue(value) == number
+        } else if ir::value_opcode(value) == Some(LLVMOpcode::LLVMSelect) {
+            (1..3).any(|i| may_be(LLVMGetOperand(value, i), number))
+        } else {
+            true
+        }
     }
 }
 

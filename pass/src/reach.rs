@@ -76,6 +76,9 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
             pending.extend(address_taken);
         }
     }
+    if out.features.clusters {
+        accessed.add_end_of_shared_memory();
+    }
     out.features.observes = accessed.meet();
     out
 }

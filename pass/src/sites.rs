@@ -201,7 +201,7 @@ unsafe fn accesses_of(
             LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
                 let (scope, order) = atomics::semantics(instruction);
                 let value = LLVMGetOperand(instruction, 1);
-                let access = Access::Atomic { kind: AtomicKind::Rmw, scope, order };
+                let access = Access::Atomic { kind: atomics::kind_of_rmw(instruction), scope, order };
                 vec![(LLVMGetOperand(instruction, 0), sized(value), access)]
             }
             LLVMOpcode::LLVMCall if !debug_info::is_debug_call(instruction) => {

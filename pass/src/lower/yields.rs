@@ -3,7 +3,8 @@
 //! The executor runs a thread until it synchronises. A spin-wait (`while
 //! (!flag);`, `while (atomicCAS(&lock, 0, 1));`) never does, so a call of
 //! `__gpurace_yield` stands before each access that can end one: a volatile or
-//! atomic access whose result is used, in a loop. A loop that waits for a plain
+//! atomic access whose result is used, in a loop, and before its check: between the two no other
+//! thread of the block runs. A loop that waits for a plain
 //! access is a race, and endless where the compiler moves the access out; it
 //! gives way at its header, so that it can be told from a long computation.
 
@@ -15,6 +16,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 
 use crate::entry_calls::EntryCalls;
+use crate::instrument;
 use crate::ir;
 use crate::lower::spins;
 
@@ -30,7 +32,10 @@ pub unsafe fn insert(module: LLVMModuleRef) {
         let kernels: HashSet<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
         for function in ir::definitions(module) {
             for block in ir::blocks(function) {
-                let spins: Vec<_> = ir::block_instructions(block).filter(|&i| may_wait(i)).collect();
+                let waits = ir::block_instructions(block).filter(|&i| may_wait(i));
+                // What a swap looks at first would be a wait of its own otherwise.
+                let mut spins: Vec<_> = waits.map(|i| instrument::start_of(i)).collect();
+                spins.dedup();
                 // A function that is called may be called in a loop.
                 if spins.is_empty() || (kernels.contains(&function) && !is_in_cycle(block)) {
                     continue;
@@ -93,4 +98,51 @@ unsafe fn is_in_cycle(block: LLVMBasicBlockRef) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thread_runs_between_a_check_and_its_access() {
+        let text = "
+            declare void @__gpurace_atomic(ptr, i32, i32, i32, i32, i32)
+            define i32 @swaps(ptr %p) {
+            entry:
+                br label %again
+            again:
+                %seen = load atomic i32, ptr %p monotonic, align 4
+                %swaps = icmp eq i32 %seen, 0
+                %new = select i1 %swaps, i32 1, i32 %seen
+                %kind = select i1 %swaps, i32 2, i32 0
+                call void @__gpurace_atomic(ptr %p, i32 4, i32 0, i32 %kind, i32 2, i32 0)
+                %pair = cmpxchg ptr %p, i32 %seen, i32 %new monotonic monotonic
+                call void @__gpurace_atomic(ptr %p, i32 4, i32 1, i32 2, i32 2, i32 0)
+                %old = atomicrmw add ptr %p, i32 1 monotonic
+                %done = extractvalue { i32, i1 } %pair, 1
+                br i1 %done, label %end, label %again
+            end:
+                ret i32 %old
+            }";
+        // SAFETY: the module is parsed, used and disposed of here.
+        unsafe {
+            let context = LLVMContextCreate();
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            assert_eq!(failed, 0, "{}", ir::text(message));
+            insert(module);
+            let function = LLVMGetNamedFunction(module, c"swaps".as_ptr());
+            let body = ir::instructions(function).into_iter().map(|i| match ir::opcode(i) {
+                LLVMOpcode::LLVMCall => ir::callee(i).map_or_else(String::new, |callee| ir::name(callee)),
+                opcode => format!("{opcode:?}"),
+            });
+            let told: Vec<_> = body.filter(|what| what.contains("gpurace") || what.contains("Atomic") || what == "LLVMLoad").collect();
+            let (give_way, check) = ("__gpurace_yield", "__gpurace_atomic");
+            assert_eq!(told, [give_way, "LLVMLoad", check, "LLVMAtomicCmpXchg", give_way, check, "LLVMAtomicRMW"]);
+            LLVMDisposeModule(module);
+            LLVMContextDispose(context);
+        }
+    }
 }

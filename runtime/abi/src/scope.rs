@@ -77,7 +77,7 @@ pub enum AtomicKind {
     Load = 0,
     /// An atomic store.
     Store = 1,
-    /// A read-modify-write.
+    /// A read-modify-write. A compare-and-swap that fails is a [`AtomicKind::Load`].
     Rmw = 2,
     /// A `volatile` load. PTX makes it relaxed at system scope, so that it can
     /// carry an order between fences; CUDA C++ does not make it atomic, so
@@ -85,6 +85,9 @@ pub enum AtomicKind {
     VolatileLoad = 3,
     /// A `volatile` store; races as a plain write does.
     VolatileStore = 4,
+    /// A read-modify-write that gives nothing back (`red`): what it reads is not acquired, by a
+    /// fence after it neither (PTX ISA, "Reductions do not form Acquire Patterns").
+    Reduction = 5,
 }
 
 impl AtomicKind {
@@ -96,6 +99,7 @@ impl AtomicKind {
             2 => Some(Self::Rmw),
             3 => Some(Self::VolatileLoad),
             4 => Some(Self::VolatileStore),
+            5 => Some(Self::Reduction),
             _ => None,
         }
     }

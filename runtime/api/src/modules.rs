@@ -94,6 +94,12 @@ impl Loaded {
         Some(bytes)
     }
 
+    /// The index, behind those of its sites, that stands for the end of a block, with which the
+    /// block's shared memory ends.
+    pub fn end_of_block(&self) -> u32 {
+        self.checked.sites.len() as u32
+    }
+
     /// Whether launches are to be solved with their own values.
     pub fn solves_at_launch(&self) -> bool {
         self.proofs.at_launch
@@ -281,9 +287,9 @@ impl Module {
             Code::Gpu(code) => code.meta,
         };
         // Sites are numbered through all modules, so that a race may have its
-        // sides in two of them.
+        // sides in two of them. Each module has one more: [`Loaded::end_of_block`].
         static SITES: AtomicU32 = AtomicU32::new(0);
-        let site_base = SITES.fetch_add(checked.sites.len() as u32, Ordering::Relaxed);
+        let site_base = SITES.fetch_add(checked.sites.len() as u32 + 1, Ordering::Relaxed);
         let proofs = match self.payload?.proofs {
             [] => ModuleProofs::default(),
             bytes => wire::module_proofs(bytes)
@@ -400,7 +406,7 @@ pub fn module_of_site(site: u32) -> Option<&'static Loaded> {
     loaded
         .find(|m| {
             site.checked_sub(m.site_base)
-                .is_some_and(|at| (at as usize) < m.checked.sites.len())
+                .is_some_and(|at| at <= m.end_of_block())
         })
         .copied()
 }

@@ -91,6 +91,11 @@ fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
     ))
 }
 
+/// Whether a side is the end of its block.
+fn is_end_of_block(side: &Side) -> bool {
+    modules::module_of_site(side.site).is_some_and(|module| side.site - module.site_base == module.end_of_block())
+}
+
 /// What a side did. A volatile access is reported by its own kind.
 fn effect(side: &Side) -> schema::Effect {
     let volatile = site(side.site).is_some_and(|(_, site)| site.volatile);
@@ -156,6 +161,10 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
         access.thread = side
             .thread
             .map(|thread| unflatten(thread.into(), launch.block));
+    }
+    if is_end_of_block(side) {
+        access.ends_block = true;
+        (access.size, access.thread) = (None, None);
     }
     if let Some((meta, site)) = site(side.site) {
         if access.size.is_none() && site.size != 0 {
@@ -302,6 +311,7 @@ fn facts(side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
         atomic_scope: side.scope,
         volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
         asynchronous: site(side.site).is_some_and(|(_, site)| site.asynchronous),
+        ends_block: is_end_of_block(side),
         fences: launch.is_some_and(|launch| launch.kernel.meta().sync.fences),
     }
 }

@@ -288,7 +288,7 @@ impl Session {
             threads_per_block: launch.block.iter().product(),
             blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
             clusters: gpurace_cpu::clusters(launch.cluster, meta)
-                .map(|blocks| Clusters { grid: launch.grid, blocks }),
+                .map(|blocks| Clusters { grid: launch.grid, blocks, end_of_block: kernel.module.end_of_block() }),
             stream: launch.stream.0,
             settled: ordered.settled,
         };

@@ -320,7 +320,7 @@ impl Block {
     ) {
         let (modifies, volatile) = match kind {
             AtomicKind::Load => (false, false),
-            AtomicKind::Store | AtomicKind::Rmw => (true, false),
+            AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction => (true, false),
             AtomicKind::VolatileLoad => (false, true),
             AtomicKind::VolatileStore => (true, true),
         };
@@ -397,7 +397,7 @@ impl Block {
             let log = s.logged(thread, location, site, scope, true);
             let what = s.order.publish(thread, location, scope, order);
             let head = s.order.head(thread, scope);
-            let rmw = kind == AtomicKind::Rmw;
+            let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
             self.inner.syncvars.write(location, head, &what, rmw, log);
             if !what.block.is_empty() {
                 s.published.insert(location.0);
@@ -427,7 +427,7 @@ impl Block {
         }
         let (reads, writes) = match kind {
             AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
-            AtomicKind::Store | AtomicKind::VolatileStore => (false, true),
+            AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
             AtomicKind::Rmw => (true, true),
         };
         if reads {

@@ -8,12 +8,14 @@
 //! by vector clocks, thread by thread.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use gpurace_abi::scope::Order;
 
-use crate::block::Block;
+use crate::block::{Access, Block};
 use crate::launch::Launch;
 use crate::vector::Clocks;
+use crate::word::{FULL, GRANULE, Op, Touch};
 
 /// How the blocks of a launch are divided into clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct Clusters {
     pub grid: [u32; 3],
     /// Blocks of a cluster.
     pub blocks: [u32; 3],
+    /// The module's index of a site that none of its instructions has: the end of a block.
+    pub end_of_block: u32,
 }
 
 impl Clusters {
@@ -77,6 +81,25 @@ impl Block {
     pub fn cluster_wait(&mut self, thread: u32, barrier: &ClusterBarrier) {
         self.state.order.cluster_wait(thread, &barrier.over);
     }
+
+    /// The last thread of the block has ended, and with the block its shared memory. Other blocks of
+    /// the cluster may access that only while the block is there (CUDA C++ Programming Guide,
+    /// "Distributed Shared Memory"), so its end conflicts with all that they
+    /// do, as a write does that nobody is ordered after. Before it is
+    /// what any of its threads has learnt: the block lasts as long as each of them.
+    pub fn shared_memory_ends(&mut self, thread: u32, shared: Range<usize>) {
+        let Some(Clusters { end_of_block: site, .. }) = self.state.launch.clusters else { return };
+        self.barrier();
+        self.state.sightings.next_access();
+        let touch = Touch { op: Op::Write, mask: FULL };
+        let size = shared.len() as u64;
+        for word in shared.step_by(GRANULE) {
+            let Some(cell) = self.inner.shadow.cell(word) else { continue };
+            let w = cell.load(Ordering::Acquire);
+            let access = Access { thread, touch, site, word, address: word, size, value: None, copy: None };
+            self.state.word(&self.inner, cell, w, &access);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -85,7 +108,7 @@ mod tests {
 
     #[test]
     fn blocks_of_one_cluster_have_one_first_block() {
-        let of = |grid, blocks| Clusters { grid, blocks };
+        let of = |grid, blocks| Clusters { grid, blocks, end_of_block: 0 };
         let line = of([8, 1, 1], [4, 1, 1]);
         assert_eq!([0, 3, 4, 7].map(|b| line.first_of(b)), [0, 0, 4, 4]);
         // 4 by 4 by 2 blocks, clusters of 2 by 2 by 1.

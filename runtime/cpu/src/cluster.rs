@@ -193,7 +193,8 @@ impl Cluster {
         }
     }
 
-    /// A thread of one of its blocks has exited: the barrier does not wait for it.
+    /// A thread of one of its blocks has exited: the barrier does not wait for it, and with the
+    /// last one the block's shared memory ends.
     ///
     /// # Safety
     /// As [`Block::retire`], whose `b` is.
@@ -202,6 +203,12 @@ impl Cluster {
         unsafe {
             let c = &mut *(*b).cluster;
             let at = c.thread(&*b, linear);
+            if (*b).live == 0
+                && c.blocks.len() > 1
+                && let Some(checks) = &mut (*b).checks
+            {
+                checks.shared_memory_ends(linear, c.shared((*b).rank as usize));
+            }
             c.live -= 1;
             if c.arrivals[at].take() == Some(c.phase) {
                 c.arrived -= 1;

@@ -7,7 +7,7 @@ use gpurace_abi::scope::Order;
 use gpurace_check::{RaceScope, Space};
 use gpurace_cpu::{DivergenceReason, FaultKind, WaitKind};
 use support::device::*;
-use support::{arg, executor, kernel};
+use support::{END_OF_BLOCK, arg, executor, kernel};
 
 const RELEASE: u32 = Order::Release as u32;
 
@@ -81,8 +81,12 @@ fn only_the_barrier_of_the_cluster_orders_its_blocks() {
         let (races, checks) = ring_launch(&mut out, 2, true, 8, 4).races(workers, None);
         assert_eq!((races, checks), (Vec::new(), 2 * 2 * 8 * 40));
         let (races, _) = ring_launch(&mut out, 1, false, 8, 4).races(workers, None);
-        assert_eq!(races.len(), 1);
-        assert_eq!((races[0].scope, races[0].space), (RaceScope::Cluster, Space::Shared));
+        assert!(races.iter().all(|r| (r.scope, r.space) == (RaceScope::Cluster, Space::Shared)));
+        // Nor does a block stay until another one has read its memory.
+        let mut pairs: Vec<_> = races.iter().map(|r| [r.earlier.site, r.later.site]).collect();
+        pairs.iter_mut().for_each(|pair| pair.sort_unstable());
+        pairs.sort_unstable();
+        assert_eq!(pairs, [[0, 1], [1, END_OF_BLOCK]]);
         // A cluster of one block: each thread meets itself.
         assert_eq!(ring_launch(&mut out, 2, false, 8, 1).races(workers, None).0, Vec::new());
     }

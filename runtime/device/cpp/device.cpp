@@ -239,7 +239,7 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
     acquires();
   else if (state().orders)
     control().acquired = 1;
-  if (kind >= 3) return check((u64)address, size, site, kind == 3 ? kRead : kWrite, false);
+  if (kind == 3 || kind == 4) return check((u64)address, size, site, kind == 3 ? kRead : kWrite, false);
   bool aligned = (u64)address % 4 == 0 && (size == 4 || size == 8);
   // Clusters are not known here: to whom their scope reaches is not, and atomics of it pass as the device's.
   if (scope == 1) scope = 2;

@@ -17,6 +17,8 @@ pub struct SideFacts {
     pub volatile: bool,
     /// An asynchronous copy makes the access.
     pub asynchronous: bool,
+    /// The end of a block makes it.
+    pub ends_block: bool,
     /// The kernel has fences, or atomics that order.
     pub fences: bool,
 }
@@ -29,6 +31,9 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         .any(|access| matches!(access.op, Op::Copy | Op::Host))
     {
         return Some(outside_kernels(race));
+    }
+    if facts.iter().any(|side| side.ends_block) {
+        return Some(END_OF_BLOCK.to_owned());
     }
     if let Some(copy) = [1, 0].into_iter().find(|&side| facts[side].asynchronous) {
         return Some(asynchronous_copy(&race.accesses[copy]));
@@ -46,6 +51,10 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts),
     }
 }
+
+/// One side is the end of a block of a cluster.
+const END_OF_BLOCK: &str = "shared memory ends with its block, and nothing makes the block wait for the access: let all threads of \
+                            the cluster come to a barrier (cluster.sync()) after the last access to another block's shared memory";
 
 /// One side at least is a copy or the host.
 fn outside_kernels(race: &Race) -> String {

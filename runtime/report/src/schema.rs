@@ -403,6 +403,9 @@ pub struct Access {
     /// for them.
     #[serde(skip)]
     pub inlined_at: Vec<InlinedAt>,
+    /// No thread made it: the block ended, and its shared memory with it. Known to the run only.
+    #[serde(skip)]
+    pub ends_block: bool,
 }
 
 impl Access {
@@ -420,6 +423,7 @@ impl Access {
             block: None,
             thread: None,
             inlined_at: Vec::new(),
+            ends_block: false,
         }
     }
 }

@@ -256,7 +256,7 @@ impl<'a> Block<'a> {
     fn frame(&mut self, access: &Access) {
         let place = match words::place(access) {
             Some(place) => place,
-            None if in_kernel(access.op) => "[no debug info: build with -g]".to_owned(),
+            None if has_place(access) => "[no debug info: build with -g]".to_owned(),
             None => return,
         };
         match &access.function {
@@ -288,9 +288,14 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Whether there is something to say of where an access is: an instruction has a place, known or not.
+fn has_place(access: &Access) -> bool {
+    (in_kernel(access.op) && !access.ends_block) || words::place(access).is_some()
+}
+
 /// A colon where a frame follows.
 fn colon(access: &Access) -> &'static str {
-    if in_kernel(access.op) || words::place(access).is_some() {
+    if has_place(access) {
         ":"
     } else {
         ""

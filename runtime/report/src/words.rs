@@ -75,6 +75,7 @@ pub fn by(access: &Access, launches: bool) -> String {
         Op::Host => " by the host".to_owned(),
         Op::Read | Op::Write | Op::Atomic => {
             let thread = match access.thread {
+                _ if access.ends_block => " by the end".to_owned(),
                 Some(thread) => format!(" by thread {}", dim3(thread)),
                 None => " by an unknown thread".to_owned(),
             };

@@ -24,9 +24,7 @@ __global__ void __cluster_dims__(4, 1, 1) stencil(const int* in, int* out) {
     int before = t > 0 ? part[t - 1] : left[PART - 1]; //~ L
     int after = t < PART - 1 ? part[t + 1] : right[0]; //~ R
     out[i] = before + part[t] + after;
-#ifdef FIXED
     cluster.sync(); // Nobody ends while its neighbours still read.
-#endif
 }
 //~ RACE[racy] write-read shared cluster: A L
 //~ RACE[racy] write-read shared cluster: A R

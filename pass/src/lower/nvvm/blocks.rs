@@ -146,7 +146,7 @@ pub const BLOCKS: &[Block] = &[
         %x = shl i64 %expected2, 20
         %px = or i64 %p, %x
         %new = or i64 %px, %pending2
-        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2}
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 2}
         %seen = extractvalue { i64, i1 } %pair, 0
         %done = extractvalue { i64, i1 } %pair, 1
         br i1 %done, label %end, label %loop

@@ -4,7 +4,7 @@
 //! accesses finds one form of each. A weak vector is one access, a strong one
 //! as many as it has elements.
 
-use gpurace_abi::scope::{Order, Scope};
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use crate::ptx::op::{Address, AtomOp, MbarrierPhase, Op, Operand};
 use crate::ptx::types::{Space, Strength, Ty};
@@ -111,17 +111,18 @@ fn ordering(order: Order) -> &'static str {
 }
 
 /// The metadata that carries scope and order: see [`crate::atomics`].
-fn semantics(scope: Scope, order: Order) -> String {
-    format!("!gpurace.atomic !{{i32 {}, i32 {}}}", scope as u32, order as u32)
+fn semantics(scope: Scope, order: Order, kind: Option<AtomicKind>) -> String {
+    let kind = kind.map_or(String::new(), |kind| format!(", i32 {}", kind as u32));
+    format!("!gpurace.atomic !{{i32 {}, i32 {}{kind}}}", scope as u32, order as u32)
 }
 
 /// What follows an atomic instruction's operands.
-fn atomic(scope: Scope, order: Order, bytes: u32) -> String {
+fn atomic(scope: Scope, order: Order, bytes: u32, kind: Option<AtomicKind>) -> String {
     format!(
         "syncscope(\"{}\") {}, align {bytes}, {}",
         syncscope(scope),
         ordering(order),
-        semantics(scope, order)
+        semantics(scope, order, kind)
     )
 }
 
@@ -155,7 +156,7 @@ fn ld(body: &mut Body, strength: Strength, space: Space, ty: Ty, d: &[Operand], 
         let at = pointer(body, space, from, i as u32 * bytes)?;
         values.push(match strong(strength) {
             Some((scope, order)) => {
-                let how = atomic(scope, order, bytes);
+                let how = atomic(scope, order, bytes, None);
                 body.value(format_args!("load atomic i{bits}, {at} {how}"))
             }
             None if strength == Strength::Volatile => {
@@ -193,7 +194,7 @@ fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a
         let at = pointer(body, space, to, i as u32 * bytes)?;
         match strong(strength) {
             Some((scope, order)) => {
-                let how = atomic(scope, order, bytes);
+                let how = atomic(scope, order, bytes, None);
                 body.line(format_args!("store atomic i{bits} {value}, {at} {how}"));
             }
             None => {
@@ -218,10 +219,13 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
         Some(c) => Some(body.get(c, *ty)?),
         None => None,
     };
+    // `red`, and an `atom` that is one by its destination `_` (PTX ISA, `atom`).
+    let reduction = d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
+    let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };
     let mut results = Vec::new();
     for (i, operand) in operands.iter().enumerate() {
         let at = pointer(body, *space, at, i as u32 * ty.bytes())?;
-        results.push(one_atom(body, *op, (*scope, *order), *ty, &at, operand, c.as_deref())?);
+        results.push(one_atom(body, *op, how, *ty, &at, operand, c.as_deref())?);
     }
     for (d, value) in d.iter().zip(results) {
         body.set(d, *ty, &value)?;
@@ -229,30 +233,38 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
     Ok(())
 }
 
+/// Scope and order of a read-modify-write, and what it stands for where its instruction does not tell.
+#[derive(Clone, Copy)]
+struct How {
+    scope: Scope,
+    order: Order,
+    kind: Option<AtomicKind>,
+}
+
 /// One read-modify-write; gives the bits before it.
 fn one_atom(
     body: &mut Body,
     op: AtomOp,
-    (scope, order): (Scope, Order),
+    how: How,
     ty: Ty,
     at: &str,
     operand: &str,
     new: Option<&str>,
 ) -> Translated<String> {
     let t = format!("i{}", ty.bits());
-    let how = atomic(scope, order, ty.bytes());
+    let flags = atomic(how.scope, how.order, ty.bytes(), how.kind);
     let signed = ty.is_signed();
     let name = match op {
         AtomOp::CompareAndSwap => {
             let new = new.ok_or(Refused)?;
-            return Ok(compare_and_swap(body, (scope, order), ty, at, operand, new).0);
+            return Ok(compare_and_swap(body, how, ty, at, operand, new).0);
         }
         _ if small(ty.lane().unwrap_or(ty)).is_some() => {
-            return small_atom(body, op, (scope, order), ty, at, operand);
+            return small_atom(body, op, how, ty, at, operand);
         }
         AtomOp::Add if ty.is_float() => {
             let (value, float) = load(body, ty, operand)?;
-            let old = body.value(format_args!("atomicrmw fadd {at}, {float} {value} {how}"));
+            let old = body.value(format_args!("atomicrmw fadd {at}, {float} {value} {flags}"));
             return store(body, ty, &old);
         }
         AtomOp::And => "and",
@@ -267,13 +279,13 @@ fn one_atom(
         AtomOp::Max if signed => "max",
         AtomOp::Max => "umax",
     };
-    Ok(body.value(format_args!("atomicrmw {name} {at}, {t} {operand} {how}")))
+    Ok(body.value(format_args!("atomicrmw {name} {at}, {t} {operand} {flags}")))
 }
 
 /// Gives the bits before and whether they were as expected.
 fn compare_and_swap(
     body: &mut Body,
-    (scope, order): (Scope, Order),
+    How { scope, order, kind }: How,
     ty: Ty,
     at: &str,
     expected: &str,
@@ -286,7 +298,7 @@ fn compare_and_swap(
         syncscope(scope),
         ordering(order),
         ty.bytes(),
-        semantics(scope, order)
+        semantics(scope, order, kind)
     ));
     let old = body.value(format_args!("extractvalue {{ {t}, i1 }} {pair}, 0"));
     let done = body.value(format_args!("extractvalue {{ {t}, i1 }} {pair}, 1"));
@@ -298,7 +310,7 @@ fn compare_and_swap(
 fn small_atom(
     body: &mut Body,
     op: AtomOp,
-    semantics: (Scope, Order),
+    how: How,
     ty: Ty,
     at: &str,
     operand: &str,
@@ -320,7 +332,9 @@ fn small_atom(
         let r = body.call("float", name, &[("float", &x), ("float", &y)]);
         store(body, ty, &r)
     })?;
-    let (old, done) = compare_and_swap(body, semantics, ty, at, &guess, &new);
+    // Swaps that fail are no accesses of the program's.
+    let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
+    let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);
     body.line(format_args!("{seen} = or {t} {old}, 0\nbr i1 {done}, label %{after}, label %{again}\n{after}:"));
     Ok(old)
 }

@@ -131,7 +131,7 @@ impl Driver {
 
     fn clusters(&self) -> Option<Clusters> {
         let size = u32::try_from(self.machine.cluster).ok().filter(|&n| n > 0)?;
-        Some(Clusters { grid: [self.blocks as u32, 1, 1], blocks: [size, 1, 1] })
+        Some(Clusters { grid: [self.blocks as u32, 1, 1], blocks: [size, 1, 1], end_of_block: 99 })
     }
 
     /// The block of a thread, and the barrier of its cluster.

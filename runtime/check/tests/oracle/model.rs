@@ -48,7 +48,7 @@ impl Op {
         match self {
             Op::Atomic(AtomicKind::VolatileLoad, ..) => Op::Read,
             Op::Atomic(AtomicKind::VolatileStore, ..) => Op::Write,
-            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw, ..)
+            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction, ..)
             | Op::Read
             | Op::Write => self,
         }
@@ -480,7 +480,7 @@ impl Oracle {
         let mut learnt = vec![0; self.clocks.len()];
         for read in &self.past {
             let What::Access {
-                op: Op::Atomic(..),
+                op: Op::Atomic(kind, ..),
                 address,
                 size,
                 observed,
@@ -489,6 +489,10 @@ impl Oracle {
             else {
                 continue;
             };
+            // Its read is part of no acquire pattern.
+            if kind == AtomicKind::Reduction {
+                continue;
+            }
             if read.thread != thread || location.is_some_and(|l| l != (address, size)) {
                 continue;
             }
@@ -639,9 +643,10 @@ impl Oracle {
             done: None,
             clock,
         });
-        if let Op::Atomic(_, scope, order) = op
+        if let Op::Atomic(kind, scope, order) = op
             && order.acquires()
             && op.reads_atomically()
+            && kind != AtomicKind::Reduction
         {
             self.acquire(thread, scope, Some((address, size)));
         }

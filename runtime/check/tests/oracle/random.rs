@@ -27,12 +27,13 @@ const ORDERS: [Order; 5] = [
     Order::AcqRel,
     Order::SeqCst,
 ];
-const KINDS: [AtomicKind; 5] = [
+const KINDS: [AtomicKind; 6] = [
     AtomicKind::Load,
     AtomicKind::Store,
     AtomicKind::Rmw,
     AtomicKind::VolatileLoad,
     AtomicKind::VolatileStore,
+    AtomicKind::Reduction,
 ];
 
 /// The shared memory of a thread's block.

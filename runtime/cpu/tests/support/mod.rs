@@ -12,6 +12,9 @@ use gpurace_abi::meta::{KernelMeta, SyncFeatures};
 use gpurace_check::{Checker, Clusters, KernelKey, LaunchInfo, RaceRecord};
 use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport, clusters};
 
+/// The site that stands for the end of a block.
+pub const END_OF_BLOCK: u32 = 99;
+
 /// The entry points, with the types of the list.
 pub mod device {
     use super::ThreadCtx;
@@ -159,7 +162,7 @@ impl Run {
             features: self.meta.sync,
             threads_per_block: self.block.iter().product(),
             blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
-            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters { grid: self.grid, blocks }),
+            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters { grid: self.grid, blocks, end_of_block: END_OF_BLOCK }),
             stream: 0,
             settled: 0,
         };

@@ -10,6 +10,7 @@ const NONE: [SideFacts; 2] = [SideFacts {
     atomic_scope: None,
     volatile: false,
     asynchronous: false,
+    ends_block: false,
     fences: false,
 }; 2];
 

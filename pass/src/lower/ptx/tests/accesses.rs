@@ -19,7 +19,17 @@ fn scope_and_order_travel_with_the_access() {
     let text = ir_of("atom.add.acq_rel.sys.u32 $0, [$1], $2;", "=r,l,r", "i32", &["ptr", "i32"]);
     assert!(text.contains("atomicrmw add ptr %a0, i32 %a1 syncscope(\"system\") acq_rel"), "{text}");
     let text = ir_of("red.shared.max.s32 [$0], $1;", "r,r", "void", &["i32", "i32"]);
-    assert!(text.contains("atomicrmw max ptr addrspace(3)") && text.contains("!{i32 2, i32 0}"), "{text}");
+    assert!(text.contains("atomicrmw max ptr addrspace(3)") && text.contains("!{i32 2, i32 0, i32 5}"), "{text}");
+    // What gives nothing back is a reduction; an operation that `red` does not have is none.
+    let text = ir_of("atom.global.or.b32 _, [$0], $1;", "l,r", "void", &["ptr", "i32"]);
+    assert!(text.contains("!{i32 2, i32 0, i32 5}"), "{text}");
+    let text = ir_of("atom.global.exch.b32 _, [$0], $1;", "l,r", "void", &["ptr", "i32"]);
+    assert!(text.contains("!{i32 2, i32 0}"), "{text}");
+    // The swaps of a loop are one read-modify-write together; the program's own may fail.
+    let text = ir_of("atom.global.add.noftz.f16 $0, [$1], $2;", "=h,l,h", "i16", &["ptr", "i16"]);
+    assert!(text.contains("cmpxchg") && text.contains("!{i32 2, i32 0, i32 2}"), "{text}");
+    let text = ir_of("atom.global.cas.b32 $0, [$1], $2, $3;", "=r,l,r,r", "i32", &["ptr", "i32", "i32"]);
+    assert!(text.contains("cmpxchg") && text.contains("!{i32 2, i32 0}"), "{text}");
     let text = ir_of("ld.volatile.f32 $0, [$1];", "=f,l", "float", &["ptr"]);
     assert!(text.contains("load volatile i32, ptr %a0"), "{text}");
     let text = ir_of("ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4];", "=f,=f,=f,=f,l", "{ float, float, float, float }", &["ptr"]);
