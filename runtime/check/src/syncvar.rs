@@ -17,6 +17,7 @@
 //! the location. A counter is set back so ([`SyncVars::observed`]).
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -231,7 +232,7 @@ const FILTER_BITS: usize = 1 << 18;
 /// The synchronisation variables of the process.
 pub struct SyncVars {
     /// By line.
-    shards: [Mutex<HashMap<usize, Vec<SyncVar>>>; SHARDS],
+    shards: [Mutex<ByLine>; SHARDS],
     /// One bit per hash of a line: clear where no variable is in it.
     filter: Box<[AtomicU64]>,
     count: AtomicUsize,
@@ -247,6 +248,26 @@ impl Default for SyncVars {
     }
 }
 
+/// Hashes lines, by another factor than what chooses their shard: within a shard that would give few values.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineHasher(u64);
+
+impl Hasher for LineHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(byte.into()));
+    }
+
+    fn write_usize(&mut self, line: usize) {
+        self.0 = (self.0 ^ line as u64).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
+    }
+}
+
+type ByLine = HashMap<usize, Vec<SyncVar>, BuildHasherDefault<LineHasher>>;
+
 const fn hash(line: usize) -> usize {
     (line as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
 }
@@ -257,7 +278,7 @@ impl SyncVars {
         self.filter[h / 64].load(Ordering::Acquire) >> (h % 64) & 1 != 0
     }
 
-    fn shard(&self, line: usize) -> &Mutex<HashMap<usize, Vec<SyncVar>>> {
+    fn shard(&self, line: usize) -> &Mutex<ByLine> {
         &self.shards[hash(line) % SHARDS]
     }
 
@@ -288,7 +309,7 @@ impl SyncVars {
     /// The variable of a location; a new one, where `make` says so and there is none.
     fn variable<'s>(
         &self,
-        shard: &'s mut HashMap<usize, Vec<SyncVar>>,
+        shard: &'s mut ByLine,
         (address, size): Location,
         make: bool,
     ) -> Option<&'s mut SyncVar> {
