@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width};
-use gpurace_protocol::protocol::{Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform};
+use gpurace_protocol::protocol::{Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform};
 
 /// Deepest expression; deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
@@ -169,7 +169,7 @@ impl Builder {
     ) -> ExprId {
         let id = OpaqueId(self.protocol.opaques.len() as u32);
         let loops = self.chain(inner);
-        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range, loaded_by: None });
+        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range, loaded_by: None, last: None });
         self.protocol.exprs.add(Expr::Opaque { id, width })
     }
 
@@ -178,6 +178,18 @@ impl Builder {
         if let Expr::Opaque { id, .. } = self.get(opaque) {
             self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
         }
+    }
+
+    /// Says which loop leaves an opaque value, and what it is there.
+    pub fn left_by(&mut self, opaque: ExprId, of: LoopId, value: ExprId) {
+        if let Expr::Opaque { id, .. } = self.get(opaque) {
+            self.protocol.opaques[id.0 as usize].last = Some(Last { of, value });
+        }
+    }
+
+    /// Whether an opaque value is what a loop leaves.
+    pub fn leaves(&self, of: LoopId) -> bool {
+        self.protocol.opaques.iter().any(|opaque| opaque.last.is_some_and(|last| last.of == of))
     }
 
     /// The innermost loop in which an expression varies.

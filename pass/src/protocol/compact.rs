@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gpurace_protocol::expr::{Expr, ExprId, Exprs, OpaqueId, ParamId, VarId};
+use gpurace_protocol::expr::{Expr, ExprId, LoopId, OpaqueId, ParamId, VarId};
 use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt};
 
-/// The same protocol without unused expressions, loop variables, parameters,
+/// The same protocol without unused expressions, loops, loop variables, parameters,
 /// objects and opaque values.
 pub fn compact(protocol: &mut Protocol) {
+    drop_empty_loops(protocol);
     let mut vars = HashMap::new();
     let mut used = Used { exprs: vec![false; protocol.exprs.len()], vars: HashSet::new(), objects: Vec::new() };
     used.objects = vec![false; protocol.objects.len()];
     collect_vars(&protocol.body, &mut vars);
-    used.body(&protocol.exprs, &protocol.body, &vars);
+    used.body(protocol, &protocol.body, &vars);
 
     let mut renaming = Renaming::default();
     let old = std::mem::take(&mut protocol.exprs);
@@ -40,17 +41,17 @@ pub fn compact(protocol: &mut Protocol) {
     for (id, node) in old.iter().filter(|(id, _)| used.exprs[id.0 as usize]) {
         let of = |e: ExprId| renaming.exprs[&e];
         let node = match node {
-            Expr::Bin(op, a, b) => Expr::Bin(op, of(a), of(b)),
-            Expr::Cmp(op, a, b) => Expr::Cmp(op, of(a), of(b)),
-            Expr::Select(c, a, b) => Expr::Select(of(c), of(a), of(b)),
-            Expr::Cast(cast, width, a) => Expr::Cast(cast, width, of(a)),
             Expr::Param { id, width } => Expr::Param { id: renaming.params[&id], width },
             Expr::Opaque { id, width } => {
                 let next = OpaqueId(protocol.opaques.len() as u32);
-                protocol.opaques.push(opaques[id.0 as usize].clone());
+                let mut opaque = opaques[id.0 as usize].clone();
+                if let Some(last) = &mut opaque.last {
+                    last.value = of(last.value);
+                }
+                protocol.opaques.push(opaque);
                 Expr::Opaque { id: next, width }
             }
-            leaf => leaf,
+            node => node.with_operands(of),
         };
         let new = protocol.exprs.add(node);
         renaming.exprs.insert(id, new);
@@ -66,6 +67,33 @@ pub fn compact(protocol: &mut Protocol) {
         }
     }
     renaming.body(&mut protocol.body, &used.vars);
+}
+
+/// Takes out loops that do nothing, and leave nothing that is used.
+fn drop_empty_loops(protocol: &mut Protocol) {
+    fn within(body: &mut Vec<Stmt>, asked: &HashSet<LoopId>) {
+        for stmt in body.iter_mut() {
+            match stmt {
+                Stmt::Loop(of) => within(&mut of.body, asked),
+                Stmt::If { then, otherwise, .. } => {
+                    within(then, asked);
+                    within(otherwise, asked);
+                }
+                Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
+            }
+        }
+        body.retain(|stmt| match stmt {
+            Stmt::Loop(of) => !of.body.is_empty() || asked.contains(&of.id),
+            Stmt::If { then, otherwise, .. } => !then.is_empty() || !otherwise.is_empty(),
+            Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => true,
+        });
+    }
+    let of = |(_, node)| match node {
+        Expr::Opaque { id, .. } => Some(protocol.opaques[id.0 as usize].last?.of),
+        _ => None,
+    };
+    let asked = protocol.exprs.iter().filter_map(of).collect();
+    within(&mut protocol.body, &asked);
 }
 
 fn collect_vars(body: &[Stmt], vars: &mut HashMap<VarId, Induction>) {
@@ -91,36 +119,39 @@ struct Used {
 }
 
 impl Used {
-    fn body(&mut self, exprs: &Exprs, body: &[Stmt], vars: &HashMap<VarId, Induction>) {
+    fn body(&mut self, protocol: &Protocol, body: &[Stmt], vars: &HashMap<VarId, Induction>) {
         for stmt in body {
             match stmt {
                 Stmt::Access(access) => {
                     self.objects[access.object.0 as usize] = true;
-                    self.expr(exprs, access.offset, vars);
-                    self.expr(exprs, access.size, vars);
+                    self.expr(protocol, access.offset, vars);
+                    self.expr(protocol, access.size, vars);
                 }
                 Stmt::Loop(of) => {
-                    self.expr(exprs, of.cond, vars);
-                    self.body(exprs, &of.body, vars);
+                    self.expr(protocol, of.cond, vars);
+                    self.body(protocol, &of.body, vars);
                 }
                 Stmt::If { cond, then, otherwise } => {
-                    self.expr(exprs, *cond, vars);
-                    self.body(exprs, then, vars);
-                    self.body(exprs, otherwise, vars);
+                    self.expr(protocol, *cond, vars);
+                    self.body(protocol, then, vars);
+                    self.body(protocol, otherwise, vars);
                 }
                 Stmt::Sync(_) | Stmt::Unknown(_) => {}
             }
         }
     }
 
-    fn expr(&mut self, exprs: &Exprs, id: ExprId, vars: &HashMap<VarId, Induction>) {
+    fn expr(&mut self, protocol: &Protocol, id: ExprId, vars: &HashMap<VarId, Induction>) {
         let mut pending = vec![id];
         while let Some(id) = pending.pop() {
             if std::mem::replace(&mut self.exprs[id.0 as usize], true) {
                 continue;
             }
-            let node = exprs.get(id);
+            let node = protocol.exprs.get(id);
             pending.extend(node.operands());
+            if let Expr::Opaque { id, .. } = node {
+                pending.extend(protocol.opaques[id.0 as usize].last.map(|last| last.value));
+            }
             if let Expr::Var { id, .. } = node
                 && self.vars.insert(id)
                 && let Some(var) = vars.get(&id)

@@ -209,7 +209,7 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         unsafe {
             self.node(f, region, 0, &mut body, nesting + 1)?;
-            if body.is_empty() {
+            if body.is_empty() && !self.b.leaves(f.loop_ids[l]) {
                 return Ok(());
             }
             let header = graph.loops[l].header;

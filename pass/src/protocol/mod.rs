@@ -16,7 +16,7 @@
 //! walk over the blocks: integers in [`values`], pointers in [`pointers`], loop
 //! variables in [`steps`], parts of structs in [`aggregates`], what local memory holds in [`contents`]. What expressions
 //! cannot say is an opaque value, whose group comes from [`uniformity`]. A value of a loop that is used after it is
-//! opaque, unless it does not vary in the loop.
+//! opaque, unless it does not vary in the loop, or the loop can be run ([`gpurace_protocol::last`]).
 //!
 //! # Calls
 //! A function that was not inlined is evaluated at each call with its arguments;
@@ -54,6 +54,7 @@ mod tests;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use gpurace_protocol::last;
 use gpurace_protocol::protocol::{Protocol, Space, Stmt, Unknown};
 use llvm_sys::prelude::*;
 
@@ -109,8 +110,9 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
             let mut frame = x.kernel(kernel)?;
             x.b.protocol.body = x.statements(&mut frame)?;
         }
-        compact::compact(&mut x.b.protocol);
-        Ok(x.b.protocol)
+        let mut protocol = last::settle(&x.b.protocol, None).unwrap_or(x.b.protocol);
+        compact::compact(&mut protocol);
+        Ok(protocol)
     }));
     let summary = facts.summary(kernel);
     // A mistake in here costs proofs, not the compilation.

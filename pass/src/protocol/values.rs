@@ -54,12 +54,19 @@ impl Extraction<'_> {
         }
         // SAFETY: by contract.
         let uniform = unsafe { f.uniform.at(&f.graph, value, place) };
+        // The loop that is left, where it is one.
+        let left = f.graph.block_of.get(&value).and_then(|&block| f.graph.loop_of[block]);
+        let left = left.filter(|&l| f.graph.within(place, f.graph.loops[l].parent)).map(|l| f.loop_ids[l]);
         let last = |this: &mut Self, e: ExprId| {
             if this.b.is_fixed_in(e, inner) {
                 return e;
             }
             let width = this.b.width(e);
-            this.b.opaque("a loop's last value", width, uniform, inner)
+            let made = this.b.opaque("a loop's last value", width, uniform, inner);
+            if let Some(of) = left {
+                this.b.left_by(made, of, e);
+            }
+            made
         };
         let pointer = |this: &mut Self, p: &Pointer| {
             let aims = p

@@ -233,6 +233,18 @@ impl Expr {
         };
         all.into_iter().flatten()
     }
+
+    /// The same node over other operands.
+    #[must_use]
+    pub fn with_operands(self, mut of: impl FnMut(ExprId) -> ExprId) -> Self {
+        match self {
+            Self::Bin(op, a, b) => Self::Bin(op, of(a), of(b)),
+            Self::Cmp(op, a, b) => Self::Cmp(op, of(a), of(b)),
+            Self::Select(c, a, b) => Self::Select(of(c), of(a), of(b)),
+            Self::Cast(cast, width, a) => Self::Cast(cast, width, of(a)),
+            leaf => leaf,
+        }
+    }
 }
 
 /// The arena. Equal nodes are one node, so that equal ids are equal values in

@@ -2,6 +2,7 @@
 //! arena makes when a node is added.
 
 use crate::expr::{BinOp, Cast, CmpOp, Expr, ExprId, Exprs, Width};
+use crate::protocol::Step;
 
 /// `op` on two values of `width`; `None` where the result is any value
 /// (division by zero).
@@ -53,6 +54,20 @@ pub fn convert(cast: Cast, from: Width, to: Width, a: u64) -> u64 {
         Cast::Zext | Cast::Trunc => to.truncate(a),
         Cast::Sext => to.truncate(from.signed(a) as u64),
     }
+}
+
+/// A loop variable's value in the next iteration, where it can be told; `of` gives
+/// what a step adds.
+pub fn step(step: Step, width: Width, value: u64, of: impl FnOnce(ExprId) -> Option<u64>) -> Option<u64> {
+    let signed = width.signed(value);
+    Some(width.truncate(match step {
+        Step::Add(by) => value.wrapping_add(of(by)?),
+        Step::Mul(factor) => value.wrapping_mul(factor),
+        Step::UDiv(by) => value.checked_div(by)?,
+        Step::SDiv(by) => signed.checked_div(by.try_into().ok()?)? as u64,
+        Step::AShr(by) => (signed >> by.min(63)) as u64,
+        Step::Any(_) => return None,
+    }))
 }
 
 pub(crate) enum Simplified {

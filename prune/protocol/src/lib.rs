@@ -8,6 +8,7 @@
 //! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
 //! | [`launch`] | one concrete launch |
+//! | [`last`] | what loops leave behind |
 //! | [`condition`] | what a launch must fulfil for a proof to hold
 //! | [`verdict`] | what the solver says of each site
 //!
@@ -20,6 +21,7 @@ pub mod condition;
 pub mod expr;
 pub mod fold;
 pub mod interval;
+pub mod last;
 pub mod launch;
 pub mod place;
 pub mod protocol;

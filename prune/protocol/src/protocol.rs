@@ -28,7 +28,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -158,6 +158,18 @@ pub struct Opaque {
     /// The plain load that gives it, all of it, in the same iteration; the value
     /// is used nowhere outside of the loops around the load.
     pub loaded_by: Option<SiteId>,
+    /// The loop that leaves it, unless that is left from within ([`Loop::may_break`]).
+    pub last: Option<Last>,
+}
+
+/// What an expression comes to where a loop has been left: over its variables in the
+/// iteration in which the loop's condition was asked for the last time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// The loop.
+    pub of: LoopId,
+    /// The expression, of the opaque value's width.
+    pub value: ExprId,
 }
 
 /// One statement.

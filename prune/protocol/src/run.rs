@@ -111,8 +111,11 @@ pub struct Run<'a> {
     /// Steps left.
     fuel: u64,
     touches: Vec<Touch>,
+    /// What loops have left, and whether that rests on something left open.
+    left: HashMap<OpaqueId, (u64, bool)>,
     /// What was left open on the way.
     asked: bool,
+    rests_on_left: bool,
 }
 
 /// What a thread touches, in order.
@@ -122,6 +125,8 @@ pub struct Trace {
     pub touches: Vec<Touch>,
     /// Whether anything that the protocol leaves open was asked for.
     pub asked: bool,
+    /// Whether anything rests on a value that a loop has left.
+    pub rests_on_left: bool,
 }
 
 /// Runs a thread. `choose` gives the values that the protocol leaves open, the
@@ -147,10 +152,12 @@ pub fn trace(
         access: 0,
         fuel,
         touches: Vec::new(),
+        left: HashMap::new(),
         asked: false,
+        rests_on_left: false,
     };
     run.body(&protocol.body)?;
-    Ok(Trace { touches: run.touches, asked: run.asked })
+    Ok(Trace { touches: run.touches, asked: run.asked, rests_on_left: run.rests_on_left })
 }
 
 /// Value of an expression over the launch alone, or `None` where it is over
@@ -237,6 +244,7 @@ impl Run<'_> {
             self.vars.insert(var.id, value);
         }
         self.changes += 1;
+        let mut broken = false;
         let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
         while go_on {
             self.spend()?;
@@ -244,6 +252,7 @@ impl Run<'_> {
             self.body(&of.body)?;
             if let Some(uniform) = of.may_break {
                 if self.ask(OpenKind::Break(of.id), uniform, None) & 1 == 1 {
+                    broken = true;
                     break;
                 }
             }
@@ -254,6 +263,7 @@ impl Run<'_> {
             self.step(of);
             go_on = of.test == Test::After || self.value(of.cond) == 1;
         }
+        self.leave(of.id, broken);
         self.access = first_access + accesses_in(&of.body);
         self.iterations.pop();
         for var in &of.vars {
@@ -261,6 +271,22 @@ impl Run<'_> {
         }
         self.changes += 1;
         Ok(())
+    }
+
+    /// Keeps what a loop leaves to what comes after it.
+    fn leave(&mut self, of: LoopId, broken: bool) {
+        let protocol = self.protocol;
+        for (index, opaque) in protocol.opaques.iter().enumerate() {
+            let Some(last) = opaque.last.filter(|last| last.of == of) else { continue };
+            let id = OpaqueId(index as u32);
+            self.left.remove(&id);
+            if !broken {
+                let asked = std::mem::take(&mut self.asked);
+                let value = self.value(last.value);
+                self.left.insert(id, (value, self.asked));
+                self.asked = asked;
+            }
+        }
     }
 
     fn step(&mut self, of: &crate::protocol::Loop) {
@@ -336,8 +362,13 @@ impl Run<'_> {
             }
             Expr::Opaque { id, .. } => {
                 let protocol = self.protocol;
-                match protocol.opaques.get(id.0 as usize) {
-                    Some(opaque) => {
+                match (protocol.opaques.get(id.0 as usize), self.left.get(&id)) {
+                    (_, Some(&(value, asked))) => {
+                        self.asked |= asked;
+                        self.rests_on_left = true;
+                        value
+                    }
+                    (Some(opaque), None) => {
                         let any = self.ask(OpenKind::Opaque(id), opaque.uniform, Some(&opaque.loops));
                         match opaque.range {
                             Some((lo, hi)) if lo <= hi => match (hi - lo).checked_add(1) {
@@ -347,7 +378,7 @@ impl Run<'_> {
                             _ => any,
                         }
                     }
-                    None => 0,
+                    (None, None) => 0,
                 }
             }
             Expr::Bin(op, a, b) => {

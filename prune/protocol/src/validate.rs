@@ -54,6 +54,11 @@ pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
             }
         }
     }
+    for opaque in &protocol.opaques {
+        if let Some(last) = opaque.last {
+            of_width(&protocol.exprs, last.value, opaque.width)?;
+        }
+    }
     let mut seen = Seen { protocol, loops: HashSet::new(), vars: HashSet::new() };
     seen.body(&protocol.body, 0)
 }
@@ -103,6 +108,13 @@ fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
     Ok(())
 }
 
+fn of_width(exprs: &Exprs, id: ExprId, width: Width) -> Result<(), Malformed> {
+    if id.0 as usize >= exprs.len() {
+        return Err(Malformed::Missing { what: "expression", id: id.0 });
+    }
+    if exprs.width(id) == width { Ok(()) } else { Err(Malformed::Width(id.0)) }
+}
+
 struct Seen<'a> {
     protocol: &'a Protocol,
     loops: HashSet<u32>,
@@ -111,11 +123,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn of_width(&self, id: ExprId, width: Width) -> Result<(), Malformed> {
-        let exprs: &Exprs = &self.protocol.exprs;
-        if id.0 as usize >= exprs.len() {
-            return Err(Malformed::Missing { what: "expression", id: id.0 });
-        }
-        if exprs.width(id) == width { Ok(()) } else { Err(Malformed::Width(id.0)) }
+        of_width(&self.protocol.exprs, id, width)
     }
 
     fn body(&mut self, body: &[Stmt], depth: u32) -> Result<(), Malformed> {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{BinOp, Expr, ExprId, Exprs, VarId};
 use gpurace_protocol::interval::{Group, Meeting, controls, holds_sync, meetings, uniformity, unordered};
+use gpurace_protocol::last;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::place::{Place, Turn};
 use gpurace_protocol::protocol::{
@@ -57,7 +58,9 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
         // No verdict: every site stays checked.
         return Outcome::default();
     }
-    let Steady { protocol: improved, conditions: steady } = steady(protocol, launch);
+    let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
+    let given = &protocol.exprs;
+    let Steady { protocol: improved, conditions: steady } = steady(settled.as_ref().unwrap_or(protocol), launch);
     let protocol = &improved;
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
@@ -90,6 +93,10 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     prover.run();
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();
+    if settled.is_some() {
+        // Of a known launch no verdict has conditions, which would name others.
+        exprs.clone_from(given);
+    }
     Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats, pairs }
 }
 

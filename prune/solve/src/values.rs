@@ -120,7 +120,7 @@ impl<'a> Values<'a, '_> {
                 return None;
             }
             if goes_on {
-                pending.push(step(info, value)?);
+                pending.push(fold::step(info.var.step, info.var.width, value, |_| None)?);
             }
         }
         Some(found)
@@ -178,17 +178,4 @@ impl<'a> Values<'a, '_> {
         }
         Some(all)
     }
-}
-
-/// The value in the next iteration.
-fn step(info: VarInfo, value: u64) -> Option<u64> {
-    let width = info.var.width;
-    let signed = width.signed(value);
-    Some(width.truncate(match info.var.step {
-        Step::Mul(factor) => value.wrapping_mul(factor),
-        Step::UDiv(by) => value.checked_div(by)?,
-        Step::SDiv(by) => signed.checked_div(by.try_into().ok()?)? as u64,
-        Step::AShr(by) => (signed >> by.min(63)) as u64,
-        Step::Add(_) | Step::Any(_) => return None,
-    }))
 }

@@ -60,6 +60,44 @@ fn value_used_after_a_loop_that_does_not_change_it() {
     Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(5)]);
 }
 
+/// What a loop leaves is known where its iterations can be counted out: of constants, or
+/// of the launch's values.
+#[test]
+fn values_left_by_loops() {
+    let source = "KERNEL k(char *a, int n) {
+        int up = 1; for (int d = 32; d > 0; d /= 2) { up *= 2; a[d] = 1; } a[up + tid] = 2;
+        int down = up; for (int d = 1; d < n; d *= 2) { down /= 2; a[down] = 3; } a[down + 100] = 4;
+        int i = 0; do { a[i + 7] = 1; i += 3; } while (i < n); a[i + 40] = 5;
+        int empty = 1; while (empty < n) empty *= 3; a[empty + 50] = 6;
+        for (int k = 0; k < 3; ++k) { int j = k; for (; j < n; j += 2) a[j] = 1; a[j + 60] = 7; } }";
+    let program = Program::of(source);
+    let left: Vec<_> = program.protocol.opaques.iter().map(|opaque| opaque.last.is_some()).collect();
+    assert!(!left.is_empty() && left.iter().all(|left| *left), "{:#?}", program.protocol);
+    program.is_exact(ONE, [4, 1, 1], &[words(256), Int(20)]);
+    let source = "KERNEL k(char *a) { int up = 1; for (int d = 32; d > 0; d /= 2) { up *= 2; a[d] = 1; } a[up + tid] = 2; }";
+    let program = Program::of(source);
+    assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
+    program.is_exact(ONE, [4, 1, 1], &[words(256)]);
+}
+
+/// What is left on several ways, or rests on memory, is open.
+#[test]
+fn values_left_by_other_loops() {
+    let mut memory = vec![0; 64];
+    (memory[51], memory[52]) = (3, 1);
+    for body in [
+        "int i = 0; for (; i < 3; ++i) { if (a[i]) break; a[i] = 1; } a[i + 40] = 2;",
+        "int i = 0; for (; i < 3; i += a[50] + 1) a[i] = 1; a[i + 40] = 2;",
+        "int i = 0; for (; i < a[51]; i += 2) a[i] = 1; a[i + 40] = 2;",
+        "int i = 0; for (int k = 0; k < 2; ++k) for (i = 0; i < 2 * k + a[52]; i += 2) a[i] = 1; a[i + 40] = 2;",
+    ] {
+        let program = Program::of(&format!("KERNEL k(int *a) {{ {body} }}"));
+        let settled = gpurace_protocol::last::settle(&program.protocol, Some(&Default::default()));
+        assert!(settled.is_none(), "{body}: {:#?}", program.protocol);
+        assert!(program.is_covered(ONE, [4, 1, 1], &[Words(memory.clone())], 3000) > 0, "{body}");
+    }
+}
+
 #[test]
 fn truth_values_kept_as_numbers() {
     let source = "KERNEL k(char *a, int n) { bool low = tid < n; int flags = low; if (flags != 0) a[tid] = 1; if (flags == 0) a[tid + 16] = 2;

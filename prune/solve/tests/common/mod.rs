@@ -149,7 +149,7 @@ impl Kernel {
     pub fn opaque(&mut self, what: &str, width: Width, uniform: Uniform, loops: &[LoopId]) -> E {
         let id = OpaqueId(self.p.opaques.len() as u32);
         let loops = loops.to_vec();
-        self.p.opaques.push(Opaque { what: what.into(), width, uniform, loops, range: None, loaded_by: None });
+        self.p.opaques.push(Opaque { what: what.into(), width, uniform, loops, range: None, loaded_by: None, last: None });
         self.p.exprs.add(Expr::Opaque { id, width })
     }
 

@@ -365,3 +365,96 @@ impl Generator {
 fn self_mask(c: i64) -> i64 {
     [1, 3, 7, 6, -4, 5, 15, 8, -2][(c - 1) as usize % 9]
 }
+
+/// The same protocol, in which values that loops leave behind are used: as indices, as bounds,
+/// in conditions of barriers.
+pub fn with_last_values(mut protocol: Protocol, seed: u64) -> Protocol {
+    let mut body = std::mem::take(&mut protocol.body);
+    let mut after = After { p: protocol, r: Random(seed ^ 0x1a57), around: Vec::new() };
+    after.body(&mut body);
+    after.p.body = body;
+    after.p
+}
+
+struct After {
+    p: Protocol,
+    r: Random,
+    around: Vec<LoopId>,
+}
+
+impl After {
+    fn body(&mut self, body: &mut Vec<Stmt>) {
+        let mut at = 0;
+        while at < body.len() {
+            let more = match &mut body[at] {
+                Stmt::Loop(of) => {
+                    self.around.push(of.id);
+                    self.body(&mut of.body);
+                    self.around.pop();
+                    let of = of.clone();
+                    self.used(&of)
+                }
+                Stmt::If { then, otherwise, .. } => {
+                    self.body(then);
+                    self.body(otherwise);
+                    Vec::new()
+                }
+                Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => Vec::new(),
+            };
+            let added = more.len();
+            body.splice(at + 1..at + 1, more);
+            at += 1 + added;
+        }
+    }
+
+    /// What a loop leaves, used.
+    fn used(&mut self, of: &Loop) -> Vec<Stmt> {
+        let var = of.vars[0].clone();
+        let v = self.p.exprs.add(Expr::Var { id: var.id, width: var.width });
+        let wide = if var.width == Width::W32 { v } else { self.p.exprs.zext(Width::W32, v) };
+        let by = self.p.exprs.c32(self.r.below(3) as i64);
+        let value = if self.r.chance(60) { wide } else { self.p.exprs.sum(wide, by) };
+        let id = OpaqueId(self.p.opaques.len() as u32);
+        let last = Some(Last { of: of.id, value });
+        let loops = self.around.clone();
+        self.p.opaques.push(Opaque {
+            what: "left".into(), width: Width::W32, uniform: Uniform::Thread, loops, range: None, loaded_by: None, last,
+        });
+        let left = self.p.exprs.add(Expr::Opaque { id, width: Width::W32 });
+        let t = self.p.exprs.add(Expr::Tid(Axis::X));
+        match self.r.below(4) {
+            0 => {
+                let index = self.p.exprs.sum(t, left);
+                vec![self.access(index), Stmt::Sync(Sync::Block)]
+            }
+            1 => {
+                let index = self.p.exprs.product(t, left);
+                vec![self.access(index)]
+            }
+            2 => {
+                let bound = self.p.exprs.c32(self.r.below(9) as i64);
+                let cond = self.p.exprs.cmp(CmpOp::Slt, left, bound);
+                vec![Stmt::If { cond, then: vec![Stmt::Sync(Sync::Block)], otherwise: Vec::new() }, self.access(t)]
+            }
+            _ => {
+                let id = 0x4000_0000 + id.0;
+                let v = self.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 });
+                let zero = self.p.exprs.c32(0);
+                let cond = self.p.exprs.cmp(CmpOp::Slt, zero, v);
+                let index = self.p.exprs.sum(t, v);
+                let body = vec![self.access(index), Stmt::Sync(Sync::Block)];
+                let vars = vec![Induction { id: VarId(id), width: Width::W32, from: left, step: Step::UDiv(2) }];
+                vec![Stmt::Loop(Loop { id: LoopId(id), vars, cond, test: Test::Before, may_break: None, body })]
+            }
+        }
+    }
+
+    fn access(&mut self, index: E) -> Stmt {
+        let site = SiteId(1000 + self.p.opaques.len() as u32);
+        let object = ObjectId(self.r.below(self.p.objects.len() as u64) as u32);
+        let (wide, size) = (self.p.exprs.sext(Width::W64, index), self.p.exprs.c64(4));
+        let offset = self.p.exprs.product(wide, size);
+        let op = if self.r.chance(30) { Op::Read } else { Op::Write };
+        Stmt::Access(Access { site, op, object, offset, size })
+    }
+}

@@ -1,0 +1,201 @@
+//! Values that loops leave behind: an up-sweep and a down-sweep, whose strides go on
+//! from where the first loop left them. Each proved kernel stands beside its
+//! neighbours that must not be.
+mod common;
+
+use common::*;
+use gpurace_protocol::expr::*;
+use gpurace_protocol::last::settle;
+use gpurace_protocol::launch::Launch;
+use gpurace_protocol::protocol::*;
+use gpurace_protocol::race::races;
+use gpurace_protocol::verdict::Verdict;
+
+/// `for (int d = from, offset = start; cond; d = .., offset = ..) body`
+#[derive(Clone, Copy)]
+struct Sweep {
+    id: u32,
+    d: (E, Step),
+    offset: (E, Step),
+}
+
+impl Sweep {
+    fn vars(self, k: &mut Kernel) -> [E; 2] {
+        [2 * self.id, 2 * self.id + 1].map(|id| k.p.exprs.add(Expr::Var { id: VarId(id), width: Width::W32 }))
+    }
+
+    fn run(self, k: &mut Kernel, cond: E, may_break: Option<Uniform>, body: impl FnOnce(&mut Kernel)) {
+        k.open();
+        body(k);
+        let body = k.close();
+        let var = |id, (from, step)| Induction { id: VarId(id), width: Width::W32, from, step };
+        let vars = vec![var(2 * self.id, self.d), var(2 * self.id + 1, self.offset)];
+        k.stmt(Stmt::Loop(Loop { id: LoopId(self.id), vars, cond, test: Test::Before, may_break, body }));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Case {
+    Whole,
+    /// No barrier in the down-sweep.
+    NoBarrier,
+    /// The up-sweep may be left from within.
+    Broken,
+    /// The down-sweep starts from half of what the up-sweep left, and ends with a stride of 0.
+    TooNear,
+    /// The up-sweep goes on for as long as each thread's own index says.
+    OfThreads,
+    /// Each thread's down-sweep may be of another length.
+    Shifted,
+}
+
+/// Blelloch's scan of `n` elements by `n / 2` threads, `n` a parameter.
+fn scan(case: Case) -> Protocol {
+    let mut k = Kernel::new("scan");
+    let (tile, n, t) = (k.shared("tile", 4096), k.scalar("n"), k.tid());
+    let (zero, one, two) = (k.c(0), k.c(1), k.c(2));
+    let half = k.bin(BinOp::SDiv, n, two);
+    let up = Sweep { id: 10, d: (half, Step::SDiv(2)), offset: (one, Step::Mul(2)) };
+    let [d, offset] = up.vars(&mut k);
+    let place = |k: &mut Kernel, offset: E, by: i64| {
+        let twice = k.mulc(t, 2);
+        let by = k.addc(twice, by);
+        let far = k.mul(offset, by);
+        k.addc(far, -1)
+    };
+    let least = if case == Case::OfThreads { t } else { zero };
+    let cond = k.lt(least, d);
+    let may_break = (case == Case::Broken).then_some(Uniform::Grid);
+    up.run(&mut k, cond, may_break, |k| {
+        k.sync();
+        let below = k.lt(t, d);
+        k.when(below, |k| {
+            let (left, right) = (place(k, offset, 1), place(k, offset, 2));
+            k.read(tile, left);
+            k.read(tile, right);
+            k.write(tile, right);
+        });
+    });
+    let left = k.opaque("a loop's last value", Width::W32, Uniform::Grid, &[]);
+    let value = if case == Case::Shifted { k.add(offset, t) } else { offset };
+    k.p.opaques[0].last = Some(Last { of: LoopId(10), value });
+    let first = k.eqc(t, 0);
+    k.when(first, |k| {
+        let last = k.addc(n, -1);
+        k.write(tile, last);
+    });
+    let from = if case == Case::TooNear { k.bin(BinOp::SDiv, left, two) } else { left };
+    let down = Sweep { id: 20, d: (one, Step::Mul(2)), offset: (from, Step::SDiv(2)) };
+    let [d, offset] = down.vars(&mut k);
+    let cond = k.lt(d, n);
+    down.run(&mut k, cond, None, |k| {
+        if case != Case::NoBarrier {
+            k.sync();
+        }
+        let offset = k.bin(BinOp::SDiv, offset, two);
+        let below = k.lt(t, d);
+        k.when(below, |k| {
+            let (left, right) = (place(k, offset, 1), place(k, offset, 2));
+            k.read(tile, left);
+            k.read(tile, right);
+            k.write(tile, left);
+            k.write(tile, right);
+        });
+    });
+    k.done()
+}
+
+fn races_of(p: &Protocol, launch: &Launch) -> Vec<SiteId> {
+    let found = races(p, launch, &mut |_| 3, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    let mut sites: Vec<_> = found.keys().flat_map(|(a, b)| [*a, *b]).collect();
+    sites.sort();
+    sites.dedup();
+    sites
+}
+
+#[test]
+fn a_stride_that_goes_on_from_another_loop() {
+    let p = scan(Case::Whole);
+    for n in [2, 8, 16] {
+        let launch = launch([2, 1, 1], [n / 2, 1, 1], &p, &[n.into()]);
+        assert_eq!(races_of(&p, &launch), []);
+        let outcome = prove_with(&p, &launch);
+        assert!(all_proved(&outcome), "{n}: {:?}", outcome.verdicts.sites);
+    }
+    let launch = launch([64, 1, 1], [256, 1, 1], &p, &[512]);
+    let outcome = prove_with(&p, &launch);
+    assert!(all_proved(&outcome), "{:?}", outcome.verdicts.sites);
+    // Without the launch nobody knows: nor that there is a race, as there is for most `n`.
+    let words_of = |p: &Protocol| words(&prove(p));
+    assert!(words_of(&p).contains(&"unknown") && !words_of(&p).contains(&"racy"), "{:?}", words_of(&p));
+    let odd = common::launch([1, 1, 1], [6, 1, 1], &p, &[12]);
+    assert!(!races_of(&p, &odd).is_empty());
+    assert_eq!(settle(&p, None), None);
+}
+
+#[test]
+fn strides_that_must_not_be_taken_for_it() {
+    for case in [Case::NoBarrier, Case::Broken, Case::OfThreads, Case::TooNear, Case::Shifted] {
+        let p = scan(case);
+        for n in [8, 16] {
+            let launch = launch([2, 1, 1], [n / 2, 1, 1], &p, &[n.into()]);
+            let racing = races_of(&p, &launch);
+            assert!(matches!(case, Case::OfThreads | Case::Shifted) || !racing.is_empty(), "{case:?}");
+            let settled = settle(&p, Some(&launch)).is_some();
+            assert_eq!(settled, matches!(case, Case::NoBarrier | Case::TooNear), "{case:?}");
+            for site in &prove_with(&p, &launch).verdicts.sites {
+                assert!(!racing.contains(&site.site) || site.verdict != Verdict::Proved, "{case:?}: {site:?}");
+            }
+            assert!(!all_proved(&prove_with(&p, &launch)), "{case:?}");
+        }
+    }
+}
+
+/// `for (..) {}` with this condition and step, and what it leaves of `value`.
+fn left(from: i64, step: impl Fn(&mut Kernel) -> Step, test: Test, cond: impl Fn(&mut Kernel, E) -> E) -> Option<u64> {
+    let mut k = Kernel::new("left");
+    let (a, from, step) = (k.pointer("a"), k.c(from), step(&mut k));
+    let v = k.p.exprs.add(Expr::Var { id: VarId(1), width: Width::W32 });
+    let cond = cond(&mut k, v);
+    let vars = vec![Induction { id: VarId(1), width: Width::W32, from, step }];
+    k.stmt(Stmt::Loop(Loop { id: LoopId(1), vars, cond, test, may_break: None, body: Vec::new() }));
+    let left = k.opaque("left", Width::W32, Uniform::Grid, &[]);
+    k.p.opaques[0].last = Some(Last { of: LoopId(1), value: v });
+    k.write(a, left);
+    let p = k.done();
+    let settled = settle(&p, None)?;
+    let Some(Stmt::Access(access)) = settled.body.last() else { unreachable!() };
+    // The thread that is run writes there, too.
+    let launch = launch([1, 1, 1], [1, 1, 1], &p, &[]);
+    let run = gpurace_protocol::run::trace(&p, &launch, Default::default(), &mut |_| 77, 1_000_000).expect("it ends");
+    let offset = settled.exprs.as_const(access.offset).expect("a constant");
+    assert_eq!(run.touches.last().map(|touch| touch.offset), Some(offset as i64));
+    Some(offset / 4)
+}
+
+#[test]
+fn loops_are_counted_out() {
+    let by = |by: i64| move |k: &mut Kernel| Step::Add(k.c(by));
+    let below = |n: i64| move |k: &mut Kernel, v: E| k.ltc(v, n);
+    assert_eq!(left(0, by(3), Test::Before, below(10)), Some(12));
+    assert_eq!(left(20, by(3), Test::Before, below(10)), Some(20));
+    // A loop that asks at its end leaves the value of the last iteration that was run.
+    assert_eq!(left(0, by(3), Test::After, below(10)), Some(12));
+    assert_eq!(left(20, by(3), Test::After, below(10)), Some(20));
+    assert_eq!(left(1, |_| Step::Mul(2), Test::Before, below(1000)), Some(1024));
+    let positive = |k: &mut Kernel, v: E| {
+        let zero = k.c(0);
+        k.lt(zero, v)
+    };
+    assert_eq!(left(100, |_| Step::UDiv(3), Test::Before, positive), Some(0));
+    // Without an end, or too long.
+    assert_eq!(left(0, by(0), Test::Before, below(10)), None);
+    assert_eq!(left(0, by(1), Test::Before, below(1 << 20)), None);
+    // Of what is not known.
+    assert_eq!(left(0, |_| Step::Any(Uniform::Grid), Test::Before, below(10)), None);
+    let to_tid = |k: &mut Kernel, v: E| {
+        let t = k.tid();
+        k.lt(v, t)
+    };
+    assert_eq!(left(0, by(1), Test::Before, to_tid), None);
+}
