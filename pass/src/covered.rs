@@ -23,6 +23,9 @@
 //! names the reads that it stands for (`runtime/check/src/covered.rs`), as it would have on
 //! their way; they are listed in the module's description.
 //!
+//! # Loops
+//! What is read in each iteration of a loop is checked in the first one alone: [`once`].
+//!
 //! # Proofs
 //! A launch may skip the check of a proved access that stands for one that is not
 //! proved. Nothing is lost: what could race with the latter could race with the former.
@@ -38,6 +41,7 @@ use crate::lower::{CONTEXT_FUNCTION, spins};
 use crate::sites::{Access, AccessSite, is_asynchronous};
 use crate::{debug_info, ir};
 
+pub mod once;
 #[cfg(test)]
 mod tests;
 
@@ -46,11 +50,33 @@ const MOST_ACCESSES: usize = 4096;
 /// Most steps through which an address is followed.
 const MOST_STEPS: usize = 64;
 
+/// Which checks are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Spared {
+    /// For each access, the one whose check stands for its own; where it is shorter, none does.
+    pub covered: Vec<Option<Covered>>,
+    /// Reads that are checked in a loop's first iteration.
+    pub once: once::Once,
+}
+
+/// The checks that may be left out.
+///
+/// # Safety
+/// `accesses` are those of a module that is live, normalised and without checks.
+pub unsafe fn spared(accesses: &[AccessSite]) -> Spared {
+    // SAFETY: by contract.
+    unsafe {
+        let covered = covered(accesses);
+        let once = once::once(accesses, &covered);
+        Spared { covered, once }
+    }
+}
+
 /// For each access, the one whose check stands for its own.
 ///
 /// # Safety
 /// `accesses` are those of a module that is live, normalised and without checks.
-pub unsafe fn covered(accesses: &[AccessSite]) -> Vec<Option<Covered>> {
+unsafe fn covered(accesses: &[AccessSite]) -> Vec<Option<Covered>> {
     let mut by = vec![None; accesses.len()];
     let mut functions: HashMap<LLVMValueRef, Vec<u32>> = HashMap::new();
     for (site, access) in accesses.iter().enumerate() {
@@ -202,12 +228,11 @@ impl Flow {
         let index: HashMap<_, _> = blocks.iter().enumerate().map(|(i, b)| (b.block, i)).collect();
         let mut successors = vec![Vec::new(); blocks.len()];
         let mut predecessors = vec![Vec::new(); blocks.len()];
-        // SAFETY: every block of a definition has a terminator.
+        // SAFETY: by contract.
         let entry = unsafe {
             for (i, block) in blocks.iter().enumerate() {
-                let terminator = LLVMGetBasicBlockTerminator(block.block);
-                for n in 0..LLVMGetNumSuccessors(terminator) {
-                    let next = index[&LLVMGetSuccessor(terminator, n)];
+                for next in ir::successors(block.block) {
+                    let next = index[&next];
                     successors[i].push(next);
                     predecessors[next].push(i);
                 }

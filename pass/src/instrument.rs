@@ -1,10 +1,10 @@
 //! Inserts a check before each access, and fills in the `sync` arguments.
 //!
 //! A check stands right before its access, in the same basic block, so that
-//! both are reached together; but for accesses that another check stands for ([`crate::covered`]). Nothing else of the program changes: values,
+//! both are reached together; but for accesses that another check stands for ([`crate::covered`]): these have
+//! none, or one that a loop's first iteration alone comes to. Nothing else of the program changes: values,
 //! control flow and floating-point arithmetic stay as they were.
 
-use gpurace_abi::meta::Covered;
 use gpurace_abi::scope::AtomicKind;
 use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use llvm_sys::core::*;
@@ -12,6 +12,8 @@ use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
 
 use crate::atomics;
+use crate::covered::Spared;
+use crate::covered::once::Loop;
 use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::sites::{Access, AccessSite};
@@ -19,25 +21,80 @@ use crate::sites::{Access, AccessSite};
 /// Largest access that a check passes by size alone, bytes.
 const MAX_SCALAR: u64 = 16;
 
-/// Inserts the checks of `accesses` into their module. `covered` says which of them
-/// another one's check stands for; where it is shorter, none does.
+unsafe extern "C" {
+    fn gpurace_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
+}
+
+/// Inserts the checks of `accesses` into their module, but for those that are spared.
 ///
 /// # Safety
 /// `module` is live; the accesses are its.
-pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], covered: &[Option<Covered>]) {
+pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], spared: &Spared) {
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
+        // Before blocks are split, which the loops name.
+        let firsts: Vec<_> = spared.once.loops.iter().map(|of| is_first(builder, of)).collect();
         for (id, site) in accesses.iter().enumerate() {
-            if let Some(Some(_)) = covered.get(id) {
+            if let Some(Some(_)) = spared.covered.get(id) {
                 continue;
             }
             LLVMPositionBuilderBefore(builder, site.instruction);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(site.instruction));
-            insert_check(&calls, builder, id as u64, site);
+            let once = spared.once.of.get(id).copied().flatten();
+            match once {
+                None => insert_check(&calls, builder, id as u64, site),
+                Some(of) => {
+                    let rest = open_branch(builder, firsts[of], site.instruction);
+                    insert_check(&calls, builder, id as u64, site);
+                    LLVMBuildBr(builder, rest);
+                }
+            }
         }
         LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Whether a loop is in its first iteration: a phi in its header.
+unsafe fn is_first(builder: LLVMBuilderRef, of: &Loop) -> LLVMValueRef {
+    // SAFETY: by contract; the header has an instruction, its terminator.
+    unsafe {
+        LLVMPositionBuilderBefore(builder, LLVMGetFirstInstruction(of.header));
+        LLVMSetCurrentDebugLocation2(builder, std::ptr::null_mut());
+        let truth = LLVMInt1TypeInContext(LLVMGetTypeContext(LLVMTypeOf(LLVMBasicBlockAsValue(of.header))));
+        let first = LLVMBuildPhi(builder, truth, c"first".as_ptr());
+        for block in ir::blocks(LLVMGetBasicBlockParent(of.header)) {
+            for _ in ir::successors(block).into_iter().filter(|&next| next == of.header) {
+                let mut value = LLVMConstInt(truth, u64::from(!of.body.contains(&block)), 0);
+                let mut from = block;
+                LLVMAddIncoming(first, &mut value, &mut from, 1);
+            }
+        }
+        first
+    }
+}
+
+/// Begins a block that `condition` alone leads to, before an instruction; the builder stands at its
+/// end. Gives the block that the instruction is then first in.
+unsafe fn open_branch(
+    builder: LLVMBuilderRef,
+    condition: LLVMValueRef,
+    instruction: LLVMValueRef,
+) -> LLVMBasicBlockRef {
+    // SAFETY: by contract; the block before the split ends with a branch, which is replaced.
+    unsafe {
+        let before = LLVMGetInstructionParent(instruction);
+        let location = LLVMGetCurrentDebugLocation2(builder);
+        let rest = gpurace_split_before(instruction);
+        LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
+        let context = LLVMGetTypeContext(LLVMTypeOf(condition));
+        let then = LLVMInsertBasicBlockInContext(context, rest, c"".as_ptr());
+        LLVMPositionBuilderAtEnd(builder, before);
+        LLVMSetCurrentDebugLocation2(builder, location);
+        LLVMBuildCondBr(builder, condition, then, rest);
+        LLVMPositionBuilderAtEnd(builder, then);
+        rest
     }
 }
 

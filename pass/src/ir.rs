@@ -74,6 +74,15 @@ pub unsafe fn blocks(function: LLVMValueRef) -> impl Iterator<Item = LLVMBasicBl
     List { next: unsafe { LLVMGetFirstBasicBlock(function) }, step: LLVMGetNextBasicBlock }
 }
 
+/// The blocks that the terminator of a basic block leads to, one for each way.
+pub unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: by contract; every block of a definition has a terminator.
+    unsafe {
+        let terminator = LLVMGetBasicBlockTerminator(block);
+        (0..LLVMGetNumSuccessors(terminator)).map(|i| LLVMGetSuccessor(terminator, i)).collect()
+    }
+}
+
 /// The instructions of a basic block.
 pub unsafe fn block_instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
     // SAFETY: by contract.

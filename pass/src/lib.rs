@@ -140,7 +140,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
     }
     let mut positions = Positions::new(&config.system_prefixes);
     let mut proofs = None;
-    let mut covered = Vec::new();
+    let mut spared = covered::Spared::default();
     // SAFETY: by contract.
     let mut meta = unsafe {
         // clang's release builds discard names, and LLVM then parses no text,
@@ -173,11 +173,9 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             let found = sites::collect(module, &mut positions);
             if config.prune != Prune::Off {
                 proofs = Some(prove::prove(module, &found.accesses, config));
+                spared = covered::spared(&found.accesses);
             }
-            if config.prune != Prune::Off {
-                covered = covered::covered(&found.accesses);
-            }
-            instrument::insert_checks(module, &found.accesses, &covered);
+            instrument::insert_checks(module, &found.accesses, &spared);
             let functions = found.accesses.iter().map(|a| ir::name(a.function)).collect();
             ((found.sites, found.skipped), functions)
         } else {
@@ -200,7 +198,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             files: Vec::new(),
             sites: sites.0,
             skipped: sites.1,
-            covered: covered.into_iter().flatten().collect(),
+            covered: spared.covered.into_iter().flatten().collect(),
             syncs,
             kernels,
             variables,

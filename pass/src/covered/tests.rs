@@ -9,6 +9,31 @@ use crate::sites;
 /// among the accesses. `%t` is the thread's index, `%pt` the address of the thread's
 /// element of `%p`; `BARRIER` is one.
 fn pairs(body: &str) -> Vec<(u32, u32)> {
+    of(body, |_, accesses, spared| {
+        let all: Vec<_> = spared.covered.iter().copied().flatten().collect();
+        for pair in &all {
+            assert!(!pair.before || matches!(accesses[pair.by as usize].access, Access::Store), "a read stands for later ones");
+            assert!(matches!(accesses[pair.site as usize].access, Access::Load), "only reads are left out");
+            assert!(!all.iter().any(|other| other.site == pair.by), "what stands for others is checked");
+        }
+        all.into_iter().map(|pair| (pair.site, pair.by)).collect()
+    })
+}
+
+/// The reads of a kernel's body that are checked once, and that the checks leave a module that LLVM takes.
+fn once(body: &str) -> Vec<usize> {
+    of(body, |module, accesses, spared| {
+        // SAFETY: the module is live, and the accesses are its.
+        unsafe {
+            crate::instrument::insert_checks(module, accesses, spared);
+            let action = llvm_sys::analysis::LLVMVerifierFailureAction::LLVMPrintMessageAction;
+            assert_eq!(llvm_sys::analysis::LLVMVerifyModule(module, action, std::ptr::null_mut()), 0, "{body}");
+        }
+        (0..accesses.len()).filter(|&site| spared.once.of[site].is_some()).collect()
+    })
+}
+
+fn of<T>(body: &str, found: impl FnOnce(LLVMModuleRef, &[AccessSite], &Spared) -> T) -> T {
     let text = format!(
         "target triple = \"nvptx64-nvidia-cuda\"
          declare void @__gpurace_barrier(i32, i32, i32)
@@ -34,16 +59,12 @@ fn pairs(body: &str) -> Vec<(u32, u32)> {
         let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
         let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
         assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
-        let found = sites::collect(module, &mut Positions::new(&[]));
-        let all: Vec<_> = covered(&found.accesses).into_iter().flatten().collect();
-        for pair in &all {
-            assert!(!pair.before || matches!(found.accesses[pair.by as usize].access, Access::Store), "a read stands for later ones");
-            assert!(matches!(found.accesses[pair.site as usize].access, Access::Load), "only reads are left out");
-            assert!(!all.iter().any(|other| other.site == pair.by), "what stands for others is checked");
-        }
+        let accesses = sites::collect(module, &mut Positions::new(&[])).accesses;
+        let spared = spared(&accesses);
+        let answer = found(module, &accesses, &spared);
         LLVMDisposeModule(module);
         LLVMContextDispose(context);
-        all.into_iter().map(|pair| (pair.site, pair.by)).collect()
+        answer
     }
 }
 
@@ -180,4 +201,75 @@ fn a_loop_that_waits_lets_others_run() {
     assert_eq!(pairs(waits), []);
     let counts = waits.replace("%f = load i32, ptr %q", "%f = phi i32 [ %n, %0 ], [ %g, %head ]\n %g = sub i32 %f, 1");
     assert_eq!(pairs(&counts), [(0, 1)]);
+}
+
+/// A loop of `%n` iterations.
+fn repeated(inside: &str) -> Vec<usize> {
+    once(&format!(
+        "br label %head\nhead:\n %i = phi i32 [ 0, %0 ], [ %next, %latch ]\n %w = sext i32 %i to i64\n
+         %e = getelementptr i32, ptr %q, i64 %w\n %more = icmp slt i32 %i, %n\n br i1 %more, label %body, label %out\n
+         body:\n {inside}\n br label %latch\nlatch:\n %next = add i32 %i, 1\n br label %head\nout:\n ret void"
+    ))
+}
+
+#[test]
+fn what_is_read_in_every_iteration_is_checked_in_the_first() {
+    assert_eq!(repeated("%a = load i32, ptr %pt"), [0]);
+    assert_eq!(repeated("store i32 1, ptr %e\n %a = load i32, ptr %pt\n %b = load i32, ptr %e"), [1]);
+    // A loop of one block, which asks at its end.
+    let turned = "br label %head\nhead:\n %i = phi i32 [ 0, %0 ], [ %next, %head ]\n %a = load i32, ptr %pt\n %next = add i32 %i, %a\n
+         %more = icmp slt i32 %next, %n\n br i1 %more, label %head, label %out\nout:\n ret void";
+    assert_eq!(once(turned), [0]);
+    // It may be left before it reads.
+    assert_eq!(repeated("br i1 %c, label %out, label %on\non:\n %a = load i32, ptr %pt"), [0]);
+}
+
+#[test]
+fn what_must_be_checked_in_each_iteration() {
+    for inside in [
+        // Of another element in each.
+        "%a = load i32, ptr %e",
+        // At a place that is loaded in each.
+        "%j = load i64, ptr %e\n %x = getelementptr i32, ptr %p, i64 %j\n %a = load i32, ptr %x",
+        // Not in each.
+        "br i1 %c, label %then, label %on\nthen:\n %a = load i32, ptr %pt\n br label %on\non:",
+        // Writes store values.
+        "store i32 %i, ptr %pt",
+        "%a = load i32, ptr %pt\n BARRIER",
+        "BARRIER\n %a = load i32, ptr %pt",
+        "%a = load i32, ptr %pt\n %x = atomicrmw add ptr %q, i32 1 monotonic",
+        "%a = load i32, ptr %pt\n fence seq_cst",
+        "%a = load i32, ptr %pt\n call void @unseen()",
+        "%a = load i32, ptr %pt\n %x = load volatile i32, ptr %q",
+        "%a = load volatile i32, ptr %pt",
+        // What stands on one way alone is on a way, too.
+        "%a = load i32, ptr %pt\n br i1 %c, label %then, label %on\nthen:\n BARRIER\n br label %on\non:",
+    ] {
+        assert_eq!(repeated(inside), [0usize; 0], "{inside}");
+    }
+    let waits = "br label %head\nhead:\n %f = load i32, ptr %q\n %go = icmp eq i32 %f, 0\n br i1 %go, label %head, label %out\nout:\n ret void";
+    assert_eq!(once(waits), [0usize; 0]);
+}
+
+/// Of loops in each other, the widest that goes on over the read alone.
+#[test]
+fn loops_in_each_other() {
+    let nested = |between: &str, rotated: bool| {
+        let (enter, ask) = if rotated {
+            ("br label %inner", "%again = icmp slt i32 %jn, 4\n br i1 %again, label %inner, label %latch")
+        } else {
+            ("%any = icmp sgt i32 %n, 3\n br i1 %any, label %inner, label %latch", "%again = icmp slt i32 %jn, 4\n br i1 %again, label %inner, label %latch")
+        };
+        of(
+            &format!(
+                "br label %head\nhead:\n %i = phi i32 [ 0, %0 ], [ %next, %latch ]\n %more = icmp slt i32 %i, %n\n br i1 %more, label %body, label %out\n
+                 body:\n {between}\n {enter}\ninner:\n %j = phi i32 [ 0, %body ], [ %jn, %inner ]\n %a = load i32, ptr %pt\n %jn = add i32 %j, 1\n {ask}\n
+                 latch:\n %next = add i32 %i, 1\n br label %head\nout:\n ret void"
+            ),
+            |_, _, spared| spared.once.of[0].map(|of| spared.once.loops[of].body.len()),
+        )
+    };
+    assert_eq!(nested("", true), Some(4), "head, body, inner, latch");
+    assert_eq!(nested("", false), Some(1), "the inner one may not be run");
+    assert_eq!(nested("BARRIER", true), Some(1), "a barrier in the outer one");
 }

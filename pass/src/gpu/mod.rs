@@ -102,7 +102,7 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
         let hooked = hooks::insert(module, positions);
         found.accesses.extend(hooked.accesses);
         found.sites.extend(hooked.sites);
-        instrument::insert_checks(module, &found.accesses, &[]);
+        instrument::insert_checks(module, &found.accesses, &Default::default());
         let functions: Vec<_> = found.accesses.iter().map(|a| ir::name(a.function)).collect();
         let mut meta = describe_module(module, &functions, positions);
         meta.sites = found.sites;

@@ -31,6 +31,30 @@ pub unsafe fn headers(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
     }
 }
 
+/// A function's natural loops: each one's header, and its blocks. Left out are those that control can
+/// come into beside the header.
+///
+/// # Safety
+/// `function` is a live definition.
+pub unsafe fn loops(function: LLVMValueRef) -> Vec<(LLVMBasicBlockRef, HashSet<LLVMBasicBlockRef>)> {
+    // SAFETY: by contract.
+    let flow = unsafe { Flow::of(function) };
+    let mut found: Vec<(LLVMBasicBlockRef, Option<HashSet<LLVMBasicBlockRef>>)> = Vec::new();
+    for (tail, header) in flow.back_edges() {
+        let body = flow.body(tail, header);
+        match found.iter_mut().find(|(known, _)| *known == header) {
+            Some((_, all)) => {
+                *all = all.take().zip(body).map(|(mut all, body)| {
+                    all.extend(body);
+                    all
+                });
+            }
+            None => found.push((header, body)),
+        }
+    }
+    found.into_iter().filter_map(|(header, body)| Some((header, body?))).collect()
+}
+
 /// A function's control flow.
 struct Flow {
     entry: LLVMBasicBlockRef,
@@ -48,9 +72,7 @@ impl Flow {
                 predecessors: HashMap::new(),
             };
             for block in ir::blocks(function) {
-                let terminator = LLVMGetBasicBlockTerminator(block);
-                let next: Vec<_> =
-                    (0..LLVMGetNumSuccessors(terminator)).map(|i| LLVMGetSuccessor(terminator, i)).collect();
+                let next = ir::successors(block);
                 for &successor in &next {
                     flow.predecessors.entry(successor).or_default().push(block);
                 }

@@ -267,7 +267,7 @@ impl Machine {
         let Program { context, module, accesses, protocols, .. } = program;
         // SAFETY: by contract.
         unsafe {
-            instrument::insert_checks(module, &accesses, &[]);
+            instrument::insert_checks(module, &accesses, &Default::default());
             let machine = codegen::machine("x86-64", 1).unwrap();
             codegen::retarget(module, &machine);
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
