@@ -12,15 +12,18 @@
 use std::ffi::c_uint;
 
 use gpurace_abi::context::offset;
-use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON};
+use gpurace_abi::entry;
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_ROWS, RowSite};
 use gpurace_abi::meta::SyncFeatures;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode};
 
+use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::lower::image::{self, BLOCK_ENTRY, CHECKED_BLOCK_ENTRY};
 use crate::lower::segments::{self, NEXT, Segments};
+use crate::lower::{CONTEXT_FUNCTION, rows};
 use crate::reach::Reach;
 use crate::sync;
 
@@ -35,6 +38,9 @@ pub enum Checks {
     None,
     /// It does, before each access.
     Kept,
+    /// It does, for the accesses of a block's threads together where that can be ([`rows`]),
+    /// and before each other one.
+    InRows,
 }
 
 /// A kernel with an entry for whole blocks.
@@ -44,14 +50,25 @@ pub struct BlockKernel {
     pub name: String,
     /// Bytes of the frame for each thread.
     pub thread_bytes: u64,
+    /// The context names the thread that runs.
+    pub sets_threads: bool,
 }
 
-/// The names of the kernels whose threads wait for others at barriers of the whole
+/// A kernel that may have an entry for whole blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// How its accesses are checked there.
+    pub checks: Checks,
+}
+
+/// The kernels whose threads wait for others at barriers of the whole
 /// block alone, and there in the kernel itself.
 ///
 /// # Safety
 /// `kernels` are live, not threaded yet, and `reach` is theirs.
-pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], checks: Checks) -> Vec<String> {
+pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], checks: Checks) -> Vec<Candidate> {
     let mut found = Vec::new();
     // Whether a thread's accesses are checked is known of the thread that runs, not of
     // one that waits meanwhile.
@@ -63,17 +80,23 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], check
     unsafe {
         for (&(kernel, _), reach) in kernels.iter().zip(reach) {
             let mut features = SyncFeatures::default();
+            let mut in_rows = true;
             for &function in reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0) {
                 for i in ir::instructions(function) {
                     let is_call = ir::opcode(i) == LLVMOpcode::LLVMCall;
                     if is_call && !(function == kernel && is_block_barrier(i)) {
                         sync::add_features(i, &mut features);
                         features.suspends |= by_thread(i);
+                        in_rows &= ir::callee(i).is_some_and(|f| {
+                            let name = ir::name(f);
+                            !name.starts_with("__gpurace_") || name == CONTEXT_FUNCTION || rows::allows(&name)
+                        });
                     }
                 }
             }
             if !features.suspends {
-                found.push(ir::name(kernel));
+                let checks = if checks == Checks::Kept && in_rows { Checks::InRows } else { checks };
+                found.push(Candidate { name: ir::name(kernel), checks });
             }
         }
     }
@@ -94,20 +117,20 @@ unsafe fn is_block_barrier(call: LLVMValueRef) -> bool {
 /// Adds the entries for blocks of `kernels`, where one can be made.
 ///
 /// # Safety
-/// `module` is live and threaded; the names are its kernels', from [`candidates`].
-pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[String], checks: Checks) -> Vec<BlockKernel> {
+/// `module` is live and threaded; the kernels are its, from [`candidates`].
+pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[Candidate]) -> Vec<BlockKernel> {
     let mut found = Vec::new();
-    let prefix = match checks {
-        Checks::None => BLOCK_ENTRY,
-        Checks::Kept => CHECKED_BLOCK_ENTRY,
-    };
     // SAFETY: by contract.
     unsafe {
-        for name in kernels {
+        for &Candidate { ref name, checks } in kernels {
+            let prefix = match checks {
+                Checks::None => BLOCK_ENTRY,
+                Checks::Kept | Checks::InRows => CHECKED_BLOCK_ENTRY,
+            };
             let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if let Some(segments) = segments::cut(module, kernel, checks) {
                 Entry::build(module, kernel, &segments, checks, &format!("{prefix}{name}"));
-                found.push(BlockKernel { name: name.clone(), thread_bytes: segments.thread_bytes });
+                found.push(BlockKernel { name: name.clone(), thread_bytes: segments.thread_bytes, sets_threads: segments.needs_context });
             }
         }
     }
@@ -116,6 +139,7 @@ pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[String], checks: Che
 
 /// `void entry(ptr context, ptr arguments, ptr frame)` under construction.
 struct Entry<'a> {
+    module: LLVMModuleRef,
     context: LLVMContextRef,
     builder: LLVMBuilderRef,
     function: LLVMValueRef,
@@ -153,8 +177,8 @@ impl Entry<'_> {
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
             let arguments = image::load_arguments(module, builder, function, kernel);
             let null = std::ptr::null_mut();
-            let barrier = (checks == Checks::Kept && segments.points > 1).then(|| block_barrier(module));
-            let mut entry = Entry { context, builder, function, segments, barrier, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
+            let barrier = (checks != Checks::None && segments.barriers > 0).then(|| entry_point(module, "__gpurace_block_barrier"));
+            let mut entry = Entry { module, context, builder, function, segments, barrier, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
             entry.load_context();
             entry.points(kernel);
             if segments.parallel && !segments.needs_context {
@@ -210,7 +234,12 @@ impl Entry<'_> {
                 let number = LLVMConstInt(int, u64::from(p), 0);
                 LLVMAddCase(switch, number, start);
                 LLVMPositionBuilderAtEnd(b, start);
+                let sites = &self.segments.rows[p as usize];
+                let table = (!sites.is_empty()).then(|| self.table(sites));
                 self.threads(kernel, number);
+                if let Some(table) = table {
+                    self.rows(table, sites.len());
+                }
                 let next = LLVMBuildLoad2(b, int, self.at(LLVMGetParam(self.function, 2), NEXT as i64 - BLOCK_FRAME_COMMON as i64), none);
                 if let Some(barrier) = self.barrier {
                     self.at_barrier(barrier, next);
@@ -227,15 +256,54 @@ impl Entry<'_> {
         }
     }
 
+    /// The table of what a point's threads leave in the frame of their accesses. The frame
+    /// names it, too, for where a thread does not come to the end.
+    unsafe fn table(&self, sites: &[RowSite]) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let n = |ty, n| LLVMConstInt(ty, n, 0);
+            let items: Vec<_> = sites.iter().map(|s| {
+                let mut fields = [n(long, s.items), n(long, s.values), n(long, s.before), n(int, s.site.into()), n(int, s.kind.into())];
+                LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
+            }).collect();
+            let ty = LLVMTypeOf(items[0]);
+            let table = LLVMConstArray2(ty, items.as_ptr().cast_mut(), items.len() as u64);
+            let global = LLVMAddGlobal(self.module, LLVMTypeOf(table), c"".as_ptr());
+            LLVMSetInitializer(global, table);
+            LLVMSetGlobalConstant(global, 1);
+            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
+            let place = |at: u64| self.at(LLVMGetParam(self.function, 2), at as i64 - BLOCK_FRAME_COMMON as i64);
+            LLVMBuildStore(self.builder, global, place(BLOCK_ROWS));
+            LLVMBuildStore(self.builder, n(long, sites.len() as u64), place(BLOCK_ROWS + 8));
+            global
+        }
+    }
+
+    /// Hands over what the threads have left there.
+    unsafe fn rows(&self, table: LLVMValueRef, count: usize) {
+        // SAFETY: by contract.
+        unsafe {
+            let count = LLVMConstInt(LLVMInt32TypeInContext(self.context), count as u64, 0);
+            let function = entry_point(self.module, "__gpurace_rows");
+            let mut arguments = [LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2), table, count];
+            LLVMBuildCall2(self.builder, LLVMGlobalGetValueType(function), function, arguments.as_mut_ptr(), 4, c"".as_ptr());
+        }
+    }
+
     /// Tells that the threads have come to a barrier, unless the block has ended.
     unsafe fn at_barrier(&self, barrier: LLVMValueRef, next: LLVMValueRef) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let [open, on] = [c"barrier", c""].map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
-            let ended = LLVMConstInt(LLVMInt32TypeInContext(self.context), u64::from(BLOCK_ENDED), 0);
-            let goes_on = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, next, ended, none);
-            LLVMBuildCondBr(b, goes_on, open, on);
+            // Not the block's end, and not a loop's.
+            let int = LLVMInt32TypeInContext(self.context);
+            let barriers = LLVMConstInt(int, self.segments.barriers.into(), 0);
+            let number = LLVMBuildSub(b, next, LLVMConstInt(int, 1, 0), none);
+            let waits = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, number, barriers, none);
+            LLVMBuildCondBr(b, waits, open, on);
+            const { assert!(BLOCK_ENDED == u32::MAX, "no barrier's number and 1") };
             LLVMPositionBuilderAtEnd(b, open);
             LLVMBuildCall2(b, LLVMGlobalGetValueType(barrier), barrier, [LLVMGetParam(self.function, 0)].as_mut_ptr(), 1, none);
             LLVMBuildBr(b, on);
@@ -318,18 +386,17 @@ impl Entry<'_> {
     }
 }
 
-/// The entry point that opens a barrier for a whole block.
-unsafe fn block_barrier(module: LLVMModuleRef) -> LLVMValueRef {
+/// An entry point, with the context as first parameter.
+unsafe fn entry_point(module: LLVMModuleRef, name: &str) -> LLVMValueRef {
     // SAFETY: by contract.
     unsafe {
-        let name = c"__gpurace_block_barrier";
-        let known = LLVMGetNamedFunction(module, name.as_ptr());
+        let symbol = ir::c(name);
+        let known = LLVMGetNamedFunction(module, symbol.as_ptr());
         if !known.is_null() {
             return known;
         }
-        let context = ir::context(module);
-        let ptr = LLVMPointerTypeInContext(context, 0);
-        let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr].as_mut_ptr(), 1, 0);
-        LLVMAddFunction(module, name.as_ptr(), ty)
+        let entry = entry::find(name).unwrap_or_else(|| unreachable!("`{name}` is not an entry point"));
+        let ty = EntryCalls::new(module).function_type(entry, true);
+        LLVMAddFunction(module, symbol.as_ptr(), ty)
     }
 }

@@ -141,7 +141,7 @@ pub unsafe fn add_table(
         let context = ir::context(module);
         let ptr = LLVMPointerTypeInContext(context, 0);
         let (i32, i64) = (LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
-        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, ptr, i64]);
+        let kernel_type = struct_type(context, &mut [ptr, ptr, ptr, ptr, i64, ptr, i64, i64]);
         let variable_type = struct_type(context, &mut [ptr, ptr, i64]);
         let table_type = struct_type(context, &mut [i32, i32, i64, ptr, i64, ptr]);
 
@@ -153,18 +153,19 @@ pub unsafe fn add_table(
         let kernel_entries: Vec<_> = kernels
             .iter()
             .map(|k| {
-                let bytes = |of_blocks: &[BlockKernel]| {
+                let number = |of_blocks: &[BlockKernel], what: fn(&BlockKernel) -> u64| {
                     let of_block = of_blocks.iter().find(|b| b.name == **k);
-                    LLVMConstInt(i64, of_block.map_or(0, |b| b.thread_bytes), 0)
+                    LLVMConstInt(i64, of_block.map_or(0, what), 0)
                 };
                 let mut fields = [
                     string(module, k),
                     entry(ENTRY, k),
                     entry(BARE_ENTRY, k),
                     entry(BLOCK_ENTRY, k),
-                    bytes(of_blocks),
+                    number(of_blocks, |b| b.thread_bytes),
                     entry(CHECKED_BLOCK_ENTRY, k),
-                    bytes(of_checked_blocks),
+                    number(of_checked_blocks, |b| b.thread_bytes),
+                    number(of_checked_blocks, |b| b.sets_threads.into()),
                 ];
                 LLVMConstNamedStruct(kernel_type, fields.as_mut_ptr(), fields.len() as c_uint)
             })

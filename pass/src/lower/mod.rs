@@ -20,6 +20,7 @@ pub mod image;
 pub mod managed;
 pub mod nvvm;
 pub mod ptx;
+pub mod rows;
 pub mod segments;
 pub mod shared;
 pub mod spins;
@@ -91,16 +92,16 @@ pub unsafe fn to_object(
         image::add_entries(module, &names, image::ENTRY);
         let (of_blocks, of_checked_blocks);
         if let Some(bare) = bare {
-            of_checked_blocks = blocks::add_entries(module, &lowered.of_blocks, Checks::Kept);
+            of_checked_blocks = blocks::add_entries(module, &lowered.of_blocks);
             let lowered = lower_functions(bare, &machine, Checks::None, |_, _, _, _| ())?;
             image::add_entries(bare, &names, image::BARE_ENTRY);
-            of_blocks = blocks::add_entries(bare, &lowered.of_blocks, Checks::None);
+            of_blocks = blocks::add_entries(bare, &lowered.of_blocks);
             image::share_variables(module, bare);
             if LLVMLinkModules2(module, reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
             }
         } else {
-            of_blocks = blocks::add_entries(module, &lowered.of_blocks, Checks::None);
+            of_blocks = blocks::add_entries(module, &lowered.of_blocks);
             of_checked_blocks = Vec::new();
         }
         let (addresses, variables): (Vec<_>, Vec<_>) = lowered.variables.into_iter().unzip();
@@ -121,7 +122,7 @@ struct Lowered<T> {
     /// description.
     variables: Vec<(String, VariableMeta)>,
     /// The kernels that may have an entry for whole blocks.
-    of_blocks: Vec<String>,
+    of_blocks: Vec<blocks::Candidate>,
 }
 
 /// Lowers the functions of a module, all but the kernels' entries. `describe` sees the

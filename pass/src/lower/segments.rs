@@ -18,12 +18,13 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::context::offset;
-use gpurace_abi::image::BLOCK_ENDED;
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_ROWS, RowSite};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::blocks::Checks;
+use super::rows;
 use super::uniform::Uniform;
 use crate::ir;
 
@@ -70,8 +71,10 @@ pub struct Segments {
     /// `void (context, kernel's parameters, x, y, z, linear, threads, frame, point,
     /// fields, shared values)`.
     pub function: LLVMValueRef,
-    /// Points: 1 and the number of barriers.
+    /// Points: 1, the number of barriers, and the number of loops that are cut.
     pub points: u32,
+    /// How many of them are barriers: those from 1 on.
+    pub barriers: u32,
     /// Fields of the context that are equal for all threads: offset, type.
     pub fields: Vec<(u64, LLVMTypeRef)>,
     /// Values that all threads share: in the frame's common part.
@@ -82,6 +85,8 @@ pub struct Segments {
     pub needs_context: bool,
     /// No thread has variables of its own that the threads would share a place for.
     pub parallel: bool,
+    /// By point, the accesses whose threads leave their addresses in the frame.
+    pub rows: Vec<Vec<RowSite>>,
 }
 
 /// Cuts `kernel`, which has the context as first parameter. `None` where its threads
@@ -92,15 +97,19 @@ pub struct Segments {
 pub unsafe fn cut(module: LLVMModuleRef, kernel: LLVMValueRef, checks: Checks) -> Option<Segments> {
     // SAFETY: by contract.
     unsafe {
-        let copy = gpurace_clone_function(kernel);
-        let mut cutter = Cutter::new(module, copy);
-        let done = cutter.cut(checks);
-        LLVMDisposeBuilder(cutter.builder);
-        if done.is_none() {
-            let function = cutter.function;
-            LLVMDeleteFunction(function);
-        }
-        done
+        let with = |loops| {
+            let copy = gpurace_clone_function(kernel);
+            let mut cutter = Cutter::new(module, copy);
+            let done = cutter.cut(checks, loops);
+            LLVMDisposeBuilder(cutter.builder);
+            if done.is_none() {
+                let function = cutter.function;
+                LLVMDeleteFunction(function);
+            }
+            done
+        };
+        // Loops are cut for the sake of rows alone: without is better than not at all.
+        (checks == Checks::InRows).then(|| with(true)).flatten().or_else(|| with(false))
     }
 }
 
@@ -171,7 +180,7 @@ impl Cutter {
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, start);
             LLVMBuildBr(builder, first);
-            Self { module, context, builder, function, own, fields: Vec::new(), start, first, common_bytes: 8, thread_bytes: 0 }
+            Self { module, context, builder, function, own, fields: Vec::new(), start, first, common_bytes: BLOCK_ROWS + 16, thread_bytes: 0 }
         }
     }
 
@@ -186,10 +195,11 @@ impl Cutter {
         unsafe { LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(self.start)) }
     }
 
-    unsafe fn cut(&mut self, checks: Checks) -> Option<Segments> {
+    unsafe fn cut(&mut self, checks: Checks, loops: bool) -> Option<Segments> {
         // SAFETY: by contract.
         unsafe {
-            let barriers: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
+            let mut barriers: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
+            let real = barriers.len();
             let needs_context = self.read_fields()?;
             let parallel = self.place_variables(!barriers.is_empty(), checks)?;
             self.compute_at_start();
@@ -198,22 +208,40 @@ impl Cutter {
             if barriers.iter().any(|&b| uniform.is_divergent(LLVMGetInstructionParent(b))) {
                 return None;
             }
+            if loops && parallel {
+                let ends = rows::loop_ends(self.function).into_iter();
+                barriers.extend(ends.filter(|&end| !uniform.is_divergent(end)).map(|end| self.mark(end)));
+            }
             let after: Vec<_> = barriers.iter().map(|&b| gpurace_split_before(LLVMGetNextInstruction(b))).collect();
             if self.has_by_value() && !barriers.is_empty() && !self.by_value_is_read_only() {
                 return None;
             }
             self.end();
             let shared = self.keep_over(&barriers, &after, &uniform)?;
+            let rows = if checks == Checks::InRows { self.keep_rows(&after) } else { vec![Vec::new(); after.len() + 1] };
+            let needs_context = needs_context && self.uses_context();
             self.dispatch(&after);
             Some(Segments {
                 function: self.function,
                 points: after.len() as u32 + 1,
+                barriers: real as u32,
                 fields: std::mem::take(&mut self.fields),
                 shared,
                 thread_bytes: self.thread_bytes.next_multiple_of(16),
                 needs_context,
                 parallel,
+                rows,
             })
+        }
+    }
+
+    /// Stands for a barrier at the end of a block.
+    unsafe fn mark(&self, block: LLVMBasicBlockRef) -> LLVMValueRef {
+        // SAFETY: by contract; `keep_over` erases it.
+        unsafe {
+            LLVMPositionBuilderBefore(self.builder, LLVMGetBasicBlockTerminator(block));
+            let place = LLVMGetParam(self.function, (self.own + Own::Frame as usize) as u32);
+            LLVMBuildStore(self.builder, LLVMConstInt(LLVMInt32TypeInContext(self.context), 0, 0), place)
         }
     }
 
@@ -322,7 +350,7 @@ impl Cutter {
                 return Some(variables.is_empty() && !self.has_by_value());
             }
             // To the checker the frame is not the threads' own memory.
-            if checks == Checks::Kept && !variables.is_empty() {
+            if checks != Checks::None && !variables.is_empty() {
                 return None;
             }
             for variable in variables {
@@ -521,6 +549,41 @@ impl Cutter {
                 LLVMBuildRetVoid(self.builder);
             }
             Some(shared)
+        }
+    }
+
+    /// Has accesses leave their addresses in the frame instead of being checked each
+    /// for itself. By point, those that are reached from it.
+    unsafe fn keep_rows(&mut self, after: &[LLVMBasicBlockRef]) -> Vec<Vec<RowSite>> {
+        // SAFETY: by contract.
+        unsafe {
+            let accesses = rows::find(self.function);
+            let (mut places, mut sites) = (Vec::new(), Vec::new());
+            for access in &accesses {
+                let items = self.thread_bytes.next_multiple_of(8);
+                let place = self.thread_place(8, 8);
+                let values = access.has_values().then(|| [items + 8, items + 16].map(|at| (at, self.thread_place(8, 8))));
+                sites.push(access.row_site(items, values.map(|v| v.map(|(at, _)| at))));
+                places.push((place, values.map(|v| v.map(|(_, place)| place))));
+            }
+            let starts = std::iter::once(self.first).chain(after.iter().copied());
+            let of_points = starts.map(|start| {
+                rows::of_segment(start, &accesses).into_iter().map(|i| sites[i]).collect()
+            }).collect();
+            for (access, &(place, values)) in accesses.iter().zip(&places) {
+                rows::keep(self.builder, self.context, access, place, values);
+            }
+            of_points
+        }
+    }
+
+    /// Whether anything uses the context.
+    unsafe fn uses_context(&self) -> bool {
+        // SAFETY: by contract.
+        unsafe {
+            users(LLVMGetParam(self.function, 0)).into_iter().any(|user| {
+                ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !users(user).is_empty()
+            })
         }
     }
 

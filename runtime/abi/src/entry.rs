@@ -77,6 +77,10 @@ macro_rules! entry_points {
             /// A fence (`__threadfence*`, `fence.*`, `membar.*`).
             __gpurace_fence(scope: I32, order: I32, sync: I32) -> Void, false;
 
+            /// The accesses that a block's threads have left in its frame since its last
+            /// barrier: `count` of `RowSite`s say where, in an order that keeps each thread's own.
+            __gpurace_rows(frame: Ptr, sites: Ptr, count: I32) -> Void, false;
+
             // ---- annotations, called by the functions of `gpurace/gpurace.h` ----
 
             /// From here on (`on` 1), until as many calls with 0, the thread's

@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -106,6 +106,34 @@ pub const BLOCK_FRAME_COMMON: u64 = 256;
 /// What a block's frame names as the point to go on from once the block has ended.
 pub const BLOCK_ENDED: u32 = u32::MAX;
 
+/// Offset in a block's frame, of the part that its threads share, of the address and the number of
+/// the [`RowSite`]s that its threads are leaving items for.
+pub const BLOCK_ROWS: u64 = 8;
+
+/// An instruction whose accesses a block's threads leave in its frame, 8 bytes for each
+/// thread, side by side: `__gpurace_rows` hands them to the checker. Zero where a thread made none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowSite {
+    /// Where in the frame: to be multiplied by the number of threads.
+    pub items: u64,
+    /// The same of what was written, or [`RowSite::NO_VALUES`].
+    pub values: u64,
+    /// The same of what was there before, where what was written is known.
+    pub before: u64,
+    /// The module's index of the instruction.
+    pub site: u32,
+    /// Bytes of an access, 4, 8 or 16; and [`RowSite::WRITES`].
+    pub kind: u32,
+}
+
+impl RowSite {
+    /// In [`RowSite::kind`]: it writes.
+    pub const WRITES: u32 = 1 << 8;
+    /// What it writes is not known.
+    pub const NO_VALUES: u64 = u64::MAX;
+}
+
 /// A kernel of a host image.
 #[repr(C)]
 #[derive(Debug)]
@@ -124,6 +152,8 @@ pub struct KernelEntry {
     pub run_block_checked: Option<BlockFn>,
     /// Bytes of the frame of `run_block_checked` for each thread.
     pub checked_frame_bytes: u64,
+    /// 1 where `run_block_checked` keeps the index of the thread that runs in the context.
+    pub checked_sets_threads: u64,
 }
 
 /// A device variable of a host image.

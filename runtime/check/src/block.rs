@@ -18,10 +18,13 @@ use crate::chain::Chain;
 use crate::common::Sites;
 use crate::copies::{self, ThreadCopies};
 use crate::launch::{Inner, Launch};
-use crate::line;
+use crate::line::Line;
 use crate::observed::{Logged, Place};
 use crate::order::{BlockOrder, Mode};
+use crate::pool::Pool;
 use crate::race::RaceRecord;
+use crate::region::Ranges;
+use crate::rows::Item;
 use crate::sighting::Sightings;
 use crate::syncvar::{Carried, Location};
 use crate::word::{self, FULL, GRANULE, Op, Touch};
@@ -72,14 +75,27 @@ pub(crate) struct State {
     #[expect(clippy::vec_box, reason = "words hold their addresses")]
     pub(crate) pool: Vec<Box<Chain>>,
     /// Lines without a word, to be used again.
-    pub(crate) lines: line::Pool,
+    pub(crate) lines: Pool<Line>,
+    /// Regions' records without a region, to be used again.
+    pub(crate) ranges: Pool<Ranges>,
     /// Chains and lines that the process's count does not know of yet.
     pub(crate) more_chains: i64,
 }
 
+/// What is known of the bytes that an access writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    /// Nothing, or it writes none.
+    Unknown,
+    /// They are these, and memory still holds what was there before.
+    Bytes(u64),
+    /// They are there already, as a row says.
+    Item(Item<'a>),
+}
+
 /// One access to one word.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
+pub(crate) struct Access<'a> {
     pub(crate) thread: u32,
     pub(crate) touch: Touch,
     /// The module's index of the instruction.
@@ -89,8 +105,8 @@ pub(crate) struct Access {
     /// The whole access.
     pub(crate) address: usize,
     pub(crate) size: u64,
-    /// The bytes about to be written, where known.
-    pub(crate) value: Option<u64>,
+    /// What a write is about to leave.
+    pub(crate) value: Value<'a>,
     /// Where an asynchronous copy of the thread makes the access: the epoch of its copies.
     pub(crate) copy: Option<u32>,
 }
@@ -131,7 +147,8 @@ impl Block {
                 seen: None,
                 copies: copies::of_threads(launch),
                 pool: Vec::new(),
-                lines: line::Pool::new(launch.inner.lines.clone()),
+                lines: Pool::new(launch.inner.lines.clone()),
+                ranges: Pool::new(launch.inner.ranges.clone()),
                 more_chains: 0,
             },
         }
@@ -145,7 +162,8 @@ impl Block {
         let mode = mode(launch);
         if !Arc::ptr_eq(&self.inner, &launch.inner) {
             self.inner = launch.inner.clone();
-            s.lines = line::Pool::new(launch.inner.lines.clone());
+            s.lines = Pool::new(launch.inner.lines.clone());
+            s.ranges = Pool::new(launch.inner.ranges.clone());
         }
         s.order.restart(
             mode,
@@ -202,7 +220,7 @@ impl Block {
     /// A plain read of `size` bytes by thread `thread` (linear).
     #[inline]
     pub fn read(&mut self, thread: u32, address: usize, size: u32, site: u32) {
-        self.plain(thread, address, size, site, Op::Read, None);
+        self.plain(thread, address, size, site, Op::Read, Value::Unknown);
     }
 
     /// A plain write of `size` bytes; `value` holds the bytes about to be
@@ -211,18 +229,25 @@ impl Block {
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         // What a location released is gone, whether the write is checked or not.
         self.inner.syncvars.overwrite(address, size as usize, None);
-        self.plain(thread, address, size, site, Op::Write, value);
+        self.plain(thread, address, size, site, Op::Write, value.map_or(Value::Unknown, Value::Bytes));
     }
 
     /// A plain access of a few bytes.
     #[inline(always)]
-    fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Option<u64>) {
+    fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Value<'_>) {
         let s = &mut self.state;
         let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
         if Sites::is_proved(entry) {
             return;
         }
         s.checks += 1;
+        self.of_a_few_bytes(thread, address, size, site, entry, op, value);
+    }
+
+    /// A plain access of a few bytes by an instruction that is checked.
+    #[expect(clippy::too_many_arguments, reason = "what an access is")]
+    #[inline(always)]
+    pub(crate) fn of_a_few_bytes(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
         if size == 4 && address % GRANULE == 0 {
             return self.one_word(thread, address, site, entry, op, value);
         }
@@ -231,22 +256,22 @@ impl Block {
 
     /// An access to a whole word alone.
     #[inline(always)]
-    fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Option<u64>) {
+    fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Value<'_>) {
         let s = &self.state;
         let Some(code) = word::op_code(Touch { op, mask: FULL }) else {
             return self.words(thread, address, 4, site, op, value, None);
         };
-        let Some(cell) = self.inner.shadow.cell(address) else { return };
-        let w = cell.load(Ordering::Acquire);
+        let Some(place) = self.inner.shadow.place(address) else { return };
         let shared = s.shared.contains(&address);
-        if !s.common(cell, w, thread, entry, code, shared) {
+        let w = self.state.opened_word(&self.inner, place, shared);
+        if !self.state.common(place.word, w, thread, entry, code, shared) {
             self.whole_word(thread, address, address, 4, site, op, value, w);
         }
     }
 
     /// A plain access of a few bytes, where it is not to one word.
     #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    fn whole_words(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Option<u64>) {
+    fn whole_words(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
         if (address | size as usize) % GRANULE != 0 {
             return self.words(thread, address, size.into(), site, op, value, None);
         }
@@ -255,9 +280,9 @@ impl Block {
         let code = if op == Op::Write { word::WRITE } else { word::READ };
         let shared = self.state.shared.contains(&address);
         for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
-            let Some(cell) = self.inner.shadow.cell(word) else { continue };
-            let w = cell.load(Ordering::Acquire);
-            if !self.state.common(cell, w, thread, entry, code, shared) {
+            let Some(place) = self.inner.shadow.place(word) else { continue };
+            let w = self.state.opened_word(&self.inner, place, shared);
+            if !self.state.common(place.word, w, thread, entry, code, shared) {
                 self.whole_word(thread, word, address, size, site, op, value, w);
             }
         }
@@ -274,13 +299,13 @@ impl Block {
         size: u32,
         site: u32,
         op: Op,
-        value: Option<u64>,
+        value: Value<'_>,
         w: u64,
     ) {
-        let Some(cell) = self.inner.shadow.cell(word) else { return };
+        let Some(place) = self.inner.shadow.place(word) else { return };
         let touch = Touch { op, mask: FULL };
         let access = Access { thread, touch, site, word, address, size: size.into(), value, copy: None };
-        self.state.word(&self.inner, cell, w, &access);
+        self.state.word(&self.inner, place.word, w, &access);
     }
 
     /// A plain read of any length.
@@ -289,7 +314,7 @@ impl Block {
             return;
         }
         self.state.checks += 1;
-        self.words(thread, address, size, site, Op::Read, None, None);
+        self.words(thread, address, size, site, Op::Read, Value::Unknown, None);
     }
 
     /// A plain write of any length.
@@ -299,7 +324,7 @@ impl Block {
             return;
         }
         self.state.checks += 1;
-        self.words(thread, address, size, site, Op::Write, None, None);
+        self.words(thread, address, size, site, Op::Write, Value::Unknown, None);
     }
 
     /// An atomic or volatile access, before it happens: what it releases is
@@ -341,9 +366,9 @@ impl Block {
         if !Sites::is_proved(entry) {
             s.checks += 1;
             if size == 4 && address % GRANULE == 0 {
-                self.one_word(thread, address, site, entry, op, None);
+                self.one_word(thread, address, site, entry, op, Value::Unknown);
             } else {
-                self.words(thread, address, size.into(), site, op, None, None);
+                self.words(thread, address, size.into(), site, op, Value::Unknown, None);
             }
         }
         let raced = (!volatile).then_some(site);
@@ -566,7 +591,7 @@ impl Block {
         size: u64,
         site: u32,
         op: Op,
-        value: Option<u64>,
+        value: Value<'_>,
         copy: Option<u32>,
     ) {
         let end = address.saturating_add(size as usize);
@@ -594,8 +619,9 @@ impl Block {
                 Op::Read | Op::Write => op,
             };
             let touch = Touch { op, mask };
-            if let Some(cell) = self.inner.shadow.cell(at) {
-                let w = cell.load(Ordering::Acquire);
+            if let Some(place) = self.inner.shadow.place(at) {
+                let shared = self.state.shared.contains(&at);
+                let w = self.state.opened_word(&self.inner, place, shared);
                 let access = Access {
                     thread,
                     touch,
@@ -606,7 +632,7 @@ impl Block {
                     value,
                     copy,
                 };
-                self.state.word(&self.inner, cell, w, &access);
+                self.state.word(&self.inner, place.word, w, &access);
             }
             at += GRANULE;
         }

@@ -37,7 +37,7 @@ impl State {
     }
 
     /// Checks one word, in which `w` was seen.
-    pub(crate) fn word(&mut self, inner: &Inner, cell: &AtomicU64, mut w: u64, a: &Access) {
+    pub(crate) fn word(&mut self, inner: &Inner, cell: &AtomicU64, mut w: u64, a: &Access<'_>) {
         if a.size == 4 && a.touch.mask == FULL {
             self.sightings.next_access();
         }
@@ -106,7 +106,7 @@ impl State {
         &self,
         w: u64,
         c: &Compact,
-        a: &Access,
+        a: &Access<'_>,
         shared: bool,
     ) -> (Option<u64>, Option<(Entry, Standing)>) {
         if a.copy.is_some() {
@@ -129,7 +129,7 @@ impl State {
     }
 
     /// Checks a word whose history is, or becomes, a chain. Returns the new word.
-    fn expanded(&mut self, inner: &Inner, w: u64, a: &Access, shared: bool) -> u64 {
+    fn expanded(&mut self, inner: &Inner, w: u64, a: &Access<'_>, shared: bool) -> u64 {
         if let Some(next) = self.read_in_line(inner, w, a, shared) {
             return next;
         }
@@ -188,7 +188,7 @@ impl State {
 
     /// A plain read of a word with a line, or with one read that is to be kept beside
     /// it, in the common cases. Returns the new word.
-    fn read_in_line(&mut self, inner: &Inner, w: u64, a: &Access, shared: bool) -> Option<u64> {
+    fn read_in_line(&mut self, inner: &Inner, w: u64, a: &Access<'_>, shared: bool) -> Option<u64> {
         if a.touch != (Touch { op: Op::Read, mask: FULL }) || a.copy.is_some() {
             return None;
         }
@@ -234,7 +234,7 @@ impl State {
     }
 
     /// The word of several records that fit a line.
-    fn line_word(&mut self, inner: &Inner, records: [u64; RECORDS]) -> u64 {
+    pub(crate) fn line_word(&mut self, inner: &Inner, records: [u64; RECORDS]) -> u64 {
         if inner.chains.load(Ordering::Relaxed) as i64 > inner.limits.chains as i64 {
             // The newest record is worth more than the oldest.
             inner.lost_words.fetch_add(1, Ordering::Relaxed);
@@ -284,7 +284,7 @@ impl State {
     }
 
     /// The word of a new access alone; `None` where it does not fit.
-    fn pack(&self, a: &Access) -> Option<u64> {
+    fn pack(&self, a: &Access<'_>) -> Option<u64> {
         if a.copy.is_some() {
             return None;
         }
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// The record of a new access, at full width.
-    pub(crate) fn new_entry(&self, a: &Access) -> Entry {
+    pub(crate) fn new_entry(&self, a: &Access<'_>) -> Entry {
         let (uid, clock) = self.when(a);
         Entry {
             touch: a.touch,
@@ -357,7 +357,7 @@ impl State {
     }
 
     /// Whose epoch, by uid, and which one a new access is made in.
-    pub(crate) fn when(&self, a: &Access) -> (u64, u32) {
+    pub(crate) fn when(&self, a: &Access<'_>) -> (u64, u32) {
         match a.copy {
             Some(epoch) => (self.order.home() | COPIES, epoch),
             None => (self.order.uid(), self.order.clock(a.thread)),

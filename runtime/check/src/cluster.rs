@@ -8,11 +8,10 @@
 //! by vector clocks, thread by thread.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use gpurace_abi::scope::Order;
 
-use crate::block::{Access, Block};
+use crate::block::{Access, Block, Value};
 use crate::launch::Launch;
 use crate::vector::Clocks;
 use crate::word::{FULL, GRANULE, Op, Touch};
@@ -94,10 +93,10 @@ impl Block {
         let touch = Touch { op: Op::Write, mask: FULL };
         let size = shared.len() as u64;
         for word in shared.step_by(GRANULE) {
-            let Some(cell) = self.inner.shadow.cell(word) else { continue };
-            let w = cell.load(Ordering::Acquire);
-            let access = Access { thread, touch, site, word, address: word, size, value: None, copy: None };
-            self.state.word(&self.inner, cell, w, &access);
+            let Some(place) = self.inner.shadow.place(word) else { continue };
+            let w = self.state.opened_word(&self.inner, place, false);
+            let access = Access { thread, touch, site, word, address: word, size, value: Value::Unknown, copy: None };
+            self.state.word(&self.inner, place.word, w, &access);
         }
     }
 }

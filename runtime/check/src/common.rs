@@ -75,7 +75,7 @@ impl Sites {
 
     /// The site as a word has it; `None` where no number is left for it.
     #[inline]
-    const fn bits(entry: u64) -> Option<u64> {
+    pub(crate) const fn bits(entry: u64) -> Option<u64> {
         match entry & Self::NUMBERED {
             0 => None,
             _ => Some(word::site_bits((entry >> 8) as u16)),

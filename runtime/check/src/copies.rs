@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use crate::block::Block;
+use crate::block::{Block, Value};
 use crate::launch::Launch;
 use crate::word::Op;
 
@@ -64,7 +64,7 @@ impl Block {
         self.state.checks += 1;
         let Some(copies) = self.state.copies.get_mut(thread as usize) else {
             self.unforeseen();
-            return self.words(thread, address, size, site, op, None, None);
+            return self.words(thread, address, size, site, op, Value::Unknown, None);
         };
         let epoch = copies.epoch;
         copies.under_way.push_back(Part {
@@ -74,7 +74,7 @@ impl Block {
             site,
             op,
         });
-        self.words(thread, address, size, site, op, None, Some(epoch));
+        self.words(thread, address, size, site, op, Value::Unknown, Some(epoch));
     }
 
     /// The copies since the last commit become a group.
@@ -105,7 +105,7 @@ impl Block {
                 part.size,
                 part.site,
                 part.op,
-                None,
+                Value::Unknown,
                 None,
             );
         }

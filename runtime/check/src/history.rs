@@ -21,7 +21,7 @@ enum Fate {
 }
 
 /// Checks access `a` against each record of the chain, and records it.
-pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access, shared: bool) {
+pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access<'_>, shared: bool) {
     let site = state.launch.data.site_base + a.site;
     let reads_only = chain.reads_only && a.touch.op == Op::Read;
     let first = if reads_only {
@@ -69,7 +69,7 @@ fn contested(chain: &Chain) -> u8 {
 }
 
 /// Where a read that comes to reads only begins to look.
-fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usize {
+fn first_to_meet(state: &State, chain: &Chain, a: &Access<'_>, shared: bool) -> usize {
     let oldest = chain.entries.first();
     let settled = oldest
         .is_some_and(|e| state.standing(a.thread, &e.member, shared).status == Status::Settled);
@@ -82,7 +82,7 @@ fn first_to_meet(state: &State, chain: &Chain, a: &Access, shared: bool) -> usiz
 
 /// The common case among reads only: other lanes of the warp have just read
 /// the word by the same instruction.
-fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
+fn joins_warp(state: &State, chain: &mut Chain, a: &Access<'_>, site: u32) -> bool {
     let (uid, clock) = state.when(a);
     let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
     for e in recent {
@@ -108,7 +108,7 @@ fn joins_warp(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
 
 /// The same where threads are known by spans: others of the block, or of the
 /// grid, have just read the word by the same instruction.
-fn joins_span(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
+fn joins_span(state: &State, chain: &mut Chain, a: &Access<'_>, site: u32) -> bool {
     if a.copy.is_some() {
         return false;
     }
@@ -146,7 +146,7 @@ fn joins_span(state: &State, chain: &mut Chain, a: &Access, site: u32) -> bool {
 fn meet(
     state: &mut State,
     e: &mut Entry,
-    a: &Access,
+    a: &Access<'_>,
     site: u32,
     shared: bool,
     represented: &mut bool,
@@ -191,7 +191,7 @@ fn meet(
 fn meet_lanes(
     state: &mut State,
     e: &mut Entry,
-    a: &Access,
+    a: &Access<'_>,
     s: Standing,
     same_site: bool,
     represented: &mut bool,

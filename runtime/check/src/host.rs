@@ -1,5 +1,7 @@
 //! Accesses by the host, against what launches have touched.
 
+use std::sync::atomic::Ordering;
+
 use gpurace_abi::scope::Scope;
 
 use crate::cell;
@@ -8,6 +10,7 @@ use crate::launch::{Checker, KernelKey};
 use crate::line::Line;
 use crate::race::{RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::sighting::{scope_of, side_op};
+use crate::region;
 use crate::word::{Compact, FULL, GRANULE, Op, Word};
 
 /// An access by the host.
@@ -48,10 +51,20 @@ impl Checker {
                 });
             }
         };
-        let Some(cell) = inner.shadow.existing_cell(word) else {
+        let Some(place) = inner.shadow.existing_place(word) else {
             return;
         };
-        match Word::unpack(cell.load(std::sync::atomic::Ordering::Acquire)) {
+        let mut in_region = false;
+        for record in region::records_of(place.region.load(Ordering::Acquire), word) {
+            if let Word::Compact(compact) = Word::unpack(record) {
+                of_compact(&compact);
+                in_region = true;
+            }
+        }
+        if in_region {
+            return;
+        }
+        match Word::unpack(place.word.load(Ordering::Acquire)) {
             Word::Empty | Word::Busy => {}
             Word::Compact(compact) => of_compact(&compact),
             Word::Line(at) => {
@@ -144,6 +157,7 @@ mod tests {
     use super::*;
     use crate::block::Block;
     use crate::launch::LaunchInfo;
+    use crate::rows::Row;
 
     fn launched() -> Checker {
         let checker = Checker::new();
@@ -193,6 +207,49 @@ mod tests {
         expect(0x1009, false, 1);
         expect(0x100c, true, 0);
         expect(0x7000_0000, true, 0);
+    }
+
+    /// Threads from 0 on access neighbouring words together.
+    fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
+        let info = LaunchInfo {
+            id,
+            kernel: KernelKey(1),
+            site_base: 10,
+            features: SyncFeatures::default(),
+            threads_per_block: 32,
+            blocks: 4,
+            clusters: None,
+            stream: 5,
+            settled: id - 1,
+        };
+        let launch = checker.begin_launch(info, &[]);
+        let mut block = Block::begin(&launch, 2, 0..0);
+        let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
+        block.rows(&[Row { site: 0, size: 4, writes, items: &items, values: None }], &(0..0));
+        block.end();
+        checker.end_launch(&launch);
+    }
+
+    #[test]
+    fn what_a_later_launch_did_not_touch_the_host_still_meets() {
+        for one_by_one in [false, true] {
+            let checker = if one_by_one { launched() } else { Checker::new() };
+            // A write by launch 3, then reads of other words of the region by launch 4.
+            match one_by_one {
+                true => row(&checker, 4, false, 2..9),
+                false => {
+                    row(&checker, 3, true, 0..32);
+                    row(&checker, 4, false, 2..9);
+                }
+            }
+            let met = |word: usize, launch: u64| {
+                let before = checker.races().len();
+                let access = HostAccess { address: 0x1000 + 4 * word, writes: false, site: 90 + word as u32 };
+                checker.host_access(access, &|id| id == launch);
+                checker.races().len() - before
+            };
+            assert_eq!((met(1, 3), met(5, 3), met(5, 4)), (1, 0, 0), "{one_by_one}");
+        }
     }
 
     #[test]

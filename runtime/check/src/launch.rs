@@ -20,8 +20,10 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::cluster::Clusters;
 use crate::covered::Covered;
-use crate::line::{Line, Lines};
+use crate::line::Line;
+use crate::pool::Store;
 use crate::race::{RaceRecord, Races};
+use crate::region::{self, Ranges as RegionRanges};
 use crate::shadow::Shadow;
 use crate::state::Relation;
 use crate::syncvar::SyncVars;
@@ -144,7 +146,8 @@ pub(crate) struct Inner {
     /// Uids that blocks took while they ran.
     further: RwLock<HashMap<u64, (Arc<LaunchData>, u64)>>,
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
-    pub(crate) lines: Arc<Lines>,
+    pub(crate) lines: Arc<Store<Line>>,
+    pub(crate) ranges: Arc<Store<RegionRanges>>,
     /// Words with a chain or a line, but for what running blocks have not told yet: modulo 2^64.
     pub(crate) chains: AtomicU64,
     pub(crate) lost_records: AtomicU64,
@@ -255,6 +258,7 @@ impl Checker {
                 further: RwLock::default(),
                 kernels: Mutex::default(),
                 lines: Arc::default(),
+                ranges: Arc::default(),
                 chains: AtomicU64::new(0),
                 lost_records: AtomicU64::new(0),
                 lost_words: AtomicU64::new(0),
@@ -450,12 +454,12 @@ impl Inner {
     }
 
     fn clear(&self) {
-        self.shadow.clear(|w| self.drop_chain(w));
+        self.shadow.clear(|w| self.drop_chain(w), |w| self.drop_region(w));
         self.launches.write().clear();
         self.further.write().clear();
     }
 
-    fn drop_chain(&self, word: u64) {
+    pub(crate) fn drop_chain(&self, word: u64) {
         match Word::unpack(word) {
             Word::Expanded(at) => {
                 self.chains.fetch_sub(1, Ordering::Relaxed);
@@ -472,30 +476,27 @@ impl Inner {
     }
 
     pub(crate) fn forget(&self, address: usize, size: usize) {
-        let mut at = address & !(word::GRANULE - 1);
         let end = address.saturating_add(size);
-        const CHUNK: usize = 1 << 22;
-        while at < end {
-            match self.shadow.existing_cell(at) {
-                Some(cell) => {
-                    loop {
-                        let w = cell.load(Ordering::Acquire);
-                        if w == word::BUSY_WORD {
-                            std::thread::yield_now();
-                        } else if w == 0
-                            || cell
-                                .compare_exchange(w, 0, Ordering::AcqRel, Ordering::Acquire)
-                                .inspect(|&w| self.drop_chain(w))
-                                .is_ok()
-                        {
-                            break;
-                        }
+        self.shadow.regions(&(address..end), |first, place| {
+            let from = address.saturating_sub(first) / word::GRANULE;
+            let to = (end - first).div_ceil(word::GRANULE).min(region::WORDS);
+            self.forget_in_region(place.region, (!0 << from) & (!0 >> (region::WORDS - to)));
+            for cell in &place.words()[from..to] {
+                loop {
+                    let w = cell.load(Ordering::Acquire);
+                    if w == word::BUSY_WORD {
+                        std::thread::yield_now();
+                    } else if w == 0
+                        || cell
+                            .compare_exchange(w, 0, Ordering::AcqRel, Ordering::Acquire)
+                            .inspect(|&w| self.drop_chain(w))
+                            .is_ok()
+                    {
+                        break;
                     }
-                    at += word::GRANULE;
                 }
-                None => at = (at / CHUNK + 1) * CHUNK,
             }
-        }
+        });
         self.syncvars.forget(address, size);
         self.benign.write().forget(address..end);
         let mut launching = self.launching.lock();

@@ -6,20 +6,12 @@
 //! instruction. A [`Chain`](crate::chain::Chain) holds anything; a line holds these in 64 bytes, and a
 //! further read meets them without being unpacked.
 
-use std::sync::Arc;
-
-use parking_lot::Mutex;
-
 use crate::block::State;
 use crate::common::Read;
 use crate::word::{self, Compact, READ, Span, Word};
 
 /// Records of a line.
 pub(crate) const RECORDS: usize = 8;
-/// Lines that are allocated at once.
-const PAGE: usize = 1024;
-/// Lines that a block takes from the others, or gives them, at once.
-const LOT: usize = 256;
 
 /// Shadow words with one record each, in the order of their first access: those
 /// that are not 0.
@@ -39,109 +31,6 @@ impl Line {
             Word::Compact(c) => Some(c),
             Word::Empty | Word::Busy | Word::Expanded(_) | Word::Line(_) => None,
         })
-    }
-}
-
-/// All lines of a checker. They live as long as it does.
-#[derive(Debug, Default)]
-pub(crate) struct Lines {
-    shared: Mutex<Shared>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    /// From `Box::into_raw`.
-    pages: Vec<*mut [Line]>,
-    /// Lines that no word owns.
-    free: Vec<*mut Line>,
-}
-
-// SAFETY: a line is used by who has taken it alone.
-unsafe impl Send for Shared {}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        for &page in &self.pages {
-            // SAFETY: it came from a box, and no word is left that owns a line.
-            drop(unsafe { Box::from_raw(page) });
-        }
-    }
-}
-
-impl Lines {
-    /// A line that no word owns any more.
-    pub(crate) fn give_back(&self, line: *mut Line) {
-        self.shared.lock().free.push(line);
-    }
-}
-
-/// Lines that a block keeps for its next words.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    lines: Arc<Lines>,
-    free: Vec<*mut Line>,
-}
-
-// SAFETY: the pool's lines are nobody else's.
-unsafe impl Send for Pool {}
-
-impl Pool {
-    pub(crate) fn new(lines: Arc<Lines>) -> Self {
-        Self { lines, free: Vec::new() }
-    }
-
-    /// A line, whatever it holds.
-    pub(crate) fn take(&mut self) -> *mut Line {
-        match self.free.pop() {
-            Some(line) => {
-                if let Some(&next) = self.free.last() {
-                    prefetch(next);
-                }
-                line
-            }
-            None => self.refill(),
-        }
-    }
-
-    /// A line that no word owns any more.
-    pub(crate) fn give_back(&mut self, line: *mut Line) {
-        self.free.push(line);
-        if self.free.len() >= 4 * LOT {
-            let kept = self.free.len() - LOT;
-            self.lines.shared.lock().free.extend(self.free.drain(kept..));
-        }
-    }
-
-    #[cold]
-    fn refill(&mut self) -> *mut Line {
-        let mut shared = self.lines.shared.lock();
-        if shared.free.is_empty() {
-            let page = Box::into_raw(vec![Line::default(); PAGE].into_boxed_slice());
-            // The first one comes last, so that words in a row get lines in a row.
-            // SAFETY: within the page.
-            shared.free.extend((0..PAGE).rev().map(|i| unsafe { page.cast::<Line>().add(i) }));
-            shared.pages.push(page);
-        }
-        let kept = shared.free.len().saturating_sub(LOT);
-        self.free.extend(shared.free.drain(kept..));
-        self.free.pop().expect("a page has lines")
-    }
-}
-
-/// Has a line ready that is about to be written: the atomic instruction that follows
-/// would otherwise wait for memory.
-fn prefetch(line: *mut Line) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, of an address that is mapped.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(line.cast());
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        self.lines.shared.lock().free.append(&mut self.free);
     }
 }
 
@@ -214,6 +103,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use gpurace_abi::meta::SyncFeatures;
 
     use super::*;
@@ -279,7 +170,7 @@ mod tests {
         for t in 0..64 {
             (0..3).for_each(|site| block.read(t, WORD, 4, site));
         }
-        let w = checker.inner.shadow.existing_cell(WORD).expect("shadow").load(std::sync::atomic::Ordering::Acquire);
+        let w = checker.inner.shadow.existing_place(WORD).expect("shadow").word.load(std::sync::atomic::Ordering::Acquire);
         let Word::Line(at) = Word::unpack(w) else { panic!("{:?}", Word::unpack(w)) };
         // SAFETY: the word owns the line, and no block runs.
         let line = unsafe { &*(at as *const Line) };
@@ -300,7 +191,7 @@ mod tests {
             checker.end_launch(&launch);
         }
         assert_eq!(checker.races().len(), 0);
-        let cell = checker.inner.shadow.existing_cell(WORD).expect("shadow");
+        let cell = checker.inner.shadow.existing_place(WORD).expect("shadow").word;
         assert!(word::is_compact(cell.load(std::sync::atomic::Ordering::Acquire)));
         assert_eq!(checker.inner.chains.load(std::sync::atomic::Ordering::Relaxed), 0);
     }

@@ -133,7 +133,6 @@ impl BlockOrder {
         self.past.clear();
         self.clock.clear();
         self.clock.resize(threads as usize, 0);
-        self.keys.clear();
         self.keys.resize(threads as usize, NO_KEY);
         self.warps.clear();
         self.warps
@@ -152,7 +151,7 @@ impl BlockOrder {
         self.base = before;
         self.cluster = cluster;
         self.arrivals.clear();
-        self.set_keys(0..threads);
+        self.set_all_keys();
     }
 
     /// Launch-unique id that new records carry.
@@ -213,6 +212,17 @@ impl BlockOrder {
     /// How far the clocks have come.
     pub fn max_clock(&self) -> u32 {
         self.max
+    }
+
+    /// The keys of threads that have all one clock.
+    fn set_all_keys(&mut self) {
+        match word::key(self.threads.saturating_sub(1), self.word_uid, self.max) {
+            Some(last) => {
+                let first = last & !word::THREAD_MASK;
+                (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first | word::thread_bits(t));
+            }
+            None => self.set_keys(0..self.threads),
+        }
     }
 
     fn set_keys(&mut self, threads: std::ops::Range<u32>) {
@@ -316,7 +326,6 @@ impl BlockOrder {
     /// All live threads have passed barrier 0. `further`: a fresh uid for
     /// the block, and the same as words hold it, where its clock grew too large.
     pub fn barrier(&mut self, further: Option<(u64, u64)>) {
-        let threads = self.threads;
         if self.any_sync {
             let mut base = std::mem::take(&mut self.base);
             for s in self.sync.iter_mut().flatten() {
@@ -342,7 +351,7 @@ impl BlockOrder {
             w.floor = self.max;
             w.matrix = None;
         }
-        self.set_keys(0..threads);
+        self.set_all_keys();
     }
 
     /// The lanes that a warp of this block has.

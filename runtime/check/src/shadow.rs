@@ -4,6 +4,8 @@
 //! memory; a chunk that is accessed gets 8 MiB of shadow, mapped without
 //! reserving memory, so that only touched pages cost any. A table of one
 //! pointer per chunk, mapped the same way, leads to them. A fresh word is zero.
+//!
+//! Behind a chunk's words lies one more for each [`region`] of 32 of them.
 
 use std::io;
 use std::ops::Range;
@@ -12,13 +14,34 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::region;
 use crate::word::GRANULE;
 
 const ADDRESS_BITS: u32 = 47;
 const CHUNK_BITS: u32 = 22;
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const WORDS_PER_CHUNK: usize = (1 << CHUNK_BITS) / GRANULE;
-const CHUNK_BYTES: usize = WORDS_PER_CHUNK * 8;
+const REGIONS_PER_CHUNK: usize = WORDS_PER_CHUNK / region::WORDS;
+const CHUNK_BYTES: usize = (WORDS_PER_CHUNK + REGIONS_PER_CHUNK) * 8;
+
+/// The shadow of one application word.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its region's.
+    pub region: &'a AtomicU64,
+    /// Its own.
+    pub word: &'a AtomicU64,
+}
+
+impl<'a> Place<'a> {
+    /// All words of its region.
+    pub fn words(self) -> &'a [AtomicU64; region::WORDS] {
+        const BYTES: usize = 8 * region::WORDS;
+        let first = (&raw const *self.word).map_addr(|at| at & !(BYTES - 1));
+        // SAFETY: a chunk begins a page, and holds whole regions.
+        unsafe { &*first.cast() }
+    }
+}
 
 /// The shadow of all memory.
 pub struct Shadow {
@@ -47,10 +70,10 @@ impl Shadow {
         }
     }
 
-    /// The shadow word of the application word that holds `address`. `None`
+    /// Where the shadow of the application word that holds `address` lies. `None`
     /// for an address that no program has, or where no memory is left for shadow.
     #[inline]
-    pub fn cell(&self, address: usize) -> Option<&AtomicU64> {
+    pub fn place(&self, address: usize) -> Option<Place<'_>> {
         let chunk = address >> CHUNK_BITS;
         if chunk >= CHUNKS {
             return None;
@@ -61,36 +84,45 @@ impl Shadow {
         if base.is_null() {
             base = self.map_chunk(chunk, slot)?;
         }
-        let word = address / GRANULE % WORDS_PER_CHUNK;
-        // SAFETY: `base` maps WORDS_PER_CHUNK words and is never unmapped before `self` ends.
-        Some(unsafe { &*base.add(word) })
+        // SAFETY: `base` is a mapped chunk's.
+        Some(unsafe { Self::in_chunk(base, address) })
     }
 
-    /// The shadow word of `address` if its chunk was ever accessed.
-    pub fn existing_cell(&self, address: usize) -> Option<&AtomicU64> {
+    /// The same if the chunk of `address` was ever accessed.
+    pub fn existing_place(&self, address: usize) -> Option<Place<'_>> {
         let chunk = address >> CHUNK_BITS;
         if chunk >= CHUNKS {
             return None;
         }
         // SAFETY: `chunk` is less than the table's length.
         let base = unsafe { &*self.table.add(chunk) }.load(Ordering::Acquire);
-        // SAFETY: a chunk that is not null maps WORDS_PER_CHUNK words.
-        (!base.is_null()).then(|| unsafe { &*base.add(address / GRANULE % WORDS_PER_CHUNK) })
+        // SAFETY: a chunk that is not null is mapped.
+        (!base.is_null()).then(|| unsafe { Self::in_chunk(base, address) })
     }
 
-    /// The words of `bytes` whose chunks were ever accessed, in order.
-    pub fn visit(&self, bytes: &Range<usize>, mut visit: impl FnMut(usize, &AtomicU64)) {
-        let mut at = bytes.start & !(GRANULE - 1);
+    /// # Safety
+    /// `base` is the start of the chunk that holds the address.
+    unsafe fn in_chunk<'a>(base: *mut AtomicU64, address: usize) -> Place<'a> {
+        let word = address / GRANULE % WORDS_PER_CHUNK;
+        // SAFETY: `base` maps WORDS_PER_CHUNK words and REGIONS_PER_CHUNK behind them, and is
+        // never unmapped before the shadow ends.
+        unsafe {
+            Place { region: &*base.add(WORDS_PER_CHUNK + word / region::WORDS), word: &*base.add(word) }
+        }
+    }
+
+    /// The regions of `bytes` whose chunks were ever accessed, in order: the address of
+    /// each, and its first word's place.
+    pub fn regions(&self, bytes: &Range<usize>, mut visit: impl FnMut(usize, Place<'_>)) {
+        let mut at = bytes.start & !(region::BYTES - 1);
         while at < bytes.end {
-            let end = bytes.end.min((at >> CHUNK_BITS) + 1 << CHUNK_BITS);
-            if let Some(first) = self.existing_cell(at) {
-                let words = (end - at).div_ceil(GRANULE);
-                for i in 0..words {
-                    // SAFETY: the range ends in the chunk that it begins in.
-                    visit(at + i * GRANULE, unsafe { &*(&raw const *first).add(i) });
+            match self.existing_place(at) {
+                Some(place) => {
+                    visit(at, place);
+                    at += region::BYTES;
                 }
+                None => at = (at >> CHUNK_BITS) + 1 << CHUNK_BITS,
             }
-            at = end;
         }
     }
 
@@ -107,17 +139,19 @@ impl Shadow {
         Some(base)
     }
 
-    /// Empties every word; `visit` sees each that was not empty. No other
-    /// thread may be using the shadow.
-    pub fn clear(&self, mut visit: impl FnMut(u64)) {
+    /// Empties every word; `visit` sees each word, and `visit_region` each region's, that
+    /// was not empty. No other thread may be using the shadow.
+    pub fn clear(&self, mut visit: impl FnMut(u64), mut visit_region: impl FnMut(u64)) {
         for &chunk in self.mapped.lock().iter() {
             // SAFETY: mapped chunks are in the table's range.
             let base = unsafe { &*self.table.add(chunk) }.load(Ordering::Acquire);
-            for i in 0..WORDS_PER_CHUNK {
-                // SAFETY: a mapped chunk holds WORDS_PER_CHUNK words.
+            for i in 0..WORDS_PER_CHUNK + REGIONS_PER_CHUNK {
+                // SAFETY: a mapped chunk holds that many.
                 let word = unsafe { &*base.add(i) }.load(Ordering::Acquire);
-                if word != 0 {
-                    visit(word);
+                match word {
+                    0 => {}
+                    _ if i < WORDS_PER_CHUNK => visit(word),
+                    _ => visit_region(word),
                 }
             }
             // SAFETY: the range is one of our own mappings; its pages read zero afterwards.

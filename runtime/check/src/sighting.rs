@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gpurace_abi::scope::Scope;
 
-use crate::block::{Access, State};
+use crate::block::{Access, State, Value};
 use crate::chain::{Entry, Member};
 use crate::covered::CoveredRead;
 use crate::launch::KernelKey;
@@ -70,7 +70,7 @@ impl State {
     /// Notes that record `e` races with access `a`, and with the reads that either's
     /// check stands for, in the order in which the program makes them.
     #[cold]
-    pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access) {
+    pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access<'_>) {
         let covered = &self.launch.inner.covered;
         let base = self.launch.data.site_base;
         let (before, after): (Vec<_>, Vec<_>) = covered.by(base + a.site).into_iter().partition(|read| read.before);
@@ -80,7 +80,7 @@ impl State {
         let later = |read: &CoveredRead| Access {
             site: read.read - base,
             touch: Touch { op: Op::Read, mask: a.touch.mask },
-            value: None,
+            value: Value::Unknown,
             ..*a
         };
         for read in before.iter().map(later) {
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    fn race_of_two(&mut self, e: &Entry, s: &Standing, a: &Access) {
+    fn race_of_two(&mut self, e: &Entry, s: &Standing, a: &Access<'_>) {
         // Which of the two's relatives conflict is for this to say.
         if !state::conflict(e.touch, a.touch, s.relation) {
             return;
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    fn sight(&mut self, e: &Entry, s: &Standing, a: &Access) {
+    fn sight(&mut self, e: &Entry, s: &Standing, a: &Access<'_>) {
         let site = self.launch.data.site_base + a.site;
         let earlier = self
             .launch
@@ -153,7 +153,7 @@ impl State {
     /// Where the thread of an access has observed the atomic writes that a record stands
     /// for: what else the record stands for and races with the access, atomic operations on
     /// the same location.
-    fn instead(&self, e: &Entry, a: &Access) -> Option<Vec<(Entry, Standing)>> {
+    fn instead(&self, e: &Entry, a: &Access<'_>) -> Option<Vec<(Entry, Standing)>> {
         let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
         let launch = &self.launch;
         // A newer operation in the log stands for older ones against plain accesses, not against atomics,
@@ -203,7 +203,7 @@ impl State {
         &self,
         e: &Entry,
         s: &Standing,
-        a: &Access,
+        a: &Access<'_>,
         kernel: KernelKey,
         same_value: Option<bool>,
     ) -> RaceRecord {
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// A thread that the record stands for and that races with the access.
-    fn culprit(&self, e: &Entry, s: &Standing, a: &Access) -> Culprit {
+    fn culprit(&self, e: &Entry, s: &Standing, a: &Access<'_>) -> Culprit {
         let m = &e.member;
         let unordered = m.lanes & !s.ordered;
         if unordered != 0 {
@@ -315,7 +315,7 @@ impl State {
 
     /// The known thread of a record of several blocks is of the asking block:
     /// either it races itself, or a block races that is not known.
-    fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Access) -> Culprit {
+    fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Access<'_>) -> Culprit {
         let thread = u32::from(m.thread);
         let relation = if m.warp() == a.thread / 32 {
             Relation::Warp
@@ -343,14 +343,18 @@ impl State {
 
     /// Whether the access writes what an earlier write left in the bytes of both,
     /// where memory can still tell.
-    fn same_value(&self, earlier: Touch, a: &Access) -> Option<bool> {
+    fn same_value(&self, earlier: Touch, a: &Access<'_>) -> Option<bool> {
         if earlier.op != Op::Write || a.touch.op != Op::Write {
             return None;
         }
         if earlier.mask & a.touch.mask & self.sightings.contested != 0 {
             return None;
         }
-        let value = a.value?;
+        let value = match a.value {
+            Value::Unknown => return None,
+            Value::Item(item) => return item.left_equal(a.word),
+            Value::Bytes(value) => value,
+        };
         let read = self.launch.inner.read_memory?;
         let there = read(a.address, u32::try_from(a.size).ok().filter(|&n| n <= 8)?)?;
         let same = (0..GRANULE)

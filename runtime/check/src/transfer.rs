@@ -14,12 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpurace_abi::meta::SyncFeatures;
 
-use crate::block::{Access, Block, State};
+use crate::block::{Access, Block, State, Value};
 use crate::cell;
 use crate::chain::{Chain, Entry, Member};
 use crate::launch::{Checker, KernelKey, LaunchData, LaunchInfo, ProvedSites};
 use crate::line::Line;
 use crate::state::{self, Status};
+use crate::region;
 use crate::word::{self, FULL, GRANULE, Op, Touch, Word};
 
 /// A copy or fill.
@@ -163,7 +164,7 @@ impl Copied {
 impl State {
     /// Compares an access with the copies that are concurrent with the launch.
     #[cold]
-    pub(crate) fn meet_copies(&mut self, a: &Access) {
+    pub(crate) fn meet_copies(&mut self, a: &Access<'_>) {
         let launch = self.launch.clone();
         for copied in &launch.copies {
             if !copied.touched.may_meet(&(a.word..a.word + GRANULE)) {
@@ -176,7 +177,7 @@ impl State {
     }
 
     /// Notes the race of a record with an access that leaves none, if they race.
-    fn compare(&mut self, entry: &Entry, a: &Access) {
+    fn compare(&mut self, entry: &Entry, a: &Access<'_>) {
         let s = self.standing(a.thread, &entry.member, false);
         if s.status == Status::Unsynced && state::conflict(entry.touch, a.touch, s.relation) {
             self.race(entry, &s, a);
@@ -203,7 +204,7 @@ impl Block {
                 word,
                 address: bytes.start,
                 size: bytes.len() as u64,
-                value: None,
+                value: Value::Unknown,
                 copy: None,
             }
         };
@@ -217,19 +218,25 @@ impl Block {
                 }
             }
         }
-        inner.shadow.visit(bytes, |word, cell| {
-            let w = cell.load(Ordering::Acquire);
-            if w == 0 || word::is_compact(w) && word::uid_field(w) < first {
-                return;
+        inner.shadow.regions(bytes, |start, place| {
+            if region::is_closed(place.region.load(Ordering::Acquire)) {
+                state.open(&inner, place, false);
             }
-            state.look_at(cell, w, &access(word));
+            for (word, cell) in (start..).step_by(GRANULE).zip(place.words()) {
+                let w = cell.load(Ordering::Acquire);
+                let beside = word + GRANULE <= bytes.start || bytes.end <= word;
+                if beside || w == 0 || word::is_compact(w) && word::uid_field(w) < first {
+                    continue;
+                }
+                state.look_at(cell, w, &access(word));
+            }
         });
     }
 }
 
 impl State {
     /// The same with each of an expanded word's records, whose word is busy.
-    fn compare_with_each(&mut self, w: u64, a: &Access) {
+    fn compare_with_each(&mut self, w: u64, a: &Access<'_>) {
         match Word::unpack(w) {
             Word::Expanded(at) => {
                 // SAFETY: the word owned the chain; making it busy took it
@@ -250,7 +257,7 @@ impl State {
     }
 
     /// Compares an access that leaves no record with those of a word.
-    fn look_at(&mut self, cell: &AtomicU64, mut w: u64, a: &Access) {
+    fn look_at(&mut self, cell: &AtomicU64, mut w: u64, a: &Access<'_>) {
         loop {
             match Word::unpack(w) {
                 Word::Empty => return,

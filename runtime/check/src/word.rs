@@ -44,7 +44,7 @@ pub const STATE_BITS: u32 = 7;
 const UID_SHIFT: u32 = CLOCK_BITS;
 const THREAD_SHIFT: u32 = UID_SHIFT + UID_BITS;
 const SITE_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
-const STATE_SHIFT: u32 = SITE_SHIFT + SITE_BITS;
+pub(crate) const STATE_SHIFT: u32 = SITE_SHIFT + SITE_BITS;
 const _: () = assert!(
     STATE_SHIFT + STATE_BITS == 64,
     "the fields partition the word"
@@ -69,7 +69,7 @@ pub const BUSY: u64 = 2;
 pub const LINE: u64 = 3;
 const FIRST_COMPACT: u64 = 4;
 const OPS: u64 = 26;
-const _: () = assert!(FIRST_COMPACT + OPS * 4 <= 1 << STATE_BITS);
+const _: () = assert!(FIRST_COMPACT % 4 == 0 && FIRST_COMPACT + OPS * 4 <= 1 << STATE_BITS);
 
 /// What an access does to the bytes it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -224,6 +224,8 @@ pub const THREAD_READ: u64 = state_bits(READ, Span::Thread);
 pub const THREAD_WRITE: u64 = state_bits(WRITE, Span::Thread);
 /// The state field, in place.
 pub const STATE_MASK: u64 = !0 << STATE_SHIFT;
+/// The part of a record's state field that tells the span, in place.
+pub const SPAN_MASK: u64 = 3 << STATE_SHIFT;
 
 /// The site field, in place.
 pub const fn site_bits(site: u16) -> u64 {
@@ -237,6 +239,16 @@ pub const fn key(thread: u32, uid: u64, clock: u32) -> Option<u64> {
         return None;
     }
     Some((thread as u64) << THREAD_SHIFT | uid << UID_SHIFT | clock as u64)
+}
+
+/// The thread, in place.
+pub const fn thread_bits(thread: u32) -> u64 {
+    (thread as u64) << THREAD_SHIFT & THREAD_MASK
+}
+
+/// The uid and the clock, in place. They fit.
+pub const fn when_bits(uid: u64, clock: u32) -> u64 {
+    uid << UID_SHIFT | clock as u64
 }
 
 /// The thread field, in place.

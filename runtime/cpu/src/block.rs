@@ -118,6 +118,8 @@ pub(crate) struct LaneFault {
     pub(crate) sync: Option<u32>,
     /// The processor raised it.
     pub(crate) by_signal: bool,
+    /// The access that it is of, where the block's frame has it.
+    pub(crate) left: Option<checks::Left>,
 }
 
 /// See the module.
@@ -231,6 +233,10 @@ impl Block {
             let lines = bytes.div_ceil(size_of::<Line>() as u64) as usize;
             if b.frame.len() < lines {
                 b.frame.resize(lines, Line([0; 64]));
+            }
+            if l.checks.is_some() {
+                // No thread has made an access yet.
+                b.frame[..lines].fill(Line([0; 64]));
             }
         }
         let shared = b.slab.shared();

@@ -1,7 +1,10 @@
 //! What a running block tells the checker: its barriers, in the checker's terms.
 
 use gpurace_abi::context::ThreadCtx;
+use gpurace_abi::image::{BLOCK_FRAME_COMMON, BLOCK_ROWS, RowSite};
 use gpurace_check::Block as BlockChecks;
+use gpurace_check::rows::{Row, Values};
+use smallvec::SmallVec;
 
 use crate::block::{Block, slot};
 use crate::collective::lanes;
@@ -147,6 +150,73 @@ pub(crate) fn block_barrier(b: &mut Block) {
     if let Some(checks) = &mut b.checks {
         checks.acquire_at_barrier(0..b.threads);
         checks.barrier();
+    }
+}
+
+/// What the threads of a block have left in its frame of their accesses.
+///
+/// # Safety
+/// `ctx` is that of the running block, `frame` its frame, in which each row has 8 bytes for
+/// each thread.
+pub(crate) unsafe fn rows(ctx: *mut ThreadCtx, frame: *mut u64, sites: &[RowSite]) {
+    // SAFETY: the caller's; the frame holds whole rows.
+    unsafe {
+        let threads = (*sync::block_of(ctx)).threads as usize;
+        let row = |at: u64| std::slice::from_raw_parts(frame.byte_add(at as usize * threads), threads);
+        let local = (*ctx).executor[slot::LOCAL_START].addr();
+        let local_bytes = (*ctx).executor[slot::LOCAL_BYTES].addr();
+        let rows: SmallVec<[Row<'_>; 8]> = sites.iter().map(|site| Row {
+            site: site.site,
+            size: site.kind & 0xff,
+            writes: site.kind & RowSite::WRITES != 0,
+            items: row(site.items),
+            values: (site.values != RowSite::NO_VALUES)
+                .then(|| Values { written: row(site.values), before: row(site.before) }),
+        }).collect();
+        if let Some(checks) = of(ctx, 0) {
+            checks.rows(&rows, &(local..local.saturating_add(local_bytes)));
+        }
+        // Threads that make no access leave what is there.
+        for site in sites {
+            frame.byte_add(site.items as usize * threads).write_bytes(0, threads);
+        }
+    }
+}
+
+/// An access that a thread of a block has left in its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Linear index of the thread.
+    pub(crate) thread: u32,
+    /// The module's index of the instruction.
+    pub(crate) site: u32,
+    pub(crate) writes: bool,
+}
+
+/// Tells what the threads of a block have left in its frame so far, of which one has faulted.
+/// Gives the last access to `address` among it.
+///
+/// # Safety
+/// The block's launch has an entry for blocks, which ran and will not go on.
+pub(crate) unsafe fn rows_so_far(b: *mut Block, address: Option<usize>) -> Option<Left> {
+    // SAFETY: the caller's; the frame names a table of the launch's image, or none.
+    unsafe {
+        let frame = Block::frame(b);
+        let named = frame.sub(BLOCK_FRAME_COMMON as usize).add(BLOCK_ROWS as usize).cast::<*const RowSite>();
+        let (sites, count) = (named.read(), named.add(1).read().addr());
+        if sites.is_null() {
+            return None;
+        }
+        let sites = std::slice::from_raw_parts(sites, count);
+        let threads = (*b).threads as usize;
+        let found = sites.iter().rev().find_map(|site| {
+            let items = std::slice::from_raw_parts(frame.cast::<u64>().byte_add(site.items as usize * threads), threads);
+            let size = (site.kind & 0xff) as usize;
+            let thread = items.iter().rposition(|&item| item != 0 && address.is_some_and(|a| a.wrapping_sub(item as usize) < size))?;
+            Some(Left { thread: thread as u32, site: site.site, writes: site.kind & RowSite::WRITES != 0 })
+        });
+        rows(&raw mut (*Block::lane(b, 0)).ctx, frame.cast(), sites);
+        found
     }
 }
 

@@ -73,6 +73,11 @@ entries! {
         }
     }
 
+    /// What a block's threads have accessed.
+    fn __gpurace_rows(ctx, frame: *mut c_void, sites: *mut c_void, count: u32) {
+        checks::rows(ctx, frame.cast(), std::slice::from_raw_parts(sites.cast(), count as usize));
+    }
+
     /// An atomic or volatile access, before it happens.
     fn __gpurace_atomic(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
         if let Some(checks) = checks::of(ctx, addr.addr()) {

@@ -43,6 +43,8 @@ pub struct BlockEntry {
     pub run: BlockFn,
     /// Bytes of its frame for each thread.
     pub frame_bytes: u64,
+    /// The context names the thread that runs.
+    pub sets_threads: bool,
 }
 
 /// A device variable of an image.
@@ -205,13 +207,13 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
             .iter()
             .map(|k| {
                 let run = k.run.ok_or(ImageError::Malformed)?;
-                let of_blocks = |run: Option<BlockFn>, frame_bytes| run.map(|run| BlockEntry { run, frame_bytes });
+                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads| run.map(|run| BlockEntry { run, frame_bytes, sets_threads });
                 Ok(Kernel {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
-                    run_block: of_blocks(k.run_block, k.frame_bytes),
-                    run_block_checked: of_blocks(k.run_block_checked, k.checked_frame_bytes),
+                    run_block: of_blocks(k.run_block, k.frame_bytes, false),
+                    run_block_checked: of_blocks(k.run_block_checked, k.checked_frame_bytes, k.checked_sets_threads != 0),
                 })
             })
             .collect()

@@ -12,7 +12,7 @@ use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::KernelMeta;
 use parking_lot::{Condvar, Mutex};
 
-use crate::block::{Block, Lane};
+use crate::block::{Block, Lane, unflatten};
 use crate::checks::LaunchChecks;
 use crate::fault::{Divergence, Fault, FaultKind};
 use crate::frame;
@@ -300,7 +300,7 @@ impl LaunchState {
     /// Whether each thread runs by itself, with its own index in its context, to its end
     /// or to a barrier: checks know no other way.
     fn takes_threads_in_turn(&self) -> bool {
-        self.block_entry.is_none() || self.checks.is_some()
+        self.block_entry.is_none_or(|entry| self.checks.is_some() && entry.sets_threads)
     }
 
     /// Whether workers take blocks as they come to them, some at a time, rather than
@@ -354,14 +354,15 @@ impl LaunchState {
         // SAFETY: the caller's.
         let (b, l) = unsafe { (&*block, &*lane) };
         if let Some(fault) = &b.fault {
+            let own = || (self.takes_threads_in_turn() || !fault.by_signal).then_some(l.ctx.tid);
             self.fail(Fault {
                 kind: fault.kind.clone(),
                 kernel: String::new(),
                 block: Some(b.ctaid),
                 // Where all threads run in one vectorised loop, memory does not say which.
-                thread: (self.takes_threads_in_turn() || !fault.by_signal).then_some(l.ctx.tid),
+                thread: fault.left.map(|left| unflatten(u64::from(left.thread), self.block)).or_else(own),
                 sync: fault.sync,
-                site: l.site,
+                site: fault.left.map(|left| left.site).or(l.site),
                 message: fault.message.clone(),
             });
         }

@@ -277,13 +277,21 @@ unsafe fn thread_exit(b: *mut Block, ctx: *const ThreadCtx) {
 unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
     // SAFETY: the block and the lane are live, and no fiber runs.
     unsafe {
-        let raised = (*(*b).running).raised.take();
+        let mut raised = (*(*b).running).raised.take();
+        let in_rows = (*(*b).launch).block_entry.is_some() && (*b).checks.is_some();
+        let address = raised.as_ref().and_then(|raised| raised.address);
+        let left = in_rows.then(|| checks::rows_so_far(b, address)).flatten();
+        if let (Some(raised), Some(left)) = (&mut raised, left) {
+            // What a write is compared with is read first.
+            raised.write |= left.writes;
+        }
         let (kind, message) = describe(raised, &*lane);
         (*b).fault = Some(LaneFault {
             kind,
             message,
             sync: None,
             by_signal: true,
+            left,
         });
     }
 }

@@ -53,6 +53,7 @@ pub(crate) unsafe fn fail(
             message,
             sync,
             by_signal: false,
+            left: None,
         });
         loop {
             (*lane).state = LaneState::Faulted;

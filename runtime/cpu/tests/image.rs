@@ -12,7 +12,7 @@ typedef void (*KernelFn)(void *ctx, const uint8_t *args);
 typedef void (*BlockFn)(void *ctx, const uint8_t *args, uint8_t *frame);
 struct Kernel { const char *name; KernelFn run; KernelFn run_bare;
                 BlockFn run_block; uint64_t frame_bytes;
-                BlockFn run_block_checked; uint64_t checked_frame_bytes; };
+                BlockFn run_block_checked; uint64_t checked_frame_bytes, checked_sets_threads; };
 struct Variable { const char *name; void *address; uint64_t size; };
 struct Table { uint32_t version, flags; uint64_t kernel_count; const struct Kernel *kernels;
                uint64_t variable_count; const struct Variable *variables; };
@@ -54,7 +54,7 @@ fn open(macros: &[&str]) -> Result<Image, ImageError> {
 
 #[test]
 fn kernels_and_variables_are_found_by_name() {
-    let image = open(&["-DVERSION=8", "-DFLAGS=0"]).expect("image");
+    let image = open(&["-DVERSION=9", "-DFLAGS=0"]).expect("image");
     let names: Vec<_> = image.kernels().iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["_Z3addi", "_Z4plaini"]);
     assert!(
@@ -79,7 +79,7 @@ fn kernels_and_variables_are_found_by_name() {
 
 #[test]
 fn two_openings_of_one_image_are_apart() {
-    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=8", "-DFLAGS=0"]).expect("image"));
+    let [one, two] = [0; 2].map(|_| open(&["-DVERSION=9", "-DFLAGS=0"]).expect("image"));
     let address = |i: &Image| i.variable("counter").expect("variable").address;
     assert_ne!(address(&one), address(&two));
 }
@@ -90,7 +90,7 @@ fn other_versions_are_refused() {
     assert!(matches!(error, ImageError::Version { found: 99 }));
     assert_eq!(
         error.to_string(),
-        "device image has format version 99 where 8 was wanted"
+        "device image has format version 99 where 9 was wanted"
     );
 }
 
@@ -110,7 +110,7 @@ fn what_is_no_shared_object_is_refused() {
 #[test]
 fn an_image_for_newer_processors_opens_where_they_are() {
     let has = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-    match open(&["-DVERSION=8", "-DFLAGS=1"]) {
+    match open(&["-DVERSION=9", "-DFLAGS=1"]) {
         Ok(_) => assert!(has),
         Err(ImageError::Processor { .. }) => assert!(!has),
         Err(e) => panic!("{e}"),

@@ -43,14 +43,14 @@ typedef struct {
     void *bare, *block;
     uint64_t frame_bytes;
     void *block_checked;
-    uint64_t checked_frame_bytes;
+    uint64_t checked_frame_bytes, checked_sets_threads;
 } Kernel;
 typedef struct { const char *name; void *address; uint64_t size; } Variable;
 
 static const Kernel kernels[] = {
-    {"_Z5scalePiPKii", scale, NULL, NULL, 0, NULL, 0},
-    {"_Z5clashPi", clash, NULL, NULL, 0, NULL, 0},
-    {"_Z5faultv", fault, NULL, NULL, 0, NULL, 0},
+    {"_Z5scalePiPKii", scale, NULL, NULL, 0, NULL, 0, 0},
+    {"_Z5clashPi", clash, NULL, NULL, 0, NULL, 0, 0},
+    {"_Z5faultv", fault, NULL, NULL, 0, NULL, 0, 0},
 };
 static const Variable variables[] = {{"factor", &factor_storage, 4}};
 

@@ -1,0 +1,150 @@
+//! What leaves its address in the frame, and beside it the neighbour that must not.
+
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
+
+use super::*;
+use crate::lower::blocks::{self, Checks};
+use crate::lower::segments;
+use crate::reach;
+
+/// What becomes of a kernel's checks.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    /// By point, the instructions whose accesses are handed over.
+    rows: Vec<Vec<u32>>,
+    /// Checks that stay calls.
+    calls: usize,
+    /// The context must be the thread's.
+    needs_context: bool,
+}
+
+/// A kernel: `%t` is the thread's index, `%b` the block's, `%n` a parameter, `%p` an array.
+/// `READ s` and `WRITE s` check accesses of 4 bytes by instruction `s`.
+fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T {
+    let mut text = format!(
+        "declare void @__gpurace_barrier(ptr, i32, i32, i32)
+         declare void @__gpurace_read(ptr, ptr, i32, i32)
+         declare void @__gpurace_write(ptr, ptr, i32, i32, i64)
+         declare void @__gpurace_write_range(ptr, ptr, i64, i32)
+         declare void @__gpurace_atomic(ptr, ptr, i32, i32, i32, i32, i32)
+         define void @k(ptr %c, ptr %p, i32 %n) {{
+           %bp = getelementptr inbounds i8, ptr %c, i64 {block}
+           %t = load i32, ptr %c
+           %b = load i32, ptr %bp
+           %q = getelementptr inbounds i32, ptr %p, i32 %t
+           {body}
+         }}",
+        block = gpurace_abi::context::offset::CTAID
+    )
+    .replace("BARRIER", "call void @__gpurace_barrier(ptr %c, i32 0, i32 0, i32 7)");
+    for site in 0..10 {
+        text = text
+            .replace(&format!("READ {site}"), &format!("call void @__gpurace_read(ptr %c, ptr %q, i32 4, i32 {site})"))
+            .replace(&format!("WRITE {site}"), &format!("call void @__gpurace_write(ptr %c, ptr %q, i32 4, i32 {site}, i64 1)"));
+    }
+    // SAFETY: the module is parsed, used and disposed of here.
+    unsafe {
+        let context = LLVMContextCreate();
+        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+        let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+        assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
+        let found = see(module, LLVMGetNamedFunction(module, c"k".as_ptr()));
+        LLVMDisposeModule(module);
+        LLVMContextDispose(context);
+        found
+    }
+}
+
+fn rows_of(body: &str) -> Found {
+    // SAFETY: the module is live.
+    with(body, |module, kernel| unsafe {
+        let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+        let broken = LLVMVerifyFunction(cut.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
+        assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
+        let is_check = |i: &LLVMValueRef| {
+            ir::opcode(*i) == LLVMOpcode::LLVMCall && ir::callee(*i).is_some_and(|f| ir::name(f).starts_with("__gpurace_"))
+        };
+        Found {
+            rows: cut.rows.iter().map(|sites| sites.iter().map(|s| s.site).collect()).collect(),
+            calls: ir::instructions(cut.function).iter().filter(|i| is_check(i)).count(),
+            needs_context: cut.needs_context,
+        }
+    })
+}
+
+/// All of the checks are in rows.
+fn all(rows: &[&[u32]]) -> Found {
+    Found { rows: rows.iter().map(|r| r.to_vec()).collect(), calls: 0, needs_context: false }
+}
+
+/// None of them is.
+fn none(points: usize, calls: usize) -> Found {
+    Found { rows: vec![Vec::new(); points], calls, needs_context: true }
+}
+
+#[test]
+fn accesses_of_a_segment() {
+    assert_eq!(rows_of("READ 0\n WRITE 1\n ret void"), all(&[&[0, 1]]));
+    assert_eq!(rows_of("READ 0\n BARRIER\n WRITE 1\n ret void"), all(&[&[0], &[1]]));
+}
+
+#[test]
+fn sizes() {
+    let write = |size: u32| rows_of(&format!("call void @__gpurace_write_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"));
+    assert_eq!(write(16), all(&[&[3]]));
+    assert_eq!(write(12), none(1, 1));
+    let read = |size: u32| rows_of(&format!("call void @__gpurace_read(ptr %c, ptr %q, i32 {size}, i32 3)\n ret void"));
+    assert_eq!(read(8), all(&[&[3]]));
+    assert_eq!(read(1), none(1, 1));
+}
+
+#[test]
+fn each_thread_keeps_its_order() {
+    // The blocks do not stand in the order in which they are run.
+    let body = "%x = icmp slt i32 %t, %n\n br i1 %x, label %few, label %all\n all:\n READ 2\n ret void\n
+                few:\n WRITE 1\n br label %all";
+    assert_eq!(rows_of(body), all(&[&[1, 2]]));
+}
+
+fn looped(bound: &str, checks: &str) -> String {
+    format!(
+        "br label %h\n h:\n %i = phi i32 [ 0, %0 ], [ %j, %h ]\n {checks}\n %j = add i32 %i, 1\n
+         %x = icmp slt i32 %j, {bound}\n br i1 %x, label %h, label %e\n e:\n READ 9\n ret void"
+    )
+}
+
+#[test]
+fn loops_that_all_threads_run_alike() {
+    assert_eq!(rows_of(&looped("%n", "READ 0")), all(&[&[0], &[9, 0]]));
+    assert_eq!(rows_of(&looped("%t", "READ 0")), Found { rows: vec![vec![9]], calls: 1, needs_context: true });
+    // Its threads' writes would be seen by more of the others' reads.
+    assert_eq!(rows_of(&looped("%n", "READ 0\n WRITE 1")), Found { rows: vec![vec![9]], calls: 2, needs_context: true });
+}
+
+#[test]
+fn loops_with_variables_of_the_threads_are_not_cut() {
+    let body = format!("%v = alloca i32\n store i32 %t, ptr %v\n {}", looped("%n", "READ 0"));
+    assert_eq!(rows_of(&body), Found { rows: vec![vec![9]], calls: 1, needs_context: true });
+}
+
+#[test]
+fn kernels_in_which_the_place_of_a_check_matters() {
+    let checks = |body: &str| {
+        // SAFETY: the module is live.
+        with(body, |_, kernel| unsafe {
+            let reach = reach::of_kernels(LLVMGetGlobalParent(kernel), &[kernel]);
+            blocks::candidates(&[(kernel, 0)], &reach, Checks::Kept).into_iter().map(|k| k.checks).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(checks("READ 0\n WRITE 1\n ret void"), [Checks::InRows]);
+    let atomic = "call void @__gpurace_atomic(ptr %c, ptr %q, i32 4, i32 0, i32 2, i32 2, i32 0)";
+    assert_eq!(checks(&format!("READ 1\n {atomic}\n ret void")), [Checks::Kept]);
+}
+
+#[test]
+fn entry_points_that_rows_may_stand_beside() {
+    for other in ["__gpurace_fence", "__gpurace_atomic", "__gpurace_free", "__gpurace_trap", "__gpurace_assertfail", "__gpurace_benign"] {
+        assert!(!allows(other), "{other}");
+    }
+}

@@ -1,0 +1,568 @@
+//! Regions: the shadow of 32 words at once.
+//!
+//! Most accesses of a GPU's threads are regular: neighbouring threads touch
+//! neighbouring words, by one instruction, between the same two barriers. Such an
+//! access to a row of words leaves one record for all of them, and meets records of its
+//! kind in one step (after Wilcox, Finch, Flanagan, Freund, "Array Shadow State
+//! Compression for Precise Dynamic Race Detection", ASE 2015). What a record of a row says of
+//! one of its words is what that word's own would.
+//!
+//! A region's word has one of these states:
+//!
+//! | state | the records |
+//! |---|---|
+//! | 0 | none |
+//! | open | each word's own; the word says who opened the region last, and when |
+//! | a compact word's | one, for all words: thread after thread, one word each |
+//! | ranges | up to 8 [`Range`]s, in a piece that the word points to |
+//! | busy | one worker is changing it and the others wait |
+//!
+//! An access to one word, and a row that meets what is not regular, *opens* the region:
+//! its words get records of their own. It is closed again by a row once all that its
+//! words may hold is settled. Words of a closed region hold nothing, or what is settled.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::block::State;
+use crate::cell::put;
+use crate::launch::Inner;
+use crate::line::RECORDS;
+use crate::pool::Pool;
+use crate::shadow::Place;
+use crate::state::{self, Next, Relation, Status};
+use crate::word::{self, CLOCK_VALUES, FULL, GRANULE, KEY_MASK, Op, READ, Span, THREAD_MASK, Touch, UID_VALUES, WRITE};
+
+/// Application words of a region.
+pub const WORDS: usize = 32;
+/// Their bytes.
+pub const BYTES: usize = WORDS * GRANULE;
+const ALL: u32 = u32::MAX;
+
+/// The state of a region whose words have records of their own: a word with it has also
+/// the uid and the clock of the block that opened it.
+const OPEN: u64 = word::EXPANDED << word::STATE_SHIFT;
+/// The state of a region with several records.
+const RANGES: u64 = word::LINE << word::STATE_SHIFT;
+/// Of a range by one thread: all words of a region are its first 32.
+pub(crate) const ONE_THREAD: u8 = 5;
+
+/// The records of one access to some words of a region: word `i` was accessed by thread
+/// `base + (i >> shift)`, and where the record's span says so by others, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// The record of each of them, with thread 0.
+    pub(crate) record: u64,
+    /// Which words: bit `i` is the region's word `i`.
+    pub(crate) mask: u32,
+    /// The thread of word 0, if that were one of them.
+    pub(crate) base: i16,
+    /// How many words a thread has, as a power of 2; [`ONE_THREAD`] where one has all.
+    pub(crate) shift: u8,
+}
+
+impl Range {
+    /// The record of its word `i`.
+    fn of(&self, i: u32) -> u64 {
+        self.record | word::thread_bits(self.thread(i) as u32)
+    }
+
+    /// It as a region's word, where it is one that says so.
+    fn alone(&self) -> Option<u64> {
+        (self.mask == ALL && self.shift == 0).then(|| self.of(0))
+    }
+
+    fn op(&self) -> u64 {
+        if word::span_of(self.record, READ).is_some() { READ } else { WRITE }
+    }
+
+    fn span(&self) -> Span {
+        word::span_of(self.record, self.op()).unwrap_or(Span::Thread)
+    }
+
+    fn touch(&self) -> Touch {
+        Touch { op: if self.op() == READ { Op::Read } else { Op::Write }, mask: FULL }
+    }
+
+    /// Which words of `mask` both have by one thread.
+    fn same_thread(&self, other: &Self, mask: u32) -> u32 {
+        if self.shift == other.shift {
+            return if self.base == other.base { mask } else { 0 };
+        }
+        words(mask).filter(|&i| self.thread(i) == other.thread(i)).fold(0, |m, i| m | 1 << i)
+    }
+
+    /// Which words of `mask` both have by threads of one warp.
+    fn same_warp(&self, other: &Self, mask: u32) -> u32 {
+        let warps = |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
+        match (warps(self), warps(other)) {
+            ((a, b), (c, d)) if a == b && c == d => if a == c { mask } else { 0 },
+            _ => words(mask).filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5).fold(0, |m, i| m | 1 << i),
+        }
+    }
+
+    /// Whether it stands for another one, of this epoch, already.
+    fn stands_for(&self, a: &Self) -> bool {
+        if a.mask & !self.mask != 0 || (self.record ^ a.record) & !word::SPAN_MASK != 0 {
+            return false;
+        }
+        match (self.span(), a.span()) {
+            (Span::Block, _) => true,
+            (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == a.mask,
+            (Span::Thread, Span::Thread) => (self.base, self.shift) == (a.base, a.shift),
+            _ => false,
+        }
+    }
+
+    fn thread(&self, i: u32) -> i32 {
+        i32::from(self.base) + (i >> self.shift) as i32
+    }
+}
+
+/// The words of a mask.
+fn words(mask: u32) -> impl Iterator<Item = u32> {
+    (0..WORDS as u32).filter(move |i| mask >> i & 1 != 0)
+}
+
+/// Records of a region side by side: those before the first without words.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Ranges([Range; RECORDS]);
+
+/// What a region's word says.
+enum Region {
+    Empty,
+    Open,
+    Busy,
+    Alone(Range),
+    Ranges(*mut Ranges),
+}
+
+impl Region {
+    fn unpack(w: u64) -> Self {
+        match w & word::STATE_MASK {
+            0 => Region::Empty,
+            OPEN => Region::Open,
+            RANGES => Region::Ranges((w & KEY_MASK) as *mut Ranges),
+            word::BUSY_WORD => Region::Busy,
+            _ => Region::Alone(Range { record: w & !THREAD_MASK, mask: ALL, base: word::thread_field(w) as i16, shift: 0 }),
+        }
+    }
+}
+
+/// Records under construction.
+struct List {
+    ranges: [Range; RECORDS],
+    count: usize,
+}
+
+impl List {
+    fn of(region: &Region) -> Self {
+        let mut list = Self { ranges: [Range::default(); RECORDS], count: 0 };
+        match *region {
+            Region::Alone(range) => {
+                list.ranges[0] = range;
+                list.count = 1;
+            }
+            Region::Ranges(at) => {
+                // SAFETY: the region owned them; who made it busy has them.
+                list.ranges = unsafe { (*at).0 };
+                list.count = list.ranges.iter().take_while(|r| r.mask != 0).count();
+            }
+            Region::Empty | Region::Open | Region::Busy => {}
+        }
+        list
+    }
+
+    fn as_slice(&self) -> &[Range] {
+        &self.ranges[..self.count]
+    }
+
+    #[must_use]
+    fn push(&mut self, range: Range) -> bool {
+        if self.count == RECORDS {
+            return false;
+        }
+        self.ranges[self.count] = range;
+        self.count += 1;
+        true
+    }
+
+    /// Keeps those of which `keep` holds.
+    fn retain(&mut self, keep: impl Fn(&Range) -> bool) {
+        let before = self.count;
+        self.count = 0;
+        for i in 0..before {
+            if keep(&self.ranges[i]) {
+                self.ranges[self.count] = self.ranges[i];
+                self.count += 1;
+            }
+        }
+        self.ranges[self.count..before].fill(Range::default());
+    }
+}
+
+/// What an access makes of a region's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    /// They stand for it already.
+    Same,
+    /// They have changed.
+    Changed,
+    /// It must be looked at word by word: it races with one of them, or they would be too many.
+    Apart,
+}
+
+impl State {
+    /// Whether a region's words have records of their own, and this block may use them.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, w: u64, shared: bool) -> bool {
+        // Of what it may be, the least and the greatest word.
+        let (least, most) = if shared {
+            let uid = self.order.word_uid().min(UID_VALUES);
+            (word::when_bits(uid, self.order.floor()), word::when_bits(uid, CLOCK_VALUES - 1))
+        } else {
+            (word::when_bits(self.mine.start.min(UID_VALUES), 0), word::when_bits(UID_VALUES, CLOCK_VALUES - 1))
+        };
+        w.wrapping_sub(OPEN | least) <= most - least
+    }
+
+    /// Whether who opened a region, and whatever was recorded in its words since, is settled.
+    fn is_over(&self, w: u64, shared: bool) -> bool {
+        let uid = word::uid_field(w);
+        if uid == UID_VALUES {
+            // It stands for all that do not fit.
+            false
+        } else if shared {
+            uid != self.order.word_uid() || word::clock_field(w) < self.order.floor()
+        } else {
+            uid < self.settled
+        }
+    }
+
+    /// What the word of a region is to be that this block opens.
+    fn open_now(&self, shared: bool) -> u64 {
+        OPEN | if shared {
+            word::when_bits(self.order.word_uid().min(UID_VALUES), self.order.floor().min(CLOCK_VALUES - 1))
+        } else {
+            word::when_bits(self.mine.start.min(UID_VALUES), 0)
+        }
+    }
+
+    /// How the threads of a range, all of them unsettled, stand to an access to these words
+    /// of it. `None` where not all alike, or that takes more than is looked at here.
+    fn range_standing(&self, r: &Range, a: &Range, words: u32) -> Option<(Relation, Status)> {
+        let uid = word::uid_field(r.record);
+        let span = r.span();
+        if uid != self.order.word_uid() {
+            let plain = self.mine.contains(&uid) && !self.order.has_past() && !self.order.knows_others();
+            return plain.then_some((Relation::Grid, Status::Unsynced));
+        }
+        if span == Span::Grid {
+            return Some((Relation::Grid, Status::Unsynced));
+        }
+        if word::clock_field(r.record) < self.order.floor() {
+            return Some((Relation::Block, Status::Synced));
+        }
+        if span == Span::Thread && a.span() == Span::Thread {
+            let own = r.same_thread(a, words);
+            if own == words {
+                return Some((Relation::Itself, Status::SameEpoch));
+            }
+            if own != 0 {
+                return None;
+            }
+        }
+        Some((Relation::Block, Status::Unsynced))
+    }
+
+    /// Drops what is settled of these words. What is settled for the device the host may not
+    /// have waited for: of global memory the other words keep it, as shadow words do.
+    fn drop_settled(&self, list: &mut List, words: u32, shared: bool) -> bool {
+        let over = if shared { ALL } else { words };
+        let mut changed = false;
+        for r in &mut list.ranges[..list.count] {
+            if r.mask & over != 0 && self.is_stale(r.record, shared) {
+                r.mask &= !over;
+                changed = true;
+            }
+        }
+        list.retain(|r| r.mask != 0);
+        changed
+    }
+
+    /// The records of a region, and an access to some of its words: the rules of
+    /// [`crate::history`], for all the words of a record at once.
+    fn meet(&self, list: &mut List, a: &Range, shared: bool) -> Met {
+        let mut changed = self.drop_settled(list, a.mask, shared);
+        let mut todo = a.mask;
+        // Words of each record that the access would stand for, and those where one stands for it.
+        let mut over = [0; RECORDS];
+        let mut kept = 0;
+        for i in 0..list.count {
+            let r = list.ranges[i];
+            let both = r.mask & a.mask;
+            if both == 0 {
+                continue;
+            }
+            let Some((relation, status)) = self.range_standing(&r, a, both) else { return Met::Apart };
+            let same_site = (r.record ^ a.record) & word::SITE_MASK == 0 && self.mine.contains(&word::uid_field(r.record));
+            let step = state::step(r.touch(), r.span(), a.touch(), relation, status, same_site);
+            if step.race {
+                return Met::Apart;
+            }
+            match step.next {
+                Next::Both => {}
+                Next::Keep => kept |= both,
+                Next::Replace => over[i] = both,
+                Next::Join(span) => {
+                    // An access joins one record.
+                    let joins = both & todo;
+                    todo &= !joins;
+                    let in_warp = if relation == Relation::Block { r.same_warp(a, joins) } else { 0 };
+                    let warp = r.span().max(a.span()).max(Span::Warp);
+                    for (part, span) in [(joins & in_warp, warp), (joins & !in_warp, span)] {
+                        if part == 0 || span == r.span() {
+                            continue;
+                        }
+                        changed = true;
+                        let record = r.record & !word::STATE_MASK | word::state_bits(r.op(), span);
+                        if part == list.ranges[i].mask {
+                            list.ranges[i].record = record;
+                        } else {
+                            list.ranges[i].mask &= !part;
+                            if !list.push(Range { record, mask: part, ..r }) {
+                                return Met::Apart;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        todo &= !kept;
+        // A read that a record among reads stands for already leaves the others.
+        let stays = list.as_slice().iter().all(|r| r.op() == READ) && a.op() == READ;
+        for (r, over) in list.ranges.iter_mut().zip(over) {
+            let over = if stays { over & todo } else { over };
+            changed |= over != 0;
+            r.mask &= !over;
+        }
+        if todo != 0 {
+            changed = true;
+            let own = |r: &&mut Range| (r.record, r.base, r.shift) == (a.record, a.base, a.shift) && r.mask & todo == 0;
+            match list.ranges[..list.count].iter_mut().find(own) {
+                Some(r) => r.mask |= todo,
+                None => {
+                    if list.count == RECORDS {
+                        list.retain(|r| r.mask != 0);
+                    }
+                    if !list.push(Range { mask: todo, ..*a }) {
+                        return Met::Apart;
+                    }
+                }
+            }
+        }
+        list.retain(|r| r.mask != 0);
+        if changed { Met::Changed } else { Met::Same }
+    }
+
+    /// Checks a plain access to some words of a region. False where it must be looked at
+    /// word by word: then nothing was done.
+    pub(crate) fn range(&mut self, region: &AtomicU64, a: &Range, shared: bool) -> bool {
+        loop {
+            let mut w = region.load(Ordering::Acquire);
+            let at = Region::unpack(w);
+            match at {
+                Region::Busy => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                Region::Open if !self.is_over(w, shared) => return false,
+                Region::Alone(r) if r.stands_for(a) => return true,
+                // SAFETY: nobody else changes the records of a block's own memory.
+                Region::Ranges(at) if shared && unsafe { (*at).0.iter().any(|r| r.stands_for(a)) } => return true,
+                Region::Ranges(_) => {
+                    if !put(region, &mut w, word::BUSY_WORD, shared) {
+                        continue;
+                    }
+                    let mut list = List::of(&at);
+                    let met = self.meet(&mut list, a, shared);
+                    let next = match met {
+                        Met::Changed => self.region_word(&list, &at),
+                        Met::Same | Met::Apart => w,
+                    };
+                    region.store(next, Ordering::Release);
+                    return met != Met::Apart;
+                }
+                Region::Empty | Region::Open | Region::Alone(_) => {}
+            }
+            let over = match at {
+                Region::Alone(r) => self.is_stale(r.record, shared),
+                _ => true,
+            };
+            if over && let Some(next) = a.alone() {
+                if put(region, &mut w, next, shared) {
+                    return true;
+                }
+                continue;
+            }
+            let mut list = List::of(&at);
+            match self.meet(&mut list, a, shared) {
+                Met::Same => return true,
+                Met::Apart => return false,
+                Met::Changed => {}
+            }
+            match list.as_slice() {
+                [one] if let Some(next) = one.alone() => {
+                    if put(region, &mut w, next, shared) {
+                        return true;
+                    }
+                }
+                _ => {
+                    if put(region, &mut w, word::BUSY_WORD, shared) {
+                        region.store(self.region_word(&list, &at), Ordering::Release);
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The word of a region with these records, which had those of `before`.
+    fn region_word(&mut self, list: &List, before: &Region) -> u64 {
+        if let [one] = list.as_slice()
+            && let Some(alone) = one.alone()
+        {
+            if let Region::Ranges(at) = *before {
+                self.ranges.give_back(at);
+            }
+            return alone;
+        }
+        let at = match *before {
+            Region::Ranges(at) => at,
+            Region::Empty | Region::Open | Region::Busy | Region::Alone(_) => self.ranges.take(),
+        };
+        // SAFETY: the piece is this block's alone.
+        unsafe { at.write(Ranges(list.ranges)) };
+        RANGES | at as u64
+    }
+
+    /// Gives a region's words the records that stand for them.
+    fn spread(&mut self, inner: &Inner, list: &List, words: &[AtomicU64; WORDS]) {
+        let any = list.as_slice().iter().fold(0, |any, r| any | r.mask);
+        for i in self::words(any) {
+            let mut records = [0; RECORDS];
+            let mut count = 0;
+            for r in list.as_slice().iter().filter(|r| r.mask >> i & 1 != 0) {
+                records[count] = r.of(i);
+                count += 1;
+            }
+            let next = if count == 1 { records[0] } else { self.line_word(inner, records) };
+            // What it held is settled.
+            let before = words[i as usize].swap(next, Ordering::Relaxed);
+            inner.drop_chain(before);
+        }
+    }
+}
+
+impl State {
+    /// Opens the region of a place.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn open(&mut self, inner: &Inner, place: Place<'_>, shared: bool) {
+        let Place { region, .. } = place;
+        loop {
+            let mut w = region.load(Ordering::Acquire);
+            if self.is_open(w, shared) {
+                return;
+            }
+            let opened = self.open_now(shared);
+            let at = Region::unpack(w);
+            match at {
+                Region::Busy => std::thread::yield_now(),
+                Region::Empty | Region::Open => {
+                    if put(region, &mut w, opened, shared) {
+                        return;
+                    }
+                }
+                Region::Alone(_) | Region::Ranges(_) => {
+                    if !put(region, &mut w, word::BUSY_WORD, shared) {
+                        continue;
+                    }
+                    let mut list = List::of(&at);
+                    self.drop_settled(&mut list, 0, shared);
+                    self.spread(inner, &list, place.words());
+                    if let Region::Ranges(at) = at {
+                        self.ranges.give_back(at);
+                    }
+                    return region.store(opened, Ordering::Release);
+                }
+            }
+        }
+    }
+}
+
+impl State {
+    /// The shadow word at a place, to be looked at by itself.
+    #[inline(always)]
+    pub(crate) fn opened_word(&mut self, inner: &Inner, place: Place<'_>, shared: bool) -> u64 {
+        if !self.is_open(place.region.load(Ordering::Acquire), shared) {
+            self.open(inner, place, shared);
+        }
+        place.word.load(Ordering::Acquire)
+    }
+}
+
+/// Whether a region has records for its words together.
+pub(crate) fn is_closed(w: u64) -> bool {
+    matches!(Region::unpack(w), Region::Alone(_) | Region::Ranges(_) | Region::Busy)
+}
+
+/// The records of a word that its region has for it: none where it has its own. No block may
+/// be running.
+pub(crate) fn records_of(w: u64, address: usize) -> impl Iterator<Item = u64> {
+    let i = (address / GRANULE % WORDS) as u32;
+    List::of(&Region::unpack(w)).ranges.into_iter().filter(move |r| r.mask >> i & 1 != 0).map(move |r| r.of(i))
+}
+
+impl Inner {
+    /// Lets go of what a region's word points to, which nobody else has.
+    pub(crate) fn drop_region(&self, w: u64) {
+        if let Region::Ranges(at) = Region::unpack(w) {
+            self.ranges.give_back(at);
+        }
+    }
+
+    /// Takes these words out of a region's records: their history is over.
+    pub(crate) fn forget_in_region(&self, region: &AtomicU64, words: u32) {
+        loop {
+            let w = region.load(Ordering::Acquire);
+            let at = Region::unpack(w);
+            match at {
+                Region::Empty | Region::Open => return,
+                Region::Busy => std::thread::yield_now(),
+                Region::Alone(_) | Region::Ranges(_) => {
+                    let busy = region.compare_exchange(w, word::BUSY_WORD, Ordering::AcqRel, Ordering::Acquire);
+                    if busy.is_err() {
+                        continue;
+                    }
+                    let mut list = List::of(&at);
+                    list.ranges.iter_mut().for_each(|r| r.mask &= !words);
+                    list.retain(|r| r.mask != 0);
+                    let next = if list.count == 0 {
+                        self.drop_region(w);
+                        0
+                    } else {
+                        let at = match at {
+                            Region::Ranges(at) => at,
+                            _ => Pool::new(self.ranges.clone()).take(),
+                        };
+                        // SAFETY: the region's own, which is busy, or a new piece.
+                        unsafe { at.write(Ranges(list.ranges)) };
+                        RANGES | at as u64
+                    };
+                    return region.store(next, Ordering::Release);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The accesses of all threads of a block by one instruction, together.
+//!
+//! Code that runs whole blocks collects the addresses of an instruction's accesses,
+//! thread by thread, and hands them over where the threads come to a barrier. Threads
+//! are unordered until then, so the accesses may be looked at in any order in which each
+//! thread's own come in the program's; and what a thread does to one word between two
+//! barriers leaves the same record in any order.
+//!
+//! Neighbouring threads that access neighbouring words make a run, which
+//! [`crate::region`] meets a region at a time. Everything else is looked at access by access.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use crate::block::{Block, Value};
+use crate::common::Sites;
+use crate::region::{self, ONE_THREAD};
+use crate::word::{self, GRANULE, NO_KEY, Op, READ, Span, WRITE};
+
+/// The plain accesses of an instruction between two barriers.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The module's index of the instruction.
+    pub site: u32,
+    /// Bytes of each access: 4, 8 or 16.
+    pub size: u32,
+    /// They write.
+    pub writes: bool,
+    /// By thread: its address, 0 where the thread made none.
+    pub items: &'a [u64],
+    /// What was written, where known.
+    pub values: Option<Values<'a>>,
+}
+
+/// What a row wrote; its accesses have 4 or 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// By thread, zero-extended.
+    pub written: &'a [u64],
+    /// By thread, what memory held before.
+    pub before: &'a [u64],
+}
+
+impl Row<'_> {
+    fn op(&self) -> Op {
+        if self.writes { Op::Write } else { Op::Read }
+    }
+
+    /// Words of an access, as a power of 2.
+    fn shift(&self) -> u8 {
+        (self.size / GRANULE as u32).trailing_zeros() as u8
+    }
+
+    /// What a thread has written into a word, and what was there before, where it has and that is known.
+    fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
+        let address = self.items[thread] as usize;
+        let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
+        let part = |values: &[u64]| (values[thread] >> (8 * within)) as u32;
+        Some(self.values.map(|values| (part(values.written), part(values.before))))
+    }
+}
+
+/// A write of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Item<'a> {
+    /// All rows of the segment up to its own.
+    rows: &'a [Row<'a>],
+    thread: usize,
+}
+
+impl Item<'_> {
+    /// Whether a word of it held already what it left there, as far as is known. Threads
+    /// may have run side by side: what counts is the order in which they are looked at.
+    pub(crate) fn left_equal(&self, word: usize) -> Option<bool> {
+        let (own, before) = self.rows.split_last()?;
+        let (value, there) = own.written(self.thread, word)??;
+        let earlier = (0..self.thread).rev().find_map(|t| own.written(t, word));
+        let all = |row: &Row<'_>| (0..row.items.len()).rev().find_map(|t| row.written(t, word));
+        match earlier.or_else(|| before.iter().rev().filter(|row| row.writes).find_map(all)) {
+            Some(earlier) => Some(earlier?.0 == value),
+            None => Some(there == value),
+        }
+    }
+}
+
+/// Threads from `thread` on that access, where they do, memory at equal distances.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    thread: usize,
+    /// Of the first of them.
+    address: usize,
+    /// From a thread to the next one, bytes: 0, or a power of 2 of at least an access's size,
+    /// with no access over a multiple of it.
+    step: usize,
+    /// How many threads, the last of which accesses memory.
+    count: usize,
+    /// How many of them do.
+    accesses: usize,
+}
+
+/// Threads without an access in a row that a run goes over.
+const GAP: usize = 32;
+
+impl Run {
+    /// The run from a thread that accesses memory.
+    fn next(items: &[u64], thread: usize, size: usize) -> Self {
+        let address = |t: usize| items[t] as usize;
+        let first = address(thread);
+        let alone = Self { thread, address: first, step: size, count: 1, accesses: 1 };
+        let Some(second) = (thread + 1..items.len().min(thread + GAP)).find(|&t| items[t] != 0) else { return alone };
+        let (distance, threads) = (address(second).wrapping_sub(first), second - thread);
+        let step = distance / threads;
+        let fits = step.is_power_of_two() && size <= step && step <= region::BYTES && first % step + size <= step;
+        if distance % threads != 0 || !(step == 0 || fits) {
+            return alone;
+        }
+        let mut end = thread + 1;
+        // Eight at once, as long as none is missing.
+        while let Some(eight) = items[end..].first_chunk::<8>() {
+            let expected = first.wrapping_add((end - thread) * step);
+            let differ = (0..8).fold(0, |differ, i| differ | eight[i] ^ expected.wrapping_add(i * step) as u64);
+            if differ != 0 {
+                break;
+            }
+            end += 8;
+        }
+        let (mut last, mut accesses) = (end - 1, end - thread);
+        while end < items.len() && end - last <= GAP {
+            if items[end] != 0 {
+                if address(end) != first.wrapping_add((end - thread) * step) {
+                    break;
+                }
+                last = end;
+                accesses += 1;
+            }
+            end += 1;
+        }
+        Self { thread, address: first, step, count: last + 1 - thread, accesses }
+    }
+}
+
+impl Block {
+    /// The plain accesses of the block's threads between two barriers, in an order that keeps
+    /// each thread's own. They have happened already. Those to `local` memory are not looked at.
+    ///
+    /// The threads must have synchronised by barriers of the block alone.
+    pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
+        for at in 1..=rows.len() {
+            self.row(&rows[..at], local);
+        }
+    }
+
+    /// The last of these rows.
+    fn row(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
+        let Some(row) = rows.last() else { return };
+        let s = &mut self.state;
+        let entry = s.sites.get(row.site, &s.launch.proved, &s.launch.data.sites);
+        if Sites::is_proved(entry) {
+            return;
+        }
+        let plain = !s.exact
+            && s.no_copies
+            && s.order.max_clock() == s.order.floor()
+            && s.order.key(0) != NO_KEY
+            && (!row.writes || self.inner.syncvars.is_empty());
+        let record = Sites::bits(entry).filter(|_| plain).map(|site| {
+            let op = if row.writes { WRITE } else { READ };
+            word::state_bits(op, Span::Thread) | site | s.order.key(0)
+        });
+        // A few accesses among others that are few are seldom part of a pattern.
+        let mut scattered = false;
+        let mut thread = 0;
+        while thread < row.items.len() {
+            if row.items[thread] == 0 {
+                thread += 1;
+                continue;
+            }
+            let run = Run::next(row.items, thread, row.size as usize);
+            thread += run.count;
+            if local.contains(&run.address) {
+                continue;
+            }
+            self.state.checks += run.accesses as u64;
+            let few = run.accesses < 3;
+            match record {
+                Some(record) if !(few && scattered) && run.address % row.size as usize == 0 => {
+                    self.run(rows, row, entry, record, &run);
+                }
+                _ => self.each(rows, row, entry, run.thread..thread),
+            }
+            scattered = few;
+        }
+    }
+
+    /// Access by access.
+    fn each(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, threads: Range<usize>) {
+        for thread in threads {
+            let address = row.items[thread] as usize;
+            if address == 0 {
+                continue;
+            }
+            let value = if row.writes {
+                self.inner.syncvars.overwrite(address, row.size as usize, None);
+                Value::Item(Item { rows, thread })
+            } else {
+                Value::Unknown
+            };
+            self.of_a_few_bytes(thread as u32, address, row.size, row.site, entry, row.op(), value);
+        }
+    }
+
+    fn run(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run) {
+        let shared = self.state.shared.contains(&run.address);
+        if run.step == 0 {
+            self.one_place(rows, row, entry, record, run, shared);
+        } else {
+            self.neighbours(rows, row, entry, record, run, shared);
+        }
+    }
+
+    /// Threads that access neighbouring words.
+    fn neighbours(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run, shared: bool) {
+        let (words, step) = (row.size as usize / GRANULE, run.step / GRANULE);
+        let shift = step.trailing_zeros() as u8;
+        let dense = words == step && run.accesses == run.count;
+        let mut done = 0;
+        while done < run.count {
+            let address = run.address.wrapping_add(done * run.step);
+            let from = address / GRANULE % region::WORDS;
+            let count = ((region::WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
+            let threads = run.thread + done..run.thread + done + count;
+            let mask = if dense {
+                (u32::MAX >> (region::WORDS - count * words)) << from
+            } else {
+                let one = (1 << words) - 1;
+                let accessed = |i: &usize| row.items[threads.start + i] != 0;
+                (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
+            };
+            let base = threads.start as i16 - (from >> shift) as i16;
+            let range = region::Range { record, mask, base, shift };
+            if mask != 0 && !self.words_of(&range, address, shared) {
+                self.each(rows, row, entry, threads);
+            }
+            done += count;
+        }
+    }
+
+    /// Threads that access one place.
+    fn one_place(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run, shared: bool) {
+        let words = 1 << row.shift();
+        let mask = (u32::MAX >> (region::WORDS - words)) << (run.address / GRANULE % region::WORDS);
+        // Reads of one instruction are one record; writes race.
+        let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
+        let span = if one_warp { Span::Warp } else { Span::Block };
+        let record = record & !word::STATE_MASK | word::state_bits(READ, span);
+        let range = region::Range { record, mask, base: run.thread as i16, shift: ONE_THREAD };
+        if row.writes || !self.words_of(&range, run.address, shared) {
+            self.each(rows, row, entry, run.thread..run.thread + run.count);
+        }
+    }
+
+    /// Looks at words of one region, that of an address, where they can be looked at together.
+    #[inline(always)]
+    fn words_of(&mut self, range: &region::Range, address: usize, shared: bool) -> bool {
+        let Some(place) = self.inner.shadow.place(address) else { return true };
+        !self.state.is_open(place.region.load(Ordering::Acquire), shared) && self.state.range(place.region, range, shared)
+    }
+}

@@ -1,0 +1,224 @@
+//! Rows against the same accesses one by one: what each finds must be the same.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use gpurace_check::rows::{Row, Values};
+use gpurace_check::{Block, Checker, KernelKey, Launch, LaunchInfo, RaceRecord, SyncFeatures};
+
+/// SplitMix64 (Steele, Lea, Flood, 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+const GLOBAL: usize = 0x10_0000;
+const SHARED: usize = 0x7000_0000;
+const SHARED_BYTES: usize = 0x400;
+
+/// The same history in two ways.
+struct Both {
+    together: Checker,
+    apart: Checker,
+}
+
+/// A race: what made the earlier access, and the later one.
+type Pair = (u32, String, Later);
+/// An access that races: its instruction, thread, and first byte in common.
+type Later = (u32, Option<u32>, usize);
+
+fn pairs(block: &mut Block) -> BTreeSet<Pair> {
+    let pair = |r: &RaceRecord| (r.earlier.site, format!("{:?} {:?}", r.earlier.op, r.scope), (r.later.site, r.later.thread, r.address));
+    block.take_traced().iter().map(pair).collect()
+}
+
+fn launch(checker: &Checker, id: u64, threads: u32, settled: u64, unordered: &[u64]) -> Arc<Launch> {
+    let info = LaunchInfo {
+        id,
+        kernel: KernelKey(1),
+        site_base: 0,
+        features: SyncFeatures::default(),
+        threads_per_block: threads,
+        blocks: 3,
+        clusters: None,
+        stream: 1,
+        settled,
+    };
+    checker.begin_launch(info, unordered)
+}
+
+/// The addresses of a row: some pattern that kernels have, with some threads left out.
+fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &Row<'_>) -> Vec<u64> {
+    let base = if shared { SHARED } else { GLOBAL } as u64;
+    let size = u64::from(row.size);
+    let span = if shared { SHARED_BYTES as u64 } else { 0x1000 };
+    let shift = random.below(8) * size;
+    let width = [1, 4, 16, 24, 32][random.below(5) as usize];
+    let pattern = random.below(11);
+    let left_out = random.below(5);
+    let cut = random.below(threads);
+    (0..threads)
+        .map(|t| {
+            let across = block * threads + t;
+            let at = match pattern {
+                // Each block its own part, or all the same.
+                0..=2 => across * size + shift,
+                3 => t * size + shift,
+                // Rows of a tile, and their first elements.
+                4 => t % width * size,
+                5 => t / width * size * width,
+                6 => shift,
+                // Nothing regular.
+                7 => random.below(64) * size,
+                // Fields of structs of threads.
+                8 => t * size * 2 + shift % (2 * size),
+                9 => t * 32 + shift % 32,
+                _ => (t ^ 1) * size,
+            };
+            let stays = match left_out {
+                0 => t < cut,
+                1 => t >= cut,
+                2 => random.below(4) != 0,
+                _ => true,
+            };
+            if stays { base + at % span } else { 0 }
+        })
+        .collect()
+}
+
+impl Both {
+    fn history(seed: u64) -> usize {
+        let random = &mut Random(seed);
+        let both = Self { together: Checker::new(), apart: Checker::new() };
+        let threads = [32, 48, 64, 100][random.below(4) as usize];
+        let mut found = 0;
+        let mut log = Vec::new();
+        let mut accessed = HashSet::new();
+        for id in 1..=1 + random.below(3) {
+            // Ordered launches, some of which keep history for a concurrent one.
+            let settled = if random.below(2) == 0 { id - 1 } else { 0 };
+            let settled = settled * u64::from(seed % 2 == 0);
+            let launches = [&both.together, &both.apart].map(|c| launch(c, id, threads, settled, &[]));
+            let mut blocks = [0, 1, 2].map(|b| {
+                launches.each_ref().map(|l| {
+                    let at = SHARED + b * 0x10_0000;
+                    let mut block = Block::begin(l, b as u64, at..at + SHARED_BYTES);
+                    block.trace();
+                    block
+                })
+            });
+            for _ in 0..random.below(30) {
+                let b = random.below(3) as usize;
+                let [together, apart] = &mut blocks[b];
+                if random.below(5) == 0 {
+                    together.barrier();
+                    apart.barrier();
+                    log.push((id, b, None));
+                    continue;
+                }
+                let shared = random.below(2) == 0;
+                let writes = random.below(4) == 0;
+                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8, 16][random.below(5) as usize], writes, items: &[], values: None };
+                let mut items = addresses(random, threads.into(), b as u64, shared, &row);
+                if shared {
+                    items.iter_mut().filter(|i| **i != 0).for_each(|i| *i += b as u64 * 0x10_0000);
+                }
+                log.push((id, b, Some((row.site, row.size, writes, items.clone()))));
+                let row = Row { items: &items, ..row };
+                if random.below(4) == 0 {
+                    // In the other one alone accesses come one by one: both ways must mix.
+                    one_by_one(together, &row, &items);
+                } else {
+                    together.rows(&[row], &(0..0));
+                }
+                one_by_one(apart, &row, &items);
+                accessed.extend(items.iter().filter(|&&i| i != 0).flat_map(|&i| {
+                    (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
+                }));
+                let [t, a] = [together, apart].map(pairs);
+                // Where a thread reads a word twice, either read may stand for both.
+                let lost: Vec<_> = a.difference(&t).collect();
+                assert!(lost.is_empty(), "seed {seed}: {lost:?} are lost after {log:#x?}");
+                let later = |pairs: &BTreeSet<Pair>| pairs.iter().map(|(.., later)| *later).collect::<BTreeSet<_>>();
+                let more: Vec<_> = t.difference(&a).collect();
+                assert!(later(&t) == later(&a), "seed {seed}: {more:?} are none after {log:#x?}");
+                assert!(more.iter().all(|(site, _, later)| accessed.contains(&(*site, later.2))), "seed {seed}: {more:?} after {log:#x?}");
+                found += t.len();
+            }
+            let checks = blocks.each_ref().map(|[t, a]| (t.checks(), a.checks()));
+            assert!(checks.iter().all(|(t, a)| t == a), "seed {seed}: {checks:?}");
+            for [t, a] in blocks {
+                t.end();
+                a.end();
+            }
+            both.together.end_launch(&launches[0]);
+            both.apart.end_launch(&launches[1]);
+            if random.below(4) == 0 {
+                let (at, bytes) = (GLOBAL + random.below(0x800) as usize, random.below(0x400) as usize);
+                [&both.together, &both.apart].into_iter().for_each(|c| c.forget(at, bytes));
+            }
+        }
+        found
+    }
+}
+
+fn one_by_one(block: &mut Block, row: &Row<'_>, items: &[u64]) {
+    for (t, &item) in (0..).zip(items).filter(|&(_, &item)| item != 0) {
+        match row.writes {
+            true => block.write(t, item as usize, row.size, row.site, None),
+            false => block.read(t, item as usize, row.size, row.site),
+        }
+    }
+}
+
+#[test]
+fn rows_find_what_accesses_find_one_by_one() {
+    let histories = std::env::var("GPURACE_ROW_HISTORIES").map_or(600, |n| n.parse().expect("a number"));
+    let found: usize = (0..histories).map(Both::history).sum();
+    println!("{found} races in {histories} histories");
+    assert!(found > 0);
+}
+
+/// What the races of two writes to one word say of their values. Each is a block, a thread of it, what it
+/// wrote and what was there before.
+fn same_value(one: (usize, usize, u64, u64), other: (usize, usize, u64, u64), known: bool) -> Vec<Option<bool>> {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 32, 0, &[]);
+    let mut blocks = [0, 1].map(|b| Block::begin(&launch, b, 0..0));
+    let mut rows = Vec::new();
+    for (site, (block, thread, value, there)) in (0..).zip([one, other]) {
+        let at = |value: u64| (0..32).map(|t| if t == thread { value } else { 0 }).collect::<Vec<_>>();
+        rows.push((block, site, at(GLOBAL as u64), at(value), at(there)));
+    }
+    let row = |(_, site, items, written, before): &'_ (usize, u32, Vec<u64>, Vec<u64>, Vec<u64>)| {
+        // They live as long as the test.
+        let [items, written, before] = [items, written, before].map(|v| &*v.clone().leak());
+        Row { site: *site, size: 4, writes: true, items, values: known.then_some(Values { written, before }) }
+    };
+    for (b, block) in blocks.iter_mut().enumerate() {
+        block.rows(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));
+    }
+    blocks.into_iter().for_each(Block::end);
+    checker.races().iter().map(|r| r.same_value).collect()
+}
+
+#[test]
+fn equal_values_are_told() {
+    // Of threads that ran side by side: what memory held says nothing.
+    assert_eq!(same_value((0, 3, 5, 1), (0, 7, 5, 1), true), [Some(true)]);
+    assert_eq!(same_value((0, 3, 5, 1), (0, 7, 6, 6), true), [Some(false)]);
+    // Of two blocks: what memory held.
+    assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 5), true), [Some(true)]);
+    assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 1), true), [Some(false)]);
+    assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 5), false), [None]);
+}
