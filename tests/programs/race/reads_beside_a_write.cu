@@ -1,6 +1,6 @@
 //@ revisions: racy fixed
 // A thread reads its element, writes it and reads it again, each on a line of its own. Where a
-// neighbour writes it too, the report names the read and the write.
+// neighbour writes it too, the report names the write, and the reads where they were looked at before it.
 #include "check.h"
 
 __global__ void smooth(int* data, int n) {
@@ -13,9 +13,9 @@ __global__ void smooth(int* data, int n) {
 #endif
     data[n + t] = again;
 }
-//~ RACE[racy] read-write global: R X
 //~ RACE[racy] write-write global: W X
 // The thread's own write may be what is left of its reads.
+//~ RACE?[racy] read-write global: R X
 //~ RACE?[racy] read-write global: Q X
 
 int main() {
