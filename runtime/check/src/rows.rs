@@ -109,9 +109,10 @@ impl Run {
         let alone = Self { thread, address: first, step: size, count: 1, accesses: 1 };
         let Some(second) = (thread + 1..items.len().min(thread + GAP)).find(|&t| items[t] != 0) else { return alone };
         let (distance, threads) = (address(second).wrapping_sub(first), second - thread);
-        let step = distance / threads;
-        let fits = step.is_power_of_two() && size <= step && step <= region::BYTES && first % step + size <= step;
-        if distance % threads != 0 || !(step == 0 || fits) {
+        // Mostly it is the next one: a division would cost more than the rest.
+        let (step, exact) = if threads == 1 { (distance, true) } else { (distance / threads, distance % threads == 0) };
+        let fits = step.is_power_of_two() && size <= step && step <= region::BYTES && (first & (step - 1)) + size <= step;
+        if !exact || !(step == 0 || fits) {
             return alone;
         }
         let mut end = thread + 1;
@@ -183,7 +184,7 @@ impl Block {
             self.state.checks += run.accesses as u64;
             let few = run.accesses < 3;
             match record {
-                Some(record) if !(few && scattered) && run.address % row.size as usize == 0 => {
+                Some(record) if !(few && scattered) && run.address & (row.size as usize - 1) == 0 => {
                     self.run(rows, row, entry, record, &run);
                 }
                 _ => self.each(rows, row, entry, run.thread..thread),
