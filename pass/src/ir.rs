@@ -265,3 +265,26 @@ pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
         .map(|(f, n)| (f, if n[0] == 0 { 0 } else { n.iter().map(|&d| d.max(1)).product() }))
         .collect()
 }
+
+/// What tests of the pass begin with.
+#[cfg(test)]
+pub mod testing {
+    use super::*;
+
+    /// Shows a module, written as text, that lives as long as `see` looks at it.
+    #[track_caller]
+    pub fn with_module<T>(text: &str, see: impl FnOnce(LLVMModuleRef) -> T) -> T {
+        // SAFETY: the module is parsed, shown and disposed of here.
+        unsafe {
+            let context = LLVMContextCreate();
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            assert_eq!(failed, 0, "{}\n{text}", super::text(message));
+            let seen = see(module);
+            LLVMDisposeModule(module);
+            LLVMContextDispose(context);
+            seen
+        }
+    }
+}

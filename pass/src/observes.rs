@@ -217,23 +217,15 @@ mod tests {
              @v = global i32 0
              define void @k(ptr %p, ptr %q, i32 %n) {{ {body}\n ret void }}"
         );
-        // SAFETY: the module is parsed, used and disposed of here.
-        unsafe {
-            let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
+        // SAFETY: the module is live.
+        ir::testing::with_module(&text, |module| unsafe {
             let mut accessed = Accessed::default();
             let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
             for call in ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall) {
                 accessed.add(call);
             }
-            let meet = accessed.meet();
-            LLVMDisposeModule(module);
-            LLVMContextDispose(context);
-            meet
-        }
+            accessed.meet()
+        })
     }
 
     #[test]

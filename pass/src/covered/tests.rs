@@ -52,20 +52,12 @@ fn of<T>(body: &str, found: impl FnOnce(LLVMModuleRef, &[AccessSite], &Spared) -
          }}"
     )
     .replace("BARRIER", "call void @__gpurace_barrier(i32 0, i32 0, i32 7)");
-    // SAFETY: the module is parsed, used and disposed of here.
-    unsafe {
-        let context = LLVMContextCreate();
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-        let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-        assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
+    // SAFETY: the module is live.
+    ir::testing::with_module(&text, |module| unsafe {
         let accesses = sites::collect(module, &mut Positions::new(&[])).accesses;
         let spared = spared(&accesses);
-        let answer = found(module, &accesses, &spared);
-        LLVMDisposeModule(module);
-        LLVMContextDispose(context);
-        answer
-    }
+        found(module, &accesses, &spared)
+    })
 }
 
 #[test]

@@ -125,13 +125,8 @@ mod tests {
             end:
                 ret i32 %old
             }";
-        // SAFETY: the module is parsed, used and disposed of here.
-        unsafe {
-            let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}", ir::text(message));
+        // SAFETY: the module is live.
+        ir::testing::with_module(text, |module| unsafe {
             insert(module);
             let function = LLVMGetNamedFunction(module, c"swaps".as_ptr());
             let body = ir::instructions(function).into_iter().map(|i| match ir::opcode(i) {
@@ -141,8 +136,6 @@ mod tests {
             let told: Vec<_> = body.filter(|what| what.contains("gpurace") || what.contains("Atomic") || what == "LLVMLoad").collect();
             let (give_way, check) = ("__gpurace_yield", "__gpurace_atomic");
             assert_eq!(told, [give_way, "LLVMLoad", check, "LLVMAtomicCmpXchg", give_way, check, "LLVMAtomicRMW"]);
-            LLVMDisposeModule(module);
-            LLVMContextDispose(context);
-        }
+        });
     }
 }

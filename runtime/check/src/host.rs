@@ -159,10 +159,10 @@ mod tests {
     use crate::launch::LaunchInfo;
     use crate::rows::Row;
 
-    fn launched() -> Checker {
-        let checker = Checker::new();
+    /// What launch `id` does in its block 2; those before it up to `settled` are over.
+    fn run(checker: &Checker, id: u64, settled: u64, accesses: impl FnOnce(&mut Block)) {
         let info = LaunchInfo {
-            id: 3,
+            id,
             kernel: KernelKey(1),
             site_base: 10,
             features: SyncFeatures::default(),
@@ -170,15 +170,22 @@ mod tests {
             blocks: 4,
             clusters: None,
             stream: 5,
-            settled: 0,
+            settled,
         };
         let launch = checker.begin_launch(info, &[]);
         let mut block = Block::begin(&launch, 2, 0..0);
-        block.read(7, 0x1000, 4, 0);
-        block.write(8, 0x1004, 4, 1, None);
-        block.write(9, 0x1009, 1, 2, None);
+        accesses(&mut block);
         block.end();
         checker.end_launch(&launch);
+    }
+
+    fn launched() -> Checker {
+        let checker = Checker::new();
+        run(&checker, 3, 0, |block| {
+            block.read(7, 0x1000, 4, 0);
+            block.write(8, 0x1004, 4, 1, None);
+            block.write(9, 0x1009, 1, 2, None);
+        });
         checker
     }
 
@@ -211,23 +218,9 @@ mod tests {
 
     /// Threads from 0 on access neighbouring words together.
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
-        let info = LaunchInfo {
-            id,
-            kernel: KernelKey(1),
-            site_base: 10,
-            features: SyncFeatures::default(),
-            threads_per_block: 32,
-            blocks: 4,
-            clusters: None,
-            stream: 5,
-            settled: id - 1,
-        };
-        let launch = checker.begin_launch(info, &[]);
-        let mut block = Block::begin(&launch, 2, 0..0);
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
-        block.rows(&[Row { site: 0, size: 4, writes, items: &items, values: None }], &(0..0));
-        block.end();
-        checker.end_launch(&launch);
+        let row = Row { site: 0, size: 4, writes, items: &items, values: None };
+        run(checker, id, id - 1, |block| block.rows(&[row], &(0..0)));
     }
 
     #[test]

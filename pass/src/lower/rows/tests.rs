@@ -42,18 +42,10 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
             .replace(&format!("READ {site}"), &format!("call void @__gpurace_read(ptr %c, ptr %q, i32 4, i32 {site})"))
             .replace(&format!("WRITE {site}"), &format!("call void @__gpurace_write(ptr %c, ptr %q, i32 4, i32 {site}, i64 1)"));
     }
-    // SAFETY: the module is parsed, used and disposed of here.
-    unsafe {
-        let context = LLVMContextCreate();
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-        let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-        assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
-        let found = see(module, LLVMGetNamedFunction(module, c"k".as_ptr()));
-        LLVMDisposeModule(module);
-        LLVMContextDispose(context);
-        found
-    }
+    // SAFETY: the module is live.
+    ir::testing::with_module(&text, |module| unsafe {
+        see(module, LLVMGetNamedFunction(module, c"k".as_ptr()))
+    })
 }
 
 fn rows_of(body: &str) -> Found {

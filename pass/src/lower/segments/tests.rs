@@ -29,13 +29,8 @@ fn cut_of(body: &str) -> Option<(u32, usize, u64, bool)> {
 
 fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
     let text = module(body);
-    // SAFETY: the module is parsed, used and disposed of here.
-    unsafe {
-        let context = LLVMContextCreate();
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-        let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-        assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
+    // SAFETY: the module is live.
+    ir::testing::with_module(&text, |module| unsafe {
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
         let found = cut(module, kernel, checks);
         if let Some(s) = &found {
@@ -44,11 +39,8 @@ fn cut_with(body: &str, checks: Checks) -> Option<(u32, usize, u64, bool)> {
             let left = ir::instructions(s.function).into_iter().any(|i| is_barrier(i));
             assert!(!left, "a barrier is left");
         }
-        let found = found.map(|s| (s.points, s.shared.len(), s.thread_bytes, s.parallel));
-        LLVMDisposeModule(module);
-        LLVMContextDispose(context);
-        found
-    }
+        found.map(|s| (s.points, s.shared.len(), s.thread_bytes, s.parallel))
+    })
 }
 
 fn points(body: &str) -> Option<u32> {
