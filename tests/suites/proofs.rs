@@ -173,6 +173,75 @@ fn proofs_are_off_where_they_are_to_be() {
     assert!(run.checks() >= 3000);
 }
 
+/// A texture and a surface are apart from other memory where they are of other arrays; what a surface
+/// stores is checked.
+#[test]
+fn textures_are_apart_from_what_is_written() {
+    let source = r#"
+__global__ void fetch(cudaTextureObject_t from, float* to, int w) {
+    int x = threadIdx.x, y = blockIdx.x;
+    to[y * w + x] = tex2D<float>(from, (x + 1) % w + 0.5f, y + 0.5f);
+}
+__global__ void store(cudaTextureObject_t from, cudaSurfaceObject_t to, float* sums) {
+    int x = threadIdx.x;
+    sums[x] = tex2D<float>(from, x + 1.5f, 0.5f) + 1;
+    surf2Dwrite(sums[x], to, x * 4, 0);
+}
+int main(int argc, char** argv) {
+    float* memory;
+    cudaMalloc(&memory, 8192);
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t arrays[2];
+    cudaTextureObject_t textures[3];
+    cudaSurfaceObject_t surface;
+    cudaTextureDesc desc = {};
+    cudaResourceDesc of = {};
+    for (int i = 0; i < 2; i++) {
+        cudaMallocArray(&arrays[i], &format, 32, 4, cudaArraySurfaceLoadStore);
+        of.resType = cudaResourceTypeArray;
+        of.res.array.array = arrays[i];
+        cudaCreateTextureObject(&textures[i], &of, &desc, nullptr);
+    }
+    cudaCreateSurfaceObject(&surface, &of);
+    of = {};
+    of.resType = cudaResourceTypePitch2D;
+    of.res.pitch2D.devPtr = memory;
+    of.res.pitch2D.desc = format;
+    of.res.pitch2D.width = 32;
+    of.res.pitch2D.height = 4;
+    of.res.pitch2D.pitchInBytes = 32 * 4;
+    cudaCreateTextureObject(&textures[2], &of, &desc, nullptr);
+    switch (argv[1][0]) {
+    case 'a': fetch<<<4, 32>>>(textures[0], memory, 32); break;
+    case 's': fetch<<<4, 32>>>(textures[2], memory, 32); break;
+    case 'o': store<<<1, 32>>>(textures[0], surface, memory); break;
+    case 'b': store<<<1, 32>>>(textures[1], surface, memory); break;
+    }
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_textures").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    // Checks, and the lines of races: a row of threads fetches and stores 32 texels.
+    let wanted: [(&str, u64, &[_]); 4] = [
+        ("a", 0, &[]),
+        ("s", 4 * 64, &[(4, 4)]),
+        ("o", 32, &[]),
+        ("b", 64, &[(8, 9)]),
+    ];
+    for (launch, checks, lines) in wanted {
+        let report = run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
+        let mut found = Vec::new();
+        for race in &report.races {
+            let mut lines: Vec<_> = race.accesses.iter().map(|access| access.line.unwrap()).collect();
+            lines.sort();
+            found.push((lines[0], lines[1]));
+        }
+        assert_eq!((report.stats.checks_executed, &found[..]), (checks, lines), "{launch}");
+    }
+}
+
 /// A read beside a write of the same element has no check of its own; its race is
 /// reported all the same.
 #[test]

@@ -22,7 +22,11 @@ pub fn compact(protocol: &mut Protocol) {
     let objects = std::mem::take(&mut protocol.objects);
     // Parameters keep their order.
     let named_by_objects = |id: usize| {
-        objects.iter().zip(&used.objects).any(|(o, &u)| u && o.kind == ObjectKind::Param(ParamId(id as u32)))
+        let names = |kind: &ObjectKind| match kind {
+            ObjectKind::Param(of) | ObjectKind::Image(of) => *of == ParamId(id as u32),
+            _ => false,
+        };
+        objects.iter().zip(&used.objects).any(|(o, &u)| u && names(&o.kind))
     };
     let in_exprs: HashSet<_> = old
         .iter()
@@ -61,6 +65,7 @@ pub fn compact(protocol: &mut Protocol) {
             renaming.objects.insert(ObjectId(index as u32), ObjectId(protocol.objects.len() as u32));
             let kind = match object.kind {
                 ObjectKind::Param(id) => ObjectKind::Param(renaming.params[&id]),
+                ObjectKind::Image(id) => ObjectKind::Image(renaming.params[&id]),
                 kind => kind,
             };
             protocol.objects.push(Object { name: object.name, kind });

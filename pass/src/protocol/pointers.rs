@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
+use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, Width};
 use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -144,13 +144,40 @@ impl Extraction<'_> {
                 }
                 LLVMOpcode::LLVMAlloca => Some(Value::Pointer(self.local(f, instruction))),
                 LLVMOpcode::LLVMLoad => self.eval_load(f, place, instruction, None),
-                LLVMOpcode::LLVMCall => self.eval_call(f, block, instruction),
+                LLVMOpcode::LLVMCall => match self.eval_image(f, block, instruction) {
+                    None => self.eval_call(f, block, instruction),
+                    image => image,
+                },
                 _ => None,
             };
             match found {
                 Some(value @ Value::Pointer(_)) => value,
                 _ => Value::Pointer(self.opaque_pointer(f, instruction)),
             }
+        }
+    }
+
+    /// Where a texture or surface object's texels are: somewhere in its memory, if
+    /// its handle is an argument.
+    unsafe fn eval_image(&mut self, f: &mut Frame, block: usize, call: LLVMValueRef) -> Option<Value> {
+        // SAFETY: by contract.
+        unsafe {
+            let name = ir::name(ir::callee(call)?);
+            if name != "__gpurace_texel" && name != "__gpurace_surface" {
+                return None;
+            }
+            let handle = self.wanted_int(f, LLVMGetOperand(call, 0), f.graph.loop_of[block])?;
+            let Expr::Param { id, width: Width::W64 } = self.b.get(handle) else { return None };
+            let (name, at) = {
+                let param = &self.b.protocol.params[id.0 as usize];
+                (param.name.clone(), param.offset)
+            };
+            let param = self.b.param(&name, at, Width::W64, true);
+            let object = self.b.object(&name, ObjectKind::Image(param));
+            let inner = f.loop_at(block);
+            let offset = self.b.opaque("the place of a texel", Width::W64, Uniform::Thread, inner);
+            let aims = vec![Aim { root: Root::Object(object), guard: None }];
+            Some(Value::Pointer(Rc::new(Pointer { offset, aims })))
         }
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use gpurace_abi::context::offset;
 use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Width};
-use gpurace_protocol::protocol::SiteId;
+use gpurace_protocol::protocol::{ObjectKind, SiteId};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode};
@@ -461,7 +461,7 @@ impl Extraction<'_> {
         match root {
             Root::Object(object) => !matches!(
                 self.b.protocol.objects[object.0 as usize].kind,
-                gpurace_protocol::protocol::ObjectKind::Opaque { .. }
+                ObjectKind::Opaque { .. } | ObjectKind::Image(_)
             ),
             Root::Constant(_) => true,
             Root::Arguments(_) | Root::Context | Root::Private | Root::Local(_) => false,

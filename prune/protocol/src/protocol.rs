@@ -28,7 +28,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,8 @@ pub struct Param {
     pub width: Width,
     /// Offset in the launch's argument buffer, bytes.
     pub offset: u32,
-    /// A pointer: never part of an expression, only of [`ObjectKind::Param`].
+    /// A pointer or the handle of a texture: never part of an expression, only of
+    /// [`ObjectKind::Param`] or [`ObjectKind::Image`].
     pub pointer: bool,
 }
 
@@ -87,6 +88,11 @@ pub enum ObjectKind {
     /// value. Shares bytes with other parameters and device variables unless a
     /// condition says otherwise.
     Param(ParamId),
+    /// The memory of the texture or surface object whose handle a parameter is;
+    /// offsets count from its first texel, and stay among its texels. Shares bytes
+    /// with other images, parameters and device variables unless a condition says
+    /// otherwise.
+    Image(ParamId),
     /// A static `__shared__` variable; shares bytes with no other.
     Shared {
         /// Bytes.

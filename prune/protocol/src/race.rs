@@ -69,7 +69,7 @@ pub fn races(
     for thread in threads(launch) {
         for touch in trace(protocol, launch, thread, choose, fuel)?.touches {
             let (memory, base): (Memory, u64) = match &protocol.objects[touch.object as usize].kind {
-                ObjectKind::Param(_) | ObjectKind::Variable { .. } => {
+                ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => {
                     let base = launch.objects[touch.object as usize].map_or(0, |e| e.base);
                     ((0, 0, [0; 3]), base)
                 }

@@ -48,7 +48,7 @@ pub enum Malformed {
 pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
     expressions(protocol)?;
     for object in &protocol.objects {
-        if let ObjectKind::Param(id) = object.kind {
+        if let ObjectKind::Param(id) | ObjectKind::Image(id) = object.kind {
             if id.0 as usize >= protocol.params.len() {
                 return Err(Malformed::Missing { what: "parameter", id: id.0 });
             }

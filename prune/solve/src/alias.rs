@@ -47,9 +47,14 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
                 Alias::Never
             }
         }
-        (ObjectKind::Param(p), ObjectKind::Param(q)) if p == q => Alias::Same(0),
-        (ObjectKind::Param(_), ObjectKind::Param(_) | ObjectKind::Variable { .. })
-        | (ObjectKind::Variable { .. }, ObjectKind::Param(_)) => disjoint(setting, a, b),
+        (ObjectKind::Param(p), ObjectKind::Param(q)) | (ObjectKind::Image(p), ObjectKind::Image(q)) if p == q => {
+            Alias::Same(0)
+        }
+        (
+            ObjectKind::Param(_) | ObjectKind::Image(_),
+            ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. },
+        )
+        | (ObjectKind::Variable { .. }, ObjectKind::Param(_) | ObjectKind::Image(_)) => disjoint(setting, a, b),
         _ => Alias::Never,
     }
 }
@@ -70,7 +75,7 @@ fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
 /// Whether an object may lie in a space.
 pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
     let own = match kind {
-        ObjectKind::Param(_) | ObjectKind::Variable { .. } => Space::Global,
+        ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => Space::Global,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
         ObjectKind::Opaque { space, .. } => *space,
         ObjectKind::Unshared => return false,

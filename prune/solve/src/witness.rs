@@ -63,7 +63,7 @@ pub fn threads(
         for (i, object) in protocol.objects.iter().enumerate() {
             let base = (i as u64 + 1) << 44;
             let extent = match &object.kind {
-                ObjectKind::Param(id) => {
+                ObjectKind::Param(id) | ObjectKind::Image(id) => {
                     launch.params[id.0 as usize] = base;
                     Some(Extent { base, allocation: None })
                 }
@@ -95,8 +95,8 @@ pub fn confirm(
     let shares = |touch: &Touch| match protocol.objects[touch.object as usize].kind {
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
-        // Where it lies is not known.
-        ObjectKind::Opaque { .. } => false,
+        // Where it lies, or which of its texels is touched, is not known.
+        ObjectKind::Opaque { .. } | ObjectKind::Image(_) => false,
         ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();

@@ -168,8 +168,9 @@ macro_rules! entry_points {
             /// A fetch through a texture object is planned; gives how many texels
             /// it reads. `operation` and the coordinates are as `gpurace_cpu::texture` says.
             __gpurace_texture(handle: I64, operation: I32, x: I32, y: I32, z: I32, w: I32) -> I32, false;
-            /// Where a texel of the planned fetch is.
-            __gpurace_texel(index: I32) -> Ptr, false;
+            /// Where a texel of the planned fetch is. The texture object is named for
+            /// the prover, which else would not know whose texels these are.
+            __gpurace_texel(handle: I64, index: I32) -> Ptr, false;
             /// Bytes of each of them.
             __gpurace_texel_size() -> I64, false;
             /// What the planned fetch gives, from its texels, 16 bytes apart: the

@@ -343,7 +343,7 @@ entries! {
     }
 
     /// A texel of the fetch.
-    fn __gpurace_texel(_ctx, index: u32) -> *mut c_void {
+    fn __gpurace_texel(_ctx, _handle: u64, index: u32) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(texture::texel(index as usize).0)
     }
 

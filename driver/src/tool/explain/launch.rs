@@ -263,7 +263,7 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
     }
     for object in &protocol.objects {
         launch.objects.push(match &object.kind {
-            ObjectKind::Param(id) => {
+            ObjectKind::Param(id) | ObjectKind::Image(id) => {
                 protocol.params.get(id.0 as usize).and_then(|param| pointers.get(param.name.as_str())).copied()
             }
             ObjectKind::Variable { size, .. } => {

@@ -54,7 +54,8 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                     },
                 )
             }
-            ObjectKind::Unshared | ObjectKind::Opaque { .. } => None,
+            // Texels lie in an order of the hardware's own.
+            ObjectKind::Unshared | ObjectKind::Opaque { .. } | ObjectKind::Image(_) => None,
         };
         let of = remarks.entry(first.site.0).or_default();
         of.extend(remark.filter(|remark| !of.contains(remark)).into_iter().collect::<Vec<_>>());

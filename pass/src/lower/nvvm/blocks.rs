@@ -101,7 +101,7 @@ pub const BLOCKS: &[Block] = &[
         %more = icmp ult i32 %i, %n
         br i1 %more, label %one, label %done
     one:
-        %from = call ptr @__gpurace_texel(i32 %i)
+        %from = call ptr @__gpurace_texel(i64 %0, i32 %i)
         %size = call i64 @__gpurace_texel_size()
         %i64 = zext i32 %i to i64
         %at = shl i64 %i64, 4

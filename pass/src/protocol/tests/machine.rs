@@ -236,7 +236,7 @@ impl Ran {
             ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
-            ObjectKind::Opaque { .. } | ObjectKind::Unshared => 0,
+            ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::Unshared => 0,
         };
         let kind = match touch.op {
             Op::Read => Kind::Read,

@@ -26,6 +26,39 @@ fn structs_passed_by_value() {
     assert!(program.protocol.objects.iter().all(|o| matches!(o.kind, ObjectKind::Param(_))));
 }
 
+/// A fetch of a texel, from the texture object `$1`.
+const FETCH: &str = "__device__ float fetch(unsigned long long t, int at) { float r, s; asm volatile(
+    \"tex.1d.v4.f32.s32 {%0, %1, %1, %1}, [%2, {%3}];\" : \"=f\"(r), \"=f\"(s) : \"l\"(t), \"r\"(at)); return r; }";
+
+/// The objects of a kernel that fetches, by name.
+fn fetched(kernel: &str) -> Vec<(String, ObjectKind)> {
+    let program = Program::of(&format!("{FETCH} {kernel}"));
+    program.protocol.objects.iter().map(|o| (o.name.clone(), o.kind.clone())).collect()
+}
+
+#[test]
+fn textures_whose_handles_are_arguments() {
+    let objects = fetched(
+        "struct Both { int n; unsigned long long of; };
+        KERNEL k(float *a, unsigned long long t, Both both) { a[tid] = fetch(t, tid) + fetch(both.of, 0) + fetch(t, 1); }",
+    );
+    let images: Vec<_> = objects.iter().filter(|o| matches!(o.1, ObjectKind::Image(_))).map(|o| &o.0).collect();
+    assert_eq!(images, ["t", "both+8"], "{objects:?}");
+    assert_eq!(objects.len(), 3, "{objects:?}");
+}
+
+#[test]
+fn textures_whose_handles_are_computed_or_loaded() {
+    for handle in ["all[tid]", "t + 1", "tid > 3 ? t : u"] {
+        let objects = fetched(&format!(
+            "KERNEL k(float *a, unsigned long long *all, unsigned long long t, unsigned long long u) {{
+                a[tid] = fetch({handle}, tid); }}",
+        ));
+        assert!(objects.iter().any(|o| matches!(o.1, ObjectKind::Opaque { .. })), "{handle}: {objects:?}");
+        assert!(!objects.iter().any(|o| matches!(o.1, ObjectKind::Image(_))), "{handle}: {objects:?}");
+    }
+}
+
 #[test]
 fn scalars_of_a_struct() {
     let source = "struct Shape { int w; short first; char on; long n; };

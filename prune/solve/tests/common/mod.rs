@@ -130,10 +130,17 @@ impl Kernel {
     }
     /// A pointer parameter.
     pub fn pointer(&mut self, name: &str) -> ObjectId {
+        self.argument(name, ObjectKind::Param)
+    }
+    /// A texture or surface object.
+    pub fn image(&mut self, name: &str) -> ObjectId {
+        self.argument(name, ObjectKind::Image)
+    }
+    fn argument(&mut self, name: &str, kind: impl FnOnce(ParamId) -> ObjectKind) -> ObjectId {
         let id = ParamId(self.p.params.len() as u32);
         let offset = 8 * id.0;
         self.p.params.push(Param { name: name.into(), width: Width::W64, offset, pointer: true });
-        self.object(name, ObjectKind::Param(id))
+        self.object(name, kind(id))
     }
     /// A static `__shared__` variable.
     pub fn shared(&mut self, name: &str, size: u64) -> ObjectId {
@@ -253,7 +260,7 @@ pub fn launch(grid: [u32; 3], block: [u32; 3], protocol: &Protocol, scalars: &[u
     }
     for (i, object) in protocol.objects.iter().enumerate() {
         launch.objects.push(match object.kind {
-            ObjectKind::Param(p) => {
+            ObjectKind::Param(p) | ObjectKind::Image(p) => {
                 let base = launch.params[p.0 as usize];
                 Some(Extent { base, allocation: Some((base, base + (1 << 31))) })
             }

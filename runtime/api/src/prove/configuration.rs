@@ -9,6 +9,8 @@
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
+use gpurace_cpu::texture;
+
 use crate::launch::Launch;
 use crate::memory;
 use crate::modules;
@@ -42,6 +44,7 @@ pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
                 base,
                 allocation: extent(base as usize),
             }),
+            ObjectKind::Image(id) => image(*params.get(id.0 as usize)?),
             ObjectKind::Variable { symbol, size } => {
                 let base = launch.kernel.module.address_of(symbol)? as u64;
                 Some(Extent {
@@ -77,6 +80,10 @@ pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
             let base = argument(launch.args, param.offset, param.width.bits());
             // An access through a null pointer touches nothing.
             base != 0 && managed(base as usize)
+        }),
+        ObjectKind::Image(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
+            let handle = argument(launch.args, param.offset, param.width.bits());
+            image(handle).is_none_or(|extent| managed(extent.base as usize))
         }),
         ObjectKind::Variable { symbol, .. } => {
             launch.kernel.module.address_of(symbol).is_none_or(managed)
@@ -138,7 +145,7 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
     for (i, _) in pointers {
         let base = protocol.objects.iter().zip(&launch.objects).find_map(|(object, extent)| {
             let of = match object.kind {
-                ObjectKind::Param(id) => id.0 as usize == i,
+                ObjectKind::Param(id) | ObjectKind::Image(id) => id.0 as usize == i,
                 _ => false,
             };
             of.then_some(extent.as_ref()).flatten().map(|extent| extent.base)
@@ -146,6 +153,18 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
         launch.params[i] = base.unwrap_or_default();
     }
     true
+}
+
+/// Where the texels of a texture or surface object lie.
+fn image(handle: u64) -> Option<Extent> {
+    let texels = match texture::find(handle)? {
+        texture::Object::Texture(texture) => &texture.texels,
+        texture::Object::Surface(texels) => texels,
+    };
+    Some(Extent {
+        base: texels.address as u64,
+        allocation: extent(texels.address),
+    })
 }
 
 /// The known allocation that an address lies in, or the device variable: first
