@@ -34,6 +34,7 @@ pub mod diagnose;
 pub mod entry_calls;
 pub mod facts;
 pub mod gpu;
+pub mod grid_sync;
 pub mod instrument;
 pub mod ir;
 pub mod lower;
@@ -148,11 +149,15 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         LLVMContextSetDiscardValueNames(ir::context(module), 0);
         if config.sanitize {
             annotations::mark(module);
+            if config.prune != Prune::Off {
+                grid_sync::mark(module);
+            }
         }
         let clusters = annotations::cluster_dims(module);
         prepare::prepare(module)?;
         if let Some(files) = &config.gpu {
             let copy = LLVMCloneModule(module);
+            grid_sync::unmark(copy);
             // Whatever goes wrong there must not fail a build that has the executor.
             let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files)))
                 .unwrap_or_else(|_| Err("internal error".to_owned()));
@@ -167,12 +172,14 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         // What a launch runs that is not to be checked, or needs no check.
         let bare = config.sanitize.then(|| LLVMCloneModule(module));
         if let Some(bare) = bare {
+            grid_sync::unmark(bare);
             sync::number(bare, &mut positions);
         }
         let (sites, site_functions) = if config.sanitize {
             let found = sites::collect(module, &mut positions);
             if config.prune != Prune::Off {
                 proofs = Some(prove::prove(module, &found.accesses, config));
+                grid_sync::unmark(module);
                 spared = covered::spared(&found.accesses);
             }
             instrument::insert_checks(module, &found.accesses, &spared);

@@ -242,6 +242,46 @@ int main(int argc, char** argv) {
     }
 }
 
+/// The barrier of a cooperative launch's grid is known for one; taken in two parts, what lies between them
+/// is not ordered by it.
+#[test]
+fn barriers_of_the_grid_order_blocks() {
+    let source = r#"
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void whole(int* a, int* b, int n) {
+    auto grid = cg::this_grid();
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) a[i] = i;
+    grid.sync();
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) b[i] = a[n - 1 - i];
+}
+__global__ void parts(int* a, int* b, int n) {
+    auto grid = cg::this_grid();
+    auto token = grid.barrier_arrive();
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) a[i] = i;
+    grid.barrier_wait(std::move(token));
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) b[i] = a[n - 1 - i];
+}
+int main(int argc, char** argv) {
+    int *a, *b, n = 500;
+    cudaMalloc(&a, 4 * n);
+    cudaMalloc(&b, 4 * n);
+    void* args[] = {&a, &b, &n};
+    cudaLaunchCooperativeKernel(argv[1][0] == 'w' ? (void*)whole : (void*)parts, 4, 64, args, 0, 0);
+    return cudaDeviceSynchronize();
+}
+"#;
+    let folder = work_folder("proofs_grid_barrier").unwrap();
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
+    let run = |launch| run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
+    let whole = run("whole");
+    assert_eq!((whole.stats.checks_executed, whole.races.len()), (0, 0));
+    let parts = run("parts");
+    let lines: Vec<_> = parts.races.iter().flat_map(|race| &race.accesses).map(|access| access.line.unwrap()).collect();
+    assert!(lines.contains(&13) && lines.contains(&15), "{lines:?}");
+}
+
 /// A read beside a write of the same element has no check of its own; its race is
 /// reported all the same.
 #[test]

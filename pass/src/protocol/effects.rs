@@ -12,6 +12,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::graph::Graph;
+use crate::grid_sync;
 use crate::ir;
 use crate::lower::CONTEXT_FUNCTION;
 use crate::sites::AccessSite;
@@ -135,6 +136,7 @@ impl<'a> Facts<'a> {
                     unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
                 }
                 "__gpurace_syncwarp" if constant(0) == Some(u32::MAX) => Effect::Sync(Sync::Warp),
+                grid_sync::MARK => Effect::Sync(Sync::Grid),
                 _ if is_harmless(&name) => Effect::Nothing,
                 _ => unknown(Summary::ANYTHING, format!("a call of `{name}`, which is not in this module")),
             }
@@ -178,7 +180,7 @@ unsafe fn summaries(
                     Some(callee) => match ir::name(callee).as_str() {
                         "__gpurace_exit" => own.leaves = true,
                         name if name.starts_with("__gpurace_barrier") => own.syncs = true,
-                        "__gpurace_syncwarp" => own.syncs = true,
+                        "__gpurace_syncwarp" | grid_sync::MARK => own.syncs = true,
                         name if is_of_cluster(name) => (own.clusters, own.syncs) = (true, true),
                         name if is_harmless(name) => {}
                         _ => own.join(Summary::ANYTHING),

@@ -137,6 +137,10 @@ impl Extraction<'_> {
                 LLVMOpcode::LLVMSelect => self.eval_pointer_select(f, place, instruction),
                 LLVMOpcode::LLVMIntToPtr => {
                     let space = roots::space_of(instruction);
+                    if roots::is_grid_workspace(self.facts.module, LLVMGetOperand(instruction, 0)) {
+                        let object = self.b.object("the grid's barrier", ObjectKind::GridBarrier);
+                        return Value::Pointer(Rc::new(self.pointer_to(Root::Object(object))));
+                    }
                     match self.value(f, LLVMGetOperand(instruction, 0), place) {
                         Value::Address(p, of) if Some(of) == space || self.is_global(&p) => Some(Value::Pointer(p)),
                         _ => None,

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use gpurace_abi::context::offset;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::LLVMOffsetOfElement;
@@ -142,6 +143,34 @@ unsafe fn start(value: LLVMValueRef) -> Start {
             }
             _ => Start::Other,
         }
+    }
+}
+
+/// Whether an integer is the address of the memory that the driver gives for the grid's
+/// barriers, as `cooperative_groups` makes it of two registers: `high << 32 | low`.
+pub unsafe fn is_grid_workspace(module: LLVMModuleRef, value: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let register = |value: LLVMValueRef, at: usize| {
+            ir::value_opcode(value) == Some(LLVMOpcode::LLVMZExt) && {
+                let load = LLVMGetOperand(value, 0);
+                ir::value_opcode(load) == Some(LLVMOpcode::LLVMLoad)
+                    && matches!(start_of(module, LLVMGetOperand(load, 0)), (Start::Context, _, Some(o)) if o == at as i64)
+            }
+        };
+        let high = |value: LLVMValueRef| {
+            let by = match ir::value_opcode(value) {
+                Some(LLVMOpcode::LLVMShl) => LLVMGetOperand(value, 1),
+                _ => return false,
+            };
+            !LLVMIsAConstantInt(by).is_null()
+                && LLVMConstIntGetZExtValue(by) == 32
+                && register(LLVMGetOperand(value, 0), offset::GRID_WORKSPACE + 4)
+        };
+        let of = |i| LLVMGetOperand(value, i);
+        ir::value_opcode(value) == Some(LLVMOpcode::LLVMOr)
+            && (high(of(0)) && register(of(1), offset::GRID_WORKSPACE)
+                || high(of(1)) && register(of(0), offset::GRID_WORKSPACE))
     }
 }
 

@@ -461,7 +461,7 @@ impl Extraction<'_> {
         match root {
             Root::Object(object) => !matches!(
                 self.b.protocol.objects[object.0 as usize].kind,
-                ObjectKind::Opaque { .. } | ObjectKind::Image(_)
+                ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier
             ),
             Root::Constant(_) => true,
             Root::Arguments(_) | Root::Context | Root::Private | Root::Local(_) => false,

@@ -28,7 +28,7 @@ pub use gpurace_abi::scope::Scope;
 use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
 
 /// Version of the serialised form; raised with each change of the types.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 
 /// What a kernel does to memory that threads share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,6 +93,10 @@ pub enum ObjectKind {
     /// with other images, parameters and device variables unless a condition says
     /// otherwise.
     Image(ParamId),
+    /// Where `cooperative_groups` counts the blocks that have come to a barrier of the
+    /// grid: the driver's memory, of which the program knows nothing. Shares bytes with
+    /// no other.
+    GridBarrier,
     /// A static `__shared__` variable; shares bytes with no other.
     Shared {
         /// Bytes.

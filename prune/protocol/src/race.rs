@@ -62,8 +62,8 @@ pub fn races(
     opaque_base: &dyn Fn(u32, Thread) -> (bool, u64),
     fuel: u64,
 ) -> Result<BTreeMap<(SiteId, SiteId), Race>, Stopped> {
-    // Bytes of a memory: global, or one block's static variable or dynamic
-    // shared memory.
+    // Bytes of a memory: global, one block's static variable or dynamic
+    // shared memory, or the grid's barrier.
     type Memory = (u8, u32, [u32; 3]);
     let mut cells: HashMap<(Memory, u64), Vec<(Thread, Touch, u64)>> = HashMap::new();
     for thread in threads(launch) {
@@ -73,6 +73,7 @@ pub fn races(
                     let base = launch.objects[touch.object as usize].map_or(0, |e| e.base);
                     ((0, 0, [0; 3]), base)
                 }
+                ObjectKind::GridBarrier => ((2, 0, [0; 3]), 0),
                 ObjectKind::Shared { .. } | ObjectKind::DynamicShared => {
                     ((1, touch.object, thread.ctaid), 0)
                 }

@@ -78,7 +78,7 @@ pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
         ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => Space::Global,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => Space::Shared,
         ObjectKind::Opaque { space, .. } => *space,
-        ObjectKind::Unshared => return false,
+        ObjectKind::Unshared | ObjectKind::GridBarrier => return false,
     };
     own == space || own == Space::Generic || space == Space::Generic
 }

@@ -68,7 +68,8 @@ pub fn threads(
                     Some(Extent { base, allocation: None })
                 }
                 ObjectKind::Variable { .. } => Some(Extent { base, allocation: None }),
-                ObjectKind::Shared { .. }
+                ObjectKind::GridBarrier
+                | ObjectKind::Shared { .. }
                 | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
                 | ObjectKind::Opaque { .. } => None,
@@ -96,7 +97,7 @@ pub fn confirm(
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
         // Where it lies, or which of its texels is touched, is not known.
-        ObjectKind::Opaque { .. } | ObjectKind::Image(_) => false,
+        ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier => false,
         ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();

@@ -270,7 +270,8 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
                 let (start, end) = place(*size);
                 Some(Extent { base: start, allocation: Some((start, end)) })
             }
-            ObjectKind::Shared { .. }
+            ObjectKind::GridBarrier
+            | ObjectKind::Shared { .. }
             | ObjectKind::DynamicShared
             | ObjectKind::Unshared
             | ObjectKind::Opaque { .. } => None,

@@ -21,7 +21,7 @@ use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTar
 use crate::lower::{codegen, image, shared, thread_context};
 use crate::position::Positions;
 use crate::sites::{self, AccessSite};
-use crate::{describe, instrument, ir, lower, prepare, protocol, reach};
+use crate::{describe, grid_sync, instrument, ir, lower, prepare, protocol, reach};
 
 /// What the kernels of the tests may use, without a CUDA toolkit.
 const PRELUDE: &str = r#"
@@ -72,6 +72,7 @@ impl Program {
             let mut message = ptr::null_mut();
             let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
             assert_eq!(failed, 0, "{}", ir::text(message));
+            grid_sync::mark(module);
             prepare::prepare(module).unwrap();
             let unsupported = lower::normalize(module);
             assert!(unsupported.is_empty(), "{unsupported:?}");
@@ -81,6 +82,7 @@ impl Program {
             let found = sites::collect(module, &mut Positions::new(&[]));
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
             let protocols = protocol::extract(module, &kernels, &found.accesses);
+            grid_sync::unmark(module);
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
                 eprintln!("{protocols:#?}");
             }
@@ -236,7 +238,7 @@ impl Ran {
             ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
-            ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::Unshared => 0,
+            ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier | ObjectKind::Unshared => 0,
         };
         let kind = match touch.op {
             Op::Read => Kind::Read,

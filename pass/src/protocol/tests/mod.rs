@@ -9,6 +9,7 @@ mod aggregates;
 mod calls;
 mod contents;
 mod control;
+mod grid;
 mod machine;
 mod opaque;
 mod pointers;

@@ -52,7 +52,8 @@ pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
                     allocation: Some((base, base + size)),
                 })
             }
-            ObjectKind::Shared { .. }
+            ObjectKind::GridBarrier
+            | ObjectKind::Shared { .. }
             | ObjectKind::DynamicShared
             | ObjectKind::Unshared
             | ObjectKind::Opaque { .. } => None,
@@ -89,7 +90,10 @@ pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
             launch.kernel.module.address_of(symbol).is_none_or(managed)
         }
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
-        ObjectKind::Shared { .. } | ObjectKind::DynamicShared | ObjectKind::Unshared => false,
+        ObjectKind::GridBarrier
+        | ObjectKind::Shared { .. }
+        | ObjectKind::DynamicShared
+        | ObjectKind::Unshared => false,
     })
 }
 
