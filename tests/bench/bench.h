@@ -49,6 +49,8 @@ struct Bench {
             if (i > 0) printf(" %lld", (long long)std::chrono::nanoseconds(end - begin).count());
         }
         printf(" bytes %zu\n", buffer_bytes);
+        fflush(stdout);
+        if (getenv("BENCH_MEMORY")) fprintf(stderr, "memory %zu\n", device_memory());
     }
 };
 

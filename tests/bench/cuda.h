@@ -12,6 +12,13 @@ inline void must(cudaError_t error) {
     }
 }
 
+// Bytes of the device's memory that are in use, by whomever.
+inline size_t device_memory() {
+    size_t free, total;
+    must(cudaMemGetInfo(&free, &total));
+    return total - free;
+}
+
 inline void start(const char*) {}
 inline void finish() { must(cudaDeviceSynchronize()); }
 
