@@ -12,7 +12,7 @@
 //! PTX (`atom.acq_rel.gpu`), which the pass translates itself.
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
-use llvm_sys::LLVMAtomicOrdering;
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
@@ -91,13 +91,29 @@ pub unsafe fn kind_of_rmw(instruction: LLVMValueRef) -> AtomicKind {
     unsafe { given_kind(instruction) }.unwrap_or(AtomicKind::Rmw)
 }
 
-/// Whether the program sees it where a `cmpxchg` finds another value than it expects: then it only reads.
+/// Whether the program sees it where a compare-and-swap, a `cmpxchg` or an intrinsic, finds another value than it
+/// expects: then it only reads.
 ///
 /// # Safety
 /// `instruction` is live.
 pub unsafe fn may_fail(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe { !LLVMIsAAtomicCmpXchgInst(instruction).is_null() && given_kind(instruction).is_none() }
+    unsafe {
+        match ir::opcode(instruction) {
+            LLVMOpcode::LLVMAtomicCmpXchg => given_kind(instruction).is_none(),
+            LLVMOpcode::LLVMCall => is_swap_intrinsic(instruction),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a call is of an intrinsic that compares and swaps: `atomicCAS_block` and `atomicCAS_system`.
+///
+/// # Safety
+/// `call` is live.
+pub unsafe fn is_swap_intrinsic(call: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { ir::callee(call).is_some_and(|callee| ir::name(callee).starts_with("llvm.nvvm.atomic.cas.")) }
 }
 
 unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {

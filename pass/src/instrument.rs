@@ -184,13 +184,15 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
 /// Returns whether it found what it expects. Only where another processor changes the value between the look
 /// and the swap does the swap fail nevertheless.
 unsafe fn decide_swap(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRef {
-    // SAFETY: by contract a `cmpxchg`, before which the builder stands.
+    // SAFETY: by contract a `cmpxchg` or an intrinsic like it, before which the builder stands: both take
+    // address, expected and new value.
     unsafe {
         let swap = site.instruction;
+        let is_intrinsic = ir::opcode(swap) == LLVMOpcode::LLVMCall;
         let (expected, new) = (LLVMGetOperand(swap, 1), LLVMGetOperand(swap, 2));
         let seen = LLVMBuildLoad2(builder, LLVMTypeOf(expected), site.pointer, c"".as_ptr());
         LLVMSetOrdering(seen, LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
-        LLVMSetAlignment(seen, LLVMGetAlignment(swap));
+        LLVMSetAlignment(seen, if is_intrinsic { site.size as u32 } else { LLVMGetAlignment(swap) });
         let swaps = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, seen, expected, c"".as_ptr());
         LLVMSetOperand(swap, 1, seen);
         LLVMSetOperand(swap, 2, LLVMBuildSelect(builder, swaps, new, seen, c"".as_ptr()));
@@ -199,13 +201,17 @@ unsafe fn decide_swap(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRe
             let after = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(swap)));
             LLVMPositionBuilderBefore(after, LLVMGetNextInstruction(swap));
             LLVMSetCurrentDebugLocation2(after, LLVMInstructionGetDebugLoc(swap));
-            let part = |i| LLVMBuildExtractValue(after, swap, i, c"".as_ptr());
-            let (old, done) = (part(0), part(1));
-            let old = LLVMBuildSelect(after, swaps, old, seen, c"".as_ptr());
-            let done = LLVMBuildAnd(after, swaps, done, c"".as_ptr());
-            let nothing = LLVMGetUndef(LLVMTypeOf(swap));
-            let result = LLVMBuildInsertValue(after, nothing, old, 0, c"".as_ptr());
-            let result = LLVMBuildInsertValue(after, result, done, 1, c"".as_ptr());
+            let result = if is_intrinsic {
+                LLVMBuildSelect(after, swaps, swap, seen, c"".as_ptr())
+            } else {
+                let part = |i| LLVMBuildExtractValue(after, swap, i, c"".as_ptr());
+                let (old, done) = (part(0), part(1));
+                let old = LLVMBuildSelect(after, swaps, old, seen, c"".as_ptr());
+                let done = LLVMBuildAnd(after, swaps, done, c"".as_ptr());
+                let nothing = LLVMGetUndef(LLVMTypeOf(swap));
+                let result = LLVMBuildInsertValue(after, nothing, old, 0, c"".as_ptr());
+                LLVMBuildInsertValue(after, result, done, 1, c"".as_ptr())
+            };
             for (user, operand) in uses {
                 LLVMSetOperand(user, operand, result);
             }

@@ -15,7 +15,8 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode, LLVMTypeKind};
 
 use crate::position::Positions;
-use crate::ptx::effects::{AccessKind, Sync};
+use crate::ir::address_space;
+use crate::ptx::effects::{self, AccessKind, Sync};
 use crate::ptx::{self, Asm, Operand};
 use crate::sites::{Access, AccessSite};
 use crate::{atomics, ir};
@@ -61,7 +62,9 @@ pub unsafe fn insert(module: LLVMModuleRef, positions: &mut Positions) -> Hooked
         for function in ir::definitions(module) {
             for instruction in ir::instructions(function) {
                 match ir::opcode(instruction) {
-                    LLVMOpcode::LLVMCall if ir::calls_asm(instruction) => asm(module, builder, instruction, &mut hooked),
+                    LLVMOpcode::LLVMCall if ir::calls_asm(instruction) => {
+                        asm(module, builder, function, instruction, positions, &mut hooked);
+                    }
                     LLVMOpcode::LLVMCall => intrinsic(module, builder, function, instruction, positions, &mut hooked),
                     LLVMOpcode::LLVMFence => {
                         hooked.orders = true;
@@ -234,7 +237,14 @@ unsafe fn touches_memory(name: &str, call: LLVMValueRef) -> bool {
     }
 }
 
-unsafe fn asm(module: LLVMModuleRef, builder: LLVMBuilderRef, instruction: LLVMValueRef, hooked: &mut Hooked) {
+unsafe fn asm(
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+    instruction: LLVMValueRef,
+    positions: &mut Positions,
+    hooked: &mut Hooked,
+) {
     // SAFETY: by `insert`'s contract; lengths are llvm-c's.
     unsafe {
         let asm = LLVMGetCalledValue(instruction);
@@ -252,6 +262,25 @@ unsafe fn asm(module: LLVMModuleRef, builder: LLVMBuilderRef, instruction: LLVMV
         let found = of_asm(&parsed);
         hooked.unseen += found.unseen;
         hooked.orders |= found.releases;
+        for plain in &found.plain {
+            LLVMPositionBuilderBefore(builder, instruction);
+            let pointer = plain.pointer(module, builder, LLVMGetOperand(instruction, plain.argument));
+            let length = LLVMConstInt(LLVMInt64TypeInContext(ir::context(module)), plain.size.into(), 0);
+            let (access, op) = match plain.writes {
+                true => (Access::WriteRange { length }, Op::Write),
+                false => (Access::ReadRange { length }, Op::Read),
+            };
+            hooked.accesses.push(AccessSite { instruction, function, pointer, size: plain.size.into(), access });
+            hooked.sites.push(Site {
+                op,
+                size: plain.size,
+                space: Space::Generic,
+                volatile: false,
+                asynchronous: false,
+                frames: positions.of_instruction(instruction),
+                verdict: Verdict::Checked,
+            });
+        }
         match found.orders {
             None => {}
             Some(AsmOrders::Block) => order(module, builder, instruction, Orders::Block),
@@ -274,11 +303,62 @@ enum AsmOrders {
     Irregular,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OfAsm {
     orders: Option<AsmOrders>,
+    /// Accesses that can be checked.
+    plain: Vec<Plain>,
     unseen: u32,
     releases: bool,
+}
+
+/// A plain access whose address is an argument of the asm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Plain {
+    argument: u32,
+    offset: i64,
+    /// Bytes.
+    size: u32,
+    writes: bool,
+    /// The address is that of shared memory.
+    shared: bool,
+}
+
+impl Plain {
+    /// The access, where its address is known before the asm runs, and the asm is nothing but this access.
+    fn of(asm: &Asm, access: &effects::Access<'_>) -> Option<Self> {
+        let writes = match access.kind {
+            AccessKind::Read => false,
+            AccessKind::Write => true,
+            AccessKind::Atomic(..) => return None,
+        };
+        let shared = match access.space {
+            ptx::types::Space::Generic | ptx::types::Space::Global => false,
+            ptx::types::Space::Shared => true,
+            _ => return None,
+        };
+        let effects::Size::Bytes(size) = access.size else { return None };
+        let alone = asm.statements.len() == 1 && asm.statements[0].guard.is_none() && !access.volatile;
+        let argument = argument_of(asm, &access.address.base).filter(|_| alone)?;
+        Some(Self { argument, offset: access.address.offset + i64::from(access.element_offset), size, writes, shared })
+    }
+
+    /// The address, of the argument's value.
+    unsafe fn pointer(&self, module: LLVMModuleRef, builder: LLVMBuilderRef, value: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            let context = ir::context(module);
+            let long = LLVMInt64TypeInContext(context);
+            let name = c"".as_ptr();
+            let number = match LLVMGetTypeKind(LLVMTypeOf(value)) {
+                LLVMTypeKind::LLVMPointerTypeKind => LLVMBuildPtrToInt(builder, value, long, name),
+                _ => LLVMBuildZExtOrBitCast(builder, value, long, name),
+            };
+            let number = LLVMBuildAdd(builder, number, LLVMConstInt(long, self.offset as u64, 1), name);
+            let space = if self.shared { address_space::SHARED } else { address_space::GENERIC };
+            LLVMBuildIntToPtr(builder, number, LLVMPointerTypeInContext(context, space), name)
+        }
+    }
 }
 
 /// What an asm does. A barrier or a warp sync is recognised where it is all that
@@ -288,7 +368,11 @@ fn of_asm(asm: &Asm) -> OfAsm {
     let mut all = Vec::new();
     for statement in &asm.statements {
         let effects = ptx::memory_effects(statement);
-        out.unseen += effects.accesses.len() as u32 + u32::from(effects.unsupported.is_some());
+        let plain = effects.accesses.iter().filter_map(|access| Plain::of(asm, access)).filter(|_| effects.sync.is_none());
+        let before = out.plain.len();
+        out.plain.extend(plain);
+        let seen = out.plain.len() - before;
+        out.unseen += (effects.accesses.len() - seen) as u32 + u32::from(effects.unsupported.is_some());
         let strong = effects.accesses.iter().any(|a| matches!(a.kind, AccessKind::Atomic(..)));
         out.releases |= effects.unsupported.is_some()
             || matches!(effects.sync, Some(Sync::Fence(..) | Sync::Mbarrier(_) | Sync::Cluster { .. }))
@@ -375,6 +459,31 @@ mod tests {
         assert!(of("st.release.gpu.u32 [$0], $1;", "l,r").releases);
         let relaxed = of("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l");
         assert_eq!((relaxed.releases, relaxed.unseen), (false, 1));
-        assert_eq!(of("ld.global.u32 $0, [$1];", "=r,l"), OfAsm { unseen: 1, ..OfAsm::default() });
+        // Whether it happens is known inside of the asm alone.
+        let guarded = of("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }", "=r,r,l");
+        assert_eq!((guarded.plain.len(), guarded.unseen), (0, 1));
+        let moved = of("{ .reg .u64 a; add.u64 a, $1, 64; ld.global.u32 $0, [a]; }", "=r,l");
+        assert_eq!((moved.plain.len(), moved.unseen), (0, 1));
+        // An asynchronous copy happens later.
+        let copy = of("cp.async.ca.shared.global [$0], [$1], 4;", "r,l");
+        assert_eq!((copy.plain.len(), copy.unseen), (0, 2));
+        // What is volatile is stronger than plain, and what is local nobody else's.
+        assert_eq!(of("ld.volatile.global.u32 $0, [$1];", "=r,l").plain, []);
+        assert_eq!(of("ld.local.u32 $0, [$1];", "=r,l").plain, []);
+    }
+
+    #[test]
+    fn plain_accesses_are_checked() {
+        let plain = |argument, offset, size, writes, shared| Plain { argument, offset, size, writes, shared };
+        for (text, constraints, wanted) in [
+            ("ld.global.nc.u32 $0, [$1];", "=r,l", plain(0, 0, 4, false, false)),
+            ("ld.global.cs.v4.f32 {$0,$1,$2,$3}, [$4+16];", "=f,=f,=f,=f,l", plain(0, 16, 16, false, false)),
+            ("st.cs.global.u64 [$0+-8], $1;", "l,l", plain(0, -8, 8, true, false)),
+            ("st.shared.u8 [$1], $0;", "r,r", plain(1, 0, 1, true, true)),
+            ("ld.u16 $0, [$1];", "=h,l", plain(0, 0, 2, false, false)),
+        ] {
+            let of = of(text, constraints);
+            assert_eq!((&of.plain[..], of.unseen, of.orders, of.releases), (&[wanted][..], 0, None, false), "{text}");
+        }
     }
 }

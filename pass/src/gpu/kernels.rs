@@ -9,12 +9,16 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 use super::hooks;
 use crate::ir;
 
+/// Most threads of a block, on every GPU.
+const MAX_THREADS: u64 = 1024;
+
 /// Puts the checked variant in the place of `kernel`, which it calls: the block
-/// begins, the kernel runs, the thread leaves.
+/// begins, the kernel runs, the thread leaves. `is_bounded`: the program says how many threads a
+/// block may have.
 ///
 /// # Safety
 /// `kernel` is a live kernel of `module`.
-pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef) {
+pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool) {
     // SAFETY: by contract; the vectors are as long as llvm-c says.
     unsafe {
         let context = ir::context(module);
@@ -30,6 +34,11 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef) {
         LLVMSetFunctionCallConv(outer, LLVMGetFunctionCallConv(kernel));
         // What says that the kernel is one, and its bounds, then says so of the variant.
         LLVMReplaceAllUsesWith(kernel, outer);
+        if !is_bounded {
+            // Checks take registers: left alone, `ptxas` takes more than the largest blocks have, and
+            // launches of those would run unchecked.
+            bound(module, outer);
+        }
         super::make_internal(kernel);
         LLVMSetFunctionCallConv(kernel, llvm_sys::LLVMCallConv::LLVMCCallConv as u32);
         for unwanted in ["noinline", "optnone"] {
@@ -56,5 +65,18 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef) {
         hooks::call(module, builder, "__gpurace_leave", void, &mut []);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Has the kernel fit blocks of as many threads as there can be.
+unsafe fn bound(module: LLVMModuleRef, kernel: LLVMValueRef) {
+    // SAFETY: by `wrap`'s contract.
+    unsafe {
+        let context = ir::context(module);
+        let number = LLVMConstInt(LLVMInt32TypeInContext(context), MAX_THREADS, 0);
+        let key = LLVMMDStringInContext2(context, c"maxntidx".as_ptr(), 8);
+        let mut operands = [LLVMValueAsMetadata(kernel), key, LLVMValueAsMetadata(number)];
+        let node = LLVMMDNodeInContext2(context, operands.as_mut_ptr(), operands.len());
+        LLVMAddNamedMetadataOperand(module, c"nvvm.annotations".as_ptr(), LLVMMetadataAsValue(context, node));
     }
 }

@@ -10,8 +10,11 @@
 //! its own, since LLVM's code generation ends the process where it cannot go on,
 //! and a failure here must not fail a build for the executor.
 
+mod builtins;
 mod hooks;
 mod kernels;
+#[cfg(test)]
+mod tests;
 
 use gpurace_abi::device;
 use gpurace_abi::meta::{ModuleMeta, Skipped};
@@ -25,6 +28,7 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 use crate::config::{Config, Gpu};
 use crate::lower::{codegen, image, managed, shared};
 use crate::position::Positions;
+use crate::ir::address_space;
 use crate::{annotations, describe, instrument, ir, lower, reach, sites};
 
 /// Static shared memory of one kernel, bytes, on every GPU.
@@ -42,9 +46,11 @@ pub unsafe fn write(module: LLVMModuleRef, config: &Config, gpu: &Gpu) -> Result
     unsafe {
         refuse(module)?;
         codegen::drop_lists(module);
+        builtins::define(module);
         codegen::settle_contraction(module);
         let mut positions = Positions::new(&config.system_prefixes);
         let mut meta = if config.sanitize {
+            keep_shared_apart(module);
             let bare = LLVMCloneModule(module);
             let meta = check(module, &mut positions)?;
             image::share_variables(module, bare);
@@ -86,11 +92,30 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
         if !annotations::cluster_dims(module).is_empty() {
             return Err("clusters of blocks are not known there".to_owned());
         }
+        let names_shared = |global: LLVMValueRef| {
+            let initializer = LLVMGetInitializer(global);
+            // LLVM's own lists of what is to be kept are none of the program's.
+            !initializer.is_null() && !ir::name(global).starts_with("llvm.") && names_shared_memory(initializer)
+        };
+        if ir::globals(module).any(names_shared) {
+            return Err("constants that are addresses of shared memory are not known there".to_owned());
+        }
         let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
         if !annotations.is_null() {
             LLVMDeleteGlobal(annotations);
         }
         Ok(())
+    }
+}
+
+/// Whether the address of a shared variable is part of a constant, which PTX cannot say.
+unsafe fn names_shared_memory(constant: LLVMValueRef) -> bool {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        if !LLVMIsAGlobalValue(constant).is_null() {
+            return LLVMGetPointerAddressSpace(LLVMTypeOf(constant)) == address_space::SHARED;
+        }
+        ir::operands(constant).into_iter().any(|operand| names_shared_memory(operand))
     }
 }
 
@@ -120,9 +145,9 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
                 make_internal(function);
             }
         }
-        for (&(kernel, _), meta) in kernels.iter().zip(&meta.kernels) {
+        for (&(kernel, threads), meta) in kernels.iter().zip(&meta.kernels) {
             if meta.shared_static + device::SHARED_CONTROL <= STATIC_SHARED {
-                kernels::wrap(module, kernel);
+                kernels::wrap(module, kernel, threads != 0);
             } else {
                 // No room for the checker's part; the runtime finds only the bare one.
                 LLVMReplaceAllUsesWith(kernel, LLVMGetPoison(LLVMTypeOf(kernel)));
@@ -169,6 +194,19 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
             }
         }
         Ok(())
+    }
+}
+
+/// Gives shared variables names that the checked and the bare code can both have: each kernel has its own.
+unsafe fn keep_shared_apart(module: LLVMModuleRef) {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        for variable in ir::globals(module) {
+            let is_shared = LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == address_space::SHARED;
+            if is_shared && LLVMIsDeclaration(variable) == 0 {
+                make_internal(variable);
+            }
+        }
     }
 }
 
