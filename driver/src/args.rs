@@ -31,8 +31,8 @@ pub struct Args {
     pub help: bool,
     /// `-save-temps`
     pub save_temps: Option<SaveTemps>,
-    /// The first GPU architecture named, if it is a real one (`native` and `all` are not).
-    pub gpu_arch: Option<String>,
+    /// The GPU architectures named, each once, if they are real ones (`native` and `all` are not).
+    pub gpu_archs: Vec<String>,
     /// The value of `--cuda-path`.
     pub cuda_path: Option<PathBuf>,
     /// `-nocudainc`, `-nogpuinc`: no toolkit wanted.
@@ -297,13 +297,17 @@ impl Args {
                     return Role::Device;
                 }
                 "--cuda-gpu-arch" | "--offload-arch" => {
-                    let arch = value.split(',').next().unwrap_or_default();
-                    if self.gpu_arch.is_none() && arch.starts_with("sm_") {
-                        self.gpu_arch = Some(arch.to_owned());
+                    for arch in value.split(',').filter(|arch| arch.starts_with("sm_")) {
+                        if !self.gpu_archs.iter().any(|named| named == arch) {
+                            self.gpu_archs.push(arch.to_owned());
+                        }
                     }
                     return Role::Device;
                 }
-                "--no-cuda-gpu-arch" | "--no-offload-arch" => return Role::Device,
+                "--no-cuda-gpu-arch" | "--no-offload-arch" => {
+                    self.gpu_archs.retain(|named| value != "all" && !value.split(',').any(|arch| arch == named));
+                    return Role::Device;
+                }
                 "--target" => self.target(value),
                 "-march" => self.march = Some(value.to_owned()),
                 "-Rpass" => self.asked.rpass = names_gpurace(value),
@@ -521,19 +525,18 @@ mod tests {
     }
 
     #[test]
-    fn the_last_level_and_the_first_architecture_count() {
+    fn the_last_level_and_all_architectures_count() {
         let level = |line: &str| parse(line).opt_level;
         assert_eq!(
             ["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level),
             [0, 1, 0, 2, 1, 3]
         );
-        let arch = |line: &str| parse(line).gpu_arch;
-        assert_eq!(
-            arch("--cuda-gpu-arch=sm_70 --offload-arch=sm_90"),
-            Some("sm_70".into())
-        );
-        assert_eq!(arch("--offload-arch=sm_75,sm_90"), Some("sm_75".into()));
-        assert_eq!(arch("--offload-arch=native"), None);
+        let archs = |line: &str| parse(line).gpu_archs.join(" ");
+        assert_eq!(archs("--cuda-gpu-arch=sm_70 --offload-arch=sm_90a"), "sm_70 sm_90a");
+        assert_eq!(archs("--offload-arch=sm_75,sm_90 --cuda-gpu-arch=sm_75"), "sm_75 sm_90");
+        assert_eq!(archs("--offload-arch=native"), "");
+        assert_eq!(archs("--offload-arch=sm_75,sm_90 --no-offload-arch=sm_75"), "sm_90");
+        assert_eq!(archs("--offload-arch=sm_75 --no-cuda-gpu-arch=all --offload-arch=sm_80"), "sm_80");
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub const VARIABLE: &str = "GPURACE_PASS";
 /// The version of the plugin's configuration that this driver writes.
 pub const VERSION: u32 = 4;
 
+/// [`PassConfig::exec`] of a compilation that makes code for a GPU of another architecture, and nothing else.
+pub const ANOTHER_ARCH: &str = "another-arch";
+
 /// The whole of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassConfig {
@@ -20,7 +23,7 @@ pub struct PassConfig {
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
-    /// Which images to make: `cpu`, `cuda` or `auto`.
+    /// Which images to make: `cpu`, `cuda` or `auto`, or [`ANOTHER_ARCH`].
     pub exec: String,
     /// The module for a GPU, where one is to be made.
     pub gpu: Option<Gpu>,

@@ -76,8 +76,10 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
         None
     };
     let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
+    // A link that joins device code makes code for GPUs of it.
+    let joins = builds && (args.links_units || args.device_link.is_some());
     let mut toolkit = None;
-    if !args.no_toolkit && (args.has_cuda_input() || compiles_host) {
+    if !args.no_toolkit && (args.has_cuda_input() || compiles_host || joins) {
         let mut search = world.cuda_search(args.cuda_path.as_deref());
         if !builds {
             // clang does not look at these variables: where it finds a toolkit, that one is used.

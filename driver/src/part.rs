@@ -64,8 +64,10 @@ pub struct Files {
     pub trial: PathBuf,
     /// The module that the others are linked to.
     pub main: PathBuf,
-    /// A response file: the other modules, and the architecture.
+    /// A response file: the other modules.
     pub others: PathBuf,
+    /// A response file: the architecture.
+    pub arch: PathBuf,
     /// What the plugin is told of the whole.
     pub settings: PathBuf,
     /// The C source of the object that joins the units.
@@ -309,7 +311,8 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
 /// Writes each unit's bitcode, and the words that make clang link them.
 fn write_modules(units: &[(Unit, &[u8])], files: &Files, arch: &str) -> Result<(), Error> {
     let arch = units.first().map_or(arch, |(unit, _)| &unit.arch);
-    let mut words: Vec<OsString> = vec![format!("-march={arch}").into()];
+    write(&files.arch, &response::render(&[format!("-march={arch}").into()]))?;
+    let mut words: Vec<OsString> = Vec::new();
     match units.first() {
         Some((_, bitcode)) => write(&files.main, bitcode)?,
         // A program without device code: the module is empty.

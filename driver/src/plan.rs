@@ -30,7 +30,7 @@ mod gpu;
 mod preprocess;
 mod separate;
 
-pub use gpu::{Failure, GpuFiles, checks_on};
+pub use gpu::{Failure, GpuFiles, checks_on, too_old};
 pub use preprocess::preprocesses;
 
 /// The architecture of device code where none is named.
@@ -76,8 +76,8 @@ pub enum Step {
         meta: PathBuf,
         /// What the prover knows; the file is missing where nothing was asked.
         proofs: PathBuf,
-        /// What was made for a GPU.
-        gpu: Option<GpuFiles>,
+        /// What was made for GPUs, for each architecture.
+        gpus: Vec<GpuFiles>,
         /// Why nothing is, where it was to be, and whether the user is told.
         no_gpu: Option<(String, Failure)>,
         /// The file to write.
@@ -262,7 +262,10 @@ impl Planner<'_> {
             plan.steps.push(Step::Clang(self.device(input, &files)));
             match self.args.separate_compilation {
                 Some(_) => plan.steps.push(self.unit(input, &files)),
-                None => plan.steps.extend(self.image_steps(&files, &input.path.to_string_lossy(), None)),
+                None => {
+                    plan.steps.extend(self.other_archs(input, &files).map(Step::Clang));
+                    plan.steps.extend(self.image_steps(&files, &input.path.to_string_lossy(), None));
+                }
             }
             plan.steps.push(Step::Clang(self.host(input, &files)));
             objects.push(files.object);
@@ -330,20 +333,18 @@ impl Planner<'_> {
                 linked: settings.is_some(),
             });
         }
-        let gpu = self.gpu(files);
-        if let Some(files) = &gpu {
-            steps.push(Step::Gpu {
-                ptx: self.ptx(files),
-                sass: self.sass(files),
-                files: files.clone(),
-                source: source.to_owned(),
-                failure: self.gpu_failure(),
-            });
-        }
+        let gpus = self.gpus(files);
+        steps.extend(gpus.iter().map(|files| Step::Gpu {
+            ptx: self.ptx(files),
+            sass: self.sass(files),
+            files: files.clone(),
+            source: source.to_owned(),
+            failure: self.gpu_failure(),
+        }));
         steps.push(Step::Container {
             image: for_cpu.then(|| files.image.clone()),
-            gpu,
-            no_gpu: self.no_gpu(files).map(|why| (why, self.gpu_failure())),
+            gpus,
+            no_gpu: self.no_gpu().map(|why| (why, self.gpu_failure())),
             meta: files.meta.clone(),
             proofs: files.proofs.clone(),
             output: files.container.clone(),
@@ -395,8 +396,8 @@ impl Planner<'_> {
     }
 
     /// What both compilations of a CUDA input are told beside the user's options.
-    fn cuda_options(&self, command: &mut Command) {
-        command.arg(format!("--cuda-gpu-arch={}", self.arch()));
+    fn cuda_options(&self, command: &mut Command, arch: &str) {
+        command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
         }
@@ -409,8 +410,9 @@ impl Planner<'_> {
         command.arg("-Qunused-arguments");
     }
 
+    /// The architecture whose code the executor runs.
     fn arch(&self) -> &str {
-        self.args.gpu_arch.as_deref().unwrap_or(DEFAULT_GPU_ARCH)
+        self.args.gpu_archs.first().map_or(DEFAULT_GPU_ARCH, |arch| arch)
     }
 
     fn debug_info(&self, command: &mut Command) {
@@ -420,10 +422,16 @@ impl Planner<'_> {
     }
 
     fn device(&self, input: &Input, files: &Files) -> Command {
+        let config = self.config(&input.path.to_string_lossy(), files);
+        self.device_for(input, self.arch(), &files.bitcode, &config)
+    }
+
+    /// The compilation of device code for an architecture.
+    fn device_for(&self, input: &Input, arch: &str, bitcode: &Path, config: &PassConfig) -> Command {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
-        self.cuda_options(&mut command);
+        self.cuda_options(&mut command, arch);
         command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
         // `#pragma unroll` is for GPUs: that a loop stays one here is no news.
         command.arg("-Wno-pass-failed");
@@ -439,9 +447,8 @@ impl Planner<'_> {
             self.unit_options(input, &mut command);
         }
         command.args(["-emit-llvm", "-c", "-o"]);
-        command.arg(&files.bitcode);
+        command.arg(bitcode);
         command.source(input);
-        let config = self.config(&input.path.to_string_lossy(), files);
         // Strings, numbers and lists of them: nothing that could fail to serialise.
         let json = serde_json::to_string(&config).unwrap_or_default();
         command.env.push((config::VARIABLE.to_owned(), json));
@@ -467,7 +474,7 @@ impl Planner<'_> {
                 _ => "cpu",
             }
             .to_owned(),
-            gpu: self.gpu(files).map(|gpu| gpu.from_plugin),
+            gpu: self.gpu_of_device(files),
             prune: asked.prune,
             solver: self.installation.solver.clone(),
             opt_level: self.args.opt_level,
@@ -517,7 +524,7 @@ impl Planner<'_> {
             .args
             .extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
-        self.cuda_options(&mut command);
+        self.cuda_options(&mut command, self.arch());
         if self
             .toolchain
             .toolkit
@@ -785,7 +792,7 @@ impl Step {
                 image,
                 meta,
                 proofs,
-                gpu,
+                gpus,
                 output,
                 ..
             } => {
@@ -797,7 +804,7 @@ impl Step {
                 if let Some(image) = image {
                     add("image", image);
                 }
-                if let Some(gpu) = gpu {
+                for gpu in gpus {
                     add("PTX", &gpu.ptx);
                 }
                 add("description", meta);

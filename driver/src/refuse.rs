@@ -39,13 +39,8 @@ pub fn check(args: &Args) -> Result<(), Error> {
         .hint("it is compiled twice, for host and device: put it in a file"));
     }
     if args.asked.exec == Some(Exec::Cuda) {
-        let joins = args.separate_compilation.is_some() || args.links_units || args.device_link.is_some();
-        if joins {
-            return Err(Error::new("separately compiled device code is not supported with `-fgpurace-exec=cuda`")
-                .hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
-        }
-        let arch = args.gpu_arch.as_deref().unwrap_or(plan::DEFAULT_GPU_ARCH);
-        if !plan::checks_on(arch) {
+        let arch = args.gpu_archs.first().map_or(plan::DEFAULT_GPU_ARCH, |arch| arch);
+        if !args.gpu_archs.is_empty() && !args.gpu_archs.iter().any(|arch| plan::checks_on(arch)) {
             return Err(Error::new(format!("`{arch}` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer"))
                 .hint("the checker relies on threads that are scheduled independently"));
         }

@@ -54,10 +54,10 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
                 image,
                 meta,
                 proofs,
-                gpu,
+                gpus,
                 no_gpu,
                 output,
-            } => gpu_sections(gpu.as_ref(), no_gpu.as_ref())
+            } => gpu_sections(gpus, no_gpu.as_ref())
                 .and_then(|gpu| pack(image.as_deref(), meta, proofs, gpu, output))
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
             Step::Diagnostics { file, errors, settings } => {
@@ -277,7 +277,7 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
 }
 
 fn gpu_sections(
-    files: Option<&GpuFiles>,
+    files: &[GpuFiles],
     why_not: Option<&(String, Failure)>,
 ) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
     if let Some((why, failure)) = why_not {
@@ -286,7 +286,7 @@ fn gpu_sections(
         }
         return Ok(vec![(SectionKind::GpuNote, why.clone().into_bytes())]);
     }
-    Ok(files.map(gpu::sections).transpose()?.unwrap_or_default())
+    gpu::sections(files)
 }
 
 fn pack(

@@ -234,6 +234,13 @@ fn names_that_look_like_options_stay_files() {
 }
 
 #[test]
+fn each_architecture_is_compiled_for() {
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_60 --offload-arch=sm_80,sm_90a -c k.cu"));
+    let one = plan("-fsanitize=gpurace --cuda-gpu-arch=sm_80 -c k.cu");
+    assert_eq!(plan("-fsanitize=gpurace --offload-arch=sm_60,sm_80 --no-offload-arch=sm_60 -c k.cu"), one);
+}
+
+#[test]
 fn separate_compilation_waits_for_the_link() {
     insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc -c d/a.cu -MD -o a.o"));
     insta::assert_snapshot!(plan("-fsanitize=gpurace -g -fgpu-rdc a.cu b.o -L. -lk -o app"));
@@ -245,10 +252,6 @@ fn separate_compilation_waits_for_the_link() {
 
 #[test]
 fn what_cannot_be_built_is_refused() {
-    insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpurace-exec=cuda -fgpu-rdc a.cu"), @r"
-    error: separately compiled device code is not supported with `-fgpurace-exec=cuda`
-    hint: `-fgpurace-exec=cpu` checks it on the host's processor
-    ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_61 a.cu"), @r"
     error: `sm_61` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer
     hint: the checker relies on threads that are scheduled independently
@@ -275,6 +278,8 @@ fn what_cannot_be_built_is_refused() {
         "-fgpu-rdc a.cu",
         "-static a.cu",
         "-fsanitize=gpurace -fgpu-rdc -fno-gpu-rdc a.cu",
+        "-fsanitize=gpurace -fgpurace-exec=cuda -fgpu-rdc a.cu",
+        "-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_61 --cuda-gpu-arch=sm_80 a.cu",
     ] {
         assert!(refuse::check(&args(line)).is_ok(), "{line}");
     }

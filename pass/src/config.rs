@@ -8,6 +8,10 @@ pub const VARIABLE: &str = "GPURACE_PASS";
 /// [`Config::version`] of this build.
 pub const VERSION: u32 = 4;
 
+/// [`Config::exec`] of a compilation that makes [`Config::gpu`] for another architecture than
+/// the executor's, and nothing else.
+pub const ANOTHER_ARCH: &str = "another-arch";
+
 /// One device compilation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +20,7 @@ pub struct Config {
     pub version: u32,
     /// Insert checks.
     pub sanitize: bool,
-    /// Which images to make: `cpu`, `cuda` or `auto`.
+    /// Which images to make: `cpu`, `cuda` or `auto`, or [`ANOTHER_ARCH`].
     pub exec: String,
     /// The module for a GPU, where one is to be made.
     pub gpu: Option<Gpu>,

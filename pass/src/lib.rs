@@ -166,6 +166,10 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
                 write(&files.note, why.as_bytes())?;
             }
         }
+        if config.exec == config::ANOTHER_ARCH {
+            remove_code(module);
+            return Ok(());
+        }
         let mut unsupported = lower::normalize(module);
         unsupported.sort();
         unsupported.dedup();

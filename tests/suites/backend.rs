@@ -322,3 +322,79 @@ fn code_for_a_gpu_alone_runs_there() {
         assert!(nowhere.outcome.stderr.contains("for an NVIDIA GPU alone"), "{}", nowhere.outcome.stderr);
     }
 }
+
+#[test]
+fn separately_compiled_code_runs_there_too() {
+    let flags = ["-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-fgpu-rdc"];
+    let folder = build("separate", &flags);
+    let values = on_gpu(&folder, "values");
+    assert_eq!((values.outcome.status, &values.outcome.stdout[..]), (Some(0), "all values are right\n"), "{}", values.outcome.stderr);
+    let racy = on_gpu(&folder, "racy").report.unwrap();
+    let [race] = &racy.races[..] else { panic!("{:?}", racy.races) };
+    assert!(race.accesses.iter().all(|access| access.line == Some(line("racy-write"))), "{race:?}");
+    let total = on_gpu(&folder, "total").report.unwrap();
+    assert!(!total.races.is_empty());
+    assert!(total.races.iter().all(|race| race.object.as_ref().unwrap().name.as_deref() == Some("total")), "{:?}", total.races);
+}
+
+#[test]
+fn the_code_that_suits_the_gpu_is_loaded() {
+    let archs = ["--cuda-gpu-arch=sm_75", "--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90a"];
+    let folder = build("archs", &[&["-fgpurace-exec=auto", "-fgpurace-prune=off"][..], &archs].concat());
+    for (gpu, wanted) in [("75", "sm_75"), ("80", "sm_80"), ("89", "sm_80"), ("90", "sm_90a"), ("100", "sm_80")] {
+        let ran = run_program(&folder, true, "racy", "", &[("MOCK_ARCH", gpu)]);
+        let report = ran.report.unwrap();
+        assert_eq!((ran.outcome.status, &report.device[..]), (Some(66), "cuda"), "{gpu}: {}", ran.outcome.stderr);
+        assert!(ran.calls.contains(&format!("target {wanted}\n")), "{gpu}: {}", ran.calls);
+        assert!(report.races[0].accesses.iter().all(|access| access.line == Some(line("racy-write"))), "{gpu}: {:?}", report.races);
+    }
+    let older = run_program(&folder, true, "racy", "", &[("MOCK_ARCH", "70")]);
+    assert!(older.outcome.stderr.contains("no code for this GPU, `sm_70`"), "{}", older.outcome.stderr);
+    // A driver that is older than the toolkit, whose PTX it is.
+    let ran = run_program(&folder, true, "racy", "", &[("MOCK_VERSION", "12020")]);
+    assert_eq!((ran.outcome.status, &ran.report.unwrap().device[..]), (Some(66), "cuda"), "{}", ran.outcome.stderr);
+    assert!(ran.calls.contains("version 8.2\n"), "{}", ran.calls);
+}
+
+#[test]
+fn what_checks_cost_is_put_in_a_table() {
+    let folder = work_folder("backend-table").unwrap();
+    let script = workspace().join("scripts/gpu");
+    let packed = run(Command::new(script).arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]), &folder).unwrap();
+    assert_eq!(packed.status, Some(0), "{}", packed.stderr);
+    // A compute-sanitizer that runs the program as it is, or, as memcheck, fails.
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let stub = bin.join("compute-sanitizer");
+    std::fs::write(&stub, "#!/bin/sh\necho \"$@\" >> \"$STUB_LOG\"\n[ \"$2\" = memcheck ] && exit 3\nshift 2\nexec \"$@\"\n").unwrap();
+    std::fs::set_permissions(&stub, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let log = folder.join("stub.log");
+    let path = std::env::var("PATH").unwrap();
+    let table = |with_stub: bool| {
+        let mut command = Command::new(folder.join("packed/run"));
+        command.env("LD_LIBRARY_PATH", driver()).env("ROUNDS", "3").env("REPETITIONS", "tiny").env("STUB_LOG", &log);
+        command.env("PATH", if with_stub { format!("{}:{path}", bin.display()) } else { path.clone() });
+        let ran = run(&mut command, &folder).unwrap();
+        let row = ran.stdout.lines().find(|line| line.starts_with("| launch |")).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+        row.trim_matches(&['|', ' '][..]).split(" | ").map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Median, least and greatest.
+    let is_spread = |text: &str| {
+        let numbers: Vec<f64> = text.split(&[' ', '(', ')'][..]).filter_map(|word| word.parse().ok()).collect();
+        matches!(numbers[..], [median, least, greatest] if least <= median && median <= greatest && least > 0.0)
+    };
+    let row = table(true);
+    assert_eq!(row.len(), 9, "{row:?}");
+    assert!(row[1..5].iter().all(|column| is_spread(column)), "{row:?}");
+    assert_eq!(row[5], "failed", "{row:?}");
+    assert!(row[6..].iter().all(|column| column.parse::<u64>().is_ok()), "{row:?}");
+    let calls = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(calls.lines().filter(|line| line.starts_with("--tool racecheck ") && line.ends_with("/bench/launch.off tiny")).count(), 3, "{calls}");
+    // What fails is not tried in each round.
+    assert_eq!(calls.lines().filter(|line| line.starts_with("--tool memcheck ")).count(), 1, "{calls}");
+    if !has_gpu() {
+        let row = table(false);
+        assert!(row[1..4].iter().all(|column| is_spread(column)), "{row:?}");
+        assert_eq!((&row[4][..], &row[5][..], &row[8][..]), ("not run", "not run", "not run"), "{row:?}");
+    }
+}

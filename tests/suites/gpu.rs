@@ -40,7 +40,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// What the GPU's checker does not know, or the GPU itself, by what the build says.
 fn is_refusal(said: &str) -> bool {
     // `ptxas` of instructions that the program names and an older GPU lacks.
-    said.contains("requires .target sm_") || ["clusters of blocks are not known there", "annotations are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
+    said.contains("requires .target sm_") || ["clusters of blocks are not known there", "addresses of shared memory are not known there", "annotations are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
 }
 
 #[test]
@@ -63,7 +63,9 @@ fn ptxas_takes_checked_programs() {
         if text.contains("-fgpu-rdc") || text.contains("//@ files") {
             continue;
         }
-        for (n, arch) in ARCHITECTURES.iter().enumerate() {
+        // Some are for newer GPUs alone.
+        let oldest = text.split_once("--cuda-gpu-arch=").map_or("", |(_, rest)| rest.split_whitespace().next().unwrap_or(""));
+        for (n, arch) in ARCHITECTURES.iter().enumerate().filter(|(_, arch)| **arch >= oldest) {
             // Of the sample, each architecture has some.
             if !all && (index + n) % ARCHITECTURES.len() != 0 {
                 continue;
@@ -159,22 +161,107 @@ fn without_a_word_code_for_a_gpu_is_made_too() {
     assert!(object.windows(why.len()).any(|w| w == why));
 }
 
+/// What code for GPUs is for, in its order: the words behind `.target` in PTX, and code of the processor's own.
+fn targets(file: &Path) -> (Vec<String>, usize) {
+    let bytes = std::fs::read(file).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let targets = text.match_indices("\n.target ").map(|(at, found)| {
+        text[at + found.len()..].split(|c: char| c.is_whitespace() || c == ',').next().unwrap().to_owned()
+    });
+    // ELF files for the machine 190, CUDA.
+    let own = bytes.windows(20).filter(|w| w.starts_with(b"\x7fELF\x02\x01\x01") && w[18..] == [190, 0]).count();
+    (targets.collect(), own)
+}
+
 #[test]
-fn separately_compiled_code_has_none_for_a_gpu_and_says_so() {
+fn each_architecture_has_code_of_its_own() {
+    let folder = work_folder("gpu-archs").unwrap();
+    write(&folder, "k.cu", &KERNEL.replace("__syncthreads();", "
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+      asm volatile(\"setmaxnreg.inc.sync.aligned.u32 128;\");  // of sm_90a alone
+#endif
+      __syncthreads();"));
+    let archs = ["--cuda-gpu-arch=sm_60", "--cuda-gpu-arch=sm_80", "--offload-arch=sm_90a"];
+    for (exec, own) in [("-fgpurace-exec=auto", 0), ("-fgpurace-exec=cuda", 2)] {
+        let made = gclang(&folder, &[&archs[..], &["-fsanitize=gpurace", exec, "-w", "-c", "k.cu", "-o", "k.o"]].concat());
+        assert_eq!((made.status, &made.stderr[..]), (Some(0), ""), "{exec}");
+        let (ptx, sass) = targets(&folder.join("k.o"));
+        // The GPU's checker begins at sm_70.
+        assert_eq!(ptx, ["sm_80", "sm_90a"], "{exec}");
+        assert_eq!(sass, own, "{exec}");
+    }
+    // An instruction that the processor lacks is found where `ptxas` looks.
+    let wrong = ["--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90", "-fsanitize=gpurace", "-fgpurace-exec=cuda", "-w", "-c", "k.cu"];
+    let refused = gclang(&folder, &wrong);
+    assert!(refused.status != Some(0) && refused.stderr.contains("no code for a GPU was made of `k.cu`"), "{}", refused.stderr);
+    // What is wrong in one architecture's source is the compiler's error.
+    write(&folder, "e.cu", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n#error newer\n#endif\n__global__ void k() {}\n");
+    let error = gclang(&folder, &["--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90", "-fsanitize=gpurace", "-c", "e.cu"]);
+    assert!(error.status != Some(0) && error.stderr.contains("error: newer"), "{}", error.stderr);
+}
+
+#[test]
+fn largest_blocks_have_room_for_checks() {
+    let folder = work_folder("gpu-bounds").unwrap();
+    write(&folder, "k.cu", "
+__global__ void free_of_bounds(int *a) { a[threadIdx.x]++; }
+__global__ void __launch_bounds__(128) bounded(int *a) { a[threadIdx.x]++; }
+");
+    let made = gclang(&folder, &["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o"]);
+    assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
+    let ptx = ptx(&folder.join("k.o")).unwrap();
+    let bound = |name: &str| entry(&ptx, name).split_once(".maxntid ").map(|(_, rest)| rest.split(',').next().unwrap().to_owned());
+    assert_eq!(bound("_Z14free_of_boundsPi__gpurace_checked").as_deref(), Some("1024"));
+    assert_eq!(bound("_Z7boundedPi__gpurace_checked").as_deref(), Some("128"));
+    // The bare code is as the program has it.
+    assert_eq!(bound("_Z14free_of_boundsPi"), None);
+    assert_eq!(bound("_Z7boundedPi").as_deref(), Some("128"));
+}
+
+#[test]
+fn separately_compiled_code_is_made_at_the_link() {
     let folder = work_folder("gpu-separate").unwrap();
-    write(&folder, "k.cu", KERNEL);
-    let linked = |flags: &[&str]| {
-        let made = gclang(&folder, &[flags, &["-fsanitize=gpurace", "-w", "-fgpu-rdc", "k.cu", "-o", "k"]].concat());
-        assert_eq!(made.status, Some(0), "{}", made.stderr);
-        made.stderr
+    write(&folder, "k.cu", "
+extern __device__ int counter;
+__device__ void bump(int *);
+__global__ void work(int *a) { bump(a); bump(&counter); }
+int main() {
+  int *a;
+  cudaMalloc(&a, 256);
+  work<<<1, 64>>>(a);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+");
+    write(&folder, "d.cu", "__device__ int counter;\n__device__ void bump(int *p) { *p += 1; }\n");
+    let compile = |source: &str, arch: &str| {
+        let flags = ["-fsanitize=gpurace", "-fgpurace-exec=auto", "-w", "-fgpu-rdc", arch, "-c", source];
+        let made = gclang(&folder, &flags);
+        assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
+        // Not yet: it is not whole.
+        assert_eq!(targets(&folder.join(source).with_extension("o")), (Vec::<String>::new(), 0));
     };
-    let why = "separately compiled device code (`-fgpu-rdc`) is not known there";
-    assert!(linked(&["-fgpurace-exec=auto"]).contains(&format!("remark: no code for a GPU was made: {why}")));
-    assert_eq!(linked(&[]), "");
-    let ran = run(&mut Command::new(folder.join("k")), &folder).unwrap();
-    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
-    let insisting = run(Command::new(folder.join("k")).env("GPURACE_OPTIONS", "device=cuda"), &folder).unwrap();
-    assert!(insisting.status == Some(1) && insisting.stderr.contains(why), "{}", insisting.stderr);
+    compile("k.cu", "--cuda-gpu-arch=sm_90");
+    compile("d.cu", "--cuda-gpu-arch=sm_90");
+    for (exec, own) in [("-fgpurace-exec=auto", 0), ("-fgpurace-exec=cuda", 1)] {
+        let made = gclang(&folder, &["-fsanitize=gpurace", exec, "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
+        assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
+        // For what the objects were compiled for.
+        assert_eq!(targets(&folder.join("k")), (vec!["sm_90".to_owned()], own), "{exec}");
+        let bytes = std::fs::read(folder.join("k")).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.contains(".entry _Z4workPi__gpurace_checked(") || text.contains("_Z4workPi__intern"), "{exec}");
+    }
+    let joined = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-dlink", "k.o", "d.o", "-o", "joined.o"]);
+    assert_eq!((joined.status, &joined.stderr[..]), (Some(0), ""));
+    assert_eq!(targets(&folder.join("joined.o")), (vec!["sm_90".to_owned()], 1));
+    // For what the checker does not know, the link says so, and the executor has it.
+    compile("k.cu", "--cuda-gpu-arch=sm_60");
+    compile("d.cu", "--cuda-gpu-arch=sm_60");
+    let old = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
+    assert_eq!(old.status, Some(0), "{}", old.stderr);
+    assert!(old.stderr.contains("remark: no code for a GPU was made of `k`"), "{}", old.stderr);
+    let insisting = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
+    assert!(insisting.status != Some(0) && insisting.stderr.contains("no code for a GPU was made of `k`"), "{}", insisting.stderr);
 }
 
 #[test]
@@ -251,9 +338,20 @@ fn kernels_for_the_run_on_a_gpu_are_as_their_names_say() {
 fn the_run_on_a_gpu_can_be_carried_away() {
     let folder = work_folder("gpu-pack").unwrap();
     let script = programs().join("../../scripts/gpu");
-    let packed = run(Command::new(script).arg("pack").arg(folder.join("packed")), &folder).unwrap();
+    let packed = run(Command::new(script).arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]), &folder).unwrap();
     assert_eq!(packed.status, Some(0), "{}", packed.stderr);
-    let ran = run(&mut Command::new(folder.join("packed/run")), &folder).unwrap();
+    let tables = |device: Option<&str>| {
+        let mut command = Command::new(folder.join("packed/run"));
+        run(command.args(device).env("ROUNDS", "2").env("REPETITIONS", "tiny"), &folder).unwrap()
+    };
+    // The executor has no compute-sanitizer; the figures are its own.
+    let cpu = tables(Some("cpu"));
+    let row = cpu.stdout.lines().find(|line| line.starts_with("| launch |")).unwrap_or_else(|| panic!("{}", cpu.stdout));
+    let columns: Vec<&str> = row.split(" | ").collect();
+    assert_eq!(columns.len(), 9, "{row}");
+    assert!(columns[1].contains(" to ") && columns[2].contains(" to ") && columns[3].contains(" to "), "{row}");
+    assert_eq!(columns[4..6], ["not run"; 2], "{row}");
+    let ran = tables(None);
     if has_gpu() {
         assert!(ran.stdout.contains("| kernel | wanted |"), "{}", ran.stdout);
     } else {

@@ -3,8 +3,11 @@
 
 use std::path::PathBuf;
 
-use super::{Command, Files, Planner, clang_command};
-use crate::config;
+use gpurace_abi::gpu_code::Arch;
+
+use super::{Command, Files, Planner, clang_command, joined};
+use crate::args::Input;
+use crate::config::{self, PassConfig};
 use crate::flags::Exec;
 
 /// The version of PTX where the toolkit's is not known: what `sm_70` needs.
@@ -19,8 +22,8 @@ pub struct GpuFiles {
     pub ptx: PathBuf,
     /// Code for one processor; missing where it is not made.
     pub sass: PathBuf,
-    /// The processor's number: 80 for `sm_80`.
-    pub arch: u32,
+    /// What it is for. `None` for linked device code, whose units say it.
+    pub arch: Option<String>,
 }
 
 /// What becomes of the build where no code for a GPU can be made.
@@ -34,30 +37,66 @@ pub enum Failure {
     IsNoted,
 }
 
-/// The number of a GPU architecture: 80 for `sm_80`, 90 for `sm_90a`.
-fn arch_number(arch: &str) -> Option<u32> {
-    arch.strip_prefix("sm_")?.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
-}
-
 /// Whether the checker runs on a GPU of this architecture: threads of a warp
 /// are scheduled independently.
 pub fn checks_on(arch: &str) -> bool {
-    arch_number(arch).is_some_and(|n| n >= 70)
+    Arch::of_name(arch).is_some_and(|arch| arch.number >= 70)
+}
+
+/// Why it does not.
+pub fn too_old(arch: &str) -> String {
+    format!("`{arch}` is too old, wanted `sm_70` or newer")
 }
 
 impl Planner<'_> {
-    /// The files for a GPU, where code for one is to be made.
-    pub(super) fn gpu(&self, files: &Files) -> Option<GpuFiles> {
-        if !self.wants_gpu() || self.no_gpu(files).is_some() {
-            return None;
+    /// The files for GPUs, an architecture each, where code for them is to be made.
+    pub(super) fn gpus(&self, files: &Files) -> Vec<GpuFiles> {
+        if !self.wants_gpu() {
+            return Vec::new();
         }
-        let name = |end: &str| files.device_object.with_extension(end);
-        Some(GpuFiles {
-            from_plugin: config::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },
-            ptx: name("ptx"),
-            sass: name("cubin"),
-            arch: arch_number(self.arch())?,
+        if files.linked {
+            return vec![gpu_files(files, None, "")];
+        }
+        let archs = self.archs();
+        let checked = archs.iter().filter(|arch| checks_on(arch));
+        checked
+            .map(|&arch| match arch == self.arch() {
+                true => gpu_files(files, Some(arch), ""),
+                false => gpu_files(files, Some(arch), &format!("{arch}.")),
+            })
+            .collect()
+    }
+
+    /// What the plugin writes for a GPU where it compiles for the executor.
+    pub(super) fn gpu_of_device(&self, files: &Files) -> Option<config::Gpu> {
+        let of_unit = self.args.separate_compilation.is_some() && !files.linked;
+        let own = self.gpus(files).into_iter().find(|gpu| gpu.arch.as_deref().is_none_or(|arch| arch == self.arch()));
+        own.filter(|_| !of_unit).map(|gpu| gpu.from_plugin)
+    }
+
+    /// The compilations for all other architectures.
+    pub(super) fn other_archs(&self, input: &Input, files: &Files) -> impl Iterator<Item = Command> {
+        let main_file = input.path.to_string_lossy();
+        self.gpus(files).into_iter().filter_map(move |gpu| {
+            let arch = gpu.arch.as_deref().filter(|arch| *arch != self.arch())?;
+            let bitcode = gpu.from_plugin.bitcode.with_extension("rest");
+            let config = PassConfig {
+                exec: config::ANOTHER_ARCH.to_owned(),
+                gpu: Some(gpu.from_plugin.clone()),
+                ..self.config(&main_file, files)
+            };
+            let mut command = self.device_for(input, arch, &bitcode, &config);
+            // What there is to say of the source has been said once.
+            command.arg("-w");
+            Some(command)
         })
+    }
+
+    fn archs(&self) -> Vec<&str> {
+        match &self.args.gpu_archs[..] {
+            [] => vec![self.arch()],
+            named => named.iter().map(String::as_str).collect(),
+        }
     }
 
     fn wants_gpu(&self) -> bool {
@@ -66,16 +105,11 @@ impl Planner<'_> {
     }
 
     /// Why no code for a GPU can be made, where it is to be.
-    pub(super) fn no_gpu(&self, files: &Files) -> Option<String> {
-        if !self.wants_gpu() {
-            None
-        } else if files.linked || self.args.separate_compilation.is_some() {
-            Some("separately compiled device code (`-fgpu-rdc`) is not known there".to_owned())
-        } else if !checks_on(self.arch()) {
-            Some(format!("`{}` is too old, wanted `sm_70` or newer", self.arch()))
-        } else {
-            None
-        }
+    pub(super) fn no_gpu(&self) -> Option<String> {
+        // Linked device code is for what its units say.
+        let linked = self.args.separate_compilation.is_some() || self.args.links_units || self.args.device_link.is_some();
+        let none = self.wants_gpu() && !linked && !self.archs().iter().any(|arch| checks_on(arch));
+        none.then(|| too_old(self.arch()))
     }
 
     /// What becomes of the build where code for a GPU cannot be made.
@@ -91,11 +125,16 @@ impl Planner<'_> {
     pub(super) fn ptx(&self, files: &GpuFiles) -> Command {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-override-module"]);
-        command.arg(format!("-march={}", self.arch()));
+        command.arg(match &files.arch {
+            Some(arch) => format!("-march={arch}").into(),
+            None => joined("@", &self.linked_arch()),
+        });
         let version = self.toolchain.toolkit.as_ref().map(|t| t.version.ptx());
         command.args(["-Xclang", "-target-feature", "-Xclang"]);
         command.arg(format!("+ptx{}", version.unwrap_or(OLDEST_PTX)));
-        command.arg(format!("-O{}", self.args.opt_level.clamp(1, 3)));
+        // A link is seldom told a level: its units were.
+        let least = if files.arch.is_some() { 1 } else { 2 };
+        command.arg(format!("-O{}", self.args.opt_level.clamp(least, 3)));
         command.args(["-S", "-x", "ir"]);
         command.arg(&files.from_plugin.bitcode);
         command.arg("-o");
@@ -111,10 +150,21 @@ impl Planner<'_> {
             return None;
         }
         let mut command = Command { program: ptxas, ..Command::default() };
-        command.arg(format!("-arch={}", self.arch()));
+        // Without one: as the PTX says, which is there by then.
+        command.args(files.arch.iter().map(|arch| format!("-arch={arch}")));
         command.arg(&files.ptx);
         command.arg("-o");
         command.arg(&files.sass);
         Some(command)
+    }
+}
+
+fn gpu_files(files: &Files, arch: Option<&str>, prefix: &str) -> GpuFiles {
+    let name = |end: &str| files.device_object.with_extension(format!("{prefix}{end}"));
+    GpuFiles {
+        from_plugin: config::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },
+        ptx: name("ptx"),
+        sass: name("cubin"),
+        arch: arch.map(str::to_owned),
     }
 }

@@ -37,7 +37,7 @@ impl Planner<'_> {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
-        self.cuda_options(&mut command);
+        self.cuda_options(&mut command, self.arch());
         command.args(["-Wno-unknown-cuda-version", "-O2", "-o"]);
         command.arg(output);
         command.source(input);
@@ -48,7 +48,7 @@ impl Planner<'_> {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
-        self.cuda_options(&mut command);
+        self.cuda_options(&mut command, self.arch());
         command.args(["-Wno-unknown-cuda-version", "-o"]);
         command.arg(output);
         command.source(input);

@@ -94,6 +94,7 @@ impl Planner<'_> {
             main: place("linked.0.bc"),
             others: place("linked.others"),
             settings: place("linked.settings"),
+            arch: self.linked_arch(),
             stub: place("joining.c"),
             container: files.container.clone(),
         };
@@ -118,6 +119,11 @@ impl Planner<'_> {
         steps
     }
 
+    /// A response file that says what linked device code is for.
+    pub(super) fn linked_arch(&self) -> PathBuf {
+        self.work.join("linked.arch")
+    }
+
     /// The plugin over all units' bitcode.
     fn linked_device(&self, units: &part::Files, files: &Files) -> Command {
         let mut command = clang_command(self.toolchain);
@@ -126,6 +132,7 @@ impl Planner<'_> {
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         command.args(["-emit-llvm", "-c", "-o"]);
         command.arg(&files.bitcode);
+        command.arg(joined("@", &units.arch));
         command.args(["-x", "ir"]);
         command.arg(&units.main);
         command.arg(joined("@", &units.others));

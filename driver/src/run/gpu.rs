@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use gpurace_abi::image::{SectionKind, gpu_section};
+use gpurace_abi::gpu_code::{self, Arch};
+use gpurace_abi::image::SectionKind;
 
 use super::{prepare, read, write};
 use crate::diagnostic::Error;
-use crate::plan::{Command, Failure, GpuFiles};
+use crate::plan::{Command, Failure, GpuFiles, checks_on, too_old};
 
 /// Makes PTX, and the processor's own code where `sass` says how.
 ///
@@ -19,7 +20,24 @@ pub fn make(ptx: &Command, sass: Option<&Command>, files: &GpuFiles, response_fi
         return Err(why);
     }
     quietly(ptx, response_file)?;
-    sass.map_or(Ok(()), |command| quietly(command, response_file))
+    let target = target(&std::fs::read(&files.ptx).unwrap_or_default())?;
+    if !checks_on(&target) {
+        return Err(too_old(&target));
+    }
+    let Some(sass) = sass else { return Ok(()) };
+    let mut command = sass.clone();
+    if files.arch.is_none() {
+        command.args.push(format!("-arch={target}").into());
+    }
+    quietly(&command, response_file)
+}
+
+/// What PTX is for, as it says: `sm_80`.
+fn target(ptx: &[u8]) -> Result<String, String> {
+    let mut lines = ptx.split(|&c| c == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+    let named = lines.find_map(|line| line.strip_prefix(".target "));
+    let name = named.and_then(|named| named.split([',', ' ']).next());
+    name.map(str::to_owned).ok_or_else(|| "internal error: PTX that does not say what it is for".to_owned())
 }
 
 /// Says that there is no code for a GPU, in the container too.
@@ -40,23 +58,28 @@ pub fn failed(why: &str, source: &str, files: &GpuFiles, failure: Failure) -> Re
     write(&files.from_plugin.note, why.as_bytes())
 }
 
-/// The container's sections.
+/// The container's sections: what was made, or why nothing was.
 ///
 /// # Errors
 /// Names a file that cannot be read.
-pub fn sections(files: &GpuFiles) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
-    if files.from_plugin.note.exists() {
+pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> {
+    let (without, with): (Vec<_>, Vec<_>) = all.iter().partition(|files| files.from_plugin.note.exists());
+    if let (Some(files), []) = (without.first(), &with[..]) {
         return Ok(vec![(SectionKind::GpuNote, read(&files.from_plugin.note)?)]);
     }
-    // The driver wants text that ends.
-    let mut ptx = read(&files.ptx)?;
-    ptx.push(0);
-    let mut out = vec![
-        (SectionKind::GpuMeta, read(&files.from_plugin.meta)?),
-        (SectionKind::GpuPtx, gpu_section(files.arch, &ptx)),
-    ];
-    if files.sass.exists() {
-        out.push((SectionKind::GpuSass, gpu_section(files.arch, &read(&files.sass)?)));
+    let mut out = Vec::new();
+    for files in with {
+        let mut ptx = read(&files.ptx)?;
+        let name = target(&ptx).map_err(Error::new)?;
+        let arch = Arch::of_name(&name).ok_or_else(|| Error::new(format!("internal error: PTX for `{name}`")))?;
+        // The driver wants text that ends.
+        ptx.push(0);
+        // The description first: what follows is of the same architecture.
+        out.push((SectionKind::GpuMeta, read(&files.from_plugin.meta)?));
+        out.push((SectionKind::GpuPtx, gpu_code::section(arch, &ptx)));
+        if files.sass.exists() {
+            out.push((SectionKind::GpuSass, gpu_code::section(arch, &read(&files.sass)?)));
+        }
     }
     Ok(out)
 }

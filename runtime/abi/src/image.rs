@@ -65,17 +65,10 @@ pub enum SectionKind {
 pub struct GpuHeader {
     /// The processor's number: 80 for `sm_80`. PTX serves later ones, too.
     pub arch: u32,
+    /// 1 where no other processor has all of its instructions (`sm_90a`).
+    pub alone: u32,
     /// Zero.
-    pub reserved: [u32; 3],
-}
-
-/// The content of a section with code for a GPU.
-#[cfg(feature = "meta")]
-pub fn gpu_section(arch: u32, code: &[u8]) -> Vec<u8> {
-    let mut out = arch.to_le_bytes().to_vec();
-    out.resize(size_of::<GpuHeader>(), 0);
-    out.extend_from_slice(code);
-    out
+    pub reserved: [u32; 2],
 }
 
 /// Header of one section.

@@ -20,6 +20,8 @@ pub mod context;
 pub mod diagnostic;
 pub mod device;
 pub mod entry;
+#[cfg(feature = "meta")]
+pub mod gpu_code;
 pub mod image;
 #[cfg(feature = "meta")]
 pub mod meta;

@@ -12,6 +12,7 @@ use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
+use gpurace_abi::gpu_code::GpuCode;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
 use gpurace_check::{Checker, CoveredRead};
 use gpurace_protocol::wire::{self, ModuleProofs};
@@ -31,23 +32,12 @@ use crate::watch;
 pub struct Payload {
     /// ELF shared object for the host.
     pub image: Option<&'static [u8]>,
-    /// Code for a GPU, or, where it was asked for, why there is none.
-    pub gpu: Option<std::result::Result<GpuPayload, &'static str>>,
+    /// Code for GPUs, one for each architecture, or, where it was asked for, why there is none.
+    pub gpu: Option<std::result::Result<&'static [GpuCode<'static>], &'static str>>,
     /// The description, JSON.
     pub meta: &'static [u8],
     /// What the prover knows of the kernels; empty where nothing was asked.
     pub proofs: &'static [u8],
-}
-
-/// Code for a GPU.
-#[derive(Clone, Copy)]
-pub struct GpuPayload {
-    /// Its description, JSON.
-    pub meta: &'static [u8],
-    /// PTX that ends with a nul, and the first processor that it is for: 80 for `sm_80`.
-    pub ptx: Option<(u32, &'static [u8])>,
-    /// Code for one processor.
-    pub sass: Option<(u32, &'static [u8])>,
 }
 
 /// One registered translation unit.

@@ -3,14 +3,15 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use gpurace_abi::gpu_code;
 use gpurace_abi::image::{
-    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, GpuHeader, SectionKind, section_headers,
+    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, SectionKind, section_headers,
 };
 
 use crate::edge::guard;
 use crate::errors::Error;
 use crate::message;
-use crate::modules::{self, GpuPayload, Module, Payload};
+use crate::modules::{self, Module, Payload};
 use crate::session;
 use crate::types::FatbinWrapper;
 
@@ -48,7 +49,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
         }
     };
     let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
-    let (mut gpu_meta, mut ptx, mut sass, mut why_not) = (&[][..], None, None, None);
+    let (mut for_gpus, mut why_not) = (Vec::new(), None);
     for header in headers {
         // SAFETY: sections lie in the container, which is static data of the
         // program.
@@ -59,28 +60,21 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
             kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
-            kind if kind == SectionKind::GpuMeta as u32 => gpu_meta = bytes,
-            kind if kind == SectionKind::GpuPtx as u32 => ptx = gpu_code(bytes),
-            kind if kind == SectionKind::GpuSass as u32 => sass = gpu_code(bytes),
             kind if kind == SectionKind::GpuNote as u32 => why_not = std::str::from_utf8(bytes).ok(),
-            _ => {}
+            kind => for_gpus.push((kind, bytes)),
         }
     }
-    let code = ptx.is_some() || sass.is_some();
+    let codes = gpu_code::in_sections(for_gpus);
+    let has_code = !codes.is_empty();
     let gpu = match why_not {
-        Some(why) => Some(Err(why)),
-        None => code.then_some(Ok(GpuPayload { meta: gpu_meta, ptx, sass })),
+        // As long as the program, like the sections themselves.
+        _ if has_code => Some(Ok(&*codes.leak())),
+        why_not => why_not.map(Err),
     };
     match meta {
-        Some(meta) if image.is_some() || code => Ok(Payload { image, gpu, meta, proofs }),
+        Some(meta) if image.is_some() || has_code => Ok(Payload { image, gpu, meta, proofs }),
         _ => Err("gpurace device code without an image for the host".to_owned()),
     }
-}
-
-/// The processor's number and the code of a section for a GPU.
-fn gpu_code(section: &'static [u8]) -> Option<(u32, &'static [u8])> {
-    let (header, code) = section.split_at_checked(size_of::<GpuHeader>())?;
-    Some((u32::from_le_bytes(header[..4].try_into().ok()?), code))
 }
 
 /// The module of a handle from [`__cudaRegisterFatBinary`].

@@ -1,9 +1,10 @@
 //! A GPU: its context, modules, launches, and what they found.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::mem::size_of;
 
+use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
     BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS,
 };
@@ -11,6 +12,7 @@ use gpurace_abi::device::{
 use crate::driver::kernel::Shape;
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
 use crate::memory::Memory;
+use crate::ptx;
 use crate::slots::{AllSlots, Slots};
 
 /// Records that there is room for.
@@ -21,10 +23,10 @@ const CELLS: u64 = 4096;
 /// Code for a GPU out of a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Code<'a> {
-    /// Code for one processor, and its number: 80 for `sm_80`.
-    pub sass: Option<(u32, &'a [u8])>,
-    /// PTX that ends with a nul, and the first processor that it is for.
-    pub ptx: Option<(u32, &'a [u8])>,
+    /// The processor's own code.
+    pub sass: Option<(Arch, &'a [u8])>,
+    /// PTX that ends with a nul.
+    pub ptx: Option<(Arch, &'a [u8])>,
     /// Something in it can release to other blocks.
     pub orders: bool,
     /// Its variables that kernels can write: they lie where the driver puts them, and
@@ -72,8 +74,12 @@ pub struct Module {
     /// Where its [`State`] lies; `None` for one without checks.
     state: Option<Address>,
     orders: bool,
-    /// [`Range`]s of its variables, and how many.
+    /// Its variables that have shadow.
+    variables: Vec<Range>,
+    /// Table of these and of managed memory on the device, and how many.
     ranges: (Address, u64),
+    /// Which version of the managed memory that table has: [`Gpu::managed_version`].
+    managed: Option<u64>,
     functions: HashMap<String, Function>,
     /// What [`State`] holds now.
     written: State,
@@ -87,6 +93,10 @@ pub struct Gpu {
     pub memory: Memory,
     slots: AllSlots,
     current_slots: Slots,
+    /// Managed memory by its address, which lies where the driver puts it; without shadow, where there was no memory for it.
+    managed: BTreeMap<Address, Option<Range>>,
+    /// Counts its changes.
+    managed_version: u64,
     counters: Address,
     seen: Address,
     records: (*const Found, Address),
@@ -104,6 +114,17 @@ pub struct Gpu {
 
 // SAFETY: the record buffer is the driver's memory, valid in all threads; nothing else is a pointer of this process.
 unsafe impl Send for Gpu {}
+
+/// Loads PTX, also such as is newer than the driver: see [`ptx`].
+fn load_ptx(text: &[u8]) -> Result<ModuleHandle> {
+    let Some(known) = ptx::known_to(driver::version()?) else { return driver::load(text) };
+    let Some((lowered, (major, minor))) = ptx::lowered(text, known) else { return driver::load(text) };
+    driver::load(&lowered).map_err(|mut error| {
+        let (newest, of_newest) = known;
+        error.name += &format!(" (the program's PTX is of version {major}.{minor}, the driver knows {newest}.{of_newest})");
+        error
+    })
+}
 
 impl Launch<'_> {
     fn blocks(&self) -> u64 {
@@ -150,6 +171,8 @@ impl Gpu {
             memory,
             slots: AllSlots::default(),
             current_slots: Slots::default(),
+            managed: BTreeMap::new(),
+            managed_version: 0,
             counters: zeroed(size_of::<Counters>() as u64)?,
             seen: zeroed(SEEN * 4)?,
             records: (host.cast_const().cast(), records),
@@ -174,10 +197,10 @@ impl Gpu {
     /// The driver's. Where neither is for this GPU: that there is no image.
     pub fn load(&mut self, code: &Code<'_>) -> Result<Module> {
         let arch = self.device.arch;
-        let own = code.sass.filter(|(of, _)| *of == arch).map(|(_, bytes)| driver::load(bytes));
+        let own = code.sass.filter(|(of, _)| of.runs_on(arch)).map(|(_, bytes)| driver::load(bytes));
         let handle = match (own, code.ptx) {
             (Some(Ok(handle)), _) => handle,
-            (_, Some((from, ptx))) if from <= arch => driver::load(ptx)?,
+            (_, Some((from, ptx))) if from.serves(arch) => load_ptx(ptx)?,
             (Some(Err(error)), _) => return Err(error),
             _ => {
                 return Err(Error {
@@ -189,41 +212,66 @@ impl Gpu {
         };
         let state = driver::variable(handle, STATE_SYMBOL).ok();
         let state = state.filter(|(_, size)| *size == size_of::<State>() as u64).map(|(address, _)| address);
-        let ranges = match state {
+        let variables = match state {
             Some(_) => self.shadow_variables(handle, code.variables)?,
-            None => (0, 0),
+            None => Vec::new(),
         };
         Ok(Module {
             handle,
             begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
             state,
             orders: code.orders,
-            ranges,
+            variables,
+            ranges: (0, 0),
+            managed: None,
             functions: HashMap::new(),
             written: State::default(),
         })
     }
 
-    /// Gives a module's variables shadow; gives the table of them, on the device.
-    fn shadow_variables(&mut self, module: ModuleHandle, names: &[&str]) -> Result<(Address, u64)> {
+    /// Gives a module's variables shadow.
+    fn shadow_variables(&mut self, module: ModuleHandle, names: &[&str]) -> Result<Vec<Range>> {
         let mut ranges = Vec::new();
         for name in names {
             // Of a variable that no kernel uses, nothing may be left.
             let Ok((address, size)) = driver::variable(module, name) else { continue };
-            let (start, end) = (address & !3, (address + size).next_multiple_of(4));
-            if let Some(shadow) = self.memory.shadow_elsewhere(&self.device, end - start)? {
-                ranges.push(Range { start, end, shadow });
-            }
+            ranges.extend(self.shadow_range(address, size)?);
         }
-        if ranges.is_empty() {
-            return Ok((0, 0));
+        Ok(ranges)
+    }
+
+    /// Shadow for memory that lies where the driver has put it; `None` where there is no memory for it.
+    fn shadow_range(&mut self, address: Address, size: u64) -> Result<Option<Range>> {
+        let (start, end) = (address & !3, (address + size).next_multiple_of(4));
+        let shadow = self.memory.shadow_elsewhere(&self.device, end - start)?;
+        Ok(shadow.map(|shadow| Range { start, end, shadow }))
+    }
+
+    /// Has the module's table of ranges say what there is.
+    fn update_ranges(&mut self, module: &mut Module) -> Result {
+        if module.managed == Some(self.managed_version) {
+            return Ok(());
         }
+        let mut ranges = module.variables.clone();
+        ranges.extend(self.managed.values().flatten());
         ranges.sort_by_key(|range| range.start);
-        // SAFETY: structures of integers without padding.
-        let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
-        let table = driver::allocate(bytes.len() as u64)?;
-        self.device.write(table, bytes)?;
-        Ok((table, ranges.len() as u64))
+        if module.managed.is_some() {
+            // Kernels that run look there.
+            self.wait()?;
+        }
+        if module.ranges.0 != 0 {
+            driver::free(module.ranges.0)?;
+        }
+        module.ranges = (0, 0);
+        module.managed = Some(self.managed_version);
+        if !ranges.is_empty() {
+            // SAFETY: structures of integers without padding.
+            let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
+            let table = driver::allocate(bytes.len() as u64)?;
+            module.ranges = (table, ranges.len() as u64);
+            self.device.write(table, bytes)?;
+        }
+        Ok(())
     }
 
     /// Launches a kernel. `arguments` has a pointer for each parameter.
@@ -271,6 +319,7 @@ impl Gpu {
             self.uids = 0;
         }
         self.uids += blocks;
+        self.update_ranges(module)?;
         let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
         let slots = self.slots.of(&self.device, shared)?;
         if slots != self.current_slots {
@@ -381,6 +430,32 @@ impl Gpu {
     /// The driver's.
     pub fn allocate(&mut self, size: u64) -> Result<Address> {
         self.memory.allocate(&self.device, size)
+    }
+
+    /// Managed memory, which host and device reach at one address.
+    ///
+    /// # Errors
+    /// The driver's; that there is no memory for shadow is none.
+    pub fn allocate_managed(&mut self, size: u64) -> Result<Address> {
+        let address = driver::managed(size)?;
+        let range = self.shadow_range(address, size)?;
+        self.managed.insert(address, range);
+        self.managed_version += 1;
+        Ok(address)
+    }
+
+    /// Gives it back. Nothing runs that may use it.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn free_managed(&mut self, address: Address) -> Result {
+        if let Some(range) = self.managed.remove(&address) {
+            self.managed_version += 1;
+            if let Some(range) = range {
+                self.memory.free_elsewhere(range.shadow)?;
+            }
+        }
+        driver::free(address)
     }
 
     /// A variable of a module: its address and its size, bytes.

@@ -6,6 +6,7 @@
 //! | [`memory`] | allocations with shadow: a window of addresses, and its shadow at a constant relation |
 //! | `slots` | shadow of shared memory, a slot per resident block |
 //! | [`gpu`] | a context with its modules, launches, and what they found |
+//! | `ptx` | the version of PTX, and what drivers know of it |
 //! | `notes` | what the checker on the GPU counted, in words |
 //!
 //! Nothing here needs a driver to be loaded: `libcuda` is opened by
@@ -17,6 +18,7 @@ pub mod driver;
 pub mod gpu;
 pub mod memory;
 mod notes;
+mod ptx;
 mod slots;
 
 pub use driver::{Error, Unavailable};

@@ -6,6 +6,9 @@
 //! need it, in steps of the driver's granularity, and shadow is filled with zeros once:
 //! nothing is cleared between launches.
 //!
+//! Freed places serve later allocations of about their size. Where memory runs out, those that nothing shares are
+//! given back to the driver, and the addresses are used up: the window is larger than the device's memory.
+//!
 //! Where there is no memory for shadow, an allocation lies outside of the window:
 //! the program goes on, its accesses there are counted and not checked.
 
@@ -17,6 +20,19 @@ use crate::driver::{self, Address, Device, Result};
 const ALIGNMENT: u64 = 256;
 /// Smaller ones share a piece of the window.
 const SHARED_PIECE: u64 = 2 << 20;
+/// How many times the device's memory the window is, the most wanted first.
+const WINDOWS: [u64; 3] = [16, 4, 1];
+
+/// An allocation.
+#[derive(Clone, Copy, Debug)]
+struct Allocation {
+    /// Bytes.
+    size: u64,
+    /// Bytes of its place.
+    place: u64,
+    /// It lies in the window.
+    covered: bool,
+}
 
 /// The window, its shadow and what lies in it.
 #[derive(Debug)]
@@ -34,8 +50,7 @@ pub struct Memory {
     piece: (Address, u64),
     /// Freed places by size.
     freed: BTreeMap<u64, Vec<Address>>,
-    /// Of each allocation its size; whether it has shadow.
-    allocations: BTreeMap<Address, (u64, bool)>,
+    allocations: BTreeMap<Address, Allocation>,
     /// What of the window has shadow, for clearing: size of shadow mapped.
     mapped: Vec<(Address, u64)>,
     /// Bytes that have no shadow for want of memory.
@@ -55,10 +70,11 @@ impl Memory {
     pub fn new(device: &Device) -> Result<Self> {
         let granularity = device.granularity()?;
         let (_, total) = device.memory()?;
-        let size = total.next_multiple_of(granularity);
-        let reserved = driver::reserve(size).and_then(|window| Ok((window, driver::reserve(2 * size)?)));
-        // An old driver or virtual machine: everything is uncovered, and said to be.
-        let (window, shadow, window_size) = reserved.map_or((0, 0, 0), |(window, shadow)| (window, shadow, size));
+        // An old driver or virtual machine has none: everything is uncovered, and said to be.
+        let (window, shadow, window_size) = WINDOWS
+            .iter()
+            .find_map(|times| reserve_both((times * total).next_multiple_of(granularity)))
+            .unwrap_or_default();
         Ok(Self {
             granularity,
             window,
@@ -79,19 +95,26 @@ impl Memory {
     /// The driver's: out of memory, where even the allocation without shadow does not fit.
     pub fn allocate(&mut self, device: &Device, size: u64) -> Result<Address> {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
-        if let Some(address) = self.take_freed(size) {
-            // No history: what was there before is another object.
-            device.clear(self.shadow_at(address), shadow_of(size))?;
-            self.allocations.insert(address, (size, true));
-            return Ok(address);
-        }
-        if let Some(address) = self.from_window(device, size)? {
-            self.allocations.insert(address, (size, true));
-            return Ok(address);
-        }
+        let (address, place) = match self.take_freed(size) {
+            Some((address, place)) => {
+                // No history: what was there before is another object.
+                device.clear(self.shadow_at(address), shadow_of(size))?;
+                (address, place)
+            }
+            None => match self.from_window(device, size)? {
+                Some(found) => found,
+                None => return self.uncovered(size),
+            },
+        };
+        self.allocations.insert(address, Allocation { size, place, covered: true });
+        Ok(address)
+    }
+
+    /// An allocation without shadow.
+    fn uncovered(&mut self, size: u64) -> Result<Address> {
         let address = driver::allocate(size)?;
         self.uncovered += size;
-        self.allocations.insert(address, (size, false));
+        self.allocations.insert(address, Allocation { size, place: size, covered: false });
         Ok(address)
     }
 
@@ -101,8 +124,8 @@ impl Memory {
     /// The driver's.
     pub fn free(&mut self, address: Address) -> Result<bool> {
         match self.allocations.remove(&address) {
-            Some((size, true)) => self.freed.entry(size).or_default().push(address),
-            Some((_, false)) => driver::free(address)?,
+            Some(Allocation { place, covered: true, .. }) => self.freed.entry(place).or_default().push(address),
+            Some(_) => driver::free(address)?,
             None => return Ok(false),
         }
         Ok(true)
@@ -110,7 +133,7 @@ impl Memory {
 
     /// The allocation that an address lies in: where it begins, its size, whether it has shadow.
     pub fn find(&self, address: Address) -> Option<(Address, u64, bool)> {
-        let (&start, &(size, covered)) = self.allocations.range(..=address).next_back()?;
+        let (&start, &Allocation { size, covered, .. }) = self.allocations.range(..=address).next_back()?;
         (address < start + size).then_some((start, size, covered))
     }
 
@@ -132,6 +155,15 @@ impl Memory {
         Ok(Some(shadow))
     }
 
+    /// Gives back what [`Memory::shadow_elsewhere`] gave.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn free_elsewhere(&mut self, shadow: Address) -> Result {
+        self.mapped.retain(|&(of, _)| of != shadow);
+        driver::free(shadow)
+    }
+
     /// Fills all shadow with zeros: uids begin anew.
     ///
     /// # Errors
@@ -144,22 +176,51 @@ impl Memory {
         self.shadow + (address - self.window) * 2
     }
 
-    fn take_freed(&mut self, size: u64) -> Option<Address> {
-        self.freed.get_mut(&size)?.pop()
+    /// A freed place that is at most twice as large: where it lies, and its size.
+    fn take_freed(&mut self, size: u64) -> Option<(Address, u64)> {
+        let (&place, addresses) = self.freed.range_mut(size..=2 * size).next()?;
+        let address = addresses.pop()?;
+        if addresses.is_empty() {
+            self.freed.remove(&place);
+        }
+        Some((address, place))
     }
 
-    /// A place in the window, or `None` where there is no memory for its shadow.
-    fn from_window(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
+    /// A place in the window and its size, or `None` where there is no memory for its shadow.
+    fn from_window(&mut self, device: &Device, size: u64) -> Result<Option<(Address, u64)>> {
         if size >= SHARED_PIECE {
-            return self.grow(device, size);
+            let place = size.next_multiple_of(self.granularity);
+            let grown = match self.grow(device, place)? {
+                None if self.give_back()? => self.grow(device, place)?,
+                grown => grown,
+            };
+            return Ok(grown.map(|address| (address, place)));
         }
         if self.piece.1 < size {
-            let Some(piece) = self.grow(device, SHARED_PIECE)? else { return Ok(None) };
+            let piece = match self.grow(device, SHARED_PIECE)? {
+                None if self.give_back()? => self.grow(device, SHARED_PIECE)?,
+                piece => piece,
+            };
+            let Some(piece) = piece else { return Ok(None) };
             self.piece = (piece, SHARED_PIECE);
         }
         let (address, left) = self.piece;
         self.piece = (address + size, left - size);
-        Ok(Some(address))
+        Ok(Some((address, size)))
+    }
+
+    /// Gives freed places that were mapped for themselves back to the driver; whether there were any.
+    fn give_back(&mut self) -> Result<bool> {
+        let large = self.freed.split_off(&SHARED_PIECE);
+        for (&place, addresses) in &large {
+            for &address in addresses {
+                let shadow = self.shadow_at(address);
+                driver::unmap(address, place)?;
+                driver::unmap(shadow, 2 * place)?;
+                self.mapped.retain(|&(of, _)| of != shadow);
+            }
+        }
+        Ok(!large.is_empty())
     }
 
     /// Maps more of the window and of its shadow.
@@ -182,6 +243,19 @@ impl Memory {
         self.mapped.push((shadow, 2 * size));
         self.next = address + size;
         Ok(Some(address))
+    }
+}
+
+/// Addresses for a window of this size and for its shadow, and the size.
+fn reserve_both(size: u64) -> Option<(Address, Address, u64)> {
+    let window = driver::reserve(size).ok()?;
+    match driver::reserve(2 * size) {
+        Ok(shadow) => Some((window, shadow, size)),
+        Err(_) => {
+            // The addresses alone cost nothing.
+            let _ = driver::unreserve(window, size);
+            None
+        }
     }
 }
 

@@ -44,13 +44,11 @@ impl AllSlots {
     /// # Errors
     /// The driver's; that there is no memory is none: the set is then empty.
     pub fn of(&mut self, device: &Device, shared: u64) -> Result<Slots> {
-        let shared = (shared + u64::from(SHARED_CONTROL) + SYSTEM + SLACK).next_power_of_two().max(SMALLEST);
+        let shared = class(shared);
         if let Some(slots) = self.by_size.get(&shared) {
             return Ok(*slots);
         }
-        // Half of the size may be what was rounded up.
-        let fit = (2 * device.shared_per_multiprocessor / shared).clamp(1, device.blocks_per_multiprocessor);
-        let count = device.multiprocessors * fit;
+        let count = device.multiprocessors * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
         let stride = 8 + shared * 2;
         let slots = match (driver::allocate(count.div_ceil(32) * 4), driver::allocate(count * stride)) {
             (Ok(bits), Ok(slots)) => {
@@ -71,5 +69,38 @@ impl AllSlots {
         };
         self.by_size.insert(shared, slots);
         Ok(slots)
+    }
+}
+
+/// The size of slots for blocks with so much shared memory of their own, bytes.
+fn class(own: u64) -> u64 {
+    (own + u64::from(SHARED_CONTROL) + SYSTEM + SLACK).next_power_of_two().max(SMALLEST)
+}
+
+/// How many blocks of a class a multiprocessor may hold: all may be as small as the class's smallest,
+/// and the system may keep nothing.
+fn fit(class: u64, of_multiprocessor: u64, most: u64) -> u64 {
+    let smallest = (class / 2).saturating_sub(SYSTEM + SLACK).max(u64::from(SHARED_CONTROL));
+    (of_multiprocessor / smallest).clamp(1, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_block_that_can_be_resident_has_a_slot() {
+        // Compute capabilities 7.0, 8.0, 8.9, 9.0: shared memory of a multiprocessor and what the system
+        // keeps of it for each block, KiB, and blocks.
+        for (all, system, blocks) in [(96, 0, 32), (164, 1, 32), (100, 1, 24), (228, 1, 32)] {
+            for own in 0..=(all - system) << 10 {
+                let of_block = own + u64::from(SHARED_CONTROL) + (system << 10);
+                let resident = ((all << 10) / of_block).min(blocks);
+                let slots = fit(class(own), all << 10, blocks);
+                assert!(slots >= resident, "{own} bytes: {resident} blocks, {slots} slots");
+                // Of the memory for shadow, little is for blocks that cannot be.
+                assert!(slots <= 3 * resident + 1, "{own} bytes: {resident} blocks, {slots} slots");
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use gpurace_abi::gpu_code::Arch;
 use gpurace_cuda::driver::Stream;
 use gpurace_cuda::{Code, Gpu, Launch, Module, Unavailable, Variant, notes};
 
@@ -52,7 +53,11 @@ fn is_inner(name: &str, folder: Option<&Path>, variables: &[(&str, &str)]) -> bo
     false
 }
 
-const PTX: Code<'static> = Code { sass: None, ptx: Some((70, b"// PTX\0")), orders: false, variables: &["total", "not_there"] };
+const fn arch(number: u32) -> Arch {
+    Arch { number, alone: false }
+}
+
+const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, variables: &["total", "not_there"] };
 
 fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
     Launch {
@@ -273,7 +278,7 @@ fn the_code_for_this_processor_is_taken() {
     }
     let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
     let mut gpu = Gpu::open().unwrap();
-    let ptx = |from| Some((from, &b"// PTX\0"[..]));
+    let ptx = |from| Some((arch(from), &b"// PTX\0"[..]));
     let mut loads = |code: Code<'_>| {
         let _ = std::fs::remove_file(&log);
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
@@ -281,17 +286,116 @@ fn the_code_for_this_processor_is_taken() {
         let loads = calls.lines().filter(|line| line.starts_with("load"));
         (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
-    let own = Code { sass: Some((80, b"CUBIN\0")), ptx: ptx(80), orders: false, variables: &["total", "not_there"] };
+    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, variables: &["total", "not_there"] };
     assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
-    let other = Code { sass: Some((90, b"CUBIN\0")), ..own };
+    let other = Code { sass: Some((arch(90), b"CUBIN\0")), ..own };
     assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
     // What does not load gives way to PTX.
-    let bad = Code { sass: Some((80, b"broken\0")), ..own };
+    let bad = Code { sass: Some((arch(80), b"broken\0")), ..own };
     assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
     let newer = Code { sass: None, ptx: ptx(90), orders: false, variables: &["total", "not_there"] };
     assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
-    let broken = Code { sass: None, ptx: Some((70, b"broken\0")), orders: false, variables: &["total", "not_there"] };
+    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, variables: &["total", "not_there"] };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
     let _ = std::fs::remove_file(&log);
+}
+
+#[test]
+fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
+    let log = std::env::temp_dir().join(format!("gpurace-mock-version-{}", std::process::id()));
+    let log = log.to_string_lossy().into_owned();
+    let variables = [("MOCK_LOG", &log[..]), ("MOCK_VERSION", "12040")];
+    if !is_inner("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", Some(mock_folder()), &variables) {
+        return;
+    }
+    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
+    let mut gpu = Gpu::open().unwrap();
+    let mut load = |text: &'static [u8]| {
+        let _ = std::fs::remove_file(&log);
+        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, variables: &[] };
+        let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
+        let calls = std::fs::read_to_string(&log).unwrap_or_default();
+        (loaded, calls.lines().filter_map(|line| line.strip_prefix("version ")).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(load(b"//\n.version 8.4\n\0"), (Ok(()), "8.4".to_owned()));
+    assert_eq!(load(b"//\n.version 7.0\n\0"), (Ok(()), "7.0".to_owned()));
+    assert_eq!(load(b"//\n.version 8.5\n\0"), (Ok(()), "8.4".to_owned()));
+    let (refused, given) = load(b"//\n.version 8.5\nbroken\n\0");
+    assert_eq!(given, "", "the mock looks for what is broken first");
+    assert!(refused.unwrap_err().ends_with("(the program's PTX is of version 8.5, the driver knows 8.4)"));
+    let _ = std::fs::remove_file(&log);
+}
+
+#[test]
+fn freed_memory_serves_what_comes_later() {
+    let log = std::env::temp_dir().join(format!("gpurace-mock-freed-{}", std::process::id()));
+    let log = log.to_string_lossy().into_owned();
+    let variables = [("MOCK_LOG", &log[..]), ("MOCK_MEMORY", "67108864")];
+    if !is_inner("freed_memory_serves_what_comes_later", Some(mock_folder()), &variables) {
+        return;
+    }
+    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
+    let unmapped = || std::fs::read_to_string(&log).unwrap_or_default().matches("unmap ").count();
+    let mut gpu = Gpu::open().unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    // A place that is somewhat larger, of small allocations and of large ones.
+    for (first, later) in [(1000u64, 600u64), (4 << 20, 3 << 20)] {
+        let a = gpu.allocate(first).unwrap();
+        gpu.memory.free(a).unwrap();
+        assert_eq!(gpu.allocate(later), Ok(a));
+        assert_eq!(gpu.memory.find(a), Some((a, later.next_multiple_of(256), true)));
+        // Its history begins anew.
+        run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap();
+        gpu.memory.free(a).unwrap();
+        assert_eq!(gpu.allocate(first), Ok(a), "all of the place is there again");
+        gpu.memory.free(a).unwrap();
+        // Not one that is much larger.
+        assert_ne!(gpu.allocate(first / 4), Ok(a));
+    }
+    assert_eq!(unmapped(), 0);
+    // 64 MiB have room for one of these with its shadow at a time; each is of another size.
+    for size in (8..=14).chain((8..14).rev()) {
+        let a = gpu.allocate(size << 20).unwrap();
+        assert_eq!(gpu.memory.find(a), Some((a, size << 20, true)), "{size} MiB have shadow");
+        run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap();
+        gpu.wait().unwrap();
+        gpu.memory.free(a).unwrap();
+    }
+    assert_eq!(gpu.memory.uncovered, 0);
+    assert!(unmapped() > 0);
+    let _ = std::fs::remove_file(&log);
+}
+
+#[test]
+fn managed_memory_has_shadow() {
+    if !is_inner("managed_memory_has_shadow", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    let device = gpu.allocate(4096).unwrap();
+    let (total, _) = gpu.variable(&module, "total").unwrap();
+    let mut racy = |gpu: &mut Gpu, address| {
+        let before = gpu.counters().unwrap();
+        run(gpu, &mut module, &launch("racy", Variant::Checked, 1), address).unwrap();
+        gpu.wait().unwrap();
+        let now = gpu.counters().unwrap();
+        let _ = gpu.take_found();
+        // Races that are found, whether written or not, and accesses without shadow.
+        (now.records + now.repeated > before.records + before.repeated, now.outside - before.outside)
+    };
+    assert_eq!(racy(&mut gpu, device), (true, 0));
+    // The module has run before: its table is made anew.
+    let a = gpu.allocate_managed(1000).unwrap();
+    let b = gpu.allocate_managed(8).unwrap();
+    for address in [a, a + 996, b, b + 4] {
+        assert_eq!(racy(&mut gpu, address), (true, 0), "{}", address - a);
+    }
+    assert_eq!(racy(&mut gpu, b + 8), (false, 64), "behind it");
+    gpu.free_managed(a).unwrap();
+    assert_eq!(racy(&mut gpu, b), (true, 0));
+    gpu.free_managed(b).unwrap();
+    assert_eq!(racy(&mut gpu, total), (true, 0));
+    assert_eq!(racy(&mut gpu, device), (true, 0));
 }

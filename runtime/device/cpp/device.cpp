@@ -19,7 +19,10 @@ constexpr u64 kKeyMask = (1ul << kSiteShift) - 1;
 
 GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 
-GPURACE_INLINE void count(u64 &counter) { GPURACE_ADD(&counter, 1ul); }
+// One addition for all threads that count together: counters are few, and all blocks share them.
+GPURACE_INLINE void count(u64 &counter) {
+  if (u32 threads = together()) GPURACE_ADD(&counter, (u64)threads);
+}
 
 // The address of the first shadow word of global memory at `address`, or null.
 GPURACE_INLINE u64 *global_shadow(u64 address) {

@@ -106,8 +106,7 @@ mod tests {
     use super::*;
 
     fn payload(gpu: Option<Result<(), &'static str>>) -> Payload {
-        let code = modules::GpuPayload { meta: b"", ptx: None, sass: None };
-        Payload { image: None, gpu: gpu.map(|gpu| gpu.map(|()| code)), meta: b"", proofs: b"" }
+        Payload { image: None, gpu: gpu.map(|gpu| gpu.map(|()| &[][..])), meta: b"", proofs: b"" }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::ffi::c_void;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use gpurace_abi::image::{GpuHeader, MAGIC, SectionKind, section_headers};
+use gpurace_abi::gpu_code;
+use gpurace_abi::image::{MAGIC, section_headers};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_cuda::driver::{self, Stream};
 use gpurace_cuda::{Code, Gpu, Launch, Module, Variant, notes};
@@ -39,38 +40,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a container has for a GPU.
-#[derive(Default)]
-struct Sections {
-    meta: Vec<u8>,
-    ptx: Option<(u32, Vec<u8>)>,
-    sass: Option<(u32, Vec<u8>)>,
-}
-
-/// Finds the container in an object.
-fn sections(object: &[u8]) -> Option<Sections> {
+/// The sections of the container in an object: kind and content.
+fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
     let at = object.windows(MAGIC.len()).position(|w| w == MAGIC)?;
     // Aligned as sections of objects need not be.
     let container = object[at..].to_vec();
     if container.len() < 16 {
         return None;
     }
-    let mut out = Sections::default();
     // SAFETY: at least the fixed part of the header is there.
-    for header in unsafe { section_headers(container.as_ptr()) }.ok()? {
+    let headers = unsafe { section_headers(container.as_ptr()) }.ok()?;
+    headers.map(|header| {
         let content = container.get(header.offset as usize..)?.get(..header.size as usize)?;
-        let code = || {
-            let (head, code) = content.split_at_checked(size_of::<GpuHeader>())?;
-            Some((u32::from_le_bytes(head[..4].try_into().ok()?), code.to_vec()))
-        };
-        match header.kind {
-            kind if kind == SectionKind::GpuMeta as u32 => out.meta = content.to_vec(),
-            kind if kind == SectionKind::GpuPtx as u32 => out.ptx = code(),
-            kind if kind == SectionKind::GpuSass as u32 => out.sass = code(),
-            _ => {}
-        }
-    }
-    out.ptx.is_some().then_some(out)
+        Some((header.kind, content.to_vec()))
+    }).collect()
 }
 
 /// What came of one kernel.
@@ -83,13 +66,18 @@ struct Outcome {
 }
 
 fn run(object: &[u8]) -> Result<usize, String> {
-    let sections = sections(object).ok_or("found no code for a GPU in it, wanted an object of `gclang -fgpurace-exec=cuda`")?;
-    let meta: ModuleMeta = serde_json::from_slice(&sections.meta).map_err(|e| format!("cannot read its description: {e}"))?;
+    let wanted = "wanted an object of `gclang -fgpurace-exec=cuda`";
+    let sections = sections(object).ok_or(format!("found no device code in it, {wanted}"))?;
+    let codes = gpu_code::in_sections(sections.iter().map(|(kind, content)| (*kind, &content[..])));
     let mut gpu = Gpu::open().map_err(|e| e.to_string())?;
+    let arch = gpu.device().arch;
+    let code = gpu_code::best(&codes, arch).map(|at| &codes[at]);
+    let code = code.ok_or(format!("found no code for this GPU, `sm_{arch}`, in it, {wanted}"))?;
+    let meta: ModuleMeta = serde_json::from_slice(code.meta).map_err(|e| format!("cannot read its description: {e}"))?;
     let variables: Vec<&str> = meta.variables.iter().filter(|v| !v.constant).map(|v| &v.name[..]).collect();
     let code = Code {
-        sass: sections.sass.as_ref().map(|(arch, code)| (*arch, &code[..])),
-        ptx: sections.ptx.as_ref().map(|(arch, code)| (*arch, &code[..])),
+        sass: code.sass,
+        ptx: code.ptx,
         orders: meta.kernels.iter().any(|k| k.sync.fences),
         variables: &variables,
     };

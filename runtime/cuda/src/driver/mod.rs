@@ -355,6 +355,14 @@ pub fn reserve(size: u64) -> Result<Address> {
     Ok(address)
 }
 
+/// Gives such addresses back.
+///
+/// # Errors
+/// The driver's.
+pub fn unreserve(address: Address, size: u64) -> Result {
+    call!(cuMemAddressFree(address, size as usize))
+}
+
 /// Memory at an address of the driver's choice.
 ///
 /// # Errors
@@ -468,6 +476,16 @@ pub fn load(code: &[u8]) -> Result<ModuleHandle> {
         }
         error
     })
+}
+
+/// What the driver calls itself: 12040 for that of CUDA 12.4.
+///
+/// # Errors
+/// The driver's.
+pub fn version() -> Result<i32> {
+    let mut version = 0;
+    call!(cuDriverGetVersion(&mut version))?;
+    Ok(version)
 }
 
 fn c(name: &str) -> CString {

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gpurace_abi::device::{Counters, UNSEEN};
+use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::{RaceRecord, Space};
 use gpurace_cuda::driver::queue::Pitched;
@@ -29,7 +30,7 @@ use crate::memory::Kind;
 use crate::memory::arena::Request;
 use crate::memory::copy::Rows;
 use crate::message;
-use crate::modules::{self, GpuPayload, Kernel, Payload};
+use crate::modules::{self, Kernel, Payload};
 use crate::order::{DEFAULT, StreamId};
 use crate::properties;
 use crate::resolve;
@@ -84,10 +85,8 @@ static GPU: OnceLock<OnGpu> = OnceLock::new();
 pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, String> {
     let gpu = Gpu::open().map_err(|why| why.to_string())?;
     let arch = gpu.device().arch;
-    let runs = |code: &GpuPayload| {
-        code.ptx.is_some_and(|(from, _)| from <= arch) || code.sass.is_some_and(|(of, _)| of == arch)
-    };
-    if !payloads.iter().all(|payload| payload.gpu.is_some_and(|code| code.as_ref().is_ok_and(runs))) {
+    let runs = |payload: &Payload| matches!(payload.gpu, Some(Ok(codes)) if gpu_code::best(codes, arch).is_some());
+    if !payloads.iter().all(runs) {
         return Err(format!("the program has no code for this GPU, `sm_{arch}`"));
     }
     let opened = GPU.get_or_init(|| OnGpu {
@@ -251,9 +250,15 @@ impl Backend for OnGpu {
     }
 
     fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<super::Code> {
-        let Some(Ok(code)) = payload.gpu else {
+        let Some(Ok(codes)) = payload.gpu else {
             message::error(&format!("`{}` has no code for a GPU, where this program runs", meta.source));
             message::hint("build with `-fgpurace-exec=auto`, or run with `GPURACE_OPTIONS=device=cpu`");
+            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        };
+        let arch = self.device.arch;
+        let Some(code) = gpu_code::best(codes, arch).map(|at| &codes[at]) else {
+            // A library that was opened later than the choice was made.
+            message::error(&format!("`{}` has no code for this GPU, `sm_{arch}`", meta.source));
             return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
         };
         let description: ModuleMeta = serde_json::from_slice(code.meta)
@@ -373,7 +378,7 @@ impl Backend for OnGpu {
         let size = request.size as u64;
         self.call(|| match kind {
             Kind::Host => driver::page_locked(size).map(|host| host as usize),
-            Kind::Managed => driver::managed(size).map(|address| address as usize),
+            Kind::Managed => self.gpu.lock().allocate_managed(size).map(|address| address as usize),
             _ => self.gpu.lock().allocate(size).map(|address| address as usize),
         })
     }
@@ -387,7 +392,7 @@ impl Backend for OnGpu {
         let _ = self.call(|| match kind {
             // SAFETY: as the caller vouches.
             Kind::Host => unsafe { driver::free_page_locked(address as *mut c_void) },
-            Kind::Managed => driver::free(address as u64),
+            Kind::Managed => self.gpu.lock().free_managed(address as u64),
             _ => self.gpu.lock().memory.free(address as u64).map(|_| ()),
         });
     }
