@@ -117,6 +117,98 @@ KERNEL clean_last_block(int *a, int n) {
   }
 }
 
+// Warps sync differently often; what the block's barrier orders is ordered all the same.
+KERNEL clean_uneven_warps(int *a, int n) {
+  __shared__ int s[kThreads];
+  int warp = threadIdx.x / 32;
+  for (int round = 0; round < 4; round++) {
+    s[threadIdx.x] = round;
+    for (int i = 0; i < warp * (round + 1); i++) {
+      __syncwarp();
+      s[threadIdx.x ^ 1] += i;
+    }
+    __syncthreads();
+    a[blockIdx.x * blockDim.x + threadIdx.x] += s[(threadIdx.x + 32 * (round + 1)) % kThreads];
+    __syncthreads();
+  }
+}
+
+KERNEL racy_uneven_warps(int *a, int n) {
+  __shared__ int s[kThreads];
+  int warp = threadIdx.x / 32;
+  s[threadIdx.x] = 0;
+  for (int i = 0; i < warp; i++) __syncwarp();
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[(threadIdx.x + 32) % kThreads];
+}
+
+// Threads that have ended wait at no barrier.
+KERNEL clean_early_exit(int *a, int n) {
+  __shared__ int s[kThreads];
+  if (threadIdx.x >= 96) return;
+  s[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[95 - threadIdx.x];
+}
+
+KERNEL racy_early_exit(int *a, int n) {
+  __shared__ int s[kThreads];
+  if (threadIdx.x >= 96) return;
+  __syncthreads();
+  s[threadIdx.x] = threadIdx.x;
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[95 - threadIdx.x];
+}
+
+KERNEL clean_named_barrier(int *a, int n) {
+  __shared__ int s[64];
+  if (threadIdx.x >= 64) return;
+  s[threadIdx.x] = threadIdx.x;
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[63 - threadIdx.x];
+}
+
+KERNEL clean_half_warps(int *a, int n) {
+  __shared__ int s[kThreads];
+  int lane = threadIdx.x % 32, half = lane / 16 * 16, first = threadIdx.x - lane + half;
+  s[threadIdx.x] = lane;
+  __syncwarp(0xffffu << half);
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[first + (lane + 1) % 16];
+}
+
+// A swap that fails reads.
+KERNEL clean_swap_fails(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x];
+  int seen = threadIdx.x % 2 ? atomicCAS_block(mine, -5, 6) : threadIdx.x % 4 ? atomicCAS(mine, -5, 6) : *mine;
+  if (seen == -5) a[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+KERNEL racy_swap(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x];
+  int seen = threadIdx.x % 2 ? atomicCAS_block(mine, *mine, 6) : 0;
+  if (seen == -5) a[0] = 1;
+}
+
+KERNEL clean_inline_ptx(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x + threadIdx.x], value;
+  asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(value) : "l"(mine));
+  asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(mine), "r"(value + 1));
+}
+
+KERNEL racy_inline_ptx(int *a, int n) {
+  int *of_all = &a[blockIdx.x * blockDim.x];
+  asm volatile("st.global.cs.u32 [%0+4], %1;" ::"l"(of_all), "r"(threadIdx.x));
+}
+
+// A lock, right by its fences.
+KERNEL clean_lock(int *a, int n) {
+  if (threadIdx.x != 0) return;
+  while (atomicCAS(&a[1], 0, 1) != 0) {
+  }
+  __threadfence();
+  a[0] += 1;
+  __threadfence();
+  atomicExch(&a[1], 0);
+}
+
 #ifdef WITH_MAIN
 #include <cstdio>
 #include <cstring>
@@ -139,6 +231,17 @@ int main(int argc, char **argv) {
   RUN(racy_block_atomics);
   RUN(clean_many_barriers);
   RUN(clean_last_block);
+  RUN(clean_uneven_warps);
+  RUN(racy_uneven_warps);
+  RUN(clean_early_exit);
+  RUN(racy_early_exit);
+  RUN(clean_named_barrier);
+  RUN(clean_half_warps);
+  RUN(clean_swap_fails);
+  RUN(racy_swap);
+  RUN(clean_inline_ptx);
+  RUN(racy_inline_ptx);
+  RUN(clean_lock);
   return cudaGetLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess;
 }
 #endif

@@ -140,6 +140,36 @@ fn kernels_are_there_bare_and_checked() {
 }
 
 #[test]
+fn kernels_of_templates_are_there_bare_and_checked_too() {
+    let folder = work_folder("gpu-templates").unwrap();
+    write(&folder, "k.cu", "
+template <class T> __device__ __noinline__ T twice(T x) { return x < 1000 ? twice(x * 2) : x; }
+inline __device__ __noinline__ int once(int x) { return x * 3; }
+template <class T> __global__ void scale(T *a) { a[threadIdx.x] = twice(a[threadIdx.x]) + once(threadIdx.x); }
+static __global__ void of_file(int *a) { a[threadIdx.x]++; }
+namespace { __global__ void of_nobody(int *a) { a[threadIdx.x]++; } }
+int main() {
+  scale<<<1, 64>>>((int *)0);
+  scale<<<1, 64>>>((float *)0);
+  of_file<<<1, 64>>>((int *)0);
+  of_nobody<<<1, 64>>>((int *)0);
+}
+");
+    // `ptxas` says what is not defined.
+    let made = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-c", "k.cu", "-o", "k.o"]);
+    assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
+    let ptx = ptx(&folder.join("k.o")).unwrap();
+    let entries: Vec<&str> = ptx.lines().filter_map(|line| line.split_once(".visible .entry ")?.1.strip_suffix('(')).collect();
+    for kernel in ["_Z5scaleIiEvPT_", "_Z5scaleIfEvPT_"] {
+        assert!(entries.contains(&kernel), "{entries:?}");
+        assert!(entries.contains(&&format!("{kernel}__gpurace_checked")[..]), "{entries:?}");
+        assert!(!entry(&ptx, kernel).contains("gpurace"));
+    }
+    // Each kernel twice, and the one that begins launches.
+    assert_eq!(entries.len(), 4 * 2 + 1, "{entries:?}");
+}
+
+#[test]
 fn without_a_word_code_for_a_gpu_is_made_too() {
     let folder = work_folder("gpu-default").unwrap();
     write(&folder, "k.cu", KERNEL);

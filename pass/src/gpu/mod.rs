@@ -52,6 +52,7 @@ pub unsafe fn write(module: LLVMModuleRef, config: &Config, gpu: &Gpu) -> Result
         let mut meta = if config.sanitize {
             keep_shared_apart(module);
             let bare = LLVMCloneModule(module);
+            stand_alone(bare);
             let meta = check(module, &mut positions)?;
             image::share_variables(module, bare);
             if LLVMLinkModules2(module, lower::reread(bare)?) != 0 {
@@ -194,6 +195,21 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
             }
         }
         Ok(())
+    }
+}
+
+/// Readies the bare code for the link with the checked one. Of functions in groups (`comdat`), as those of templates are,
+/// the linker would leave out what the checked code has under the same name.
+unsafe fn stand_alone(bare: LLVMModuleRef) {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        let kernels = ir::kernels(bare);
+        for function in ir::definitions(bare) {
+            make_internal(function);
+            if kernels.iter().any(|&(kernel, _)| kernel == function) {
+                LLVMSetLinkage(function, LLVMLinkage::LLVMExternalLinkage);
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use gpurace_abi::scope::AtomicKind;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::{builtins, hooks, keep_shared_apart, refuse};
+use super::{builtins, hooks, keep_shared_apart, refuse, stand_alone};
 use crate::ir;
 use crate::ir::testing::with_module;
 use crate::position::Positions;
@@ -139,4 +139,24 @@ fn plain_accesses_of_inline_ptx_have_checks_at_their_addresses() {
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no `{what}` in\n{text}"));
     assert!(at("@__gpurace_read_range(") < at("ld.global.cs"), "{text}");
     assert!(at("@__gpurace_write_range(") < at("st.shared.u32"), "{text}");
+}
+
+#[test]
+fn bare_code_is_in_no_group() {
+    let text = with_module(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         $kernel = comdat any
+         $helper = comdat any
+         define weak_odr void @kernel() comdat { call void @helper() ret void }
+         define linkonce_odr hidden void @helper() comdat { ret void }
+         declare void @vprintf()
+         !nvvm.annotations = !{!0}
+         !0 = !{ptr @kernel, !\"kernel\", i32 1}",
+        |module| {
+            // SAFETY: live.
+            unsafe { stand_alone(module) };
+            printed(module)
+        },
+    );
+    assert!(text.contains("define dso_local void @kernel() {") && text.contains("define internal void @helper() {"), "{text}");
 }
