@@ -31,4 +31,4 @@ macro_rules! kernels {
         }
     )*};
 }
-kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv cocluster em scan sweeps diagonals binomial);
+kernels!(saxpy matmul reduction stencil histogram nbody bitonic spmv cocluster em scan sweeps diagonals binomial update rounds);

@@ -1,5 +1,6 @@
 //! Measures what checks cost and how fast the executor is, and prints tables in
-//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`; `scripts/bench gmrace` for those of GMRace's paper.
+//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`; `scripts/bench gmrace` for those of GMRace's paper,
+//! `scripts/bench covered` for what is gained where one check stands for several and nothing is proved.
 //!
 //! Each kernel of `tests/bench` is built without checks, with every check
 //! (`-fgpurace-prune=off`), with proofs at launch (`-fgpurace-prune=launch`), and,
@@ -19,8 +20,10 @@ use gpurace_tests::toolchain::{tool, workspace};
 const KERNELS: [&str; 8] = [
     "saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv",
 ];
-/// The kernels of GMRace's paper, by the names of their files; without twins in OpenCL.
+/// The kernels of GMRace's paper, by the names of their files; these and those below have no twins in OpenCL.
 const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
+/// Kernels of which nothing is proved, and reads need no check of their own beside others.
+const COVERED: [&str; 2] = ["update", "rounds"];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
 /// Timed repetitions of a run.
@@ -61,13 +64,14 @@ fn main() -> ExitCode {
 }
 
 fn bench(wanted: &[String]) -> Result<String, String> {
-    let all = || KERNELS.into_iter().chain(GMRACE);
-    let known = |w: &str| w == "gmrace" || all().any(|k| k == w);
+    let groups = [("gmrace", &GMRACE[..]), ("covered", &COVERED[..])];
+    let group_of = |k: &str| groups.iter().find(|group| group.1.contains(&k)).map(|group| group.0);
+    let all = || KERNELS.into_iter().chain(GMRACE).chain(COVERED);
+    let known = |w: &str| groups.iter().any(|group| group.0 == w) || all().any(|k| k == w);
     if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
         let all: Vec<_> = all().collect();
-        return Err(format!("found kernel `{unknown}`, wanted `gmrace` or one of {}", all.join(", ")));
+        return Err(format!("found kernel `{unknown}`, wanted `gmrace`, `covered` or one of {}", all.join(", ")));
     }
-    let of_gmrace = |k: &str| GMRACE.contains(&k);
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let opencl = match has_opencl(&folder) {
@@ -81,15 +85,15 @@ fn bench(wanted: &[String]) -> Result<String, String> {
     let mut variants = vec![Variant::Bare, Variant::Checked, Variant::Pruned];
     variants.extend(opencl.then_some(Variant::OpenCl));
     let kernels: Vec<&str> = all()
-        .filter(|k| match of_gmrace(k) {
-            false => wanted.is_empty() || wanted.iter().any(|w| w == k),
-            true => wanted.iter().any(|w| w == k || w == "gmrace"),
+        .filter(|k| match group_of(k) {
+            None => wanted.is_empty() || wanted.iter().any(|w| w == k),
+            Some(group) => wanted.iter().any(|w| w == k || w == group),
         })
         .collect();
 
     let mut rows = Rows::default();
     for kernel in kernels {
-        let variants = if of_gmrace(kernel) { &variants[..3] } else { &variants[..] };
+        let variants = if group_of(kernel).is_some() { &variants[..3] } else { &variants[..] };
         for &variant in variants {
             build(kernel, variant, &folder)?;
         }
