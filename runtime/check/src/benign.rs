@@ -18,6 +18,10 @@ impl Benign {
         self.longest = self.longest.max(size);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// Whether a range holds the byte.
     pub(crate) fn holds(&self, byte: usize) -> bool {
         let first = (byte + 1).saturating_sub(self.longest);

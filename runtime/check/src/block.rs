@@ -17,6 +17,7 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::common::Sites;
 use crate::copies::{self, ThreadCopies};
+use crate::interval::Intervals;
 use crate::launch::{Inner, Launch};
 use crate::line::Line;
 use crate::observed::{Logged, Place};
@@ -62,6 +63,8 @@ pub(crate) struct State {
     /// No copy may be under way.
     pub(crate) no_copies: bool,
     pub(crate) sites: Sites,
+    /// What repeats in its shared memory.
+    pub(crate) intervals: Intervals,
     /// Shared memory of the block on which races are meant.
     pub(crate) benign: Benign,
     pub(crate) checks: u64,
@@ -141,6 +144,7 @@ impl Block {
                 logged_shared: false,
                 no_copies: launch.copies.is_empty(),
                 sites: Sites::new(),
+                intervals: Intervals::default(),
                 benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
@@ -176,6 +180,7 @@ impl Block {
         if !Arc::ptr_eq(&s.launch, launch) {
             s.launch = launch.clone();
             s.sites = Sites::new();
+            s.intervals.clear();
         }
         s.index = index;
         (s.shared, s.peers) = of_one_or_all(launch, shared);
@@ -199,6 +204,7 @@ impl Block {
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
         s.benign.clear();
+        s.intervals.end(&s.shared);
         s.tell_chains(&self.inner);
         s.sightings.flush(&self.inner.races);
         if s.order.has_acquired() {
@@ -254,15 +260,24 @@ impl Block {
         self.whole_words(thread, address, size, site, entry, op, value);
     }
 
+    /// Whether memory is shared memory of the block alone. It is about to be accessed.
+    #[inline(always)]
+    pub(crate) fn is_shared(&mut self, address: usize) -> bool {
+        let shared = self.state.shared.contains(&address);
+        if shared && self.state.intervals.matters() {
+            self.otherwise();
+        }
+        shared
+    }
+
     /// An access to a whole word alone.
     #[inline(always)]
     fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Value<'_>) {
-        let s = &self.state;
         let Some(code) = word::op_code(Touch { op, mask: FULL }) else {
             return self.words(thread, address, 4, site, op, value, None);
         };
+        let shared = self.is_shared(address);
         let Some(place) = self.inner.shadow.place(address) else { return };
-        let shared = s.shared.contains(&address);
         let w = self.state.opened_word(&self.inner, place, shared);
         if !self.state.common(place.word, w, thread, entry, code, shared) {
             self.whole_word(thread, address, address, 4, site, op, value, w);
@@ -278,7 +293,7 @@ impl Block {
         // Its words count once.
         self.state.sightings.next_access();
         let code = if op == Op::Write { word::WRITE } else { word::READ };
-        let shared = self.state.shared.contains(&address);
+        let shared = self.is_shared(address);
         for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
             let Some(place) = self.inner.shadow.place(word) else { continue };
             let w = self.state.opened_word(&self.inner, place, shared);
@@ -522,6 +537,7 @@ impl Block {
     /// All live threads of the block have arrived at barrier 0, and go on.
     pub fn barrier(&mut self) {
         let s = &mut self.state;
+        s.intervals.end(&s.shared);
         let further = (s.order.max_clock() + 1 >= self.inner.limits.clock).then(|| {
             let uid = self.inner.further_uid(&s.launch.data, s.index);
             (uid, uid - s.launch.base)
@@ -619,8 +635,8 @@ impl Block {
                 Op::Read | Op::Write => op,
             };
             let touch = Touch { op, mask };
+            let shared = self.is_shared(at);
             if let Some(place) = self.inner.shadow.place(at) {
-                let shared = self.state.shared.contains(&at);
                 let w = self.state.opened_word(&self.inner, place, shared);
                 let access = Access {
                     thread,

@@ -57,6 +57,7 @@ mod copies;
 mod covered;
 mod history;
 pub mod host;
+mod interval;
 pub mod launch;
 mod line;
 pub mod observed;

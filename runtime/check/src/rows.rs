@@ -8,12 +8,14 @@
 //!
 //! Neighbouring threads that access neighbouring words make a run, which
 //! [`crate::region`] meets a region at a time. Everything else is looked at access by access.
+//! What repeats in shared memory is not looked at again: see [`crate::interval`].
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use crate::block::{Block, Value};
 use crate::common::Sites;
+use crate::interval::{Compared, Mask, Outcome};
 use crate::region::{self, ONE_THREAD};
 use crate::word::{self, GRANULE, NO_KEY, Op, READ, Span, WRITE};
 
@@ -140,14 +142,108 @@ impl Run {
     }
 }
 
+/// The first thread from `thread` on that makes an access.
+fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
+    if *items.get(thread)? != 0 {
+        return Some(thread);
+    }
+    while let Some(eight) = items[thread..].first_chunk::<8>() {
+        if eight.iter().fold(0, |any, item| any | item) != 0 {
+            break;
+        }
+        thread += 8;
+    }
+    items[thread..].iter().position(|&item| item != 0).map(|i| thread + i)
+}
+
+/// What rows that are handed over at once are, by their numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kinds {
+    /// No access is made, or the launch's accesses by the instruction are proved.
+    none: Mask,
+    /// The first access is to the block's shared memory.
+    shared: Mask,
+}
+
 impl Block {
     /// The plain accesses of the block's threads between two barriers, in an order that keeps
     /// each thread's own. They have happened already. Those to `local` memory are not looked at.
     ///
     /// The threads must have synchronised by barriers of the block alone.
     pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
-        for at in 1..=rows.len() {
-            self.row(&rows[..at], local);
+        if rows.len() > Mask::BITS as usize {
+            rows.chunks(Mask::BITS as usize).for_each(|rows| self.rows(rows, local));
+            return;
+        }
+        let Kinds { none, shared } = self.kinds(rows);
+        if shared == 0 {
+            return self.each_row(rows, local, none, 0);
+        }
+        let mut known = 0;
+        if self.may_repeat() {
+            match self.state.intervals.meet(rows, shared) {
+                Outcome::Known => known = shared,
+                Outcome::After(compared) => self.record(&compared),
+                Outcome::New => {}
+            }
+        } else {
+            self.otherwise();
+        }
+        self.each_row(rows, local, none, known);
+        self.state.intervals.done(rows, shared);
+    }
+
+    /// Looks at rows, but for those of which there is nothing to be looked at, and those that are known.
+    fn each_row(&mut self, rows: &[Row<'_>], local: &Range<usize>, none: Mask, known: Mask) {
+        for at in (0..rows.len()).filter(|at| none >> at & 1 == 0) {
+            let is_known = known >> at & 1 != 0;
+            match is_known.then(|| self.state.intervals.pass(at, &rows[at])).flatten() {
+                Some(accesses) => self.state.checks += accesses,
+                None => self.row(&rows[..=at], local),
+            }
+        }
+    }
+
+    fn kinds(&mut self, rows: &[Row<'_>]) -> Kinds {
+        let s = &mut self.state;
+        let mut kinds = Kinds::default();
+        for (i, row) in rows.iter().enumerate() {
+            let proved = Sites::is_proved(s.sites.get(row.site, &s.launch.proved, &s.launch.data.sites));
+            match next_access(row.items, 0) {
+                Some(first) if !proved => kinds.shared |= Mask::from(s.shared.contains(&(row.items[first] as usize))) << i,
+                _ => kinds.none |= 1 << i,
+            }
+        }
+        kinds
+    }
+
+    /// Whether what happens between barriers depends on the accesses alone.
+    fn may_repeat(&self) -> bool {
+        self.is_plain() && self.inner.syncvars.is_empty() && self.state.benign.is_empty()
+    }
+
+    /// Whether all that the block's threads know of each other and of others they know alike.
+    fn is_plain(&self) -> bool {
+        let s = &self.state;
+        !s.exact && s.no_copies && s.order.max_clock() == s.order.floor() && s.order.key(0) != NO_KEY
+    }
+
+    /// Makes the records of what was only compared since the last barrier.
+    #[cold]
+    fn record(&mut self, compared: &Compared) {
+        // They are counted.
+        let checks = self.state.checks;
+        for rows in compared.steps() {
+            self.each_row(&rows, &(0..0), 0, 0);
+        }
+        self.state.checks = checks;
+    }
+
+    /// Shared memory is about to be accessed other than by a row of its own.
+    #[cold]
+    pub(crate) fn otherwise(&mut self) {
+        if let Some(compared) = self.state.intervals.otherwise() {
+            self.record(&compared);
         }
     }
 
@@ -159,11 +255,8 @@ impl Block {
         if Sites::is_proved(entry) {
             return;
         }
-        let plain = !s.exact
-            && s.no_copies
-            && s.order.max_clock() == s.order.floor()
-            && s.order.key(0) != NO_KEY
-            && (!row.writes || self.inner.syncvars.is_empty());
+        let plain = self.is_plain() && (!row.writes || self.inner.syncvars.is_empty());
+        let s = &mut self.state;
         let record = Sites::bits(entry).filter(|_| plain).map(|site| {
             let op = if row.writes { WRITE } else { READ };
             word::state_bits(op, Span::Thread) | site | s.order.key(0)
@@ -171,11 +264,8 @@ impl Block {
         // A few accesses among others that are few are seldom part of a pattern.
         let mut scattered = false;
         let mut thread = 0;
-        while thread < row.items.len() {
-            if row.items[thread] == 0 {
-                thread += 1;
-                continue;
-            }
+        while let Some(first) = next_access(row.items, thread) {
+            thread = first;
             let run = Run::next(row.items, thread, row.size as usize);
             thread += run.count;
             if local.contains(&run.address) {
@@ -211,7 +301,7 @@ impl Block {
     }
 
     fn run(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run) {
-        let shared = self.state.shared.contains(&run.address);
+        let shared = self.is_shared(run.address);
         if run.step == 0 {
             self.one_place(rows, row, entry, record, run, shared);
         } else {

@@ -145,15 +145,7 @@ impl Both {
                 accessed.extend(items.iter().filter(|&&i| i != 0).flat_map(|&i| {
                     (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
                 }));
-                let [t, a] = [together, apart].map(pairs);
-                // Where a thread reads a word twice, either read may stand for both.
-                let lost: Vec<_> = a.difference(&t).collect();
-                assert!(lost.is_empty(), "seed {seed}: {lost:?} are lost after {log:#x?}");
-                let later = |pairs: &BTreeSet<Pair>| pairs.iter().map(|(.., later)| *later).collect::<BTreeSet<_>>();
-                let more: Vec<_> = t.difference(&a).collect();
-                assert!(later(&t) == later(&a), "seed {seed}: {more:?} are none after {log:#x?}");
-                assert!(more.iter().all(|(site, _, later)| accessed.contains(&(*site, later.2))), "seed {seed}: {more:?} after {log:#x?}");
-                found += t.len();
+                found += compare(together, apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
             }
             let checks = blocks.each_ref().map(|[t, a]| (t.checks(), a.checks()));
             assert!(checks.iter().all(|(t, a)| t == a), "seed {seed}: {checks:?}");
@@ -172,6 +164,19 @@ impl Both {
     }
 }
 
+/// What both have found since the last call, which must be the same. How much that is.
+fn compare(together: &mut Block, apart: &mut Block, accessed: &HashSet<(u32, usize)>, after: impl Fn() -> String) -> usize {
+    let [t, a] = [together, apart].map(pairs);
+    // Where a thread reads a word twice, either read may stand for both.
+    let lost: Vec<_> = a.difference(&t).collect();
+    assert!(lost.is_empty(), "{lost:?} are lost {}", after());
+    let later = |pairs: &BTreeSet<Pair>| pairs.iter().map(|(.., later)| *later).collect::<BTreeSet<_>>();
+    let more: Vec<_> = t.difference(&a).collect();
+    assert!(later(&t) == later(&a), "{more:?} are none {}", after());
+    assert!(more.iter().all(|(site, _, later)| accessed.contains(&(*site, later.2))), "{more:?} {}", after());
+    t.len()
+}
+
 fn one_by_one(block: &mut Block, row: &Row<'_>, items: &[u64]) {
     for (t, &item) in (0..).zip(items).filter(|&(_, &item)| item != 0) {
         match row.writes {
@@ -187,6 +192,143 @@ fn rows_find_what_accesses_find_one_by_one() {
     let found: usize = (0..histories).map(Both::history).sum();
     println!("{found} races in {histories} histories");
     assert!(found > 0);
+}
+
+/// What is handed over at once: rows by site, size, whether they write, and addresses; whether
+/// they come in rows where those are looked at together.
+type Step = (Vec<(u32, u32, bool, Vec<u64>)>, bool);
+
+/// A block's threads between two barriers.
+fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
+    (0..1 + random.below(3))
+        .map(|_| {
+            let rows = (0..1 + random.below(3)).map(|_| {
+                let shared = random.below(4) != 0;
+                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8][random.below(4) as usize], writes: random.below(3) == 0, items: &[], values: None };
+                let mut items = addresses(random, threads, 0, shared, &row);
+                // A pointer may lead here or there.
+                if random.below(8) == 0 {
+                    let other = addresses(random, threads, 0, !shared, &row);
+                    let from = random.below(threads) as usize;
+                    items[from..].copy_from_slice(&other[from..]);
+                }
+                (row.site, row.size, row.writes, items)
+            });
+            (rows.collect(), random.below(8) != 0)
+        })
+        .collect()
+}
+
+/// Blocks whose intervals repeat, wholly or up to some access.
+fn repeating(seed: u64) -> usize {
+    let random = &mut Random(seed);
+    let checkers = [Checker::new(), Checker::new()];
+    let threads = [32, 48, 64][random.below(3) as usize];
+    let launches = checkers.each_ref().map(|c| launch(c, 1, threads, 0, &[]));
+    let shared = SHARED..SHARED + SHARED_BYTES;
+    let [mut together, mut apart] = launches.each_ref().map(|l| {
+        let mut block = Block::begin(l, 0, shared.clone());
+        block.trace();
+        block
+    });
+    // With one interval in some kernels, so that all of it repeats.
+    let known: Vec<_> = (0..1 + random.below(4)).map(|_| interval(random, threads.into())).collect();
+    let (mut accessed, mut log, mut found) = (HashSet::new(), Vec::new(), 0);
+    for block in 0..3 {
+        if block > 0 {
+            together.restart(&launches[0], block, shared.clone());
+            apart.restart(&launches[1], block, shared.clone());
+        }
+        for _ in 0..random.below(8) {
+            let mut steps = known[random.below(known.len() as u64) as usize].clone();
+            match random.below(10) {
+                8 => {
+                    // Each thread decides for itself.
+                    for items in steps.iter_mut().flat_map(|(rows, _)| rows).map(|row| &mut row.3) {
+                        items.iter_mut().for_each(|item| *item *= random.below(2));
+                    }
+                }
+                0 => steps.truncate(random.below(steps.len() as u64 + 1) as usize),
+                1 => steps.extend(interval(random, threads.into())),
+                2 => {
+                    let step = random.below(steps.len() as u64) as usize;
+                    let (rows, in_rows) = &mut steps[step];
+                    let row = random.below(rows.len() as u64) as usize;
+                    let thread = random.below(threads.into()) as usize;
+                    rows[row].3[thread] = if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
+                    *in_rows ^= random.below(4) == 0;
+                }
+                _ => {}
+            }
+            for (step, in_rows) in steps {
+                let rows: Vec<_> = step.iter().map(|(site, size, writes, items)| Row { site: *site, size: *size, writes: *writes, items, values: None }).collect();
+                if in_rows {
+                    together.rows(&rows, &(0..0));
+                }
+                for row in &rows {
+                    if !in_rows {
+                        one_by_one(&mut together, row, row.items);
+                    }
+                    one_by_one(&mut apart, row, row.items);
+                    accessed.extend(row.items.iter().filter(|&&i| i != 0).flat_map(|&i| {
+                        (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
+                    }));
+                }
+                log.push((block, Some((step.clone(), in_rows))));
+                found += compare(&mut together, &mut apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
+            }
+            together.barrier();
+            apart.barrier();
+            log.push((block, None));
+        }
+        assert_eq!(together.checks(), apart.checks(), "seed {seed}");
+    }
+    found
+}
+
+#[test]
+fn intervals_that_repeat_are_found_as_they_are() {
+    let histories = std::env::var("GPURACE_ROW_HISTORIES").map_or(300, |n| n.parse().expect("a number"));
+    let found: usize = (0..histories).map(repeating).sum();
+    println!("{found} races in {histories} histories");
+    assert!(found > 0);
+}
+
+/// The races that blocks of 32 threads have whose threads write, interval after interval, to these addresses, each
+/// by its thread.
+fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 32, 0, &[]);
+    let shared = SHARED..SHARED + SHARED_BYTES;
+    let mut block = Block::begin(&launch, 0, shared.clone());
+    block.trace();
+    for (b, intervals) in (0..).zip(blocks) {
+        if b > 0 {
+            block.restart(&launch, b, shared.clone());
+        }
+        for interval in *intervals {
+            let mut items = [0; 32];
+            interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
+            block.rows(&[Row { site: 0, size: 4, writes: true, items: &items, values: None }], &(0..0));
+            block.barrier();
+        }
+    }
+    block.take_traced().len()
+}
+
+#[test]
+fn threads_that_decide_are_no_race_of_those_that_decided_otherwise() {
+    let [one, other, both] = [&[(0, SHARED)][..], &[(1, SHARED)], &[(0, SHARED), (1, SHARED)]];
+    assert_eq!(of_writes(&[&[one, other, one, other]]), 0);
+    assert_eq!(of_writes(&[&[one, other, both]]), 1);
+    assert_eq!(of_writes(&[&[one, other], &[both]]), 1);
+}
+
+#[test]
+fn pointers_to_both_memories_are_looked_at_each_time() {
+    let mixed = &[(0, SHARED), (1, GLOBAL)][..];
+    assert_eq!(of_writes(&[&[mixed, mixed]]), 0);
+    assert_eq!(of_writes(&[&[mixed], &[mixed]]), 1);
 }
 
 /// What the races of two writes to one word say of their values. Each is a block, a thread of it, what it

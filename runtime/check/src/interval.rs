@@ -1,0 +1,403 @@
+//! Barrier intervals of shared memory that repeat.
+//!
+//! Nothing from before a barrier of the block can race in its shared memory with what comes
+//! after: whether there is a race between two barriers follows from the accesses made there alone.
+//! Blocks of one launch mostly make the same ones, at the same addresses. An interval without
+//! conflicts is kept. Where its accesses come again, or some of them, they are compared, and
+//! that is all: no two of them conflict.
+//!
+//! What is not among the accesses of an interval that is kept is looked at as ever; records of what was only
+//! compared until then are made first. Where two intervals differ by which threads make an access
+//! (`if (a[i] > a[i + 1])`), and all accesses of both have no conflict, they become one.
+
+use std::ops::Range;
+
+use crate::rows::Row;
+use crate::word::GRANULE;
+
+/// Addresses that are kept: what a core's own cache holds.
+const MOST_ITEMS: usize = 1 << 17;
+/// Intervals that are kept.
+const MOST: usize = 128;
+const NONE: usize = usize::MAX;
+
+/// The intervals of a launch that a worker has met.
+#[derive(Debug)]
+pub(crate) struct Intervals {
+    at: At,
+    /// Rows of the interval that is followed of which only some accesses were made, and those.
+    partly: Vec<(usize, Vec<u64>)>,
+    known: Vec<Interval>,
+    /// The last one that ended, where it is known.
+    last: usize,
+    /// Addresses in all of them.
+    items: usize,
+    /// How many rows were looked at, and how many compared.
+    recorded: u64,
+    followed: u64,
+    /// Too few were met again.
+    useless: bool,
+    /// Who accessed a word.
+    touched: Vec<Touched>,
+}
+
+/// What is known of the shared memory since the last barrier.
+#[derive(Debug)]
+enum At {
+    /// Nobody has accessed it.
+    Start,
+    /// Its accesses were among those of a known interval so far, of the next step these rows: it has
+    /// no records of them.
+    Following { interval: usize, steps: usize, rows: usize },
+    /// It has records; these are the accesses that came in rows.
+    Recording(Interval),
+    /// It has records.
+    Off,
+}
+
+/// The accesses of shared memory between two barriers, step by step: what is handed over at once.
+#[derive(Clone, Debug, Default)]
+struct Interval {
+    rows: Vec<Kept>,
+    /// The addresses of all its rows.
+    items: Vec<u64>,
+    /// Of each step, the end of its rows.
+    steps: Vec<usize>,
+    /// The interval that came after it the last time.
+    next: Option<usize>,
+    /// Others that differ by the threads alone, with which it has a conflict.
+    conflicts: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    site: u32,
+    size: u32,
+    writes: bool,
+    /// How many threads make an access.
+    accesses: u64,
+    /// Its addresses, in the interval's; none where it is not of shared memory.
+    items: Range<usize>,
+}
+
+/// Rows, by their number among those that are handed over at once.
+pub(crate) type Mask = u64;
+
+/// Who accessed a word of shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Touched {
+    #[default]
+    Not,
+    Read(u32),
+    ReadByAll,
+    Written(u32),
+}
+
+impl Touched {
+    /// With one more access; `None` where the two conflict.
+    fn and(self, thread: u32, writes: bool) -> Option<Self> {
+        match (self, writes) {
+            (Self::Not, false) => Some(Self::Read(thread)),
+            (Self::Read(other), false) => Some(if other == thread { self } else { Self::ReadByAll }),
+            (Self::ReadByAll, false) => Some(self),
+            (Self::Not, true) => Some(Self::Written(thread)),
+            (Self::Read(other), true) if other == thread => Some(Self::Written(thread)),
+            (Self::Written(other), _) if other == thread => Some(self),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        Self {
+            at: At::Start,
+            partly: Vec::new(),
+            known: Vec::new(),
+            last: NONE,
+            items: 0,
+            recorded: 0,
+            followed: 0,
+            useless: false,
+            touched: Vec::new(),
+        }
+    }
+}
+
+impl Interval {
+    /// How many rows its first steps have.
+    fn rows_of(&self, steps: usize) -> usize {
+        steps.checked_sub(1).map_or(0, |last| self.steps[last])
+    }
+
+    /// The rows of a step.
+    fn step(&self, step: usize) -> &[Kept] {
+        &self.rows[self.rows_of(step)..self.steps[step]]
+    }
+
+    /// Whether those of these rows that are in `shared` make only accesses that the step makes.
+    fn holds(&self, step: usize, rows: &[Row<'_>], shared: Mask) -> bool {
+        if step >= self.steps.len() {
+            return false;
+        }
+        let kept = self.step(step);
+        let among = |(i, (kept, row)): (usize, (&Kept, &Row<'_>))| {
+            let same = (kept.site, kept.size, kept.writes) == (row.site, row.size, row.writes);
+            shared >> i & 1 == 0 || (same && are_among(row.items, &self.items[kept.items.clone()]))
+        };
+        kept.len() == rows.len() && kept.iter().zip(rows).enumerate().all(among)
+    }
+
+    fn push(&mut self, rows: &[Row<'_>], shared: Mask) {
+        for (i, row) in rows.iter().enumerate() {
+            let items = if shared >> i & 1 == 0 { &[] } else { row.items };
+            self.push_row(row.site, row.size, row.writes, items);
+        }
+        self.steps.push(self.rows.len());
+    }
+
+    fn push_row(&mut self, site: u32, size: u32, writes: bool, items: &[u64]) {
+        let from = self.items.len();
+        self.items.extend(items);
+        self.rows.push(Kept { site, size, writes, accesses: count(items), items: from..self.items.len() });
+    }
+
+    /// All accesses of two intervals that differ by which threads make an access, and by
+    /// nothing else.
+    fn with(&self, other: &Self) -> Option<Self> {
+        let site = |(a, b): (&Kept, &Kept)| (a.site, a.size, a.writes) == (b.site, b.size, b.writes);
+        let (shorter, longer) = if self.steps.len() < other.steps.len() { (self, other) } else { (other, self) };
+        let alike = longer.steps.starts_with(&shorter.steps) && longer.rows.iter().zip(&shorter.rows).all(site);
+        let mut all = alike.then(Self::default)?;
+        for (i, row) in longer.rows.iter().enumerate() {
+            let mut items = longer.items[row.items.clone()].to_vec();
+            let others = shorter.rows.get(i).map_or(&[][..], |row| &shorter.items[row.items.clone()]);
+            if items.is_empty() {
+                items.extend(others);
+            }
+            for (item, &other) in items.iter_mut().zip(others) {
+                if *item != other && *item != 0 && other != 0 {
+                    return None;
+                }
+                *item |= other;
+            }
+            all.push_row(row.site, row.size, row.writes, &items);
+        }
+        all.steps.clone_from(&longer.steps);
+        Some(all)
+    }
+}
+
+/// How many threads make an access.
+fn count(items: &[u64]) -> u64 {
+    items.iter().map(|&item| u64::from(item != 0)).sum()
+}
+
+/// Whether each access of these is one of the others, by the same thread.
+fn are_among(items: &[u64], others: &[u64]) -> bool {
+    if items.len() != others.len() {
+        return false;
+    }
+    let each = |(&item, &other): (&u64, &u64)| (item ^ other) & (item != 0).then_some(u64::MAX).unwrap_or_default();
+    let among = |items: &[u64], others: &[u64]| items.iter().zip(others).map(each).fold(0, |differ, d| differ | d) == 0;
+    items == others || items.chunks(16).zip(others.chunks(16)).all(|(items, others)| among(items, others))
+}
+
+/// What was only compared since the last barrier, and is to have records.
+#[derive(Debug)]
+pub(crate) struct Compared(Interval);
+
+impl Compared {
+    /// The rows of shared memory that came at once, one after the other.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Row<'_>>> {
+        let Self(interval) = self;
+        (0..interval.steps.len()).map(|step| {
+            let row = |kept: &Kept| Row { site: kept.site, size: kept.size, writes: kept.writes, items: &interval.items[kept.items.clone()], values: None };
+            interval.step(step).iter().filter(|kept| !kept.items.is_empty()).map(row).collect()
+        })
+    }
+}
+
+/// What becomes of rows of shared memory.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// They have no conflict with anything since the last barrier.
+    Known,
+    /// They are to be looked at.
+    New,
+    /// The same, once there are records of what was compared before.
+    After(Compared),
+}
+
+impl Intervals {
+    /// Another launch begins.
+    pub(crate) fn clear(&mut self) {
+        *self = Self { known: std::mem::take(&mut self.known), touched: std::mem::take(&mut self.touched), ..Self::default() };
+        self.known.clear();
+    }
+
+    /// Rows are handed over, those in `shared` of shared memory.
+    #[inline]
+    pub(crate) fn meet(&mut self, rows: &[Row<'_>], shared: Mask) -> Outcome {
+        match self.at {
+            At::Start if self.useless => self.at = At::Off,
+            At::Start => match self.find(rows, shared) {
+                Some(interval) => {
+                    self.at = At::Following { interval, steps: 0, rows: 0 };
+                    self.partly.clear();
+                    return Outcome::Known;
+                }
+                None => self.at = At::Recording(Interval::default()),
+            },
+            At::Following { interval, steps, .. } => {
+                if self.known[interval].holds(steps, rows, shared) {
+                    return Outcome::Known;
+                }
+                let compared = self.compared(interval, steps, 0);
+                self.at = At::Recording(compared.clone());
+                return Outcome::After(Compared(compared));
+            }
+            At::Recording(_) | At::Off => {}
+        }
+        Outcome::New
+    }
+
+    /// The next row of those that were found to be known: how many accesses it is. `None` where
+    /// shared memory has been accessed otherwise meanwhile.
+    pub(crate) fn pass(&mut self, at: usize, row: &Row<'_>) -> Option<u64> {
+        let At::Following { interval, steps, rows } = &mut self.at else { return None };
+        *rows = at + 1;
+        let interval = &self.known[*interval];
+        let index = interval.rows_of(*steps) + at;
+        let kept = &interval.rows[index];
+        if interval.items[kept.items.clone()] == *row.items {
+            return Some(kept.accesses);
+        }
+        self.partly.push((index, row.items.to_vec()));
+        Some(count(row.items))
+    }
+
+    /// A known interval that begins with these rows.
+    fn find(&self, rows: &[Row<'_>], shared: Mask) -> Option<usize> {
+        let begins = |&i: &usize| self.known[i].holds(0, rows, shared);
+        let next = self.known.get(self.last).and_then(|last| last.next).filter(begins);
+        next.or_else(|| (0..self.known.len()).find(begins))
+    }
+
+    /// What was compared of an interval: its first steps, and rows of the next one.
+    fn compared(&self, interval: usize, steps: usize, rows: usize) -> Interval {
+        let known = &self.known[interval];
+        let all = known.rows_of(steps) + rows;
+        let mut found = Interval::default();
+        for (i, row) in known.rows[..all].iter().enumerate() {
+            let partly = self.partly.iter().find(|(index, _)| *index == i);
+            let items = partly.map_or(&known.items[row.items.clone()], |(_, items)| items);
+            found.push_row(row.site, row.size, row.writes, items);
+        }
+        found.steps = known.steps[..steps].iter().copied().chain((rows > 0).then_some(all)).collect();
+        found
+    }
+
+    /// What was handed over at once has been gone through.
+    pub(crate) fn done(&mut self, rows: &[Row<'_>], shared: Mask) {
+        match &mut self.at {
+            At::Following { steps, rows: passed, .. } => {
+                *steps += 1;
+                *passed = 0;
+                self.followed += rows.len() as u64;
+            }
+            At::Recording(interval) if interval.items.len() <= MOST_ITEMS => {
+                interval.push(rows, shared);
+                self.recorded += rows.len() as u64;
+            }
+            At::Recording(_) => self.at = At::Off,
+            At::Start | At::Off => {}
+        }
+    }
+
+    /// Shared memory is about to be accessed otherwise: what was compared, if anything was.
+    #[cold]
+    pub(crate) fn otherwise(&mut self) -> Option<Compared> {
+        match self.at {
+            At::Start => {
+                self.at = At::Off;
+                None
+            }
+            At::Following { interval, steps, rows } => {
+                self.at = At::Off;
+                Some(Compared(self.compared(interval, steps, rows)))
+            }
+            At::Recording(_) | At::Off => None,
+        }
+    }
+
+    /// Whether an access of shared memory that does not come in rows must be told.
+    #[inline]
+    pub(crate) fn matters(&self) -> bool {
+        matches!(self.at, At::Start | At::Following { .. })
+    }
+
+    /// The block has come to a barrier, or to its end.
+    pub(crate) fn end(&mut self, shared: &Range<usize>) {
+        let ended = match std::mem::replace(&mut self.at, At::Start) {
+            At::Start => return,
+            At::Following { interval, .. } => interval,
+            At::Recording(interval) => self.keep(interval, shared),
+            At::Off => NONE,
+        };
+        if let Some(last) = self.known.get_mut(self.last) {
+            last.next = (ended != NONE).then_some(ended);
+        }
+        self.last = ended;
+    }
+
+    /// Keeps an interval without a race, by itself or with one that is like it.
+    fn keep(&mut self, interval: Interval, shared: &Range<usize>) -> usize {
+        const MOST_CONFLICTS: u8 = 8;
+        if self.has_conflict(&interval, shared) {
+            return NONE;
+        }
+        for i in 0..self.known.len() {
+            let known = &self.known[i];
+            let all = if known.conflicts < MOST_CONFLICTS { known.with(&interval) } else { None };
+            let Some(all) = all else { continue };
+            if self.has_conflict(&all, shared) {
+                self.known[i].conflicts += 1;
+                continue;
+            }
+            let known = &mut self.known[i];
+            self.items = self.items - known.items.len() + all.items.len();
+            *known = Interval { next: known.next, ..all };
+            return i;
+        }
+        if self.items + interval.items.len() > MOST_ITEMS || self.known.len() == MOST {
+            self.useless = self.followed < self.recorded;
+            self.known.clear();
+            (self.items, self.followed, self.recorded, self.last) = (0, 0, 0, NONE);
+        }
+        self.items += interval.items.len();
+        self.known.push(interval);
+        self.known.len() - 1
+    }
+
+    /// Whether two of an interval's accesses conflict, or might: not all are of the shared memory.
+    fn has_conflict(&mut self, interval: &Interval, shared: &Range<usize>) -> bool {
+        self.touched.clear();
+        self.touched.resize(shared.len().div_ceil(GRANULE), Touched::Not);
+        interval.rows.iter().any(|row| {
+            (0..).zip(&interval.items[row.items.clone()]).filter(|&(_, &item)| item != 0).any(|(thread, &item)| {
+                let at = (item as usize).wrapping_sub(shared.start);
+                let words = at / GRANULE..(at.wrapping_add(row.size as usize)).div_ceil(GRANULE);
+                self.touched.get_mut(words).is_none_or(|words| {
+                    words.iter_mut().any(|word| match word.and(thread, row.writes) {
+                        Some(next) => {
+                            *word = next;
+                            false
+                        }
+                        None => true,
+                    })
+                })
+            })
+        })
+    }
+}
