@@ -1,10 +1,14 @@
 // What llvm-c cannot do: registers the pass with LLVM's new pass manager, and
 // gives a few of LLVM's own transformations to the Rust side (src/lib.rs), which
 // is all the rest.
+#include "llvm-c/TargetMachine.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
+#include "llvm/Passes/StandardInstrumentations.h"
+#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/Local.h"
 
@@ -28,6 +32,41 @@ void registerPasses(llvm::PassBuilder &builder) {
         manager.addPass(GpuracePass());
       });
 }
+
+const char parallelAccesses[] = "llvm.loop.parallel_accesses";
+
+// The access group whose accesses depend on no other iteration of a loop, or
+// null.
+llvm::MDNode *groupOf(const llvm::Loop &loop) {
+  if (auto *id = loop.getLoopID())
+    for (const llvm::MDOperand &operand : llvm::drop_begin(id->operands()))
+      if (auto *property = llvm::dyn_cast<llvm::MDNode>(operand))
+        if (property->getNumOperands() == 2)
+          if (auto *name =
+                  llvm::dyn_cast<llvm::MDString>(property->getOperand(0)))
+            if (name->getString() == parallelAccesses)
+              return llvm::dyn_cast<llvm::MDNode>(property->getOperand(1));
+  return nullptr;
+}
+
+// Where LLVM makes one access of two, it may drop their group, and the loop
+// vectoriser would compare addresses at run time. All accesses in a loop over a
+// block's threads are the threads'.
+struct KeepGroups : llvm::PassInfoMixin<KeepGroups> {
+  llvm::PreservedAnalyses run(llvm::Function &function,
+                              llvm::FunctionAnalysisManager &analyses) {
+    auto &loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder())
+      if (llvm::MDNode *group = groupOf(*loop))
+        for (llvm::BasicBlock *block : loop->blocks())
+          for (llvm::Instruction &instruction : *block)
+            if (instruction.mayReadOrWriteMemory() &&
+                !instruction.hasMetadata(llvm::LLVMContext::MD_access_group))
+              instruction.setMetadata(llvm::LLVMContext::MD_access_group,
+                                      group);
+    return llvm::PreservedAnalyses::all();
+  }
+};
 
 } // namespace
 
@@ -76,12 +115,42 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches,
         instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
   for (unsigned i = 0; i < count; i++) {
     llvm::Metadata *parallel[] = {
-        llvm::MDString::get(context, "llvm.loop.parallel_accesses"), group};
+        llvm::MDString::get(context, parallelAccesses), group};
     llvm::Metadata *loop[] = {nullptr, llvm::MDNode::get(context, parallel)};
     auto *id = llvm::MDNode::getDistinct(context, loop);
     id->replaceOperandWith(0, id);
     llvm::unwrap<llvm::Instruction>(latches[i])
         ->setMetadata(llvm::LLVMContext::MD_loop, id);
   }
+}
+
+// Runs LLVM's default passes of a level from 1 to 3, with vectorisation.
+void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine,
+                      unsigned level) {
+  using llvm::OptimizationLevel;
+  llvm::Module &m = *llvm::unwrap(module);
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = true;
+  llvm::PassInstrumentationCallbacks callbacks;
+  llvm::PassBuilder builder(reinterpret_cast<llvm::TargetMachine *>(machine),
+                            tuning, std::nullopt, &callbacks);
+  builder.registerVectorizerStartEPCallback(
+      [](llvm::FunctionPassManager &manager, OptimizationLevel) {
+        manager.addPass(KeepGroups());
+      });
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerLoopAnalyses(loops);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerModuleAnalyses(modules);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::StandardInstrumentations instrumentations(m.getContext(), false);
+  instrumentations.registerCallbacks(callbacks, &modules);
+  const OptimizationLevel levels[] = {
+      OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
+  builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
 }
 }

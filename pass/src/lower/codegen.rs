@@ -1,5 +1,6 @@
 //! From lowered IR to an object file for the host's processor.
 
+use std::ffi::c_uint;
 use std::ptr;
 
 use gpurace_abi::image::IMAGE_SYMBOL;
@@ -10,12 +11,15 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
 use llvm_sys::target_machine::{
-    LLVMCodeGenFileType, LLVMCreateTargetDataLayout, LLVMTargetMachineEmitToFile,
+    LLVMCodeGenFileType, LLVMCreateTargetDataLayout, LLVMTargetMachineEmitToFile, LLVMTargetMachineRef,
 };
 use llvm_sys::{LLVMFastMathAllowContract, LLVMLinkage, LLVMVisibility};
 
 use crate::ir;
-use crate::prepare::run_passes;
+
+unsafe extern "C" {
+    fn gpurace_optimize(module: LLVMModuleRef, machine: LLVMTargetMachineRef, level: c_uint);
+}
 
 /// The host's triple.
 const TRIPLE: &str = "x86_64-pc-linux-gnu";
@@ -108,6 +112,15 @@ pub unsafe fn internalise(module: LLVMModuleRef) {
     }
 }
 
+/// Optimises the module at a level of clang's.
+///
+/// # Safety
+/// `module` is live and retargeted to `machine`.
+unsafe fn optimize(module: LLVMModuleRef, machine: &TargetMachine, level: u8) {
+    // SAFETY: by contract.
+    unsafe { gpurace_optimize(module, machine.as_mut_ptr(), level.clamp(1, 3).into()) }
+}
+
 /// Optimises the module and writes it as an object file.
 ///
 /// # Safety
@@ -116,14 +129,9 @@ pub unsafe fn internalise(module: LLVMModuleRef) {
 /// # Errors
 /// LLVM's message.
 pub unsafe fn emit(module: LLVMModuleRef, machine: &TargetMachine, level: u8, path: &str) -> Result<(), String> {
-    let passes = match level {
-        0 | 1 => "default<O1>",
-        2 => "default<O2>",
-        _ => "default<O3>",
-    };
     // SAFETY: by contract; the message is freed once.
     unsafe {
-        run_passes(module, passes, machine.as_mut_ptr())?;
+        optimize(module, machine, level);
         let mut message = ptr::null_mut();
         let failed = LLVMTargetMachineEmitToFile(
             machine.as_mut_ptr(),
@@ -138,5 +146,50 @@ pub unsafe fn emit(module: LLVMModuleRef, machine: &TargetMachine, level: u8, pa
         let text = ir::text(message);
         LLVMDisposeMessage(message);
         Err(format!("cannot write object file `{path}`: {text}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop in which one access has lost its group, at `-O2`.
+    fn optimised(properties: &str) -> String {
+        let text = format!(
+            "define void @k(ptr %a, ptr %b, i64 %n) {{
+             start:
+               br label %loop
+             loop:
+               %i = phi i64 [ 0, %start ], [ %next, %loop ]
+               %from = getelementptr inbounds i32, ptr %a, i64 %i
+               %value = load i32, ptr %from, !llvm.access.group !0
+               %more = add i32 %value, 1
+               %to = getelementptr inbounds i32, ptr %b, i64 %i
+               store i32 %more, ptr %to
+               %next = add nuw i64 %i, 1
+               %again = icmp ult i64 %next, %n
+               br i1 %again, label %loop, label %end, !llvm.loop !1
+             end:
+               ret void
+             }}
+             !0 = distinct !{{}}
+             !1 = distinct !{{!1{properties}}}
+             !2 = !{{!\"llvm.loop.parallel_accesses\", !0}}"
+        );
+        let machine = machine("x86-64-v3", 2).expect("a host");
+        // SAFETY: the module is live.
+        ir::testing::with_module(&text, |module| unsafe {
+            retarget(module, &machine);
+            optimize(module, &machine, 2);
+            ir::text(LLVMPrintModuleToString(module))
+        })
+    }
+
+    #[test]
+    fn loops_over_threads_compare_no_addresses() {
+        let threads = optimised(", !2");
+        assert!(threads.contains("vector.body") && !threads.contains("vector.memcheck"), "{threads}");
+        let other = optimised("");
+        assert!(other.contains("vector.memcheck"), "{other}");
     }
 }

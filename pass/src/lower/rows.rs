@@ -9,22 +9,19 @@
 //! | the access | its check |
 //! |---|---|
 //! | of 4, 8 or 16 bytes, at most once for each thread and segment | is left in the frame |
-//! | in a loop, of other sizes, or after the first [`MOST`] | stays a call before the access |
+//! | in a loop, of other sizes, or after the first [`MOST_ROWS`] | stays a call before the access |
 //!
 //! Rows of kernels are left out in which a check's place among other operations matters:
 //! see [`allows`].
 
 use std::collections::{HashMap, HashSet};
 
-use gpurace_abi::image::RowSite;
+use gpurace_abi::image::{MOST_ROWS, RowSite};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir;
-
-/// Instructions of a kernel that leave their addresses in the frame.
-const MOST: usize = 64;
 
 /// Whether a kernel that reaches a call of this entry point may have rows: nothing of
 /// order depends on when a check is made, the memory stays, and the block goes on to the
@@ -87,7 +84,7 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<Kept> {
         let mut found = Vec::new();
         let mut cyclic = HashMap::new();
         for call in ir::instructions(function) {
-            if found.len() < MOST
+            if found.len() < MOST_ROWS
                 && let Some(kept) = kept(call)
                 && !*cyclic.entry(kept.block).or_insert_with(|| reaches(kept.block).contains(&kept.block))
             {

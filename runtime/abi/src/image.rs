@@ -103,6 +103,9 @@ pub const BLOCK_ENDED: u32 = u32::MAX;
 /// the [`RowSite`]s that its threads are leaving items for.
 pub const BLOCK_ROWS: u64 = 8;
 
+/// Rows that are handed over at once, at most.
+pub const MOST_ROWS: usize = 64;
+
 /// An instruction whose accesses a block's threads leave in its frame, 8 bytes for each
 /// thread, side by side: `__gpurace_rows` hands them to the checker. Zero where a thread made none.
 #[repr(C)]

@@ -220,7 +220,7 @@ mod tests {
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
         let row = Row { site: 0, size: 4, writes, items: &items, values: None };
-        run(checker, id, id - 1, |block| block.rows(&[row], &(0..0)));
+        run(checker, id, id - 1, |block| { block.rows(&[row], &(0..0)); });
     }
 
     #[test]

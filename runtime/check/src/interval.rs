@@ -27,6 +27,8 @@ pub(crate) struct Intervals {
     at: At,
     /// Rows of the interval that is followed of which only some accesses were made, and those.
     partly: Vec<(usize, Vec<u64>)>,
+    /// Of the rows that were found to be known last, those that make all the accesses.
+    whole: Mask,
     known: Vec<Interval>,
     /// The last one that ended, where it is known.
     last: usize,
@@ -81,7 +83,7 @@ struct Kept {
 }
 
 /// Rows, by their number among those that are handed over at once.
-pub(crate) type Mask = u64;
+pub type Mask = u64;
 
 /// Who accessed a word of shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,6 +115,7 @@ impl Default for Intervals {
         Self {
             at: At::Start,
             partly: Vec::new(),
+            whole: 0,
             known: Vec::new(),
             last: NONE,
             items: 0,
@@ -135,17 +138,27 @@ impl Interval {
         &self.rows[self.rows_of(step)..self.steps[step]]
     }
 
-    /// Whether those of these rows that are in `shared` make only accesses that the step makes.
-    fn holds(&self, step: usize, rows: &[Row<'_>], shared: Mask) -> bool {
+    /// If those of these rows that are in `shared` make only accesses that the step makes: which of them
+    /// make all.
+    fn holds(&self, step: usize, rows: &[Row<'_>], shared: Mask) -> Option<Mask> {
         if step >= self.steps.len() {
-            return false;
+            return None;
         }
         let kept = self.step(step);
-        let among = |(i, (kept, row)): (usize, (&Kept, &Row<'_>))| {
+        if kept.len() != rows.len() {
+            return None;
+        }
+        let mut whole = 0;
+        for (i, (kept, row)) in kept.iter().zip(rows).enumerate().filter(|(i, _)| shared >> i & 1 != 0) {
+            let items = &self.items[kept.items.clone()];
             let same = (kept.site, kept.size, kept.writes) == (row.site, row.size, row.writes);
-            shared >> i & 1 == 0 || (same && are_among(row.items, &self.items[kept.items.clone()]))
-        };
-        kept.len() == rows.len() && kept.iter().zip(rows).enumerate().all(among)
+            if same && row.items == items {
+                whole |= 1 << i;
+            } else if !(same && are_among(row.items, items)) {
+                return None;
+            }
+        }
+        Some(whole)
     }
 
     fn push(&mut self, rows: &[Row<'_>], shared: Mask) {
@@ -200,7 +213,7 @@ fn are_among(items: &[u64], others: &[u64]) -> bool {
     }
     let each = |(&item, &other): (&u64, &u64)| (item ^ other) & (item != 0).then_some(u64::MAX).unwrap_or_default();
     let among = |items: &[u64], others: &[u64]| items.iter().zip(others).map(each).fold(0, |differ, d| differ | d) == 0;
-    items == others || items.chunks(16).zip(others.chunks(16)).all(|(items, others)| among(items, others))
+    items.chunks(16).zip(others.chunks(16)).all(|(items, others)| among(items, others))
 }
 
 /// What was only compared since the last barrier, and is to have records.
@@ -242,15 +255,17 @@ impl Intervals {
         match self.at {
             At::Start if self.useless => self.at = At::Off,
             At::Start => match self.find(rows, shared) {
-                Some(interval) => {
+                Some((interval, whole)) => {
                     self.at = At::Following { interval, steps: 0, rows: 0 };
                     self.partly.clear();
+                    self.whole = whole;
                     return Outcome::Known;
                 }
                 None => self.at = At::Recording(Interval::default()),
             },
             At::Following { interval, steps, .. } => {
-                if self.known[interval].holds(steps, rows, shared) {
+                if let Some(whole) = self.known[interval].holds(steps, rows, shared) {
+                    self.whole = whole;
                     return Outcome::Known;
                 }
                 let compared = self.compared(interval, steps, 0);
@@ -269,19 +284,18 @@ impl Intervals {
         *rows = at + 1;
         let interval = &self.known[*interval];
         let index = interval.rows_of(*steps) + at;
-        let kept = &interval.rows[index];
-        if interval.items[kept.items.clone()] == *row.items {
-            return Some(kept.accesses);
+        if self.whole >> at & 1 != 0 {
+            return Some(interval.rows[index].accesses);
         }
         self.partly.push((index, row.items.to_vec()));
         Some(count(row.items))
     }
 
-    /// A known interval that begins with these rows.
-    fn find(&self, rows: &[Row<'_>], shared: Mask) -> Option<usize> {
-        let begins = |&i: &usize| self.known[i].holds(0, rows, shared);
-        let next = self.known.get(self.last).and_then(|last| last.next).filter(begins);
-        next.or_else(|| (0..self.known.len()).find(begins))
+    /// A known interval that begins with these rows, and which of them make all accesses of its first step.
+    fn find(&self, rows: &[Row<'_>], shared: Mask) -> Option<(usize, Mask)> {
+        let begins = |i: usize| Some((i, self.known[i].holds(0, rows, shared)?));
+        let next = self.known.get(self.last).and_then(|last| last.next);
+        next.and_then(begins).or_else(|| (0..self.known.len()).find_map(begins))
     }
 
     /// What was compared of an interval: its first steps, and rows of the next one.

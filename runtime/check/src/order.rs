@@ -72,7 +72,9 @@ pub struct BlockOrder {
     floor: u32,
     max: u32,
     clock: Vec<u32>,
-    /// Who-and-when field of each thread, [`NO_KEY`] where it does not fit.
+    /// Who-and-when field of thread 0 where all threads have one clock and each has such a field.
+    common: Option<u64>,
+    /// Where they do not: of each thread, [`NO_KEY`] where it does not fit.
     keys: Vec<u64>,
     warps: Vec<WarpSync>,
     sync: Vec<Option<Box<ThreadSync>>>,
@@ -103,6 +105,7 @@ impl BlockOrder {
             floor: 0,
             max: 0,
             clock: Vec::new(),
+            common: None,
             keys: Vec::new(),
             warps: Vec::new(),
             sync: Vec::new(),
@@ -194,7 +197,10 @@ impl BlockOrder {
     /// Who and when, as a word has it.
     #[inline]
     pub fn key(&self, thread: u32) -> u64 {
-        self.keys[thread as usize]
+        match self.common {
+            Some(first) => first | word::thread_bits(thread),
+            None => self.keys[thread as usize],
+        }
     }
 
     /// What every thread knows of every other of the block: epochs below happened.
@@ -216,16 +222,18 @@ impl BlockOrder {
 
     /// The keys of threads that have all one clock.
     fn set_all_keys(&mut self) {
-        match word::key(self.threads.saturating_sub(1), self.word_uid, self.max) {
-            Some(last) => {
-                let first = last & !word::THREAD_MASK;
-                (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first | word::thread_bits(t));
-            }
-            None => self.set_keys(0..self.threads),
+        let last = word::key(self.threads.saturating_sub(1), self.word_uid, self.max);
+        self.common = last.map(|last| last & !word::THREAD_MASK);
+        if self.common.is_none() {
+            self.set_keys(0..self.threads);
         }
     }
 
+    /// The keys of threads whose clocks have changed.
     fn set_keys(&mut self, threads: std::ops::Range<u32>) {
+        if let Some(first) = self.common.take() {
+            (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first | word::thread_bits(t));
+        }
         for t in threads {
             self.keys[t as usize] =
                 word::key(t, self.word_uid, self.clock[t as usize]).unwrap_or(NO_KEY);

@@ -113,6 +113,14 @@ impl Range {
         }
     }
 
+    /// Whether each word is by one thread, the same in both, between the same two barriers.
+    fn is_of_the_same(&self, other: &Self) -> bool {
+        const WHEN: u64 = KEY_MASK & !THREAD_MASK;
+        (self.record ^ other.record) & WHEN == 0
+            && (self.base, self.shift) == (other.base, other.shift)
+            && (self.span(), other.span()) == (Span::Thread, Span::Thread)
+    }
+
     fn thread(&self, i: u32) -> i32 {
         i32::from(self.base) + (i >> self.shift) as i32
     }
@@ -365,6 +373,55 @@ impl State {
         if changed { Met::Changed } else { Met::Same }
     }
 
+    /// A read of global memory that changes none of a region's records, all of them unsettled reads
+    /// by other instructions or other words: what [`State::meet`] would do. False where it is not
+    /// that: then nothing was done.
+    fn range_read_among(&self, records: &mut Ranges, a: &Range) -> bool {
+        if a.op() != READ {
+            return false;
+        }
+        let Ranges(ranges) = records;
+        let unordered = !self.order.has_past() && !self.order.knows_others();
+        let mut todo = a.mask;
+        let mut own = None;
+        let mut end = ranges.len();
+        for (i, r) in ranges.iter().enumerate() {
+            let both = r.mask & a.mask;
+            if r.mask == 0 {
+                end = i;
+                break;
+            }
+            if (r.record, r.base, r.shift) == (a.record, a.base, a.shift) {
+                own = Some(i);
+                todo &= !both;
+            } else if both != 0 && !self.stays(r, a, unordered) {
+                return false;
+            }
+        }
+        match own {
+            _ if todo == 0 => {}
+            Some(i) => ranges[i].mask |= todo,
+            None if end == ranges.len() => return false,
+            None => ranges[end] = Range { mask: todo, ..*a },
+        }
+        true
+    }
+
+    /// Whether records of a read by others and of a read, unordered and by two instructions, both stay.
+    #[inline]
+    fn stays(&self, r: &Range, a: &Range, unordered: bool) -> bool {
+        if r.op() != READ || (r.record ^ a.record) & word::SITE_MASK == 0 {
+            return false;
+        }
+        let uid = word::uid_field(r.record);
+        if uid != self.order.word_uid() {
+            return unordered && self.mine.contains(&uid);
+        }
+        // Of this block: by other threads, and since the last barrier.
+        word::clock_field(r.record) >= self.order.floor() && r.span() != Span::Grid && r.shift == a.shift && r.base != a.base
+            && (r.span(), a.span()) == (Span::Thread, Span::Thread)
+    }
+
     /// Checks a plain access to some words of a region. False where it must be looked at
     /// word by word: then nothing was done.
     pub(crate) fn range(&mut self, region: &AtomicU64, a: &Range, shared: bool) -> bool {
@@ -378,11 +435,24 @@ impl State {
                 }
                 Region::Open if !self.is_over(w, shared) => return false,
                 Region::Alone(r) if r.stands_for(a) => return true,
+                // What the word's own record would do: see `crate::common`.
+                Region::Alone(r) if r.is_of_the_same(a) && (r.op() == WRITE || a.op() == READ) => return true,
+                Region::Alone(r) if r.is_of_the_same(a) && let Some(next) = a.alone() => {
+                    if put(region, &mut w, next, shared) {
+                        return true;
+                    }
+                    continue;
+                }
                 // SAFETY: nobody else changes the records of a block's own memory.
                 Region::Ranges(at) if shared && unsafe { (*at).0.iter().any(|r| r.stands_for(a)) } => return true,
                 Region::Ranges(_) => {
                     if !put(region, &mut w, word::BUSY_WORD, shared) {
                         continue;
+                    }
+                    // SAFETY: who made the region busy has its records.
+                    if !shared && let Region::Ranges(records) = at && self.range_read_among(unsafe { &mut *records }, a) {
+                        region.store(w, Ordering::Release);
+                        return true;
                     }
                     let mut list = List::of(&at);
                     let met = self.meet(&mut list, a, shared);

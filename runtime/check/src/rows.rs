@@ -13,9 +13,12 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use gpurace_abi::image::MOST_ROWS;
+
 use crate::block::{Block, Value};
 use crate::common::Sites;
-use crate::interval::{Compared, Mask, Outcome};
+pub use crate::interval::Mask;
+use crate::interval::{Compared, Outcome};
 use crate::region::{self, ONE_THREAD};
 use crate::word::{self, GRANULE, NO_KEY, Op, READ, Span, WRITE};
 
@@ -159,8 +162,10 @@ fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
 /// What rows that are handed over at once are, by their numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kinds {
-    /// No access is made, or the launch's accesses by the instruction are proved.
-    none: Mask,
+    /// No access is made.
+    empty: Mask,
+    /// The launch's accesses by the instruction are proved.
+    proved: Mask,
     /// The first access is to the block's shared memory.
     shared: Mask,
 }
@@ -169,13 +174,21 @@ impl Block {
     /// The plain accesses of the block's threads between two barriers, in an order that keeps
     /// each thread's own. They have happened already. Those to `local` memory are not looked at.
     ///
-    /// The threads must have synchronised by barriers of the block alone.
-    pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
-        if rows.len() > Mask::BITS as usize {
-            rows.chunks(Mask::BITS as usize).for_each(|rows| self.rows(rows, local));
-            return;
-        }
-        let Kinds { none, shared } = self.kinds(rows);
+    /// The threads must have synchronised by barriers of the block alone. Gives the rows without an
+    /// access, by their numbers.
+    ///
+    /// # Panics
+    /// There are more than [`MOST_ROWS`].
+    pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) -> Mask {
+        const { assert!(MOST_ROWS <= Mask::BITS as usize) };
+        assert!(rows.len() <= MOST_ROWS, "{} rows", rows.len());
+        let kinds = self.kinds(rows);
+        self.of_kinds(rows, local, kinds);
+        kinds.empty
+    }
+
+    fn of_kinds(&mut self, rows: &[Row<'_>], local: &Range<usize>, kinds: Kinds) {
+        let (none, shared) = (kinds.empty | kinds.proved, kinds.shared);
         if shared == 0 {
             return self.each_row(rows, local, none, 0);
         }
@@ -209,10 +222,13 @@ impl Block {
         let mut kinds = Kinds::default();
         for (i, row) in rows.iter().enumerate() {
             let proved = Sites::is_proved(s.sites.get(row.site, &s.launch.proved, &s.launch.data.sites));
-            match next_access(row.items, 0) {
-                Some(first) if !proved => kinds.shared |= Mask::from(s.shared.contains(&(row.items[first] as usize))) << i,
-                _ => kinds.none |= 1 << i,
-            }
+            let of = match next_access(row.items, 0) {
+                _ if proved => &mut kinds.proved,
+                None => &mut kinds.empty,
+                Some(first) if s.shared.contains(&(row.items[first] as usize)) => &mut kinds.shared,
+                Some(_) => continue,
+            };
+            *of |= 1 << i;
         }
         kinds
     }

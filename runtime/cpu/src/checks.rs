@@ -173,11 +173,12 @@ pub(crate) unsafe fn rows(ctx: *mut ThreadCtx, frame: *mut u64, sites: &[RowSite
             values: (site.values != RowSite::NO_VALUES)
                 .then(|| Values { written: row(site.values), before: row(site.before) }),
         }).collect();
-        if let Some(checks) = of(ctx, 0) {
-            checks.rows(&rows, &(local..local.saturating_add(local_bytes)));
-        }
+        let empty = match of(ctx, 0) {
+            Some(checks) => checks.rows(&rows, &(local..local.saturating_add(local_bytes))),
+            None => 0,
+        };
         // Threads that make no access leave what is there.
-        for site in sites {
+        for (_, site) in (0..).zip(sites).filter(|(i, _)| empty >> i & 1 == 0) {
             frame.byte_add(site.items as usize * threads).write_bytes(0, threads);
         }
     }
