@@ -3,6 +3,7 @@
 // is all the rest.
 #include "llvm-c/TargetMachine.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/Utils/Local.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -100,6 +101,26 @@ LLVMBasicBlockRef gpurace_split_before(LLVMValueRef instruction) {
 LLVMValueRef gpurace_demote(LLVMValueRef instruction) {
   return llvm::wrap(
       llvm::DemoteRegToStack(*llvm::unwrap<llvm::Instruction>(instruction)));
+}
+
+// The number of an address, at the builder's position: reckoned with numbers
+// from where it starts, as the loop vectoriser makes vectors of numbers and
+// takes pointers one by one.
+LLVMValueRef gpurace_address_number(LLVMBuilderRef builder,
+                                    LLVMValueRef address) {
+  llvm::IRBuilderBase &at = *llvm::unwrap(builder);
+  llvm::Value *pointer = llvm::unwrap(address);
+  const llvm::DataLayout &layout = at.GetInsertBlock()->getDataLayout();
+  llvm::Value *offset = nullptr;
+  while (auto *step = llvm::dyn_cast<llvm::GEPOperator>(pointer)) {
+    if (step->getType()->isVectorTy())
+      break;
+    llvm::Value *more = llvm::emitGEPOffset(&at, layout, step);
+    offset = offset ? at.CreateAdd(offset, more) : more;
+    pointer = step->getPointerOperand();
+  }
+  llvm::Value *start = at.CreatePtrToInt(pointer, at.getInt64Ty());
+  return llvm::wrap(offset ? at.CreateAdd(start, offset) : start);
 }
 
 // Says that the accesses of `body` depend on no other iteration of the loop that

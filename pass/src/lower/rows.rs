@@ -23,6 +23,10 @@ use llvm_sys::prelude::*;
 
 use crate::ir;
 
+unsafe extern "C" {
+    fn gpurace_address_number(builder: LLVMBuilderRef, address: LLVMValueRef) -> LLVMValueRef;
+}
+
 /// Whether a kernel that reaches a call of this entry point may have rows: nothing of
 /// order depends on when a check is made, the memory stays, and the block goes on to the
 /// segment's end.
@@ -251,7 +255,7 @@ pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Ke
         let call = access.call;
         LLVMPositionBuilderBefore(builder, call);
         let address = LLVMGetOperand(call, 1);
-        LLVMBuildStore(builder, LLVMBuildPtrToInt(builder, address, long, none), place);
+        LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
         if let (Some(value), Some([written, before])) = (access.value, values) {
             LLVMBuildStore(builder, value, written);
             let there = LLVMBuildLoad2(builder, LLVMIntTypeInContext(context, 8 * access.size), address, none);
