@@ -217,6 +217,7 @@ impl Block {
         }
     }
 
+    /// By the first access of each: mostly all are of one memory.
     fn kinds(&mut self, rows: &[Row<'_>]) -> Kinds {
         let s = &mut self.state;
         let mut kinds = Kinds::default();
