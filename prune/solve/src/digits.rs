@@ -8,7 +8,7 @@
 use gpurace_protocol::range::Range;
 
 use crate::encode::Encoder;
-use crate::linear::{Formula, Lin, TooBig};
+use crate::linear::{Atom, Formula, Lin, TooBig};
 
 /// Most facts about one sum.
 const MOST: usize = 24;
@@ -75,7 +75,8 @@ fn split(
 }
 
 /// A sum with what is divided in it by a positive constant written as quotient and
-/// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`.
+/// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`, and
+/// `b + 64 ((a + b) mod 8)`, which is `64 a + 65 b - 512 q`, as `b + 64 r`.
 pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
     let mut divided: Vec<_> = encoder
         .quotients
@@ -89,12 +90,13 @@ pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
     divided.sort_by_key(|(_, _, q)| *q);
     let mut sum = sum.clone();
     for (x, by, q) in divided {
-        // How often what is divided is in the sum, all of it.
+        // How often what is divided is in the sum, all of it; else how often the remainder is.
+        let of = |wanted: Atom| sum.terms.iter().find(|(atom, _)| *atom == wanted).map_or(0, |(_, c)| *c);
         let Some((first, c)) = x.terms.first() else { continue };
-        let Some((_, times)) = sum.terms.iter().find(|(atom, _)| atom == first) else { continue };
-        let times = times / c;
-        let whole = |(atom, c): &(_, i128)| sum.terms.contains(&(*atom, c * times));
-        if times == 0 || !x.terms.iter().all(whole) {
+        let all = of(*first) / c;
+        let whole = all != 0 && x.terms.iter().all(|(atom, c)| of(*atom) == c * all);
+        let times = if whole { all } else { -of(q) / by };
+        if times == 0 || !whole && of(q) % by != 0 {
             continue;
         }
         let r = Lin::atom(encoder.fresh("digit", Range::new(0, by - 1)));
@@ -116,7 +118,6 @@ mod tests {
 
     use super::*;
     use crate::encode::{Setting, Wrap};
-    use crate::linear::Atom;
 
     /// Whether a formula holds of these values.
     fn holds(formula: &Formula, values: &[i128]) -> bool {

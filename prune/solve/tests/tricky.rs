@@ -181,6 +181,11 @@ fn diagonal_transpose() {
     let free = transpose_diagonal(false);
     let at = launch([2, 2, 1], [16, 16, 1], &free, &[32, 32]);
     assert!(all_proved(&prove_with(&free, &at)));
+    let at = launch([128, 128, 1], [16, 16, 1], &free, &[2048, 2048]);
+    assert!(all_proved(&prove_with(&free, &at)));
+    // Blocks that are as many columns apart as a row has blocks come to one place.
+    let at = launch([128, 256, 1], [16, 16, 1], &free, &[4096, 2048]);
+    assert!(!all_proved(&prove_with(&free, &at)));
     let racy = transpose_diagonal(true);
     let at = launch([2, 2, 1], [16, 16, 1], &racy, &[32, 32]);
     assert!(words(&prove_with(&racy, &at)).contains(&"racy"));

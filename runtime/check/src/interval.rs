@@ -39,8 +39,9 @@ pub(crate) struct Intervals {
     followed: u64,
     /// Too few were met again.
     useless: bool,
-    /// Who accessed a word.
-    touched: Vec<Touched>,
+    /// Who accessed each word of the shared memory, in the simulation with this number.
+    touched: Vec<(u32, Touched)>,
+    simulation: u32,
 }
 
 /// What is known of the shared memory since the last barrier.
@@ -123,6 +124,7 @@ impl Default for Intervals {
             followed: 0,
             useless: false,
             touched: Vec::new(),
+            simulation: 0,
         }
     }
 }
@@ -178,22 +180,23 @@ impl Interval {
     /// All accesses of two intervals that differ by which threads make an access, and by
     /// nothing else.
     fn with(&self, other: &Self) -> Option<Self> {
-        let site = |(a, b): (&Kept, &Kept)| (a.site, a.size, a.writes) == (b.site, b.size, b.writes);
         let (shorter, longer) = if self.steps.len() < other.steps.len() { (self, other) } else { (other, self) };
-        let alike = longer.steps.starts_with(&shorter.steps) && longer.rows.iter().zip(&shorter.rows).all(site);
-        let mut all = alike.then(Self::default)?;
+        let differ = |(&a, &b): (&u64, &u64)| a != b && a != 0 && b != 0;
+        let alike = |(l, s): (&Kept, &Kept)| {
+            let (l_items, s_items) = (&longer.items[l.items.clone()], &shorter.items[s.items.clone()]);
+            (l.site, l.size, l.writes) == (s.site, s.size, s.writes) && !l_items.iter().zip(s_items).any(differ)
+        };
+        if !longer.steps.starts_with(&shorter.steps) || !longer.rows.iter().zip(&shorter.rows).all(alike) {
+            return None;
+        }
+        let mut all = Self::default();
         for (i, row) in longer.rows.iter().enumerate() {
             let mut items = longer.items[row.items.clone()].to_vec();
             let others = shorter.rows.get(i).map_or(&[][..], |row| &shorter.items[row.items.clone()]);
             if items.is_empty() {
                 items.extend(others);
             }
-            for (item, &other) in items.iter_mut().zip(others) {
-                if *item != other && *item != 0 && other != 0 {
-                    return None;
-                }
-                *item |= other;
-            }
+            items.iter_mut().zip(others).for_each(|(item, &other)| *item |= other);
             all.push_row(row.site, row.size, row.writes, &items);
         }
         all.steps.clone_from(&longer.steps);
@@ -245,8 +248,7 @@ pub(crate) enum Outcome {
 impl Intervals {
     /// Another launch begins.
     pub(crate) fn clear(&mut self) {
-        *self = Self { known: std::mem::take(&mut self.known), touched: std::mem::take(&mut self.touched), ..Self::default() };
-        self.known.clear();
+        *self = Self::default();
     }
 
     /// Rows are handed over, those in `shared` of shared memory.
@@ -396,19 +398,19 @@ impl Intervals {
 
     /// Whether two of an interval's accesses conflict, or might: not all are of the shared memory.
     fn has_conflict(&mut self, interval: &Interval, shared: &Range<usize>) -> bool {
-        self.touched.clear();
-        self.touched.resize(shared.len().div_ceil(GRANULE), Touched::Not);
+        self.simulation += 1;
+        let now = self.simulation;
+        self.touched.resize(shared.len().div_ceil(GRANULE), (0, Touched::Not));
         interval.rows.iter().any(|row| {
             (0..).zip(&interval.items[row.items.clone()]).filter(|&(_, &item)| item != 0).any(|(thread, &item)| {
                 let at = (item as usize).wrapping_sub(shared.start);
                 let words = at / GRANULE..(at.wrapping_add(row.size as usize)).div_ceil(GRANULE);
                 self.touched.get_mut(words).is_none_or(|words| {
-                    words.iter_mut().any(|word| match word.and(thread, row.writes) {
-                        Some(next) => {
-                            *word = next;
-                            false
-                        }
-                        None => true,
+                    words.iter_mut().any(|(when, word)| {
+                        let before = if *when == now { *word } else { Touched::Not };
+                        let next = before.and(thread, row.writes);
+                        (*when, *word) = (now, next.unwrap_or_default());
+                        next.is_none()
                     })
                 })
             })
