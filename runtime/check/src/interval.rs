@@ -260,14 +260,14 @@ impl Intervals {
                 Some((interval, whole)) => {
                     self.at = At::Following { interval, steps: 0, rows: 0 };
                     self.partly.clear();
-                    self.whole = whole;
+                    self.follow(interval, 0, shared, whole);
                     return Outcome::Known;
                 }
                 None => self.at = At::Recording(Interval::default()),
             },
             At::Following { interval, steps, .. } => {
                 if let Some(whole) = self.known[interval].holds(steps, rows, shared) {
-                    self.whole = whole;
+                    self.follow(interval, steps, shared, whole);
                     return Outcome::Known;
                 }
                 let compared = self.compared(interval, steps, 0);
@@ -277,6 +277,16 @@ impl Intervals {
             At::Recording(_) | At::Off => {}
         }
         Outcome::New
+    }
+
+    /// The next step is followed; of its rows those in `shared` make accesses, and those in `whole` all that are known.
+    fn follow(&mut self, interval: usize, step: usize, shared: Mask, whole: Mask) {
+        self.whole = whole;
+        let interval = &self.known[interval];
+        let first = interval.rows_of(step);
+        let absent = |(i, kept): &(usize, &Kept)| shared >> i & 1 == 0 && !kept.items.is_empty();
+        let rows = interval.step(step).iter().enumerate().filter(absent);
+        self.partly.extend(rows.map(|(i, _)| (first + i, Vec::new())));
     }
 
     /// The next row of those that were found to be known: how many accesses it is. `None` where

@@ -241,24 +241,27 @@ fn repeating(seed: u64) -> usize {
         }
         for _ in 0..random.below(8) {
             let mut steps = known[random.below(known.len() as u64) as usize].clone();
-            match random.below(10) {
-                8 => {
-                    // Each thread decides for itself.
-                    for items in steps.iter_mut().flat_map(|(rows, _)| rows).map(|row| &mut row.3) {
-                        items.iter_mut().for_each(|item| *item *= random.below(2));
+            for _ in 0..1 + random.below(2) {
+                match random.below(10) {
+                    8 => {
+                        // Each thread decides for itself.
+                        for items in steps.iter_mut().flat_map(|(rows, _)| rows).map(|row| &mut row.3) {
+                            let all = random.below(3);
+                            items.iter_mut().for_each(|item| *item *= if all < 2 { all } else { random.below(2) });
+                        }
                     }
+                    0 => steps.truncate(random.below(steps.len() as u64 + 1) as usize),
+                    1 => steps.extend(interval(random, threads.into())),
+                    2 if !steps.is_empty() => {
+                        let step = random.below(steps.len() as u64) as usize;
+                        let (rows, in_rows) = &mut steps[step];
+                        let row = random.below(rows.len() as u64) as usize;
+                        let thread = random.below(threads.into()) as usize;
+                        rows[row].3[thread] = if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
+                        *in_rows ^= random.below(4) == 0;
+                    }
+                    _ => {}
                 }
-                0 => steps.truncate(random.below(steps.len() as u64 + 1) as usize),
-                1 => steps.extend(interval(random, threads.into())),
-                2 => {
-                    let step = random.below(steps.len() as u64) as usize;
-                    let (rows, in_rows) = &mut steps[step];
-                    let row = random.below(rows.len() as u64) as usize;
-                    let thread = random.below(threads.into()) as usize;
-                    rows[row].3[thread] = if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
-                    *in_rows ^= random.below(4) == 0;
-                }
-                _ => {}
             }
             for (step, in_rows) in steps {
                 let rows: Vec<_> = step.iter().map(|(site, size, writes, items)| Row { site: *site, size: *size, writes: *writes, items, values: None }).collect();
@@ -322,6 +325,33 @@ fn threads_that_decide_are_no_race_of_those_that_decided_otherwise() {
     assert_eq!(of_writes(&[&[one, other, one, other]]), 0);
     assert_eq!(of_writes(&[&[one, other, both]]), 1);
     assert_eq!(of_writes(&[&[one, other], &[both]]), 1);
+}
+
+#[test]
+fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 32, 0, &[]);
+    let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
+    let mut interval = |writes: &[[Option<(usize, usize)>; 2]]| {
+        for rows in writes {
+            let items = rows.map(|write| {
+                let mut items = [0; 32];
+                write.into_iter().for_each(|(thread, address)| items[thread] = address as u64);
+                items
+            });
+            let row = |site: usize| Row { site: site as u32, size: 4, writes: true, items: &items[site], values: None };
+            block.rows(&[row(0), row(1)], &(0..0));
+        }
+        block.barrier();
+    };
+    let (one, other) = (Some((0, SHARED)), Some((1, SHARED + 4)));
+    interval(&[[one, other]]);
+    // The first row has no access this time, so that another thread may write there.
+    interval(&[[None, other], [Some((2, SHARED)), None]]);
+    assert!(checker.races().is_empty());
+    interval(&[[one, other], [Some((2, SHARED)), None]]);
+    drop(block);
+    assert_eq!(checker.races().len(), 1);
 }
 
 #[test]
