@@ -19,10 +19,9 @@ use crate::word::GRANULE;
 const MOST_ITEMS: usize = 1 << 17;
 /// Intervals that are kept.
 const MOST: usize = 128;
-const NONE: usize = usize::MAX;
 
 /// The intervals of a launch that a worker has met.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Intervals {
     at: At,
     /// Rows of the interval that is followed of which only some accesses were made, and those.
@@ -31,7 +30,7 @@ pub(crate) struct Intervals {
     whole: Mask,
     known: Vec<Interval>,
     /// The last one that ended, where it is known.
-    last: usize,
+    last: Option<usize>,
     /// Addresses in all of them.
     items: usize,
     /// How many rows were looked at, and how many compared.
@@ -45,9 +44,10 @@ pub(crate) struct Intervals {
 }
 
 /// What is known of the shared memory since the last barrier.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum At {
     /// Nobody has accessed it.
+    #[default]
     Start,
     /// Its accesses were among those of a known interval so far, of the next step these rows: it has
     /// no records of them.
@@ -72,7 +72,7 @@ struct Interval {
     conflicts: u8,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Kept {
     site: u32,
     size: u32,
@@ -107,24 +107,6 @@ impl Touched {
             (Self::Read(other), true) if other == thread => Some(Self::Written(thread)),
             (Self::Written(other), _) if other == thread => Some(self),
             _ => None,
-        }
-    }
-}
-
-impl Default for Intervals {
-    fn default() -> Self {
-        Self {
-            at: At::Start,
-            partly: Vec::new(),
-            whole: 0,
-            known: Vec::new(),
-            last: NONE,
-            items: 0,
-            recorded: 0,
-            followed: 0,
-            useless: false,
-            touched: Vec::new(),
-            simulation: 0,
         }
     }
 }
@@ -214,9 +196,10 @@ fn are_among(items: &[u64], others: &[u64]) -> bool {
     if items.len() != others.len() {
         return false;
     }
-    let each = |(&item, &other): (&u64, &u64)| (item ^ other) & (item != 0).then_some(u64::MAX).unwrap_or_default();
-    let among = |items: &[u64], others: &[u64]| items.iter().zip(others).map(each).fold(0, |differ, d| differ | d) == 0;
-    items.chunks(16).zip(others.chunks(16)).all(|(items, others)| among(items, others))
+    let differ = |(&item, &other): (&u64, &u64)| if item == 0 { 0 } else { item ^ other };
+    // Without a branch for each, so that it is done for several at once.
+    let among = |(items, others): (&[u64], &[u64])| items.iter().zip(others).fold(0, |any, both| any | differ(both)) == 0;
+    items.chunks(16).zip(others.chunks(16)).all(among)
 }
 
 /// What was only compared since the last barrier, and is to have records.
@@ -306,7 +289,7 @@ impl Intervals {
     /// A known interval that begins with these rows, and which of them make all accesses of its first step.
     fn find(&self, rows: &[Row<'_>], shared: Mask) -> Option<(usize, Mask)> {
         let begins = |i: usize| Some((i, self.known[i].holds(0, rows, shared)?));
-        let next = self.known.get(self.last).and_then(|last| last.next);
+        let next = self.last.and_then(|last| self.known[last].next);
         next.and_then(begins).or_else(|| (0..self.known.len()).find_map(begins))
     }
 
@@ -367,21 +350,21 @@ impl Intervals {
     pub(crate) fn end(&mut self, shared: &Range<usize>) {
         let ended = match std::mem::replace(&mut self.at, At::Start) {
             At::Start => return,
-            At::Following { interval, .. } => interval,
+            At::Following { interval, .. } => Some(interval),
             At::Recording(interval) => self.keep(interval, shared),
-            At::Off => NONE,
+            At::Off => None,
         };
-        if let Some(last) = self.known.get_mut(self.last) {
-            last.next = (ended != NONE).then_some(ended);
+        if let Some(last) = self.last {
+            self.known[last].next = ended;
         }
         self.last = ended;
     }
 
     /// Keeps an interval without a race, by itself or with one that is like it.
-    fn keep(&mut self, interval: Interval, shared: &Range<usize>) -> usize {
+    fn keep(&mut self, interval: Interval, shared: &Range<usize>) -> Option<usize> {
         const MOST_CONFLICTS: u8 = 8;
         if self.has_conflict(&interval, shared) {
-            return NONE;
+            return None;
         }
         for i in 0..self.known.len() {
             let known = &self.known[i];
@@ -394,16 +377,16 @@ impl Intervals {
             let known = &mut self.known[i];
             self.items = self.items - known.items.len() + all.items.len();
             *known = Interval { next: known.next, ..all };
-            return i;
+            return Some(i);
         }
         if self.items + interval.items.len() > MOST_ITEMS || self.known.len() == MOST {
             self.useless = self.followed < self.recorded;
             self.known.clear();
-            (self.items, self.followed, self.recorded, self.last) = (0, 0, 0, NONE);
+            (self.items, self.followed, self.recorded, self.last) = (0, 0, 0, None);
         }
         self.items += interval.items.len();
         self.known.push(interval);
-        self.known.len() - 1
+        Some(self.known.len() - 1)
     }
 
     /// Whether two of an interval's accesses conflict, or might: not all are of the shared memory.
