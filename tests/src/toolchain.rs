@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use wait_timeout::ChildExt;
@@ -103,6 +104,26 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
 /// Whether this machine has an NVIDIA GPU.
 pub fn has_gpu() -> bool {
     Path::new("/dev/nvidiactl").exists()
+}
+
+/// The folder of a driver of our own, `libcuda.so.1`: see `runtime/cuda/tests/mock/libcuda.cpp`. Built once.
+///
+/// # Errors
+/// What clang printed.
+pub fn mock_driver() -> Result<&'static Path, String> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let made = FOLDER.get_or_init(|| {
+        let folder = work_folder("mock-driver")?;
+        let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+        let runtime = workspace().join("runtime");
+        let mut command = Command::new(format!("{prefix}/bin/clang++"));
+        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"]);
+        command.arg(runtime.join("device/cpp")).arg(runtime.join("cuda/tests/mock/libcuda.cpp"));
+        command.arg("-o").arg(folder.join("libcuda.so.1"));
+        let built = run(&mut command, &folder)?;
+        if built.status == Some(0) { Ok(folder) } else { Err(built.stderr) }
+    });
+    made.as_deref().map_err(Clone::clone)
 }
 
 /// Compiles with `gclang++` for the CPU executor, in `folder`, with these

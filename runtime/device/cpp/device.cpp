@@ -48,10 +48,8 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   // something that this block acquired.
   bool undecided = d.relation == kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
   if (undecided) return count(counters().undecided);
-  u32 op = (state_of(word) - kFirstCompact) / 4;
-  u32 earlier = kUnknown;
+  u32 op = d.earlier_op, earlier = kUnknown;
   if (d.earlier_known && site_of(word) != kNoSite) earlier = site_of(word);
-  if (op == kReadAfterWrite) op = d.earlier_known ? kRead : kWrite;
   u32 hash = (a.site * 0x9e3779b1u ^ earlier * 0x85ebca6bu ^ (a.op * 32 + op) * 0xc2b2ae35u);
   hash = (hash ^ hash >> 15) % kSeen;
   if (GPURACE_ADD((u32 *)state().seen + hash, 1u) >= kRecordsOfOne) return count(counters().repeated);

@@ -64,6 +64,7 @@ struct Decision {
   bool dropped;  // a record is lost
   bool earlier_known;  // the record's own thread is not ordered before the access
   u32 relation;  // to the record's own thread, where that is known
+  u32 earlier_op;  // of the other side of a race
 };
 
 GPURACE_INLINE u32 state_of(u64 word) { return (u32)(word >> kStateShift); }
@@ -85,7 +86,7 @@ GPURACE_INLINE u64 record_of(const Access &a, u32 op) {
 
 // What access `a` makes of a word. Touches no memory.
 GPURACE_INLINE Decision decide(u64 word, const Access &a) {
-  Decision d = {word, false, false, false, false, kGrid};
+  Decision d = {word, false, false, false, false, kGrid, kRead};
   u32 state = state_of(word);
   u64 mine = record_of(a, a.op);
   if (state < kFirstCompact) {
@@ -142,8 +143,11 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
     if (d.earlier_known) d.relation = narrower;
   }
   d.race = cell & kRaceBit;
-  if (op == kReadAfterWrite && relation == kGrid && transition(kRead, a.op, relation, status, 0) < kRaceBit) {
-    // The write before the reads is the other side.
+  if (op != kReadAfterWrite) {
+    d.earlier_op = op;
+  } else if (relation == kGrid && transition(kRead, a.op, relation, status, 0) < kRaceBit) {
+    // The write before the reads is the other side. Within the block it is ordered by a barrier.
+    d.earlier_op = kWrite;
     d.earlier_known = false;
   }
   u32 next = cell & ~kRaceBit;

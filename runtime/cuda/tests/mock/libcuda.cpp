@@ -3,7 +3,7 @@
 // host, one thread after the other.
 //
 // It knows the kernels of the tests by name, and what they do. Of real PTX it looks for entries
-// and variables: what is not there is not found.
+// and variables: what is not there is not found. With MOCK_EXECUTED the executor runs real PTX (`executed.h`).
 //
 // Work does not run before it must: a launch, an asynchronous copy, a host function wait until
 // something that comes after them in CUDA's order of streams is waited for. So a wait that is
@@ -27,6 +27,7 @@
 
 // The device runtime itself.
 #include "device.cpp"
+#include "executed.h"
 
 using namespace gpurace;
 using Address = unsigned long long;
@@ -153,7 +154,12 @@ struct MockFunction {
   MockModule *module;
   std::string name;
   int dynamic_shared;
+  // Where the executor runs it: what it knows it by, and the bytes of its parameters.
+  void *stub;
+  std::vector<size_t> parameters;
 };
+using executed::Dim3;
+using executed::Executor;
 
 const char *const kSuffix = "__gpurace_checked";
 
@@ -248,14 +254,47 @@ size_t parameter(const std::string &kernel, u32 n) {
   return n < 1 ? 8 : 0;
 }
 
-int launch(void *function, const char *how, unsigned blocks, unsigned threads, unsigned shared, void *stream, void **arguments) {
+// The same of an entry of real PTX: `.param .u64 .ptr .align 1 k_param_0,`, `.param .align 8 .b8 k_param_1[24]`.
+std::vector<size_t> parameters_of(const std::string &ptx, const std::string &kernel) {
+  std::vector<size_t> sizes;
+  size_t at = ptx.find(".entry " + kernel + "("), end = ptx.find(')', at);
+  while ((at = ptx.find(".param", at + 1)) < end) {
+    std::string line = ptx.substr(at, ptx.find('\n', at) - at);
+    size_t array = line.find('['), type = line.find_first_of("busf", line.find(" .") + 2);
+    if (array != std::string::npos) {
+      sizes.push_back(strtoul(line.c_str() + array + 1, nullptr, 10));
+    } else {
+      sizes.push_back(strtoul(line.c_str() + type + 1, nullptr, 10) / 8);
+    }
+  }
+  return sizes;
+}
+
+// As the driver does: arguments are copied before the call returns. The executor runs the kernel.
+int launch_executed(MockFunction &f, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void *stream, void **arguments) {
+  auto kept = std::make_shared<std::vector<std::vector<char>>>();
+  for (size_t n = 0; n < f.parameters.size(); n++) {
+    char *from = (char *)arguments[n];
+    kept->emplace_back(from, from + f.parameters[n]);
+  }
+  return submit(stream, [=, &f] {
+    if (faulted) return;
+    std::vector<void *> places;
+    for (auto &argument : *kept) places.push_back(argument.data());
+    if (Executor::get()->run(f.stub, grid, block, shared, cooperative, cluster, places.data())) faulted = true;
+  });
+}
+
+int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void *stream,
+           void **arguments) {
   auto &f = *(MockFunction *)function;
+  unsigned blocks = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
   std::string kernel = bare_name(f.name);
   bool checked = kernel != f.name;
   log("%s %s %u %u %u on %s", how, f.name.c_str(), blocks, threads, shared,
       !stream ? "0" : stream == (void *)2 ? "own" : "another");
   if (checked && threads > number("MOCK_CHECKED_THREADS", 1024)) return kOutOfResources;
-  // As the driver does: arguments are copied before the call returns.
+  if (f.stub) return launch_executed(f, grid, block, shared, cooperative, cluster, stream, arguments);
   auto kept = std::make_shared<std::vector<std::vector<char>>>();
   u32 count = 0;
   for (size_t size; (size = parameter(kernel, count)); count++) {
@@ -508,9 +547,13 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto *of = (MockModule *)module;
   static const std::set<std::string> known = {"racy", "ordered", "faulty", "racy_shared", "racy_total", "scale", "_Z5emptyv", "__gpurace_begin"};
-  if (!known.count(bare_name(name))) return kNotFound;
   if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos) return kNotFound;
-  *function = new MockFunction{of, name, 0};
+  if (of->is_real() && Executor::get()) {
+    *function = new MockFunction{of, name, 0, Executor::get()->kernel(name), parameters_of(of->text, name)};
+    return kSuccess;
+  }
+  if (!known.count(bare_name(name))) return kNotFound;
+  *function = new MockFunction{of, name, 0, nullptr, {}};
   return kSuccess;
 }
 // A variable that PTX declares: `.global .align 4 .u32 total;`
@@ -531,6 +574,11 @@ static std::pair<char *, size_t> *declared(MockModule &module, const std::string
 }
 int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const char *name) {
   auto &of = *(MockModule *)module;
+  if (of.is_real() && Executor::get()) {
+    void *found;
+    if (!Executor::get()->variable(name, &found, size)) return kNotFound;
+    return *address = (Address)found, kSuccess;
+  }
   if (!strcmp(name, "__gpurace_state")) {
     if (of.is_real() && of.text.find(name) == std::string::npos) return kNotFound;
     return *address = (Address)&of.state, *size = sizeof(State), kSuccess;
@@ -546,6 +594,7 @@ int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const cha
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
   auto &f = *(MockFunction *)function;
   bool checked = bare_name(f.name) != f.name;
+  if (f.stub && attribute == 1) return *value = Executor::get()->shared(f.stub), kSuccess;
   switch (attribute) {
     case 0: *value = checked ? (int)number("MOCK_CHECKED_THREADS", 1024) : 1024; break;
     case 1: *value = checked ? 256 : 0; break;   // shared memory
@@ -566,11 +615,11 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
 }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **arguments, void **) {
-  return launch(function, "launch", gx * gy * gz, bx * by * bz, shared, stream, arguments);
+  return launch(function, "launch", {gx, gy, gz}, {bx, by, bz}, shared, false, {}, stream, arguments);
 }
 int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                               unsigned shared, void *stream, void **arguments) {
-  return launch(function, "launch together", gx * gy * gz, bx * by * bz, shared, stream, arguments);
+  return launch(function, "launch together", {gx, gy, gz}, {bx, by, bz}, shared, true, {}, stream, arguments);
 }
 
 }  // extern "C"

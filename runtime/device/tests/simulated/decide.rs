@@ -1,6 +1,7 @@
 //! Every state of a word against every access: the decision follows the
 //! checker's state machine, and where that keeps two records, never adds a race.
 
+use gpurace_abi::device::{OP_READ, OP_WRITE};
 use gpurace_check::Scope;
 use gpurace_check::state::{Next, Relation, Status, same_touch, step};
 use gpurace_check::word::{Compact, FULL, Op, Span, Touch, Word, op_code, state_bits};
@@ -30,6 +31,7 @@ struct Decision {
     dropped: bool,
     earlier_known: bool,
     relation: u32,
+    earlier_op: u32,
 }
 
 unsafe extern "C" {
@@ -144,6 +146,7 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
     let s = step(record.touch, record.span, touch, relation, status, record.site == 7);
     let what = || format!("{record:?} | {later:?} | {relation:?} {status:?} shared {shared}: {s:?}, but {d:?}");
     assert_eq!(d.race, s.race, "{}", what());
+    assert_eq!(d.earlier_op, op_code(record.touch).unwrap() as u32, "{}", what());
     let joined = |span: Span| {
         let state = (Compact { span, ..*record }).pack().unwrap();
         word & !(0x7f << 57) | state & (0x7f << 57)
@@ -176,14 +179,20 @@ fn reads_after_a_write(word: u64, reader: &Access) {
         let code = op_code(Touch { op, mask: FULL }).unwrap() as u32;
         let writes = !matches!(op, Op::Read | Op::Atomic { modifies: false, .. });
         let lane = Access { op: code, thread: reader.thread + 1, ..*reader };
-        assert_eq!(decide(word, &lane).race, writes, "{op:?} of the warp");
+        let d = decide(word, &lane);
+        assert_eq!((d.race, d.earlier_op), (writes, OP_READ), "{op:?} of the warp");
+        // Reads of several threads, the last of which was the one that accesses now: with another of them.
+        let several = state_bits(26, Span::Warp) | word & !(0x7f << 57);
+        let d = decide(several, &Access { op: code, ..*reader });
+        assert_eq!((d.race, d.earlier_op, d.earlier_known), (writes, OP_READ, false), "{op:?} of a reader");
         let behind = Access { base: 20, clock: 20, ..lane };
         assert!(!decide(word, &behind).race, "{op:?} behind a barrier");
         if !reader.shared {
             let other = Access { uid: reader.uid + 1, ..lane };
             let d = decide(word, &other);
             assert!(d.race, "{op:?} of another block");
-            assert_eq!(d.earlier_known, writes, "{op:?}: the read, or the write whose line is gone");
+            let other_side = if writes { OP_READ } else { OP_WRITE };
+            assert_eq!((d.earlier_known, d.earlier_op), (writes, other_side), "{op:?}: the read, or the write whose line is gone");
         }
     }
 }

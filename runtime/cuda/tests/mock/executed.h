@@ -1,0 +1,162 @@
+// Kernels of real PTX, run by the executor: code for a GPU that was lowered for the host (the suite `executed` says how)
+// stands for what the driver would compile of the PTX. The executor is the runtime library itself, opened a second time
+// in a namespace of its own, so that it knows nothing of the one that the program is linked to.
+//
+// MOCK_EXECUTED: the file with the lowered code; MOCK_RUNTIME: the runtime library; MOCKRUN_OPTIONS: the GPURACE_OPTIONS of
+// the executor.
+#pragma once
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace executed {
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+// The names of the checker's own symbols, which the executor has, too, are others in lowered code.
+inline std::string lowered_name(const std::string &name) {
+  const std::string own = "__gpurace_";
+  return name.compare(0, own.size(), own) ? name : "on_gpu_" + name.substr(own.size());
+}
+
+class Executor {
+ public:
+  // Null where there is none.
+  static Executor *get() {
+    static Executor *opened = getenv("MOCK_EXECUTED") ? new Executor() : nullptr;
+    return opened;
+  }
+
+  // A stub for a kernel, registered once.
+  void *kernel(const std::string &name) {
+    std::string &stub = stubs_[name];
+    if (stub.empty()) {
+      stub = lowered_name(name);
+      register_function_(module_, stub.c_str(), nullptr, stub.c_str(), -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    }
+    return (void *)stub.c_str();
+  }
+
+  // A variable's address and size; false: there is none.
+  bool variable(const std::string &name, void **address, size_t *size) {
+    std::string &host = variables_[name];
+    if (host.empty()) {
+      host = lowered_name(name);
+      register_var_(module_, host.c_str(), nullptr, host.c_str(), 0, 0, 0, 0);
+    }
+    return !symbol_address_(address, host.c_str()) && !symbol_size_(size, host.c_str());
+  }
+
+  // Its static shared memory, bytes.
+  int shared(void *stub) {
+    size_t attributes[64] = {};
+    return attributes_(attributes, stub) ? 0 : (int)attributes[0];
+  }
+
+  // Runs a launch to its end: the error, 0 for none.
+  int run(void *stub, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void **arguments) {
+    // cudaLaunchAttribute, cudaLaunchConfig_t.
+    struct Attribute {
+      int id;
+      char padding[4];
+      union {
+        Dim3 cluster;
+        int cooperative;
+        char value[64];
+      };
+    } attributes[2] = {};
+    struct Config {
+      Dim3 grid, block;
+      size_t shared;
+      void *stream;
+      Attribute *attributes;
+      unsigned count;
+    } config = {grid, block, shared, nullptr, attributes, 0};
+    if (cooperative) attributes[config.count].id = 2, attributes[config.count++].cooperative = 1;
+    if (cluster.x) attributes[config.count].id = 4, attributes[config.count++].cluster = cluster;
+    allow_(stub, 8, (int)shared);
+    int error = launch_(&config, stub, arguments);
+    if (!error) error = wait_();
+    flush_(nullptr);
+    if (error) fprintf(stderr, "executed: %s: error %d\n", (char *)stub, error);
+    return error;
+  }
+
+ private:
+  Executor() {
+    // The library reads its options when it is opened, out of the environment that the process began with: there they
+    // are for the moment.
+    const std::string first = "GPURACE", second = "MOCKRUN", behind = "_OPTIONS=";
+    auto swap = [&] {
+      for (char **variable = environ; *variable; variable++) {
+        for (auto &[from, to] : {std::pair(first, second), std::pair(second, first)}) {
+          if (strncmp(*variable, (from + behind).c_str(), 16)) continue;
+          memcpy(*variable, to.data(), 7);
+          break;
+        }
+      }
+    };
+    swap();
+    library_ = dlmopen(LM_ID_NEWLM, getenv("MOCK_RUNTIME"), RTLD_NOW);
+    swap();
+    if (!library_) fail(dlerror());
+    FILE *file = fopen(getenv("MOCK_EXECUTED"), "rb");
+    if (!file) fail("no lowered code");
+    for (int c; (c = fgetc(file)) != EOF;) code_.push_back((char)c);
+    fclose(file);
+    static struct {
+      int magic, version;
+      const void *data;
+      void *unused;
+    } wrapper;
+    // An aligned copy.
+    void *aligned = aligned_alloc(64, (code_.size() + 63) / 64 * 64);
+    memcpy(aligned, code_.data(), code_.size());
+    wrapper = {0x466243b1, 1, aligned, nullptr};
+    module_ = ((void *(*)(void *))find("__cudaRegisterFatBinary"))(&wrapper);
+    *(void **)&register_function_ = find("__cudaRegisterFunction");
+    *(void **)&register_var_ = find("__cudaRegisterVar");
+    *(void **)&symbol_address_ = find("cudaGetSymbolAddress");
+    *(void **)&symbol_size_ = find("cudaGetSymbolSize");
+    *(void **)&attributes_ = find("cudaFuncGetAttributes");
+    *(void **)&allow_ = find("cudaFuncSetAttribute");
+    *(void **)&launch_ = find("cudaLaunchKernelExC");
+    *(void **)&wait_ = find("cudaDeviceSynchronize");
+    *(void **)&flush_ = find("fflush");
+  }
+
+  void *find(const char *name) {
+    void *found = dlsym(library_, name);
+    if (!found) fail(name);
+    return found;
+  }
+
+  [[noreturn]] static void fail(const char *why) {
+    fprintf(stderr, "executed: %s\n", why);
+    abort();
+  }
+
+  void *library_;
+  std::vector<char> code_;
+  void *module_;
+  std::map<std::string, std::string> stubs_, variables_;
+  void (*register_function_)(void *, const char *, void *, const char *, int, void *, void *, void *, void *, void *);
+  void (*register_var_)(void *, const char *, void *, const char *, int, size_t, int, int);
+  int (*symbol_address_)(void **, const void *);
+  int (*symbol_size_)(size_t *, const void *);
+  int (*attributes_)(void *, const void *);
+  int (*allow_)(const void *, int, int);
+  int (*launch_)(const void *, const void *, void **);
+  int (*wait_)();
+  int (*flush_)(void *);
+};
+
+}  // namespace executed

@@ -1,0 +1,256 @@
+//! The programs of `race/` and `clean/` on a GPU of our own: the program as `gclang` makes it for one, the runtime library
+//! and its backend, over a driver that has the executor run the checked kernels. Verdicts are compared with what each program declares.
+//!
+//! What is declared and not found must be counted (`undecided`), or stand in `tests/gpu/known` with its reason, as must what
+//! is found and not declared. An entry that does not hold any more fails. What cannot be run so is in that list as well.
+//!
+//! `GPURACE_GPU_PROGRAMS=all` takes all programs; `GPURACE_GPU_PROGRAMS=NAME` those whose name has that in it; without it, a
+//! part of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpurace_tests::annotation::{ExpectedRace, Program};
+use gpurace_tests::case::{RACE_STATUS, collect};
+use gpurace_tests::compare::{Mismatch, compare};
+use gpurace_tests::report::{Race, Report};
+use gpurace_tests::toolchain::{mock_driver, programs, run, tool, work_folder, workspace};
+
+use crate::lowering::{calls, lower};
+
+/// One of so many programs is taken, where not all are.
+const SAMPLED: u64 = 12;
+/// The executor's schedules.
+const SEEDS: [u32; 3] = [0, 1, 2];
+/// The word in the list of what is known, for programs that are not run.
+const NOT_RUN: &str = "not-run";
+/// What the notes of a run say where something was left undecided or out.
+const COUNTED: [&str; 5] = ["undecided on the GPU", "dropped from shadow words", "not checked", "not recorded", "ran without checks"];
+
+/// What came of a program, the better ones first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    /// As it declares.
+    Right,
+    /// As it declares, but that of a race's earlier side it is not known, and not said, where it is.
+    Unplaced,
+    /// No code for a GPU is made of it.
+    Refused(String),
+    /// A race is not reported, and something was counted that was left undecided or out.
+    Undecided,
+    /// A race is not reported.
+    Miss(String),
+    /// A race is reported that is not declared.
+    Alarm(String),
+    Failure(String),
+}
+
+impl Verdict {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Unplaced => "unplaced",
+            Self::Refused(_) => "refused",
+            Self::Undecided => "undecided",
+            Self::Miss(_) => "miss",
+            Self::Alarm(_) => "alarm",
+            Self::Failure(_) => "failure",
+        }
+    }
+}
+
+/// A program at one revision.
+struct Subject {
+    program: Program,
+    revision: Option<String>,
+}
+
+impl Subject {
+    /// `race/tree_reduction::racy`
+    fn name(&self) -> String {
+        self.revision.as_ref().map_or_else(|| self.program.name.clone(), |revision| format!("{}::{revision}", self.program.name))
+    }
+
+    fn revision(&self) -> Option<&str> {
+        self.revision.as_deref()
+    }
+
+    /// Whether its verdict says anything of the GPU's side: threads that wait for ever would hold a GPU, what is known
+    /// not to hold on the executor does not hold here either, options are the executor's, and of separately compiled code nothing is kept to be lowered.
+    fn is_taken(&self) -> bool {
+        let revision = self.revision();
+        let has = |key: &str| self.program.all(revision, key).next().is_some();
+        self.program.divergences(revision).is_empty()
+            && self.program.known(revision).is_none()
+            && !["exit", "options", "compile-error", "requires"].into_iter().any(has)
+            && !self.program.words(revision, "compile-flags").contains(&"-fgpu-rdc")
+    }
+
+    fn verdict(&self) -> Verdict {
+        self.build_and_run().unwrap_or_else(Verdict::Failure)
+    }
+
+    fn build_and_run(&self) -> Result<Verdict, String> {
+        let folder = work_folder(&format!("corpus/{}", self.name()))?;
+        let flags = self.program.words(self.revision(), "compile-flags");
+        let mut command = Command::new(tool("gclang++")?);
+        // Before `sm_80` the toolkit's headers lack what some programs use.
+        if !flags.iter().any(|flag| flag.contains("gpu-arch")) {
+            command.arg("--cuda-gpu-arch=sm_80");
+        }
+        command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "-O2", "-w", "-save-temps"]);
+        command.args(self.revision().map(|revision| format!("-D{}", revision.to_uppercase()))).arg("-I").arg(programs().join("support"));
+        command.args(flags).arg(&self.program.path).args(["-o", "program"]).current_dir(&folder);
+        let compilation = run(&mut command, &folder)?;
+        if compilation.status != Some(0) {
+            return Err(compilation.stderr);
+        }
+        let stem = self.program.path.file_stem().unwrap_or_default().to_string_lossy();
+        if let Ok(why) = std::fs::read_to_string(folder.join(format!("{stem}.gpurace.device.gpu.note"))) {
+            return Ok(Verdict::Refused(why));
+        }
+        let (container, _) = lower(&folder, &format!("{stem}.gpurace.device.gpu.bc"))?;
+        let mut worst = Verdict::Right;
+        for seed in SEEDS {
+            worst = worst.max(self.run_seed(&folder, &container, seed)?);
+        }
+        if worst <= Verdict::Undecided {
+            // Kept only where somebody will want to look.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        Ok(worst)
+    }
+
+    fn run_seed(&self, folder: &Path, container: &Path, seed: u32) -> Result<Verdict, String> {
+        let json = folder.join(format!("{seed}.json"));
+        let mut command = Command::new(folder.join("program"));
+        command.args(self.program.words(self.revision(), "run-args")).current_dir(folder);
+        command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
+        command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
+        command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
+        let outcome = run(&mut command, folder)?;
+        let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
+        if ![Some(0), Some(RACE_STATUS)].contains(&outcome.status) {
+            return Err(format!("status {:?}, {}", outcome.status, said()));
+        }
+        let report = std::fs::read_to_string(&json).map_err(|e| format!("no report: {e}; {}", said()))?;
+        let mut report = Report::parse(&report)?;
+        if report.device != "cuda" {
+            return Err(format!("not on the GPU, {}", said()));
+        }
+        // Whether two writes store the same is not known there.
+        let declared: Vec<ExpectedRace> =
+            self.program.races(self.revision()).into_iter().map(|race| ExpectedRace { same_value: None, ..race.clone() }).collect();
+        let declared: Vec<&ExpectedRace> = declared.iter().collect();
+        let placed = place(&mut report, &declared, &self.program.path);
+        let mismatches = compare(&declared, &[], &report, &self.program.path);
+        let is_counted = report.notes.iter().any(|note| COUNTED.iter().any(|what| note.contains(what)));
+        let verdicts = mismatches.into_iter().map(|mismatch| match mismatch {
+            Mismatch::Unexpected(_) => Verdict::Alarm(format!("{mismatch}; {}", said())),
+            Mismatch::Missing(_) if is_counted => Verdict::Undecided,
+            Mismatch::Missing(_) => Verdict::Miss(format!("{mismatch}; {}", said())),
+        });
+        Ok(verdicts.max().unwrap_or(if placed { Verdict::Unplaced } else { Verdict::Right }))
+    }
+}
+
+/// Sides of which a report does not know where they are, are where a declared race has them, if there is one. Whether there is such
+/// a side.
+fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool {
+    let mut placed = false;
+    let races = std::mem::take(&mut report.races);
+    let matches = |race: &Race| {
+        let alone = Report { races: vec![race.clone()], divergence: Vec::new(), ..report.clone() };
+        !compare(declared, &[], &alone, source).iter().any(|mismatch| matches!(mismatch, Mismatch::Unexpected(_)))
+    };
+    let lines: Vec<u32> = declared.iter().flat_map(|race| race.lines).flatten().collect();
+    let races = races.into_iter().map(|race| {
+        let earlier = &race.accesses[1];
+        if earlier.line.is_some() || ["copy", "host"].contains(&&earlier.op[..]) {
+            return race;
+        }
+        placed = true;
+        let mut at = lines.iter().map(|&line| {
+            let mut race = race.clone();
+            (race.accesses[1].line, race.accesses[1].file) = (Some(line), Some(source.display().to_string()));
+            race
+        });
+        at.find(|race| matches(race)).unwrap_or(race)
+    });
+    let races = races.collect();
+    report.races = races;
+    placed
+}
+
+/// What is known: name, verdict and reason, a line each.
+fn known() -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(workspace().join("tests/gpu/known")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let parts: Vec<&str> = line.splitn(3, ' ').collect();
+            let [name, verdict, why] = parts[..] else { panic!("`{line}`: wanted a name, `miss`, `alarm` or `not-run`, and why") };
+            assert!(["miss", "alarm", NOT_RUN].contains(&verdict) && !why.trim().is_empty(), "{line}");
+            (name.to_owned(), verdict.to_owned())
+        })
+        .collect()
+}
+
+/// A number of a name, the same on each machine (FNV-1a).
+fn number(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[test]
+fn programs_have_the_verdicts_that_they_declare() {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for case in ["race", "clean"].into_iter().flat_map(|folder| collect(folder).unwrap()) {
+        // One for each optimisation level: device code is the same at each.
+        let subject = Subject { program: case.program, revision: case.revision };
+        if subject.is_taken() && subjects.last().is_none_or(|last| last.name() != subject.name()) {
+            subjects.push(subject);
+        }
+    }
+    let known = known();
+    let stale: Vec<&String> = known.keys().filter(|name| !subjects.iter().any(|subject| subject.name() == **name)).collect();
+    assert!(stale.is_empty(), "no such programs, of `tests/gpu/known`: {stale:?}");
+    subjects.retain(|subject| known.get(&subject.name()).is_none_or(|word| word != NOT_RUN));
+    match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
+        Ok("all") => {}
+        Ok(part) => subjects.retain(|subject| subject.name().contains(part)),
+        Err(_) => subjects.retain(|subject| number(&subject.program.name) % SAMPLED == 0),
+    }
+    let (next, verdicts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let verdict = subject.verdict();
+                    verdicts.lock().unwrap().insert(subject.name(), verdict);
+                }
+            });
+        }
+    });
+    let verdicts = verdicts.into_inner().unwrap();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (name, verdict) in &verdicts {
+        let word = verdict.word();
+        *counts.entry(word).or_default() += 1;
+        match known.get(name) {
+            Some(wanted) if wanted == word => {}
+            Some(wanted) => wrong.push(format!("{name}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}")),
+            None if *verdict > Verdict::Undecided => wrong.push(format!("{name}: {verdict:?}")),
+            None => {}
+        }
+    }
+    println!("{} programs: {counts:?}", verdicts.len());
+    for (name, verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided | Verdict::Refused(_))) {
+        println!("{name}: {verdict:?}");
+    }
+    assert!(!verdicts.is_empty(), "no program was taken");
+    assert!(wrong.is_empty(), "{} of {} programs:\n{}", wrong.len(), verdicts.len(), wrong.join("\n"));
+}

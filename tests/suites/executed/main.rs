@@ -1,0 +1,106 @@
+//! Code for an NVIDIA GPU, executed: the checked kernels of `tests/gpu/kernels.cu` and the checker's own code,
+//! as they are before `clang` makes PTX of them, lowered for the executor. So what the pass puts into a kernel for
+//! a GPU runs with real barriers, warps and schedules, without one. The verdicts must be those by the kernels' names.
+//!
+//! `tests/gpu/executed.cu` stands for the runtime; `corpus` has the runtime itself, over a driver of our own, and the programs
+//! of `tests/programs`. PTX, `ptxas` and the hardware are what this does not show.
+
+mod corpus;
+mod lowering;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use gpurace_tests::toolchain::{run, tool, work_folder, workspace};
+use lowering::{calls, lower, must_run};
+
+/// The names of the kernels.
+fn kernels() -> Vec<String> {
+    let text = std::fs::read_to_string(workspace().join("tests/gpu/kernels.cu")).unwrap();
+    text.lines().filter_map(|line| Some(line.strip_prefix("KERNEL ")?.split('(').next()?.to_owned())).collect()
+}
+
+/// Lowers the code for a GPU and builds the program that runs it; gives its folder.
+fn program() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = work_folder("executed").unwrap();
+        let gpu = workspace().join("tests/gpu");
+        let mut command = Command::new(tool("gclang++").unwrap());
+        command.args(["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps", "-c"]);
+        must_run(command.arg(gpu.join("kernels.cu")).args(["-o", "kernels.o"]), &folder).unwrap();
+        let (_, unknown) = lower(&folder, "kernels.gpurace.device.gpu.bc").unwrap();
+        assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
+
+        let stubs: String = kernels().iter().map(|name| format!("K({name})\n")).collect();
+        std::fs::write(folder.join("kernels.inc"), stubs).unwrap();
+        let include = workspace().join("driver/include");
+        let mut host = Command::new(&calls().clang);
+        host.args(["-w", "-O1", "--cuda-host-only", "--cuda-gpu-arch=sm_80", "-include", "gpurace/nvcc_compat.h", "-I.", "-isystem"]);
+        host.arg(&include).arg("-idirafter").arg(include.join("gpurace/fallback"));
+        host.arg(format!("--cuda-path={}", calls().toolkit)).arg("-I").arg(workspace().join("runtime/device/cpp"));
+        host.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang", "container", "-c", "-o", "host.o", "-x", "cuda"]);
+        must_run(host.arg(gpu.join("executed.cu")), &folder).unwrap();
+        let mut link = Command::new(tool("gclang++").unwrap());
+        must_run(link.args(["-fgpurace-exec=cpu", "host.o", "-o", "program"]), &folder).unwrap();
+        folder
+    })
+}
+
+/// What a run has counted and found.
+struct Found {
+    races: usize,
+    counted: String,
+}
+
+impl Found {
+    fn count(&self, what: &str) -> u64 {
+        let mut words = self.counted.split_whitespace();
+        words.find(|word| *word == what).unwrap_or_else(|| panic!("no `{what}` in {}", self.counted));
+        words.next().unwrap().parse().unwrap()
+    }
+}
+
+fn execute(kernel: &str, seed: u32) -> Found {
+    let folder = program();
+    let mut command = Command::new(folder.join("program"));
+    command.arg(kernel).current_dir(folder).env("GPURACE_OPTIONS", format!("seed={seed}"));
+    let ran = run(&mut command, folder).unwrap();
+    assert_eq!(ran.status, Some(0), "{kernel}, seed {seed}: {}{}", ran.stdout, ran.stderr);
+    let (counted, races) = ran.stdout.split_once('\n').unwrap();
+    Found { races: races.lines().filter(|line| line.starts_with("race ")).count(), counted: counted.to_owned() }
+}
+
+#[test]
+fn verdicts_are_by_the_kernels_names() {
+    let mut decided = 0;
+    for kernel in kernels() {
+        for seed in 0..4 {
+            let found = execute(&kernel, seed);
+            let said = format!("{kernel}, seed {seed}: {} races; {}", found.races, found.counted);
+            if kernel.starts_with("clean_") {
+                assert_eq!(found.races, 0, "{said}");
+            } else {
+                // What might have been ordered is left undecided, and counted.
+                assert!(found.races > 0 || found.count("undecided") > 0, "{said}");
+                decided += usize::from(found.races > 0);
+            }
+            assert_eq!(found.count("taken"), 0, "each block gives its slot back: {said}");
+            assert_eq!(found.count("uids"), 3 * 8, "{said}");
+            for lost in ["outside", "shared_outside", "exhausted"] {
+                assert_eq!(found.count(lost), 0, "{said}");
+            }
+        }
+    }
+    assert!(decided > 4 * 6, "{decided} races");
+}
+
+#[test]
+fn each_access_is_checked_once() {
+    // Three launches of 8 blocks of 256 threads.
+    let threads = 3 * 8 * 256;
+    for (kernel, of_thread) in [("clean_saxpy", 2), ("racy_one_word", 1), ("clean_shared_reverse", 4), ("clean_inline_ptx", 2)] {
+        assert_eq!(execute(kernel, 0).count("checks"), threads * of_thread, "{kernel}");
+    }
+}
