@@ -205,15 +205,102 @@ static void values() {
   puts("all values are right");
 }
 
+// A graph of one root, two branches and their join, made by nodes and by capture, launched again and again, changed between.
+static void graphs() {
+  const int n = 64;
+  int *a, *b, host[2 * n];
+  CHECK(cudaMalloc(&a, sizeof host));
+  b = a + n;
+  auto kernel = [&](int *&to, int &factor, long &offset, int &count, void **arguments) {
+    arguments[0] = &to, arguments[1] = &factor, arguments[2] = &offset, arguments[3] = &count;
+    cudaKernelNodeParams p = {};
+    p.func = (void *)scale;
+    p.gridDim = dim3(2);
+    p.blockDim = dim3(64);
+    p.kernelParams = arguments;
+    return p;
+  };
+  static int calls;
+  auto called = [](void *data) { ++*(int *)data; };
+  int three = 3, two = 2, both = 2 * n, half = n;
+  long one = 1, four = 4, none = 0;
+  void *arguments[4];
+  cudaGraph_t graph;
+  CHECK(cudaGraphCreate(&graph, 0));
+  cudaGraphNode_t root, left, right, join, late, told;
+  cudaMemsetParams fill = {};
+  fill.dst = a, fill.value = 0, fill.elementSize = 4, fill.width = 2 * n, fill.height = 1;
+  CHECK(cudaGraphAddMemsetNode(&root, graph, nullptr, 0, &fill));
+  auto p = kernel(a, three, one, half, arguments);
+  CHECK(cudaGraphAddKernelNode(&left, graph, &root, 1, &p));
+  p = kernel(b, three, four, half, arguments);
+  CHECK(cudaGraphAddKernelNode(&right, graph, &root, 1, &p));
+  cudaGraphNode_t branches[] = {left, right};
+  p = kernel(a, two, none, both, arguments);
+  CHECK(cudaGraphAddKernelNode(&join, graph, branches, 2, &p));
+  CHECK(cudaGraphAddMemcpyNode1D(&late, graph, &join, 1, host, a, sizeof host, cudaMemcpyDeviceToHost));
+  cudaHostNodeParams function = {called, &calls};
+  CHECK(cudaGraphAddHostNode(&told, graph, &late, 1, &function));
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  cudaStream_t first, second;
+  CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  for (int launch = 0; launch < 3; launch++) {
+    // One launch comes after the last, whatever stream it is on.
+    CHECK(cudaGraphLaunch(exec, launch % 2 ? second : first));
+  }
+  CHECK(cudaStreamSynchronize(first));
+  EXPECT(calls == 3 && host[0] == 2 && host[n] == 8);
+  p = kernel(b, three, one, half, arguments);
+  CHECK(cudaGraphExecKernelNodeSetParams(exec, right, &p));
+  CHECK(cudaGraphNodeSetEnabled(exec, left, 0));
+  CHECK(cudaGraphLaunch(exec, second));
+  CHECK(cudaStreamSynchronize(second));
+  EXPECT(calls == 4 && host[0] == 0 && host[n] == 2);
+  CHECK(cudaGraphExecUpdate(exec, graph, nullptr));
+  CHECK(cudaGraphNodeSetEnabled(exec, left, 1));
+  CHECK(cudaGraphLaunch(exec, first));
+  CHECK(cudaStreamSynchronize(first));
+  EXPECT(host[0] == 2 && host[n] == 8);
+  CHECK(cudaGraphExecDestroy(exec));
+
+  // The same by capture.
+  cudaEvent_t forked, joined;
+  CHECK(cudaEventCreate(&forked));
+  CHECK(cudaEventCreate(&joined));
+  CHECK(cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));
+  CHECK(cudaMemsetAsync(a, 0, sizeof host, first));
+  CHECK(cudaEventRecord(forked, first));
+  CHECK(cudaStreamWaitEvent(second, forked, 0));
+  scale<<<2, 64, 0, second>>>(b, 3, 5, n);
+  CHECK(cudaEventRecord(joined, second));
+  scale<<<2, 64, 0, first>>>(a, 3, 1, n);
+  CHECK(cudaStreamWaitEvent(first, joined, 0));
+  scale<<<2, 64, 0, first>>>(a, 2, 0, 2 * n);
+  CHECK(cudaMemcpyAsync(host, a, sizeof host, cudaMemcpyDeviceToHost, first));
+  CHECK(cudaStreamEndCapture(first, &graph));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  memset(host, 0, sizeof host);
+  for (int launch = 0; launch < 2; launch++) CHECK(cudaGraphLaunch(exec, second));
+  CHECK(cudaStreamSynchronize(second));
+  EXPECT(host[0] == 2 && host[n] == 10);
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaFree(a));
+  puts("all graphs are right");
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "values";
   auto is = [&](const char *name) { return !strcmp(what, name); };
-#ifdef WITH_GRAPH
-  cudaGraph_t graph;
-  printf("graph: %s\n", cudaGetErrorName(cudaGraphCreate(&graph, 0)));
+#ifdef WITH_ARRAY
+  cudaArray_t array;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+  printf("array: %s\n", cudaGetErrorName(cudaMallocArray(&array, &format, 8)));
   cudaGetLastError();
 #endif
   if (is("values")) return values(), 0;
+  if (is("graphs")) return graphs(), 0;
   if (is("properties")) {
     cudaDeviceProp p;
     CHECK(cudaGetDeviceProperties(&p, 0));

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use gpurace_tests::report::Report;
-use gpurace_tests::toolchain::{Outcome, has_gpu, programs, run, tool, work_folder, workspace};
+use gpurace_tests::toolchain::{Outcome, has_gpu, mock_driver, programs, run, tool, work_folder, workspace};
 use serde_json::Value;
 
 fn source() -> PathBuf {
@@ -20,23 +20,6 @@ fn line(mark: &str) -> u32 {
     let text = std::fs::read_to_string(source()).unwrap();
     let at = text.lines().position(|line| line.ends_with(&format!("// {mark}")));
     at.unwrap_or_else(|| panic!("no line `{mark}`")) as u32 + 1
-}
-
-/// The folder of the driver.
-fn driver() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let folder = work_folder("backend-driver").unwrap();
-        let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
-        let runtime = workspace().join("runtime");
-        let mut command = Command::new(format!("{prefix}/bin/clang++"));
-        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"]);
-        command.arg(runtime.join("device/cpp")).arg(runtime.join("cuda/tests/mock/libcuda.cpp"));
-        command.arg("-o").arg(folder.join("libcuda.so.1"));
-        let built = run(&mut command, &folder).unwrap();
-        assert_eq!(built.status, Some(0), "{}", built.stderr);
-        folder
-    })
 }
 
 /// Builds the program with these arguments, once each; gives the folder.
@@ -96,7 +79,7 @@ fn run_program(folder: &Path, with_driver: bool, argument: &str, options: &str, 
     command.env("GPURACE_OPTIONS", format!("json={}:{options}", json.display()).trim_end_matches(':'));
     command.env_remove("LD_LIBRARY_PATH").env("MOCK_LOG", &log).env("MOCK_SITES", sites(&program));
     if with_driver {
-        command.env("LD_LIBRARY_PATH", driver());
+        command.env("LD_LIBRARY_PATH", mock_driver().unwrap());
     }
     command.envs(variables.iter().copied());
     let outcome = run(&mut command, folder).unwrap();
@@ -129,6 +112,20 @@ fn memory_streams_and_events_are_as_on_the_executor() {
     // Managed and registered memory have no shadow, and that is said.
     assert!(gpu.notes.iter().any(|note| note.ends_with("accesses to memory without shadow not checked")), "{:?}", gpu.notes);
     assert!(gpu.notes.iter().any(|note| note.contains("races between them are not looked for on a GPU")), "{:?}", gpu.notes);
+}
+
+#[test]
+fn graphs_run_in_the_order_of_their_edges() {
+    let folder = checked();
+    let gpu = on_gpu(&folder, "graphs");
+    assert_eq!((gpu.outcome.status, &gpu.outcome.stdout[..]), (Some(0), "all graphs are right\n"), "{}", gpu.outcome.stderr);
+    let host = run_program(&folder, true, "graphs", "device=cpu", &[]);
+    assert_eq!((host.outcome.status, &host.outcome.stdout), (Some(0), &gpu.outcome.stdout), "{}", host.outcome.stderr);
+    // Each launch of a graph is a launch of each of its kernels, with a number and blocks of its own.
+    let (gpu, host) = (gpu.report.unwrap(), host.report.unwrap());
+    assert_eq!((gpu.stats.launches, host.stats.launches), (3 * 3 + 2 + 3 + 2 * 3, 3 * 3 + 2 + 3 + 2 * 3));
+    assert_eq!(gpu.stats.checks_executed, host.stats.checks_executed);
+    assert!(gpu.races.is_empty() && host.races.is_empty());
 }
 
 #[test]
@@ -276,17 +273,17 @@ fn without_a_gpu_the_executor_takes_its_place_in_a_line() {
 
 #[test]
 fn a_program_with_what_a_gpu_lacks_runs_on_the_executor() {
-    let folder = build("graph", &["-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-DWITH_GRAPH"]);
+    let folder = build("array", &["-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-DWITH_ARRAY"]);
     let auto = run_program(&folder, true, "racy", "", &[]);
     assert_eq!((auto.outcome.status, &auto.report.unwrap().device[..]), (Some(66), "cpu"));
-    assert_eq!(auto.outcome.stdout, "graph: cudaSuccess\n");
-    let wanted = "gpurace: note: the program calls `cudaGraphCreate`, and graphs are not supported on a GPU; kernels run on the CPU executor\n";
+    assert_eq!(auto.outcome.stdout, "array: cudaSuccess\n");
+    let wanted = "gpurace: note: the program calls `cudaMallocArray`, and arrays are not supported on a GPU; kernels run on the CPU executor\n";
     assert!(auto.outcome.stderr.starts_with(wanted), "{}", auto.outcome.stderr);
     assert!(!auto.calls.contains("load"), "{}", auto.calls);
     // Who insists gets the refusal by name.
     let cuda = run_program(&folder, true, "ordered", "device=cuda", &[]);
-    assert_eq!((cuda.outcome.status, &cuda.outcome.stdout[..]), (Some(0), "graph: cudaErrorNotSupported\n"));
-    assert_eq!(cuda.outcome.stderr, "gpurace: error: `cudaGraphCreate`: graphs are not supported on a GPU\n");
+    assert_eq!((cuda.outcome.status, &cuda.outcome.stdout[..]), (Some(0), "array: cudaErrorNotSupported\n"));
+    assert_eq!(cuda.outcome.stderr, "gpurace: error: `cudaMallocArray`: arrays are not supported on a GPU\n");
 }
 
 #[test]
@@ -372,7 +369,7 @@ fn what_checks_cost_is_put_in_a_table() {
     let path = std::env::var("PATH").unwrap();
     let table = |with_stub: bool| {
         let mut command = Command::new(folder.join("packed/run"));
-        command.env("LD_LIBRARY_PATH", driver()).env("ROUNDS", "3").env("REPETITIONS", "tiny").env("STUB_LOG", &log);
+        command.env("LD_LIBRARY_PATH", mock_driver().unwrap()).env("ROUNDS", "3").env("REPETITIONS", "tiny").env("STUB_LOG", &log);
         command.env("PATH", if with_stub { format!("{}:{path}", bin.display()) } else { path.clone() });
         let ran = run(&mut command, &folder).unwrap();
         let row = ran.stdout.lines().find(|line| line.starts_with("| launch |")).unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
+use crate::graph::points::{self, Point, Points};
 use crate::graph::work::Work;
 use crate::graph::{self, ExecHandle, Graph, GraphHandle, Graphs, Id, NodeHandle, capture};
 use crate::order::{Clock, ORDER, StreamId};
@@ -38,10 +39,12 @@ pub struct Exec {
     order: Vec<Id>,
     /// First step and last step of each chain.
     chains: Vec<(usize, usize)>,
-    /// The streams of the chains but the first, once it was launched.
-    streams: Vec<StreamId>,
+    /// The streams of the chains, once it was launched; the first has none of its own.
+    streams: Vec<Option<StreamId>>,
     /// What the last launch was after, itself included.
     last: Clock,
+    /// Where the backend orders the chains.
+    points: Points,
     flags: u64,
 }
 
@@ -132,20 +135,39 @@ impl Exec {
         Ok(())
     }
 
-    /// Runs the steps on `stream` and those of the other chains; gives them and the
-    /// order that the launch ends with, for the next one.
-    fn run(&self, stream: StreamId) -> Result<(Vec<StreamId>, Clock)> {
-        let mut streams: Vec<Option<StreamId>> = vec![None; self.chains.len()];
+    /// Whether a step of another chain runs after this one.
+    fn is_waited_for(&self, step: usize) -> bool {
+        let chain = self.steps[step].chain;
+        self.chains[chain].1 == step && chain != 0
+            || self.steps.iter().any(|other| other.chain != chain && other.after.contains(&step))
+    }
+
+    /// Runs the steps on `stream` and those of the other chains; keeps these, and what the next launch comes after.
+    fn run(&mut self, stream: StreamId) -> Result {
+        let (mut streams, mut points) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.points));
+        let ran = self.run_steps(stream, &mut streams, &mut points);
+        (self.streams, self.points) = (streams, points);
+        self.last = ran?;
+        Ok(())
+    }
+
+    /// Runs the steps; `known`: the streams of the chains. Gives the order that the launch ends with.
+    fn run_steps(&self, stream: StreamId, known: &mut Vec<Option<StreamId>>, points: &mut Points) -> Result<Clock> {
+        // One launch of a graph begins after the last.
+        points.wait(stream, Point::End)?;
+        known.resize(self.chains.len(), None);
+        let mut streams = vec![None; self.chains.len()];
         let begin = {
             let mut order = ORDER.lock();
-            // One launch of a graph begins after the last.
             order.wait(stream, &self.last);
             order.submit(stream)
         };
         if let Some(first) = streams.first_mut() {
             *first = Some(stream);
         }
-        let mut known: Vec<StreamId> = self.streams.clone();
+        if self.chains.len() > 1 {
+            points.reach(Point::Begin, stream)?;
+        }
         let mut clocks: Vec<Option<Clock>> = vec![None; self.steps.len()];
         let mut result = Ok(());
         for (index, step) in self.steps.iter().enumerate() {
@@ -159,22 +181,24 @@ impl Exec {
                     for &before in &self.steps[first].after {
                         clock.join(clocks[before].as_ref().unwrap_or(&begin));
                     }
-                    let id = ORDER.lock().open(known.get(chain - 1).copied(), clock);
-                    if known.len() < chain {
-                        known.push(id);
+                    let id = ORDER.lock().open(known[chain], clock);
+                    if known[chain].replace(id).is_none() {
+                        points::make_stream(id)?;
                     }
+                    points.wait(id, Point::Begin)?;
                     streams[chain] = Some(id);
                 }
             }
             let on = streams[step.chain].unwrap_or(stream);
-            {
-                let mut order = ORDER.lock();
-                for &before in step.after.iter().filter(|&&before| self.steps[before].chain != step.chain) {
-                    order.wait(on, clocks[before].as_ref().unwrap_or(&begin));
-                }
+            for &before in step.after.iter().filter(|&&before| self.steps[before].chain != step.chain) {
+                ORDER.lock().wait(on, clocks[before].as_ref().unwrap_or(&begin));
+                points.wait(on, Point::Step(before))?;
             }
             if !step.disabled && result.is_ok() {
                 result = step.work.run(on);
+            }
+            if self.is_waited_for(index) {
+                points.reach(Point::Step(index), on)?;
             }
             let mut order = ORDER.lock();
             clocks[index] = Some(order.now(on));
@@ -182,29 +206,31 @@ impl Exec {
                 order.destroy(on);
             }
         }
-        let mut order = ORDER.lock();
-        for &(_, last) in &self.chains {
+        for (chain, &(_, last)) in self.chains.iter().enumerate() {
             if let Some(clock) = &clocks[last] {
-                order.wait(stream, clock);
+                ORDER.lock().wait(stream, clock);
+            }
+            if chain != 0 {
+                points.wait(stream, Point::Step(last))?;
             }
         }
-        let end = order.now(stream);
-        result.map(|()| (known, end))
+        points.reach(Point::End, stream)?;
+        result.map(|()| ORDER.lock().now(stream))
     }
 }
 
 fn launch(exec: ExecHandle, stream: cudaStream_t) -> Result {
     let (stream, id) = (stream::resolve(stream)?, exec as Id);
     // A copy: host functions of the graph may use other graphs.
-    let exec = graph::all().execs.get(&id).cloned().ok_or(Error::INVALID_VALUE)?;
+    let mut exec = graph::all().execs.get(&id).cloned().ok_or(Error::INVALID_VALUE)?;
     if capture::takes(stream) {
         return Err(Error::STREAM_CAPTURE_UNSUPPORTED);
     }
-    let (streams, last) = exec.run(stream)?;
-    if let Some(exec) = graph::all().execs.get_mut(&id) {
-        (exec.streams, exec.last) = (streams, last);
+    let ran = exec.run(stream);
+    if let Some(kept) = graph::all().execs.get_mut(&id) {
+        (kept.streams, kept.last, kept.points) = (exec.streams, exec.last, exec.points);
     }
-    Ok(())
+    ran
 }
 
 fn instantiate(to: *mut ExecHandle, graph: GraphHandle, flags: u64) -> Result {
@@ -264,7 +290,9 @@ api! {
     @ptsz fn cudaGraphLaunch(exec: ExecHandle, stream: cudaStream_t) { launch(exec, stream) }
 
     fn cudaGraphExecDestroy(exec: ExecHandle) {
-        graph::all().execs.remove(&(exec as Id)).map(|_| ()).ok_or(Error::INVALID_VALUE)
+        let removed = graph::all().execs.remove(&(exec as Id)).ok_or(Error::INVALID_VALUE)?;
+        removed.points.forget(&removed.streams);
+        Ok(())
     }
 
     fn cudaGraphExecUpdate(exec: ExecHandle, graph: GraphHandle, info: *mut cudaGraphExecUpdateResultInfo) {

@@ -7,6 +7,7 @@
 //! | [`nodes`] | the functions that make nodes and ask about them |
 //! | [`capture`] | graphs that are made of what is submitted to streams |
 //! | [`exec`] | instantiated graphs, and how they are launched |
+//! | [`points`] | what orders their nodes on a device |
 //!
 //! The edges of a graph are the only order between its nodes: nodes that no path
 //! joins may overlap, and race like launches of two streams.
@@ -21,6 +22,7 @@ use crate::errors::{Error, Result};
 pub mod capture;
 pub mod exec;
 pub mod nodes;
+pub mod points;
 pub mod work;
 
 use work::Work;

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use parking_lot::Mutex;
 
+use crate::backend;
 use crate::call_site::{self, Callers};
 use crate::errors::Result;
 use crate::event;
@@ -99,17 +100,19 @@ impl Work {
             Self::Fill(fill, callers) => return call_site::on_behalf_of(callers, || fill.run(stream)),
             Self::Host(function, data) => {
                 let _ = ORDER.lock().submit(stream);
-                if let Some(function) = function {
+                if let Some(function) = *function {
                     // SAFETY: the program vouches for its function and data.
-                    unsafe { function(data.pointer()) };
+                    unsafe { backend::get().call_host(stream, function, data.pointer()) }?;
                 }
             }
             Self::Record(recorded) => {
+                backend::get().record(recorded.0, stream)?;
                 let clock = ORDER.lock().submit(stream);
                 event::record_at(recorded.pointer() as cudaEvent_t, clock)?;
             }
             Self::Wait(waited) => {
                 if let Some(clock) = event::recorded(waited.pointer() as cudaEvent_t)? {
+                    backend::get().wait_for_event(stream, waited.0)?;
                     ORDER.lock().wait(stream, &clock);
                 }
             }

@@ -43,9 +43,7 @@ mod found;
 pub use code::{Code, Entry};
 
 /// Functions that the backend lacks, by how their names begin.
-const LACKING: [(&str, &str); 7] = [
-    ("cudaGraph", "graphs are not supported on a GPU"),
-    ("cudaStreamBeginCapture", "graphs are not supported on a GPU"),
+const LACKING: [(&str, &str); 5] = [
     ("cudaCreateTextureObject", "textures are not supported on a GPU"),
     ("cudaCreateSurfaceObject", "surfaces are not supported on a GPU"),
     ("cudaMallocArray", "arrays are not supported on a GPU"),
@@ -62,9 +60,7 @@ const MULTIPROCESSORS: u32 = 16;
 
 /// Why the function of the API with this name is not there.
 pub fn lacks(function: &str) -> Option<&'static str> {
-    let found = LACKING.iter().find(|(prefix, _)| function.starts_with(prefix))?;
-    // Graphics resources are another thing, which no backend has.
-    (!function.starts_with("cudaGraphics")).then_some(found.1)
+    LACKING.iter().find(|(prefix, _)| function.starts_with(prefix)).map(|&(_, why)| why)
 }
 
 /// Whether there is a driver at all.
@@ -387,7 +383,9 @@ impl Backend for OnGpu {
         self.wait(Until::AllIsOver)
     }
 
-    unsafe fn give(&self, address: usize, _: Request, kind: Kind) {
+    unsafe fn give(&self, address: usize, request: Request, kind: Kind) {
+        // What is there next is another object.
+        self.benign.lock().retain(|meant| !(address..address + request.size).contains(&meant.start));
         // What cannot be freed is the driver's then.
         let _ = self.call(|| match kind {
             // SAFETY: as the caller vouches.
@@ -576,9 +574,8 @@ mod tests {
 
     #[test]
     fn what_is_lacking_is_refused_by_name() {
-        assert!(lacks("cudaGraphLaunch").is_some() && lacks("cudaGraphInstantiate_ptsz").is_some());
-        assert!(lacks("cudaStreamBeginCapture_ptsz").is_some());
-        for there in ["cudaMalloc", "cudaStreamIsCapturing", "cudaGraphicsMapResources", "cudaLaunchKernel"] {
+        assert!(lacks("cudaCreateTextureObject").is_some() && lacks("cudaMalloc3DArray").is_some());
+        for there in ["cudaMalloc", "cudaStreamBeginCapture", "cudaGraphLaunch", "cudaDestroyTextureObject", "cudaLaunchKernel"] {
             assert_eq!(lacks(there), None, "{there}");
         }
     }
