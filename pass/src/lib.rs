@@ -159,7 +159,7 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
             let copy = LLVMCloneModule(module);
             grid_sync::unmark(copy);
             // Whatever goes wrong there must not fail a build that has the executor.
-            let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files)))
+            let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files, &clusters)))
                 .unwrap_or_else(|_| Err("internal error".to_owned()));
             LLVMDisposeModule(copy);
             if let Err(why) = written {

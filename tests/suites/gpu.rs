@@ -40,7 +40,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// What the GPU's checker does not know, or the GPU itself, by what the build says.
 fn is_refusal(said: &str) -> bool {
     // `ptxas` of instructions that the program names and an older GPU lacks.
-    said.contains("requires .target sm_") || ["clusters of blocks are not known there", "addresses of shared memory are not known there", "annotations are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
+    said.contains("requires .target sm_") || ["addresses of shared memory are not known there", "annotations are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
 }
 
 #[test]

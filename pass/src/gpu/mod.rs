@@ -16,6 +16,8 @@ mod kernels;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use gpurace_abi::device;
 use gpurace_abi::meta::{ModuleMeta, Skipped};
 use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
@@ -29,19 +31,25 @@ use crate::config::{Config, Gpu};
 use crate::lower::{codegen, image, managed, shared};
 use crate::position::Positions;
 use crate::ir::address_space;
-use crate::{annotations, describe, instrument, ir, lower, reach, sites};
+use crate::{describe, instrument, ir, lower, reach, sites};
 
 /// Static shared memory of one kernel, bytes, on every GPU.
 const STATIC_SHARED: u32 = 48 << 10;
 
-/// Writes the GPU module and its description where `gpu` says. `module` is used up.
+/// Writes the GPU module and its description where `gpu` says. `module` is used up. `clusters`: blocks of a cluster, of kernels that
+/// say so, by name.
 ///
 /// # Safety
 /// `module` is live, prepared and not normalised.
 ///
 /// # Errors
 /// Why there is none: something of the module that the GPU's checker does not know.
-pub unsafe fn write(module: LLVMModuleRef, config: &Config, gpu: &Gpu) -> Result<(), String> {
+pub unsafe fn write(
+    module: LLVMModuleRef,
+    config: &Config,
+    gpu: &Gpu,
+    clusters: &HashMap<String, [u32; 3]>,
+) -> Result<(), String> {
     // SAFETY: by contract; `bare` is used up by the linker.
     unsafe {
         refuse(module)?;
@@ -63,6 +71,9 @@ pub unsafe fn write(module: LLVMModuleRef, config: &Config, gpu: &Gpu) -> Result
         } else {
             describe_module(module, &[], &mut positions)
         };
+        for kernel in &mut meta.kernels {
+            kernel.cluster = clusters.get(&kernel.name).copied();
+        }
         meta.source.clone_from(&config.main_file);
         meta.instrumented = config.sanitize;
         meta.files = positions.into_files();
@@ -89,9 +100,6 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
         }
         if !managed::annotated(module, managed::ANNOTATION).is_empty() {
             return Err("`__managed__` variables are not known there".to_owned());
-        }
-        if !annotations::cluster_dims(module).is_empty() {
-            return Err("clusters of blocks are not known there".to_owned());
         }
         let names_shared = |global: LLVMValueRef| {
             let initializer = LLVMGetInitializer(global);

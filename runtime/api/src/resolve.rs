@@ -2,7 +2,7 @@
 //! to what a report says: names, lines, objects.
 
 use gpurace_abi::meta::{Frame, ModuleMeta, Site, SyncSite};
-use gpurace_check::{RaceRecord, RaceScope, Side, SideOp, Space};
+use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_cpu::{Divergence, Waiting};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::hint::{SideFacts, hint};
@@ -30,10 +30,21 @@ pub struct LaunchRecord {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, bytes.
     pub dynamic_shared: u32,
+    /// Blocks of a cluster, where there are any.
+    pub cluster: Option<[u32; 3]>,
     /// Where the program launched it.
     pub call_site: CallSite,
     /// The calls that led there; zeros where the launch is not checked.
     pub stack: call_site::Stack,
+}
+
+impl LaunchRecord {
+    /// Whether both blocks are known, and of one cluster.
+    pub fn is_one_cluster(&self, a: Option<u64>, b: Option<u64>) -> bool {
+        let (Some(a), Some(b), Some(blocks)) = (a, b, self.cluster) else { return false };
+        let clusters = Clusters { grid: self.grid, blocks, end_of_block: 0 };
+        clusters.first_of(a) == clusters.first_of(b)
+    }
 }
 
 /// `linear` as an index of three dimensions, x fastest.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
-use gpurace_check::{Checker, Clusters, HostAccess, KernelKey, LaunchInfo, Limits, RaceRecord, Space, Touched, Transfer};
+use gpurace_check::{Checker, Clusters, HostAccess, KernelKey, LaunchInfo, Limits, RaceRecord, RaceScope, Space, Touched, Transfer};
 use gpurace_cpu::LaunchReport;
 use gpurace_options::{Options, SameValue};
 use gpurace_report::collect::{Added, Collector};
@@ -224,6 +224,7 @@ impl Session {
             grid: launch.grid,
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
+            cluster: launch.cluster,
             call_site: launch.call_site,
             stack: call_site::Stack::default(),
         };
@@ -467,6 +468,9 @@ impl Session {
             let launch = find_launch(&state.launches, record.later.launch);
             if let Some(launch) = &launch {
                 record.kernel = KernelKey(launch.kernel.key);
+                if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block) {
+                    record.scope = RaceScope::Cluster;
+                }
                 for side in [&mut record.later, &mut record.earlier] {
                     side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
                 }

@@ -60,6 +60,8 @@ pub struct Launch<'a> {
     pub dynamic_shared: u32,
     /// Its blocks may wait for each other.
     pub cooperative: bool,
+    /// Blocks of a cluster, where there are any.
+    pub cluster: Option<[u32; 3]>,
     /// Where to.
     pub stream: Stream,
     /// The number that reports give it.
@@ -297,13 +299,13 @@ impl Gpu {
                 let (mut blocks, mut number) = (launch.blocks(), launch.number);
                 let mut of_begin: [*mut c_void; 3] =
                     [(&raw mut cell).cast(), (&raw mut blocks).cast(), (&raw mut number).cast()];
-                let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false };
+                let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
                 // SAFETY: its parameters are three numbers of 8 bytes.
                 unsafe { begin.launch(&one, launch.stream, &mut of_begin) }?;
             }
         }
-        let Launch { grid, block, dynamic_shared, cooperative, .. } = *launch;
-        let shape = Shape { grid, block, dynamic_shared, cooperative };
+        let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
+        let shape = Shape { grid, block, dynamic_shared, cooperative, cluster };
         // SAFETY: as the caller vouches; a checked kernel's last parameter is the cell's address.
         unsafe { function.launch(&shape, launch.stream, &mut arguments) }
     }

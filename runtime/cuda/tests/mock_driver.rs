@@ -68,6 +68,7 @@ fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
         static_shared: 0,
         dynamic_shared: 0,
         cooperative: false,
+        cluster: None,
         stream: Stream::DEFAULT,
         number: 7,
     }

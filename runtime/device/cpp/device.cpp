@@ -242,8 +242,12 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
     control().acquired = 1;
   if (kind == 3 || kind == 4) return check((u64)address, size, site, kind == 3 ? kRead : kWrite, false);
   bool aligned = (u64)address % 4 == 0 && (size == 4 || size == 8);
-  // Clusters are not known here: to whom their scope reaches is not, and atomics of it pass as the device's.
-  if (scope == 1) scope = 2;
+  // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are counted, since
+  // those of two clusters may conflict.
+  if (scope == 1) {
+    scope = 2;
+    count(counters().undecided);
+  }
   u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
   check((u64)address, size, site, aligned ? op : kOps, size == 8);
 }

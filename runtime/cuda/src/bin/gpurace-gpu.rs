@@ -131,6 +131,7 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 static_shared: kernel.shared_static,
                 dynamic_shared: 0,
                 cooperative: false,
+                cluster: None,
                 stream: Stream::DEFAULT,
                 number: 1,
             };

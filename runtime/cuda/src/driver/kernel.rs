@@ -52,6 +52,8 @@ pub struct Shape {
     pub dynamic_shared: u32,
     /// All blocks are resident together.
     pub cooperative: bool,
+    /// Blocks of a cluster, where there are any.
+    pub cluster: Option<[u32; 3]>,
 }
 
 impl Function {
@@ -123,6 +125,31 @@ impl Function {
     pub unsafe fn launch(self, shape: &Shape, stream: Stream, arguments: &mut [*mut c_void]) -> Result {
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
         let (shared, arguments) = (shape.dynamic_shared, arguments.as_mut_ptr());
+        if let Some([x, y, z]) = shape.cluster {
+            use sys::CUlaunchAttributeID as Id;
+            let attribute = |id| sys::CUlaunchAttribute {
+                id,
+                // SAFETY: all zeros is a value of each field.
+                ..unsafe { std::mem::zeroed() }
+            };
+            let mut attributes =
+                [attribute(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION), attribute(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)];
+            attributes[0].value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            attributes[1].value.cooperative = shape.cooperative.into();
+            let config = sys::CUlaunchConfig {
+                gridDimX: gx,
+                gridDimY: gy,
+                gridDimZ: gz,
+                blockDimX: bx,
+                blockDimY: by,
+                blockDimZ: bz,
+                sharedMemBytes: shared,
+                hStream: stream.raw(),
+                attrs: attributes.as_mut_ptr(),
+                numAttrs: 1 + u32::from(shape.cooperative),
+            };
+            return call!(cuLaunchKernelEx(&config, self.0, arguments, ptr::null_mut()));
+        }
         if shape.cooperative {
             call!(cuLaunchCooperativeKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments))
         } else {

@@ -621,5 +621,32 @@ int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned
                               unsigned shared, void *stream, void **arguments) {
   return launch(function, "launch together", {gx, gy, gz}, {bx, by, bz}, shared, true, {}, stream, arguments);
 }
+struct Config {
+  Dim3 grid, block;
+  unsigned shared;
+  void *stream;
+  struct Attribute {
+    int id;
+    char padding[4];
+    union {
+      Dim3 cluster;
+      int cooperative;
+      char value[64];
+    };
+  } *attributes;
+  unsigned count;
+};
+int cuLaunchKernelEx(const Config *config, void *function, void **arguments, void **) {
+  Dim3 cluster = {};
+  bool cooperative = false;
+  for (unsigned n = 0; n < config->count; n++) {
+    auto &attribute = config->attributes[n];
+    if (attribute.id == 4) cluster = attribute.cluster;
+    else if (attribute.id == 2) cooperative = attribute.cooperative;
+    else return kInvalidValue;
+  }
+  std::string how = "launch clusters of " + std::to_string(cluster.x * cluster.y * cluster.z) + (cooperative ? " together" : "");
+  return launch(function, how.c_str(), config->grid, config->block, config->shared, cooperative, cluster, config->stream, arguments);
+}
 
 }  // extern "C"

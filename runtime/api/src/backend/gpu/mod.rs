@@ -331,10 +331,6 @@ impl Backend for OnGpu {
 
     fn run(&self, launch: &Launch<'_>) -> Result {
         let super::Entry::Gpu(entry) = &launch.kernel.entry else { return foreign() };
-        if launch.cluster.is_some() {
-            message::error_once("clusters of blocks are not supported on a GPU");
-            return Err(Error::NOT_SUPPORTED);
-        }
         self.enter()?;
         let session = session::get();
         let begun = session.begin(launch);
@@ -359,6 +355,7 @@ impl Backend for OnGpu {
             static_shared: entry.bare.1.shared as u32,
             dynamic_shared: launch.dynamic_shared,
             cooperative: launch.cooperative,
+            cluster: launch.cluster,
             stream: self.stream(launch.stream),
             number: begun.record.operation,
         };
