@@ -13,7 +13,7 @@ use std::ffi::c_uint;
 
 use gpurace_abi::context::offset;
 use gpurace_abi::entry;
-use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_ROWS, RowSite};
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_LINES_HOLD, BLOCK_ROWS, RowSite};
 use gpurace_abi::meta::SyncFeatures;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -21,6 +21,7 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOp
 
 use crate::entry_calls::EntryCalls;
 use crate::ir;
+use crate::lower::lines::Before;
 use crate::lower::image::{self, BLOCK_ENTRY, CHECKED_BLOCK_ENTRY};
 use crate::lower::segments::{self, NEXT, Segments};
 use crate::lower::{CONTEXT_FUNCTION, rows};
@@ -236,7 +237,11 @@ impl Entry<'_> {
                 LLVMPositionBuilderAtEnd(b, start);
                 let sites = &self.segments.rows[p as usize];
                 let table = (!sites.is_empty()).then(|| self.table(sites));
-                self.threads(kernel, number);
+                let shared = self.shared();
+                if let Some(before) = self.segments.before[p as usize] {
+                    self.before(kernel, number, &before, &shared);
+                }
+                self.threads(kernel, number, self.segments.function, &shared);
                 if let Some(table) = table {
                     self.rows(table, sites.len());
                 }
@@ -264,7 +269,7 @@ impl Entry<'_> {
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let n = |ty, n| LLVMConstInt(ty, n, 0);
             let items: Vec<_> = sites.iter().map(|s| {
-                let mut fields = [n(long, s.items), n(long, s.values), n(long, s.before), n(int, s.site.into()), n(int, s.kind.into())];
+                let mut fields = [n(long, s.items), n(long, s.values), n(long, s.before), n(long, s.active), n(long, s.lines), n(int, s.site.into()), n(int, s.kind.into())];
                 LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
             }).collect();
             let ty = LLVMTypeOf(items[0]);
@@ -311,17 +316,57 @@ impl Entry<'_> {
         }
     }
 
-    /// The loops over the block's threads at a point, from the builder's position.
-    unsafe fn threads(&mut self, kernel: LLVMValueRef, point: LLVMValueRef) {
+    /// The values that the threads share at a point, before one of them stores the next ones.
+    unsafe fn shared(&self) -> Vec<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let (long, frame) = (LLVMInt64TypeInContext(self.context), LLVMGetParam(self.function, 2));
+            let place = |offset| self.at(frame, offset as i64 - BLOCK_FRAME_COMMON as i64);
+            self.segments.shared.iter().map(|slot| LLVMBuildLoad2(self.builder, long, place(slot.offset), c"".as_ptr())).collect()
+        }
+    }
+
+    /// Calls a function with the parameters of the segments'.
+    unsafe fn call(&self, function: LLVMValueRef, index: [LLVMValueRef; 3], linear: LLVMValueRef, point: LLVMValueRef, shared: &[LLVMValueRef]) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let mut arguments = self.arguments.clone();
+            arguments.extend(index);
+            arguments.extend([linear, self.threads, LLVMGetParam(self.function, 2), point]);
+            let poison = LLVMGetPoison(LLVMInt64TypeInContext(self.context));
+            let or_none = |values: &[LLVMValueRef], i: usize| values.get(i).copied().unwrap_or(poison);
+            arguments.extend((0..segments::FIELDS).map(|i| or_none(&self.fields, i)));
+            arguments.extend((0..segments::SHARED).map(|i| or_none(shared, i)));
+            LLVMBuildCall2(self.builder, LLVMGlobalGetValueType(function), function, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr())
+        }
+    }
+
+    /// Says where the threads' accesses will be, as far as that follows from their indices.
+    unsafe fn before(&mut self, kernel: LLVMValueRef, point: LLVMValueRef, before: &Before, shared: &[LLVMValueRef]) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
+            self.call(before.find, self.dim, LLVMConstInt(long, 0, 0), point, shared);
+            let place = self.at(LLVMGetParam(self.function, 2), BLOCK_LINES_HOLD as i64 - BLOCK_FRAME_COMMON as i64);
+            let hold = LLVMBuildLoad2(b, long, place, c"".as_ptr());
+            let hold = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, LLVMConstInt(long, 0, 0), c"".as_ptr());
+            let [fill, on] = [c"fill", c""].map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
+            LLVMBuildCondBr(b, hold, on, fill);
+            LLVMPositionBuilderAtEnd(b, fill);
+            self.threads(kernel, point, before.fill, shared);
+            LLVMBuildBr(b, on);
+            LLVMPositionBuilderAtEnd(b, on);
+        }
+    }
+
+    /// The loops over the block's threads at a point, from the builder's position, which call a function with the parameters
+    /// of the segments'.
+    unsafe fn threads(&mut self, kernel: LLVMValueRef, point: LLVMValueRef, function: LLVMValueRef, shared: &[LLVMValueRef]) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
-            let frame = LLVMGetParam(self.function, 2);
-            // All of them before a thread stores the next ones.
-            let shared: Vec<_> = self.segments.shared.iter().map(|slot| {
-                LLVMBuildLoad2(b, long, self.at(frame, slot.offset as i64 - BLOCK_FRAME_COMMON as i64), none)
-            }).collect();
+            let runs = function == self.segments.function;
             let before = LLVMGetInsertBlock(b);
             let body: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"threads".as_ptr())).collect();
             let done: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"".as_ptr())).collect();
@@ -339,23 +384,21 @@ impl Entry<'_> {
             let wide = |v| LLVMBuildZExt(b, v, long, none);
             let row = LLVMBuildAdd(b, LLVMBuildMul(b, wide(z), wide(self.dim[1]), none), wide(y), none);
             let linear = LLVMBuildAdd(b, LLVMBuildMul(b, row, wide(self.dim[0]), none), wide(x), none);
-            if self.segments.needs_context {
+            if runs && self.segments.needs_context {
                 self.set_context([x, y, z], linear);
             }
-            let mut arguments = self.arguments.clone();
-            arguments.extend([x, y, z, linear, self.threads, frame, point]);
-            let poison = LLVMGetPoison(long);
-            arguments.extend((0..segments::FIELDS).map(|i| self.fields.get(i).copied().unwrap_or(poison)));
-            arguments.extend((0..segments::SHARED).map(|i| shared.get(i).copied().unwrap_or(poison)));
-            let ty = LLVMGlobalGetValueType(self.segments.function);
-            let call = LLVMBuildCall2(b, ty, self.segments.function, arguments.as_mut_ptr(), arguments.len() as c_uint, none);
-            image::copy_by_value(kernel, call);
+            let call = self.call(function, [x, y, z], linear, point, shared);
+            if runs {
+                image::copy_by_value(kernel, call);
+            }
             for axis in 0..3 {
                 let next = LLVMBuildNUWAdd(b, index[axis], LLVMConstInt(int, 1, 0), none);
                 let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.dim[axis], none);
                 let latch = LLVMBuildCondBr(b, more, body[axis], done[axis]);
                 LLVMAddIncoming(index[axis], [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
-                self.latches.push(latch);
+                if runs {
+                    self.latches.push(latch);
+                }
                 LLVMPositionBuilderAtEnd(b, done[axis]);
             }
         }

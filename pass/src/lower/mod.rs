@@ -17,6 +17,7 @@
 pub mod blocks;
 pub mod codegen;
 pub mod image;
+mod lines;
 pub mod managed;
 pub mod nvvm;
 pub mod ptx;

@@ -50,8 +50,9 @@ pub fn allows(entry: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
     /// The call that checks it.
-    call: LLVMValueRef,
-    block: LLVMBasicBlockRef,
+    pub call: LLVMValueRef,
+    /// Where it is made.
+    pub block: LLVMBasicBlockRef,
     site: u32,
     size: u32,
     /// It writes; what it writes, where that is known.
@@ -59,19 +60,50 @@ pub struct Kept {
     value: Option<LLVMValueRef>,
 }
 
+/// How a row's addresses are known; offsets of the frame's part of each thread.
+#[derive(Clone, Copy, Debug)]
+pub enum Items {
+    /// Each thread stores its own there.
+    Each(u64),
+    /// They follow from the thread's index.
+    Lines {
+        /// Which lines they are.
+        number: u64,
+        /// Where they are stored where those do not hold.
+        items: u64,
+        /// Where each thread says whether it makes the access.
+        active: u64,
+    },
+}
+
+/// What an access leaves in the frame.
+#[derive(Clone, Copy, Debug)]
+pub enum Leaves {
+    /// Its address, there.
+    Address(LLVMValueRef),
+    /// That the thread has made it, there; nothing where another one of its block does.
+    Mark(Option<LLVMValueRef>),
+}
+
 impl Kept {
-    /// Whether the threads leave values, too.
-    pub fn has_values(&self) -> bool {
-        self.value.is_some()
+    /// Bytes of the values that the threads leave, too, if they do.
+    pub fn value_bytes(&self) -> Option<u64> {
+        self.value.map(|_| self.size.into())
     }
 
     /// What the checker is told of its row: at these offsets of the frame's part of each thread.
-    pub fn row_site(&self, items: u64, values: Option<[u64; 2]>) -> RowSite {
+    pub fn row_site(&self, items: &Items, values: Option<[u64; 2]>) -> RowSite {
         let [values, before] = values.unwrap_or([RowSite::NO_VALUES; 2]);
+        let (items, active, lines) = match *items {
+            Items::Each(items) => (items, RowSite::NO_LINES, RowSite::NO_LINES),
+            Items::Lines { number, items, active } => (items, active, number),
+        };
         RowSite {
             items,
             values,
             before,
+            active,
+            lines,
             site: self.site,
             kind: self.size | if self.writes { RowSite::WRITES } else { 0 },
         }
@@ -161,6 +193,15 @@ unsafe fn leads(order: &[LLVMBasicBlockRef], position: &HashMap<LLVMBasicBlockRe
     false
 }
 
+/// Whether an instruction is the check of an access that could be kept.
+///
+/// # Safety
+/// The instruction is live.
+pub unsafe fn is_kept(i: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { kept(i).is_some() }
+}
+
 unsafe fn kept(call: LLVMValueRef) -> Option<Kept> {
     // SAFETY: by contract.
     unsafe {
@@ -245,22 +286,30 @@ unsafe fn in_order(start: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
 /// Puts stores into the frame in the place of an access's check.
 ///
 /// # Safety
-/// The access was found in a live function, and its check is there still; `place`, and those of
-/// what is written and what was there before, are addresses that reach it.
-pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Kept, place: LLVMValueRef, values: Option<[LLVMValueRef; 2]>) {
+/// The access was found in a live function, and its check is there still; the places of what it leaves,
+/// what is written and what was there before are addresses that reach it.
+pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Kept, leaves: Leaves, values: Option<[LLVMValueRef; 2]>) {
     // SAFETY: by contract; the call is erased once.
     unsafe {
         let none = c"".as_ptr();
-        let long = LLVMInt64TypeInContext(context);
         let call = access.call;
         LLVMPositionBuilderBefore(builder, call);
         let address = LLVMGetOperand(call, 1);
-        LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
+        match leaves {
+            Leaves::Address(place) => {
+                LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
+            }
+            Leaves::Mark(Some(place)) => {
+                LLVMBuildStore(builder, LLVMConstInt(LLVMInt32TypeInContext(context), 1, 0), place);
+            }
+            Leaves::Mark(None) => {}
+        }
         if let (Some(value), Some([written, before])) = (access.value, values) {
+            let ty = LLVMIntTypeInContext(context, 8 * access.size);
+            let value = if access.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
             LLVMBuildStore(builder, value, written);
-            let there = LLVMBuildLoad2(builder, LLVMIntTypeInContext(context, 8 * access.size), address, none);
+            let there = LLVMBuildLoad2(builder, ty, address, none);
             LLVMSetAlignment(there, 1);
-            let there = if access.size == 8 { there } else { LLVMBuildZExt(builder, there, long, none) };
             LLVMBuildStore(builder, there, before);
         }
         LLVMInstructionEraseFromParent(call);

@@ -18,13 +18,14 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::context::offset;
-use gpurace_abi::image::{BLOCK_ENDED, BLOCK_ROWS, RowSite};
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_LINES, BLOCK_LINES_HOLD, MOST_ROWS, RowSite};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::blocks::Checks;
-use super::rows;
+use super::lines::{self, Before, Segment, Source};
+use super::rows::{self, Items, Leaves};
 use super::uniform::Uniform;
 use crate::ir;
 
@@ -37,7 +38,7 @@ unsafe extern "C" {
 /// Offset in the frame's common part of the point that the block comes to next.
 pub const NEXT: u64 = 0;
 /// Parameters after the kernel's: see [`Own`].
-const OWN: usize = 7;
+pub const OWN: usize = 7;
 /// Fields of the thread context that differ from thread to thread.
 const TID: [usize; 3] = [offset::TID, offset::TID + 4, offset::TID + 8];
 const _: () = assert!(offset::LANE == offset::LINEAR_TID + 4 && offset::WARP == offset::LINEAR_TID + 8);
@@ -45,14 +46,20 @@ const _: () = assert!(offset::LANE == offset::LINEAR_TID + 4 && offset::WARP == 
 /// What the function's own parameters say, after the kernel's.
 #[derive(Clone, Copy, Debug)]
 #[repr(usize)]
-enum Own {
+pub enum Own {
+    /// Index of the thread.
     X = 0,
+    /// The same.
     Y = 1,
+    /// The same.
     Z = 2,
-    /// Linear index of the thread, and threads of the block, `i64` both.
+    /// Linear index of the thread, `i64`.
     Linear = 3,
+    /// Threads of the block, `i64`.
     Threads = 4,
+    /// The block's frame.
     Frame = 5,
+    /// The point.
     Point = 6,
 }
 
@@ -87,6 +94,8 @@ pub struct Segments {
     pub parallel: bool,
     /// By point, the accesses whose threads leave their addresses in the frame.
     pub rows: Vec<Vec<RowSite>>,
+    /// By point, what comes before its threads.
+    pub before: Vec<Option<Before>>,
 }
 
 /// Cuts `kernel`, which has the context as first parameter. `None` where its threads
@@ -131,7 +140,8 @@ struct Cutter {
 /// A value that is needed after a barrier.
 struct Crossing {
     value: LLVMValueRef,
-    shared: bool,
+    /// Which of the values that all threads share it is, if it is one.
+    shared: Option<usize>,
     /// After which barriers.
     points: Vec<usize>,
 }
@@ -180,7 +190,7 @@ impl Cutter {
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, start);
             LLVMBuildBr(builder, first);
-            Self { module, context, builder, function, own, fields: Vec::new(), start, first, common_bytes: BLOCK_ROWS + 16, thread_bytes: 0 }
+            Self { module, context, builder, function, own, fields: Vec::new(), start, first, common_bytes: BLOCK_LINES_HOLD + 8, thread_bytes: 0 }
         }
     }
 
@@ -217,8 +227,11 @@ impl Cutter {
                 return None;
             }
             self.end();
-            let shared = self.keep_over(&barriers, &after, &uniform)?;
-            let rows = if checks == Checks::InRows { self.keep_rows(&after) } else { vec![Vec::new(); after.len() + 1] };
+            let crossing = self.crossing(&after, &uniform);
+            let known = if checks == Checks::InRows { self.lines(&barriers, &after, &uniform, &crossing) } else { Known::default() };
+            let shared = self.keep_over(&barriers, &after, crossing)?;
+            let rows = if checks == Checks::InRows { self.keep_rows(&after, &known.lines) } else { vec![Vec::new(); after.len() + 1] };
+            let before = if checks == Checks::InRows { known.before } else { vec![None; after.len() + 1] };
             let needs_context = needs_context && self.uses_context();
             self.dispatch(&after);
             Some(Segments {
@@ -231,6 +244,7 @@ impl Cutter {
                 needs_context,
                 parallel,
                 rows,
+                before,
             })
         }
     }
@@ -400,7 +414,7 @@ impl Cutter {
         unsafe {
             let long = LLVMInt64TypeInContext(self.context);
             self.at_start();
-            self.address(self.own(Own::Frame), LLVMConstInt(long, (offset as i64 - COMMON_MOST as i64) as u64, 1))
+            self.address(self.own(Own::Frame), LLVMConstInt(long, offset.wrapping_sub(BLOCK_FRAME_COMMON), 1))
         }
     }
 
@@ -483,31 +497,26 @@ impl Cutter {
         &mut self,
         barriers: &[LLVMValueRef],
         after: &[LLVMBasicBlockRef],
-        uniform: &Uniform,
+        crossing: Vec<Crossing>,
     ) -> Option<Vec<Slot>> {
         // SAFETY: by contract.
         unsafe {
-            let crossing = self.crossing(after, uniform);
-            // Fields and shared values come as 64-bit numbers.
-            let module = self.module;
-            let simple = |c: &Crossing| ir::alloc_size(module, LLVMTypeOf(c.value)) <= 8 && is_number(LLVMTypeOf(c.value));
             let mut shared = Vec::new();
             let mut kept = vec![Vec::new(); after.len()];
             for c in crossing {
                 let ty = LLVMTypeOf(c.value);
-                let as_shared = c.shared && simple(&c) && shared.len() < SHARED;
                 let variable = gpurace_demote(c.value);
                 if variable.is_null() {
-                    continue;
+                    return None;
                 }
-                let place = if as_shared {
+                let place = if let Some(number) = c.shared {
                     let offset = self.common_bytes;
                     self.common_bytes += 8;
-                    if self.common_bytes > COMMON_MOST {
+                    if self.common_bytes > BLOCK_LINES {
                         return None;
                     }
                     shared.push(Slot { offset, ty });
-                    (self.common_place(offset), Some(shared.len() - 1))
+                    (self.common_place(offset), Some(number))
                 } else {
                     let size = ir::alloc_size(self.module, ty);
                     let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
@@ -552,18 +561,69 @@ impl Cutter {
         }
     }
 
+    /// Finds which accesses' addresses follow from the thread's index in all segments that they are made in.
+    unsafe fn lines(&mut self, barriers: &[LLVMValueRef], after: &[LLVMBasicBlockRef], uniform: &Uniform, crossing: &[Crossing]) -> Known {
+        // SAFETY: by contract.
+        unsafe {
+            let ends: HashSet<_> = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
+            let next: HashMap<_, _> = ir::blocks(self.function).map(|block| {
+                (block, if ends.contains(&block) { Vec::new() } else { ir::successors(block) })
+            }).collect();
+            let kept = crossing.iter().map(|c| (c.value, (c.points.clone(), c.shared))).collect();
+            let by_value = (0..self.own as u32).filter(|&i| self.is_by_value(i)).map(|i| LLVMGetParam(self.function, i)).collect();
+            let source = Source { module: self.module, function: self.function, own: self.own, computed: self.start, uniform, kept: &kept, by_value };
+            let starts = std::iter::once(self.first).chain(after.iter().copied());
+            let segments: Vec<_> = starts.enumerate().map(|(point, start)| Segment { point, start, next: &next }).collect();
+            let once = |&call: &LLVMValueRef| {
+                let block = LLVMGetInstructionParent(call);
+                !segments[0].after(block).contains(&block)
+            };
+            let checks = ir::instructions(self.function).into_iter().filter(|&i| rows::is_kept(i)).filter(once);
+            let calls: Vec<_> = (0..).zip(checks.take(MOST_ROWS)).collect();
+            let mut known = Known::default();
+            let mut none = HashSet::new();
+            for segment in &segments {
+                let blocks = segment.blocks();
+                let calls: Vec<_> = calls.iter().copied().filter(|(_, call)| blocks.contains(&LLVMGetInstructionParent(*call))).collect();
+                let number = |call| calls.iter().find(|c| c.1 == call).map_or(0, |c| c.0);
+                known.before.push(lines::before(&source, segment, &calls, |call, does| {
+                    if !does {
+                        none.insert(call);
+                        return 0;
+                    }
+                    known.lines.entry(call).or_insert_with(|| {
+                        let at = self.thread_bytes.next_multiple_of(8);
+                        self.thread_bytes = at + 8;
+                        (number(call), at)
+                    }).1
+                }));
+            }
+            known.lines.retain(|call, _| !none.contains(call));
+            known
+        }
+    }
+
     /// Has accesses leave their addresses in the frame instead of being checked each
     /// for itself. By point, those that are reached from it.
-    unsafe fn keep_rows(&mut self, after: &[LLVMBasicBlockRef]) -> Vec<Vec<RowSite>> {
+    unsafe fn keep_rows(&mut self, after: &[LLVMBasicBlockRef], lines: &HashMap<LLVMValueRef, (u64, u64)>) -> Vec<Vec<RowSite>> {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
             let (mut places, mut sites) = (Vec::new(), Vec::new());
+            let mut marks = HashMap::new();
             for access in &accesses {
-                let items = self.thread_bytes.next_multiple_of(8);
-                let place = self.thread_place(8, 8);
-                let values = access.has_values().then(|| [items + 8, items + 16].map(|at| (at, self.thread_place(8, 8))));
-                sites.push(access.row_site(items, values.map(|v| v.map(|(at, _)| at))));
+                let (items, place) = match lines.get(&access.call) {
+                    Some(&(number, items)) => {
+                        let mark = *marks.entry(access.block).or_insert_with(|| {
+                            let at = self.thread_bytes.next_multiple_of(4);
+                            (at, self.thread_place(4, 4))
+                        });
+                        (Items::Lines { number, items, active: mark.0 }, mark.1)
+                    }
+                    None => (Items::Each(self.thread_bytes.next_multiple_of(8)), self.thread_place(8, 8)),
+                };
+                let values = access.value_bytes().map(|n| [(); 2].map(|()| (self.thread_bytes.next_multiple_of(n), self.thread_place(n, n))));
+                sites.push(access.row_site(&items, values.map(|v| v.map(|(at, _)| at))));
                 places.push((place, values.map(|v| v.map(|(_, place)| place))));
             }
             let starts = std::iter::once(self.first).chain(after.iter().copied());
@@ -571,7 +631,12 @@ impl Cutter {
                 rows::of_segment(start, &accesses).into_iter().map(|i| sites[i]).collect()
             }).collect();
             for (access, &(place, values)) in accesses.iter().zip(&places) {
-                rows::keep(self.builder, self.context, access, place, values);
+                // The first of a block says of all of them that they are made.
+                let leaves = match lines.contains_key(&access.call) {
+                    true => Leaves::Mark(marks.remove(&access.block).map(|_| place)),
+                    false => Leaves::Address(place),
+                };
+                rows::keep(self.builder, self.context, access, leaves, values);
             }
             of_points
         }
@@ -599,7 +664,7 @@ impl Cutter {
                     before.entry(LLVMGetSuccessor(end, i)).or_default().push(block);
                 }
             }
-            let mut found = Vec::new();
+            let (mut found, mut shared) = (Vec::new(), 0);
             for value in ir::instructions(self.function) {
                 let defined = LLVMGetInstructionParent(value);
                 if defined == self.start {
@@ -635,7 +700,11 @@ impl Cutter {
                 let mut points: Vec<_> = live.iter().filter_map(|b| points.get(b).copied()).collect();
                 points.sort_unstable();
                 if !points.is_empty() {
-                    found.push(Crossing { value, shared: !uniform.varies(value), points });
+                    // Shared values come as 64-bit numbers.
+                    let ty = LLVMTypeOf(value);
+                    let may_be = !uniform.varies(value) && ir::alloc_size(self.module, ty) <= 8 && is_number(ty) && shared < SHARED;
+                    found.push(Crossing { value, shared: may_be.then_some(shared), points });
+                    shared += usize::from(may_be);
                 }
             }
             found
@@ -673,8 +742,14 @@ impl Cutter {
     }
 }
 
-/// Most bytes of the frame's common part, which lies below the threads' part.
-pub const COMMON_MOST: u64 = gpurace_abi::image::BLOCK_FRAME_COMMON;
+/// Which accesses' addresses follow from the index.
+#[derive(Default)]
+struct Known {
+    /// By the call that checks it: the number of its lines, and where its addresses lie where they do not hold.
+    lines: HashMap<LLVMValueRef, (u64, u64)>,
+    /// By point.
+    before: Vec<Option<Before>>,
+}
 
 /// The users of a value, each once.
 unsafe fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
@@ -706,7 +781,10 @@ pub unsafe fn is_barrier(instruction: LLVMValueRef) -> bool {
 }
 
 /// Whether an instruction computes from its operands alone, for all of them.
-unsafe fn is_harmless(i: LLVMValueRef) -> bool {
+///
+/// # Safety
+/// The instruction is live.
+pub unsafe fn is_harmless(i: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         matches!(
@@ -768,7 +846,10 @@ pub unsafe fn to_number(b: LLVMBuilderRef, context: LLVMContextRef, value: LLVMV
 }
 
 /// The value of a type that a 64-bit number stands for.
-unsafe fn from_number(b: LLVMBuilderRef, context: LLVMContextRef, number: LLVMValueRef, ty: LLVMTypeRef) -> LLVMValueRef {
+///
+/// # Safety
+/// [`is_number`] holds for the type.
+pub unsafe fn from_number(b: LLVMBuilderRef, context: LLVMContextRef, number: LLVMValueRef, ty: LLVMTypeRef) -> LLVMValueRef {
     use llvm_sys::LLVMTypeKind::*;
     // SAFETY: by contract.
     unsafe {

@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 10;
+pub const FORMAT_VERSION: u32 = 11;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -95,7 +95,7 @@ pub type KernelFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8);
 pub type BlockFn = unsafe extern "C" fn(ctx: *mut ThreadCtx, args: *const u8, frame: *mut u8);
 
 /// Bytes before a block's frame that its threads share.
-pub const BLOCK_FRAME_COMMON: u64 = 256;
+pub const BLOCK_FRAME_COMMON: u64 = BLOCK_LINES + MOST_ROWS as u64 * size_of::<Lines>() as u64;
 /// What a block's frame names as the point to go on from once the block has ended.
 pub const BLOCK_ENDED: u32 = u32::MAX;
 
@@ -103,20 +103,45 @@ pub const BLOCK_ENDED: u32 = u32::MAX;
 /// the [`RowSite`]s that its threads are leaving items for.
 pub const BLOCK_ROWS: u64 = 8;
 
+/// Offset there of a number: 1 where the [`Lines`] of the segment that runs say where its threads'
+/// accesses are, 0 where items do.
+pub const BLOCK_LINES_HOLD: u64 = 24;
+/// Offset there of the first of [`MOST_ROWS`] [`Lines`].
+pub const BLOCK_LINES: u64 = 256;
+const _: () = assert!(BLOCK_FRAME_COMMON.is_multiple_of(64), "the frame is aligned to 64 bytes");
+
 /// Rows that are handed over at once, at most.
 pub const MOST_ROWS: usize = 64;
 
+/// Addresses that grow by a step from thread to thread, in each direction of the block.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// That of the block's first thread.
+    pub first: u64,
+    /// From a thread to the next one in x, y and z: bytes, modulo 2^64.
+    pub steps: [u64; 3],
+}
+
 /// An instruction whose accesses a block's threads leave in its frame, 8 bytes for each
 /// thread, side by side: `__gpurace_rows` hands them to the checker. Zero where a thread made none.
+///
+/// Those of an instruction with [`Lines`] are known from these, where [`BLOCK_LINES_HOLD`] says so; its
+/// threads only leave who made one. Where not, there are items as well, of all threads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowSite {
     /// Where in the frame: to be multiplied by the number of threads.
     pub items: u64,
-    /// The same of what was written, or [`RowSite::NO_VALUES`].
+    /// The same of what was written, of an access's size for each thread, or [`RowSite::NO_VALUES`].
     pub values: u64,
     /// The same of what was there before, where what was written is known.
     pub before: u64,
+    /// Where in the frame 4 bytes for each thread say whether it made the access, to be multiplied
+    /// by the number of threads; [`RowSite::NO_LINES`] where the items do.
+    pub active: u64,
+    /// Which [`Lines`], if there are any.
+    pub lines: u64,
     /// The module's index of the instruction.
     pub site: u32,
     /// Bytes of an access, 4, 8 or 16; and [`RowSite::WRITES`].
@@ -128,6 +153,8 @@ impl RowSite {
     pub const WRITES: u32 = 1 << 8;
     /// What it writes is not known.
     pub const NO_VALUES: u64 = u64::MAX;
+    /// Its addresses are not known from [`Lines`].
+    pub const NO_LINES: u64 = u64::MAX;
 }
 
 /// A kernel of a host image.

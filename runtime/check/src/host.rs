@@ -219,7 +219,7 @@ mod tests {
     /// Threads from 0 on access neighbouring words together.
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
-        let row = Row { site: 0, size: 4, writes, items: &items, values: None };
+        let row = Row { site: 0, size: 4, writes, items: crate::rows::Items::Each(&items), values: None };
         run(checker, id, id - 1, |block| { block.rows(&[row], &(0..0)); });
     }
 

@@ -10,8 +10,12 @@
 //! compared until then are made first. Where two intervals differ by which threads make an access
 //! (`if (a[i] > a[i + 1])`), and all accesses of both have no conflict, they become one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use gpurace_abi::image::Lines;
+
+use crate::lines::{Items, Threads};
 use crate::rows::Row;
 use crate::word::GRANULE;
 
@@ -25,7 +29,7 @@ const MOST: usize = 128;
 pub(crate) struct Intervals {
     at: At,
     /// Rows of the interval that is followed of which only some accesses were made, and those.
-    partly: Vec<(usize, Vec<u64>)>,
+    partly: Vec<(usize, Partly)>,
     /// Of the rows that were found to be known last, those that make all the accesses.
     whole: Mask,
     known: Vec<Interval>,
@@ -81,6 +85,17 @@ struct Kept {
     accesses: u64,
     /// Its addresses, in the interval's; none where it is not of shared memory.
     items: Range<usize>,
+    /// The same, where they follow from the threads' indices.
+    lines: Option<(Lines, Threads)>,
+}
+
+/// The accesses that were made of a row.
+#[derive(Clone, Debug)]
+enum Partly {
+    /// These.
+    Each(Vec<u64>),
+    /// All by these threads.
+    By(Threads),
 }
 
 /// Rows, by their number among those that are handed over at once.
@@ -134,29 +149,45 @@ impl Interval {
         }
         let mut whole = 0;
         for (i, (kept, row)) in kept.iter().zip(rows).enumerate().filter(|(i, _)| shared >> i & 1 != 0) {
-            let items = &self.items[kept.items.clone()];
-            let same = (kept.site, kept.size, kept.writes) == (row.site, row.size, row.writes);
-            if same && row.items == items {
-                whole |= 1 << i;
-            } else if !(same && are_among(row.items, items)) {
+            if (kept.site, kept.size, kept.writes) != (row.site, row.size, row.writes) {
                 return None;
             }
+            let (all, among) = match (row.items, &kept.lines) {
+                (Items::Lines(lines), Some((of, active))) => {
+                    let same = lines.of == of;
+                    (same && lines.active == active, same && lines.active.are_among(active))
+                }
+                (items, _) => {
+                    let (items, kept) = (items.each(), &self.items[kept.items.clone()]);
+                    let all = *items == *kept;
+                    (all, all || are_among(&items, kept))
+                }
+            };
+            if !among {
+                return None;
+            }
+            whole |= Mask::from(all) << i;
         }
         Some(whole)
     }
 
     fn push(&mut self, rows: &[Row<'_>], shared: Mask) {
         for (i, row) in rows.iter().enumerate() {
-            let items = if shared >> i & 1 == 0 { &[] } else { row.items };
-            self.push_row(row.site, row.size, row.writes, items);
+            let (items, lines) = match row.items {
+                _ if shared >> i & 1 == 0 => (Cow::Borrowed(&[][..]), None),
+                Items::Each(items) => (Cow::Borrowed(items), None),
+                Items::Lines(lines) => (row.items.each(), Some((*lines.of, lines.active.clone()))),
+            };
+            self.push_row(row.site, row.size, row.writes, &items, lines);
         }
         self.steps.push(self.rows.len());
     }
 
-    fn push_row(&mut self, site: u32, size: u32, writes: bool, items: &[u64]) {
+    fn push_row(&mut self, site: u32, size: u32, writes: bool, items: &[u64], lines: Option<(Lines, Threads)>) {
         let from = self.items.len();
         self.items.extend(items);
-        self.rows.push(Kept { site, size, writes, accesses: count(items), items: from..self.items.len() });
+        let accesses = Items::Each(items).accesses();
+        self.rows.push(Kept { site, size, writes, accesses, items: from..self.items.len(), lines });
     }
 
     /// All accesses of two intervals that differ by which threads make an access, and by
@@ -174,21 +205,22 @@ impl Interval {
         let mut all = Self::default();
         for (i, row) in longer.rows.iter().enumerate() {
             let mut items = longer.items[row.items.clone()].to_vec();
-            let others = shorter.rows.get(i).map_or(&[][..], |row| &shorter.items[row.items.clone()]);
+            let other = shorter.rows.get(i);
+            let others = other.map_or(&[][..], |row| &shorter.items[row.items.clone()]);
             if items.is_empty() {
                 items.extend(others);
             }
             items.iter_mut().zip(others).for_each(|(item, &other)| *item |= other);
-            all.push_row(row.site, row.size, row.writes, &items);
+            let lines = match (&row.lines, other.map(|row| &row.lines)) {
+                (lines, None) => lines.clone(),
+                (Some((of, active)), Some(Some((other, others)))) if of == other => Some((*of, active.and(others))),
+                _ => None,
+            };
+            all.push_row(row.site, row.size, row.writes, &items, lines);
         }
         all.steps.clone_from(&longer.steps);
         Some(all)
     }
-}
-
-/// How many threads make an access.
-fn count(items: &[u64]) -> u64 {
-    items.iter().map(|&item| u64::from(item != 0)).sum()
 }
 
 /// Whether each access of these is one of the others, by the same thread.
@@ -211,7 +243,7 @@ impl Compared {
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Row<'_>>> {
         let Self(interval) = self;
         (0..interval.steps.len()).map(|step| {
-            let row = |kept: &Kept| Row { site: kept.site, size: kept.size, writes: kept.writes, items: &interval.items[kept.items.clone()], values: None };
+            let row = |kept: &Kept| Row { site: kept.site, size: kept.size, writes: kept.writes, items: Items::Each(&interval.items[kept.items.clone()]), values: None };
             interval.step(step).iter().filter(|kept| !kept.items.is_empty()).map(row).collect()
         })
     }
@@ -269,7 +301,7 @@ impl Intervals {
         let first = interval.rows_of(step);
         let absent = |(i, kept): &(usize, &Kept)| shared >> i & 1 == 0 && !kept.items.is_empty();
         let rows = interval.step(step).iter().enumerate().filter(absent);
-        self.partly.extend(rows.map(|(i, _)| (first + i, Vec::new())));
+        self.partly.extend(rows.map(|(i, _)| (first + i, Partly::Each(Vec::new()))));
     }
 
     /// The next row of those that were found to be known: how many accesses it is. `None` where
@@ -282,8 +314,13 @@ impl Intervals {
         if self.whole >> at & 1 != 0 {
             return Some(interval.rows[index].accesses);
         }
-        self.partly.push((index, row.items.to_vec()));
-        Some(count(row.items))
+        // As they lie on the same lines.
+        let made = match row.items {
+            Items::Lines(lines) if interval.rows[index].lines.is_some() => Partly::By(lines.active.clone()),
+            items => Partly::Each(items.each().into_owned()),
+        };
+        self.partly.push((index, made));
+        Some(row.items.accesses())
     }
 
     /// A known interval that begins with these rows, and which of them make all accesses of its first step.
@@ -300,8 +337,16 @@ impl Intervals {
         let mut found = Interval::default();
         for (i, row) in known.rows[..all].iter().enumerate() {
             let partly = self.partly.iter().find(|(index, _)| *index == i);
-            let items = partly.map_or(&known.items[row.items.clone()], |(_, items)| items);
-            found.push_row(row.site, row.size, row.writes, items);
+            let items = Cow::Borrowed(&known.items[row.items.clone()]);
+            let (items, lines) = match partly {
+                None => (items, row.lines.clone()),
+                Some((_, Partly::Each(items))) => (Cow::Borrowed(&items[..]), None),
+                Some((_, Partly::By(active))) => {
+                    let items: Vec<_> = (0..).zip(&*items).map(|(t, &item)| if active.contains(t) { item } else { 0 }).collect();
+                    (Cow::Owned(items), row.lines.as_ref().map(|(of, _)| (*of, active.clone())))
+                }
+            };
+            found.push_row(row.site, row.size, row.writes, &items, lines);
         }
         found.steps = known.steps[..steps].iter().copied().chain((rows > 0).then_some(all)).collect();
         found

@@ -60,6 +60,7 @@ pub mod host;
 mod interval;
 pub mod launch;
 mod line;
+mod lines;
 pub mod observed;
 pub mod order;
 mod pool;

@@ -407,6 +407,20 @@ impl State {
         true
     }
 
+    /// An access to all words that a region has records of, which are all settled: it alone is left, as
+    /// [`State::meet`] would have it. False where that is not so: then nothing was done.
+    fn starts_over(&self, records: &mut Ranges, a: &Range, shared: bool) -> bool {
+        let Ranges(ranges) = records;
+        let known = ranges.iter().take_while(|r| r.mask != 0);
+        if !known.clone().all(|r| (shared || r.mask & !a.mask == 0) && self.is_stale(r.record, shared)) {
+            return false;
+        }
+        let count = known.count();
+        ranges[..count].fill(Range::default());
+        ranges[0] = *a;
+        true
+    }
+
     /// Whether records of a read by others and of a read, unordered and by two instructions, both stay.
     #[inline]
     fn stays(&self, r: &Range, a: &Range, unordered: bool) -> bool {
@@ -451,6 +465,11 @@ impl State {
                     }
                     // SAFETY: who made the region busy has its records.
                     if !shared && let Region::Ranges(records) = at && self.range_read_among(unsafe { &mut *records }, a) {
+                        region.store(w, Ordering::Release);
+                        return true;
+                    }
+                    // SAFETY: as above.
+                    if let Region::Ranges(records) = at && self.starts_over(unsafe { &mut *records }, a, shared) {
                         region.store(w, Ordering::Release);
                         return true;
                     }
@@ -579,6 +598,22 @@ impl State {
             self.open(inner, place, shared);
         }
         place.word.load(Ordering::Acquire)
+    }
+}
+
+/// Brings near what a region's word points to.
+#[inline]
+pub(crate) fn prefetch(w: u64) {
+    if let Region::Ranges(at) = Region::unpack(w) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch is none of the program's accesses.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_add(64));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
     }
 }
 

@@ -19,6 +19,7 @@ use crate::block::{Block, Value};
 use crate::common::Sites;
 pub use crate::interval::Mask;
 use crate::interval::{Compared, Outcome};
+pub use crate::lines::{Items, Lines, Threads};
 use crate::region::{self, ONE_THREAD};
 use crate::word::{self, GRANULE, NO_KEY, Op, READ, Span, WRITE};
 
@@ -31,19 +32,39 @@ pub struct Row<'a> {
     pub size: u32,
     /// They write.
     pub writes: bool,
-    /// By thread: its address, 0 where the thread made none.
-    pub items: &'a [u64],
+    /// Their addresses.
+    pub items: Items<'a>,
     /// What was written, where known.
     pub values: Option<Values<'a>>,
 }
 
-/// What a row wrote; its accesses have 4 or 8 bytes.
+/// What a row wrote, by thread, and what memory held before.
 #[derive(Clone, Copy, Debug)]
-pub struct Values<'a> {
-    /// By thread, zero-extended.
-    pub written: &'a [u64],
-    /// By thread, what memory held before.
-    pub before: &'a [u64],
+pub enum Values<'a> {
+    /// Of accesses of 4 bytes.
+    Words {
+        /// What the thread wrote.
+        written: &'a [u32],
+        /// What was there.
+        before: &'a [u32],
+    },
+    /// Of accesses of 8 bytes.
+    Pairs {
+        /// What the thread wrote.
+        written: &'a [u64],
+        /// What was there.
+        before: &'a [u64],
+    },
+}
+
+impl Values<'_> {
+    /// Of a thread, from a byte of its access on: what it wrote, and what was there.
+    fn of(&self, thread: usize, byte: usize) -> (u32, u32) {
+        match self {
+            Self::Words { written, before } => (written[thread], before[thread]),
+            Self::Pairs { written, before } => ((written[thread] >> (8 * byte)) as u32, (before[thread] >> (8 * byte)) as u32),
+        }
+    }
 }
 
 impl Row<'_> {
@@ -58,10 +79,9 @@ impl Row<'_> {
 
     /// What a thread has written into a word, and what was there before, where it has and that is known.
     fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
-        let address = self.items[thread] as usize;
+        let address = self.items.of(thread);
         let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
-        let part = |values: &[u64]| (values[thread] >> (8 * within)) as u32;
-        Some(self.values.map(|values| (part(values.written), part(values.before))))
+        Some(self.values.map(|values| values.of(thread, within)))
     }
 }
 
@@ -90,23 +110,30 @@ impl Item<'_> {
 
 /// Threads from `thread` on that access, where they do, memory at equal distances.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    thread: usize,
+pub(crate) struct Run {
+    pub(crate) thread: usize,
     /// Of the first of them.
-    address: usize,
+    pub(crate) address: usize,
     /// From a thread to the next one, bytes: 0, or a power of 2 of at least an access's size,
     /// with no access over a multiple of it.
-    step: usize,
+    pub(crate) step: usize,
     /// How many threads, the last of which accesses memory.
-    count: usize,
+    pub(crate) count: usize,
     /// How many of them do.
-    accesses: usize,
+    pub(crate) accesses: usize,
 }
 
 /// Threads without an access in a row that a run goes over.
 const GAP: usize = 32;
 
 impl Run {
+    /// Whether there are runs of such accesses, of which one is at `first`.
+    #[inline]
+    pub(crate) fn may_step(first: usize, step: usize, size: usize) -> bool {
+        let fits = || step.is_power_of_two() && size <= step && step <= region::BYTES && (first & (step - 1)) + size <= step;
+        step == 0 || fits()
+    }
+
     /// The run from a thread that accesses memory.
     fn next(items: &[u64], thread: usize, size: usize) -> Self {
         let address = |t: usize| items[t] as usize;
@@ -116,8 +143,7 @@ impl Run {
         let (distance, threads) = (address(second).wrapping_sub(first), second - thread);
         // Mostly it is the next one: a division would cost more than the rest.
         let (step, exact) = if threads == 1 { (distance, true) } else { (distance / threads, distance % threads == 0) };
-        let fits = step.is_power_of_two() && size <= step && step <= region::BYTES && (first & (step - 1)) + size <= step;
-        if !exact || !(step == 0 || fits) {
+        if !exact || !Self::may_step(first, step, size) {
             return alone;
         }
         let mut end = thread + 1;
@@ -146,7 +172,7 @@ impl Run {
 }
 
 /// The first thread from `thread` on that makes an access.
-fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
+pub(crate) fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
     if *items.get(thread)? != 0 {
         return Some(thread);
     }
@@ -157,6 +183,16 @@ fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
         thread += 8;
     }
     items[thread..].iter().position(|&item| item != 0).map(|i| thread + i)
+}
+
+/// The runs of accesses of `size` bytes.
+fn runs(items: &[u64], size: usize) -> impl Iterator<Item = Run> {
+    let mut thread = 0;
+    std::iter::from_fn(move || {
+        let run = Run::next(items, next_access(items, thread)?, size);
+        thread = run.thread + run.count;
+        Some(run)
+    })
 }
 
 /// What rows that are handed over at once are, by their numbers.
@@ -223,10 +259,10 @@ impl Block {
         let mut kinds = Kinds::default();
         for (i, row) in rows.iter().enumerate() {
             let proved = Sites::is_proved(s.sites.get(row.site, &s.launch.proved, &s.launch.data.sites));
-            let of = match next_access(row.items, 0) {
+            let of = match row.items.first() {
                 _ if proved => &mut kinds.proved,
                 None => &mut kinds.empty,
-                Some(first) if s.shared.contains(&(row.items[first] as usize)) => &mut kinds.shared,
+                Some(first) if s.shared.contains(&first) => &mut kinds.shared,
                 Some(_) => continue,
             };
             *of |= 1 << i;
@@ -278,13 +314,25 @@ impl Block {
             let op = if row.writes { WRITE } else { READ };
             word::state_bits(op, Span::Thread) | site | s.order.key(0)
         });
+        match row.items {
+            Items::Each(items) => self.runs(rows, entry, record, runs(items, row.size as usize), local),
+            Items::Lines(lines) => match lines.runs(row.size as usize) {
+                Some(runs) => self.runs(rows, entry, record, runs, local),
+                None => self.runs(rows, entry, record, runs(&row.items.each(), row.size as usize), local),
+            },
+        }
+    }
+
+    /// The runs of the last of these rows.
+    fn runs(&mut self, rows: &[Row<'_>], entry: u64, record: Option<u64>, runs: impl Iterator<Item = Run>, local: &Range<usize>) {
+        let Some(row) = rows.last() else { return };
         // A few accesses among others that are few are seldom part of a pattern.
         let mut scattered = false;
-        let mut thread = 0;
-        while let Some(first) = next_access(row.items, thread) {
-            thread = first;
-            let run = Run::next(row.items, thread, row.size as usize);
-            thread += run.count;
+        let mut runs = runs.peekable();
+        while let Some(run) = runs.next() {
+            if let Some(next) = runs.peek() {
+                self.inner.shadow.prefetch(next.address);
+            }
             if local.contains(&run.address) {
                 continue;
             }
@@ -294,7 +342,7 @@ impl Block {
                 Some(record) if !(few && scattered) && run.address & (row.size as usize - 1) == 0 => {
                     self.run(rows, row, entry, record, &run);
                 }
-                _ => self.each(rows, row, entry, run.thread..thread),
+                _ => self.each(rows, row, entry, run.thread..run.thread + run.count),
             }
             scattered = few;
         }
@@ -303,7 +351,7 @@ impl Block {
     /// Access by access.
     fn each(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, threads: Range<usize>) {
         for thread in threads {
-            let address = row.items[thread] as usize;
+            let address = row.items.of(thread);
             if address == 0 {
                 continue;
             }
@@ -340,9 +388,14 @@ impl Block {
             let mask = if dense {
                 (u32::MAX >> (region::WORDS - count * words)) << from
             } else {
-                let one = (1 << words) - 1;
-                let accessed = |i: &usize| row.items[threads.start + i] != 0;
-                (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
+                match row.items {
+                    Items::Lines(lines) if step == 1 => lines.active.part(threads.start, count) << from,
+                    items => {
+                        let one = (1 << words) - 1;
+                        let accessed = |i: &usize| items.of(threads.start + i) != 0;
+                        (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
+                    }
+                }
             };
             let base = threads.start as i16 - (from >> shift) as i16;
             let range = region::Range { record, mask, base, shift };

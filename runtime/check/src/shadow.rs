@@ -88,6 +88,13 @@ impl Shadow {
         Some(unsafe { Self::in_chunk(base, address) })
     }
 
+    /// Brings near what a region has for its words together.
+    pub(crate) fn prefetch(&self, address: usize) {
+        if let Some(place) = self.existing_place(address) {
+            region::prefetch(place.region.load(Ordering::Relaxed));
+        }
+    }
+
     /// The same if the chunk of `address` was ever accessed.
     pub fn existing_place(&self, address: usize) -> Option<Place<'_>> {
         let chunk = address >> CHUNK_BITS;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use gpurace_check::rows::{Row, Values};
+use gpurace_abi::image;
+use gpurace_check::rows::{Items, Lines, Row, Threads, Values};
 use gpurace_check::{Block, Checker, KernelKey, Launch, LaunchInfo, RaceRecord, SyncFeatures};
 
 /// SplitMix64 (Steele, Lea, Flood, 2014).
@@ -96,11 +97,48 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &
         .collect()
 }
 
+/// Dimensions of a block of so many threads.
+fn dims(random: &mut Random, threads: u32) -> [u32; 3] {
+    let divisors = |n: u32| (1..=n).filter(|d| n % d == 0).collect::<Vec<_>>();
+    let one_of = |random: &mut Random, all: Vec<u32>| all[random.below(all.len() as u64) as usize];
+    let x = if random.below(2) == 0 { threads } else { one_of(random, divisors(threads)) };
+    let y = if random.below(2) == 0 { threads / x } else { one_of(random, divisors(threads / x)) };
+    [x, y, threads / x / y]
+}
+
+/// The lines that a row's addresses lie on in a block of these dimensions, where they do, and its threads.
+fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
+    let index = |t: usize| [t as u32 % dim[0], t as u32 / dim[0] % dim[1], t as u32 / dim[0] / dim[1]];
+    let made: Vec<_> = (0..items.len()).filter(|&t| items[t] != 0).collect();
+    let mut steps = [0; 3];
+    for (axis, threads) in [1, dim[0], dim[0] * dim[1]].into_iter().enumerate() {
+        let next = |t: usize| t + threads as usize;
+        let has_next = |t: &&usize| index(**t)[axis] + 1 < dim[axis] && items[next(**t)] != 0;
+        if let Some(&t) = made.iter().find(has_next) {
+            steps[axis] = items[next(t)].wrapping_sub(items[t]);
+        }
+    }
+    let offset = |t: usize| (0..3).fold(0u64, |sum, axis| sum.wrapping_add(steps[axis].wrapping_mul(index(t)[axis].into())));
+    let first = made.first().map_or(0, |&t| items[t].wrapping_sub(offset(t)));
+    let marks: Vec<_> = items.iter().map(|&item| u32::from(item != 0)).collect();
+    let hold = made.iter().all(|&t| items[t] == first.wrapping_add(offset(t)));
+    hold.then(|| (image::Lines { first, steps }, Threads::marked(&marks)))
+}
+
+/// Addresses in one of both forms.
+fn as_items<'a>(items: &'a [u64], lines: Option<&'a (image::Lines, Threads)>, dim: &'a [u32; 3]) -> Items<'a> {
+    match lines {
+        Some((of, active)) => Items::Lines(Lines { of, dim, active }),
+        None => Items::Each(items),
+    }
+}
+
 impl Both {
     fn history(seed: u64) -> usize {
         let random = &mut Random(seed);
         let both = Self { together: Checker::new(), apart: Checker::new() };
         let threads = [32, 48, 64, 100][random.below(4) as usize];
+        let dim = dims(random, threads);
         let mut found = 0;
         let mut log = Vec::new();
         let mut accessed = HashSet::new();
@@ -128,13 +166,14 @@ impl Both {
                 }
                 let shared = random.below(2) == 0;
                 let writes = random.below(4) == 0;
-                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8, 16][random.below(5) as usize], writes, items: &[], values: None };
+                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8, 16][random.below(5) as usize], writes, items: Items::Each(&[]), values: None };
                 let mut items = addresses(random, threads.into(), b as u64, shared, &row);
                 if shared {
                     items.iter_mut().filter(|i| **i != 0).for_each(|i| *i += b as u64 * 0x10_0000);
                 }
                 log.push((id, b, Some((row.site, row.size, writes, items.clone()))));
-                let row = Row { items: &items, ..row };
+                let lines = lines_of(&items, dim);
+                let row = Row { items: as_items(&items, lines.as_ref(), &dim), ..row };
                 if random.below(4) == 0 {
                     // In the other one alone accesses come one by one: both ways must mix.
                     one_by_one(together, &row, &items);
@@ -204,7 +243,7 @@ fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
         .map(|_| {
             let rows = (0..1 + random.below(3)).map(|_| {
                 let shared = random.below(4) != 0;
-                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8][random.below(4) as usize], writes: random.below(3) == 0, items: &[], values: None };
+                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8][random.below(4) as usize], writes: random.below(3) == 0, items: Items::Each(&[]), values: None };
                 let mut items = addresses(random, threads, 0, shared, &row);
                 // A pointer may lead here or there.
                 if random.below(8) == 0 {
@@ -224,6 +263,7 @@ fn repeating(seed: u64) -> usize {
     let random = &mut Random(seed);
     let checkers = [Checker::new(), Checker::new()];
     let threads = [32, 48, 64][random.below(3) as usize];
+    let dim = dims(random, threads);
     let launches = checkers.each_ref().map(|c| launch(c, 1, threads, 0, &[]));
     let shared = SHARED..SHARED + SHARED_BYTES;
     let [mut together, mut apart] = launches.each_ref().map(|l| {
@@ -264,16 +304,19 @@ fn repeating(seed: u64) -> usize {
                 }
             }
             for (step, in_rows) in steps {
-                let rows: Vec<_> = step.iter().map(|(site, size, writes, items)| Row { site: *site, size: *size, writes: *writes, items, values: None }).collect();
+                let lines: Vec<_> = step.iter().map(|(.., items)| lines_of(items, dim)).collect();
+                let rows: Vec<_> = step.iter().zip(&lines).map(|((site, size, writes, items), lines)| {
+                    Row { site: *site, size: *size, writes: *writes, items: as_items(items, lines.as_ref(), &dim), values: None }
+                }).collect();
                 if in_rows {
                     together.rows(&rows, &(0..0));
                 }
-                for row in &rows {
+                for (row, (.., items)) in rows.iter().zip(&step) {
                     if !in_rows {
-                        one_by_one(&mut together, row, row.items);
+                        one_by_one(&mut together, row, items);
                     }
-                    one_by_one(&mut apart, row, row.items);
-                    accessed.extend(row.items.iter().filter(|&&i| i != 0).flat_map(|&i| {
+                    one_by_one(&mut apart, row, items);
+                    accessed.extend(items.iter().filter(|&&i| i != 0).flat_map(|&i| {
                         (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
                     }));
                 }
@@ -312,7 +355,7 @@ fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
         for interval in *intervals {
             let mut items = [0; 32];
             interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
-            block.rows(&[Row { site: 0, size: 4, writes: true, items: &items, values: None }], &(0..0));
+            block.rows(&[Row { site: 0, size: 4, writes: true, items: Items::Each(&items), values: None }], &(0..0));
             block.barrier();
         }
     }
@@ -339,7 +382,7 @@ fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
                 write.into_iter().for_each(|(thread, address)| items[thread] = address as u64);
                 items
             });
-            let row = |site: usize| Row { site: site as u32, size: 4, writes: true, items: &items[site], values: None };
+            let row = |site: usize| Row { site: site as u32, size: 4, writes: true, items: Items::Each(&items[site]), values: None };
             block.rows(&[row(0), row(1)], &(0..0));
         }
         block.barrier();
@@ -374,8 +417,9 @@ fn same_value(one: (usize, usize, u64, u64), other: (usize, usize, u64, u64), kn
     }
     let row = |(_, site, items, written, before): &'_ (usize, u32, Vec<u64>, Vec<u64>, Vec<u64>)| {
         // They live as long as the test.
-        let [items, written, before] = [items, written, before].map(|v| &*v.clone().leak());
-        Row { site: *site, size: 4, writes: true, items, values: known.then_some(Values { written, before }) }
+        let [written, before] = [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
+        let items = items.clone().leak();
+        Row { site: *site, size: 4, writes: true, items: Items::Each(items), values: known.then_some(Values::Words { written, before }) }
     };
     for (b, block) in blocks.iter_mut().enumerate() {
         block.rows(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));

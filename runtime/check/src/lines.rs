@@ -1,0 +1,299 @@
+//! Addresses that follow from the thread's index.
+//!
+//! Most instructions' addresses grow by a fixed step from thread to thread (`a[y * n + x]`). Code
+//! says then where the first thread's is and what the steps are, and which threads made an access:
+//! nothing is stored, compared or looked for thread by thread.
+
+use std::borrow::Cow;
+
+use crate::rows::Run;
+
+/// Threads of a block, one bit each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads([u64; Self::WORDS]);
+
+impl Threads {
+    /// Threads that a block has at most.
+    pub const MOST: usize = 1024;
+    const WORDS: usize = Self::MOST / 64;
+
+    /// Those with a number that is not 0.
+    ///
+    /// # Panics
+    /// There are more than [`Self::MOST`].
+    pub fn marked(marks: &[u32]) -> Self {
+        assert!(marks.len() <= Self::MOST, "{} threads", marks.len());
+        let mut threads = Self::default();
+        for (word, marks) in threads.0.iter_mut().zip(marks.chunks(64)) {
+            // Mostly all are, or none is.
+            let (any, all) = match marks.as_chunks::<16>() {
+                (sixteens, []) => {
+                    let (any, all) = sixteens.iter().fold(([0; 16], [1; 16]), |(any, all), marks| {
+                        (std::array::from_fn(|i| any[i] | marks[i]), std::array::from_fn(|i| all[i] & marks[i]))
+                    });
+                    (any.iter().fold(0, |any, mark| any | mark), all.iter().fold(1, |all, mark| all & mark))
+                }
+                _ => marks.iter().fold((0, 1), |(any, all), mark| (any | mark, all & mark)),
+            };
+            *word = match (any, all) {
+                (0, _) => 0,
+                (_, 1) => u64::MAX >> (64 - marks.len()),
+                _ => marks.iter().rev().fold(0, |bits, &mark| bits << 1 | u64::from(mark != 0)),
+            };
+        }
+        threads
+    }
+
+    /// Whether it has this thread.
+    pub fn contains(&self, thread: usize) -> bool {
+        self.0[thread / 64] >> (thread % 64) & 1 != 0
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// Leaves out the threads from one on.
+    pub fn truncate(&mut self, end: usize) {
+        for (i, word) in self.0.iter_mut().enumerate() {
+            let kept = end.saturating_sub(i * 64).min(64) as u32;
+            *word &= u64::MAX.checked_shr(64 - kept).unwrap_or(0);
+        }
+    }
+
+    /// Whether all of its threads are among others.
+    pub(crate) fn are_among(&self, others: &Self) -> bool {
+        self.0.iter().zip(others.0).all(|(word, other)| word & !other == 0)
+    }
+
+    /// With others.
+    pub(crate) fn and(&self, others: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] | others.0[i]))
+    }
+
+    /// Of up to 32 threads from `first` on, bit by bit.
+    pub(crate) fn part(&self, first: usize, count: usize) -> u32 {
+        let (at, shift) = (first / 64, first % 64);
+        let next = self.0.get(at + 1).copied().unwrap_or(0);
+        let bits = u128::from(next) << 64 | u128::from(self.0[at]);
+        (bits >> shift) as u32 & u32::MAX.checked_shr(32 - count as u32).unwrap_or(0)
+    }
+
+    /// The first, the last, and the number of those in a range of threads; `None` where there is none.
+    fn within(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
+        let (mut first, mut last, mut count) = (None, 0, 0);
+        for at in from / 64..to.div_ceil(64) {
+            let low = u64::MAX << from.saturating_sub(at * 64).min(63);
+            let high = u64::MAX >> (64 - (to - at * 64).min(64));
+            let word = self.0[at] & low & high;
+            if word != 0 {
+                first.get_or_insert(at * 64 + word.trailing_zeros() as usize);
+                last = at * 64 + 63 - word.leading_zeros() as usize;
+                count += word.count_ones() as usize;
+            }
+        }
+        Some((first?, last, count))
+    }
+}
+
+/// The addresses of a block's threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a> {
+    /// The first thread's, and the steps to the next one in x, y and z.
+    pub of: &'a gpurace_abi::image::Lines,
+    /// Threads of the block in x, y and z.
+    pub dim: &'a [u32; 3],
+    /// Those that made the access.
+    pub active: &'a Threads,
+}
+
+impl Lines<'_> {
+    /// The address of a thread's access, whether it made one or not.
+    fn address(&self, thread: usize) -> usize {
+        let [nx, ny, _] = self.dim.map(|n| n.max(1));
+        let thread = thread as u32;
+        let index = if thread < nx { [thread, 0, 0] } else { [thread % nx, thread / nx % ny, thread / nx / ny] };
+        let offset = |axis: usize| self.of.steps[axis].wrapping_mul(index[axis] as u64);
+        (0..3).fold(self.of.first, |at, axis| at.wrapping_add(offset(axis))) as usize
+    }
+
+    fn threads(&self) -> usize {
+        self.dim.iter().map(|&n| n as usize).product()
+    }
+
+    /// By thread, 0 where it made no access.
+    fn each(&self) -> Vec<u64> {
+        let [nx, ny, nz] = self.dim.map(u64::from);
+        let mut items = Vec::with_capacity(self.threads());
+        for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
+            let [by_x, by_y, by_z] = self.of.steps;
+            let first = self.of.first.wrapping_add(by_z.wrapping_mul(z)).wrapping_add(by_y.wrapping_mul(y));
+            items.extend((0..nx).map(|x| first.wrapping_add(by_x.wrapping_mul(x))));
+        }
+        items.iter_mut().enumerate().filter(|(t, _)| !self.active.contains(*t)).for_each(|(_, item)| *item = 0);
+        items
+    }
+
+    /// Threads that follow each other with equal steps, as many as there are: how many, the step, and those
+    /// of the parts that repeat them.
+    fn parts(&self) -> (usize, u64, [(usize, u64); 2]) {
+        let mut parts = [(1, 0); 3];
+        let mut at = 0;
+        for (count, step) in self.dim.iter().zip(self.of.steps).map(|(&n, step)| (n as usize, step)).filter(|part| part.0 > 1) {
+            let (before, inner) = parts[at];
+            if before == 1 {
+                parts[at] = (count, step);
+            } else if step == inner.wrapping_mul(before as u64) {
+                parts[at].0 *= count;
+            } else {
+                at += 1;
+                parts[at] = (count, step);
+            }
+        }
+        (parts[0].0, parts[0].1, [parts[1], parts[2]])
+    }
+
+    /// The runs that its accesses of `size` bytes make, if all of them do.
+    pub(crate) fn runs(&self, size: usize) -> Option<impl Iterator<Item = Run>> {
+        let (count, step, [(middle, by), (outer, far)]) = self.parts();
+        let step = if count == 1 { size } else { step as usize };
+        let starts = (0..outer * middle).map(move |i| {
+            let offset = by.wrapping_mul((i % middle) as u64).wrapping_add(far.wrapping_mul((i / middle) as u64));
+            (i * count, self.of.first.wrapping_add(offset) as usize)
+        });
+        if !starts.clone().all(|(_, first)| Run::may_step(first, step, size)) {
+            return None;
+        }
+        Some(starts.filter_map(move |(start, address)| {
+            let (first, last, accesses) = self.active.within(start, start + count)?;
+            let address = address.wrapping_add((first - start).wrapping_mul(step));
+            // One place is that of at least two threads.
+            let step = if accesses == 1 { size } else { step };
+            Some(Run { thread: first, address, step, count: last + 1 - first, accesses })
+        }))
+    }
+}
+
+/// The addresses of an instruction's accesses.
+#[derive(Clone, Copy, Debug)]
+pub enum Items<'a> {
+    /// By thread, 0 where the thread made none.
+    Each(&'a [u64]),
+    /// As the threads' indices say.
+    Lines(Lines<'a>),
+}
+
+impl<'a> Items<'a> {
+    /// The address of a thread's access, 0 where it made none.
+    #[inline]
+    pub(crate) fn of(&self, thread: usize) -> usize {
+        match self {
+            Self::Each(items) => items[thread] as usize,
+            Self::Lines(lines) if lines.active.contains(thread) => lines.address(thread),
+            Self::Lines(_) => 0,
+        }
+    }
+
+    /// How many threads there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Each(items) => items.len(),
+            Self::Lines(lines) => lines.threads(),
+        }
+    }
+
+    /// How many of them make an access.
+    pub(crate) fn accesses(&self) -> u64 {
+        match self {
+            Self::Each(items) => items.iter().map(|&item| u64::from(item != 0)).sum(),
+            Self::Lines(lines) => lines.active.count(),
+        }
+    }
+
+    /// The address of the first access.
+    pub(crate) fn first(&self) -> Option<usize> {
+        match self {
+            Self::Each(items) => crate::rows::next_access(items, 0).map(|first| items[first] as usize),
+            Self::Lines(lines) => lines.active.within(0, lines.threads()).map(|(first, ..)| lines.address(first)),
+        }
+    }
+
+    /// By thread.
+    pub fn each(&self) -> Cow<'a, [u64]> {
+        match self {
+            Self::Each(items) => Cow::Borrowed(items),
+            Self::Lines(lines) => Cow::Owned(lines.each()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Marks of threads: each of these ranges.
+    fn marks(count: usize, ranges: &[std::ops::Range<usize>]) -> Vec<u32> {
+        (0..count).map(|t| ranges.iter().any(|r| r.contains(&t)).into()).collect()
+    }
+
+    #[test]
+    fn threads_are_those_that_are_marked() {
+        for count in [1, 16, 31, 64, 65, 100, 1024] {
+            for ranges in [&[0..count][..], &[], &[3..40], &[0..1, 63..66], &[count - 1..count]] {
+                let marks = marks(count, ranges);
+                let threads = Threads::marked(&marks);
+                let found: Vec<_> = (0..count).map(|t| threads.contains(t).into()).collect::<Vec<u32>>();
+                assert_eq!(found, marks);
+                assert_eq!(threads.count(), marks.iter().map(|&m| u64::from(m)).sum());
+                assert_eq!(threads.is_empty(), !marks.contains(&1));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_the_threads() {
+        let threads = Threads::marked(&marks(256, &[5..7, 60..70, 200..256]));
+        assert_eq!(threads.within(0, 256), Some((5, 255, 68)));
+        assert_eq!(threads.within(6, 65), Some((6, 64, 6)));
+        assert_eq!(threads.within(64, 64), None);
+        assert_eq!(threads.within(70, 200), None);
+        assert_eq!(threads.part(56, 32), 0b11_1111_1111 << 4);
+        assert_eq!(threads.part(60, 3), 0b111);
+        assert_eq!(threads.part(224, 32), u32::MAX);
+        let mut first = threads.clone();
+        first.truncate(64);
+        assert_eq!(first.within(0, 256), Some((5, 63, 6)));
+        assert!(first.are_among(&threads) && !threads.are_among(&first));
+        assert_eq!(first.and(&threads), threads);
+        first.truncate(0);
+        assert!(first.is_empty());
+    }
+
+    /// The runs of accesses of 4 bytes: first thread, address, step, count, accesses.
+    fn runs(steps: [u64; 3], dim: [u32; 3], active: &Threads) -> Option<Vec<(usize, usize, usize, usize, usize)>> {
+        let of = gpurace_abi::image::Lines { first: 0x1000, steps };
+        let lines = Lines { of: &of, dim: &dim, active };
+        Some(lines.runs(4)?.map(|r| (r.thread, r.address, r.step, r.count, r.accesses)).collect())
+    }
+
+    #[test]
+    fn runs_go_on_as_long_as_the_step_does() {
+        let all = Threads::marked(&marks(24, &[0..24]));
+        // Rows that follow each other are one run.
+        assert_eq!(runs([4, 32, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 4, 24, 24)]));
+        assert_eq!(runs([4, 64, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 4, 8, 8), (8, 0x1040, 4, 8, 8), (16, 0x1080, 4, 8, 8)]));
+        assert_eq!(runs([4, 0x100, 16], [4, 2, 3], &all).map(|r| r.len()), Some(6));
+        assert_eq!(runs([0, 0, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 0, 24, 24)]));
+        // Steps that regions do not know.
+        assert_eq!(runs([12, 96, 0], [8, 3, 1], &all), None);
+        assert_eq!(runs([4u64.wrapping_neg(), 32, 0], [8, 3, 1], &all), None);
+        let some = Threads::marked(&marks(24, &[1..2, 10..13]));
+        assert_eq!(runs([4, 64, 0], [8, 3, 1], &some), Some(vec![(1, 0x1004, 4, 1, 1), (10, 0x1048, 4, 3, 3)]));
+    }
+}
