@@ -111,7 +111,7 @@ fn memory_streams_and_events_are_as_on_the_executor() {
     assert_eq!(gpu.stats.sites.total, host.stats.sites.total);
     // Managed and registered memory have no shadow, and that is said.
     assert!(gpu.notes.iter().any(|note| note.ends_with("accesses to memory without shadow not checked")), "{:?}", gpu.notes);
-    assert!(gpu.notes.iter().any(|note| note.contains("races between them are not looked for on a GPU")), "{:?}", gpu.notes);
+    assert!(gpu.notes.iter().any(|note| note.contains("races with them are not looked for on a GPU")), "{:?}", gpu.notes);
 }
 
 #[test]

@@ -5,9 +5,9 @@
 
 /// Symbol of the [`State`] in a checked GPU module.
 pub const STATE_SYMBOL: &str = "__gpurace_state";
-/// The kernel that gives a launch its uids; it runs before the launch, on its stream. Its
+/// The kernel that says what a launch is; it runs before the launch, on its stream. Its
 /// parameters: the device address of the launch's [`LaunchCell`], the number of its blocks,
-/// the host's number of it, 8 bytes each.
+/// the host's number of it, its first uid, [`LaunchCell::unordered`]; 8 bytes each.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 /// What the name of a kernel's checked variant ends with. It has one parameter
 /// more than the kernel, the last: the device address of its [`LaunchCell`].
@@ -88,13 +88,18 @@ pub struct LaunchCell {
     pub runs: u64,
     /// Checks that it made.
     pub checks: u64,
+    /// Uids of earlier launches that nothing orders before it: the first `<< 32`, and how many; 0 for none.
+    pub unordered: [u64; UNORDERED],
 }
+
+/// Ranges of uids in [`LaunchCell::unordered`].
+pub const UNORDERED: usize = 4;
 
 /// What the checkers of one context count, and the next free uid.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The next launch's first uid.
+    /// Behind the last uid that a launch had.
     pub next_uid: u64,
     /// Places taken in the buffer of records; may exceed its capacity.
     pub records: u64,
@@ -136,7 +141,7 @@ pub struct Found {
     pub earlier_op: u32,
     /// The later one's.
     pub op: u32,
-    /// 0 warp, 1 block, 2 grid: the narrowest group that holds both.
+    /// 0 warp, 1 block, 2 grid: the narrowest group that holds both; 3: they are of two launches.
     pub relation: u32,
     /// The later thread's block, linear.
     pub block: u64,
@@ -144,6 +149,9 @@ pub struct Found {
     pub earlier_block: u64,
     /// [`LaunchCell::number`].
     pub launch: u64,
+    /// That of the earlier side. Where the two are of two launches the GPU does not know it, writes
+    /// [`u64::MAX`], and the uid for the earlier block.
+    pub earlier_launch: u64,
     /// Address of the later access.
     pub address: u64,
     /// Its size, bytes.

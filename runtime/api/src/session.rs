@@ -121,7 +121,8 @@ pub struct Begun {
 
 /// What checks of a launch need to know.
 pub struct Wanted {
-    ordered: Ordered,
+    /// Where the launch stands to the others.
+    pub ordered: Ordered,
     decision: Arc<Decision>,
 }
 
@@ -262,9 +263,6 @@ impl Session {
         if decision.is_bare() {
             return Begun { record, wanted: None };
         }
-        if ordered.overlaps && !backend::get().checks_on_host() {
-            self.note_overlap();
-        }
         // Only what is checked can be in a report.
         if nth < STACKS_KEPT {
             record.stack = call_site::callers();
@@ -274,7 +272,7 @@ impl Session {
     }
 
     fn note_overlap(&self) {
-        self.note_once("launches or copies may overlap: races between them are not looked for on a GPU".to_owned());
+        self.note_once("copies may overlap launches or each other: races with them are not looked for on a GPU".to_owned());
     }
 
     /// The checks of a launch that has begun, by the checker of this process.
@@ -471,9 +469,10 @@ impl Session {
                 if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block) {
                     record.scope = RaceScope::Cluster;
                 }
-                for side in [&mut record.later, &mut record.earlier] {
-                    side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
-                }
+            }
+            for side in [&mut record.later, &mut record.earlier] {
+                let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
+                side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
             }
             let shared = || launch.as_ref().map(resolve::some_shared_object);
             let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());

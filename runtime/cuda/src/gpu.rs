@@ -6,7 +6,7 @@ use std::mem::size_of;
 
 use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS, UNORDERED,
 };
 
 use crate::driver::kernel::Shape;
@@ -17,6 +17,8 @@ use crate::slots::{AllSlots, Slots};
 
 /// Records that there is room for.
 const RECORDS: u64 = 16 << 10;
+/// Launches whose uids are kept.
+const RECENT: usize = 1 << 16;
 /// Cells of launches that may be under way.
 const CELLS: u64 = 4096;
 
@@ -66,6 +68,8 @@ pub struct Launch<'a> {
     pub stream: Stream,
     /// The number that reports give it.
     pub number: u64,
+    /// Numbers of earlier launches that nothing orders before it, ascending.
+    pub unordered: &'a [u64],
 }
 
 /// A loaded module.
@@ -110,6 +114,14 @@ pub struct Gpu {
     checks: Vec<(u64, u64)>,
     /// Uids given out since shadow was last empty.
     uids: u64,
+    /// The launches that were checked last, since then, by number: the first uid, and blocks.
+    recent: BTreeMap<u64, (u64, u64)>,
+    /// Launches up to this number are not in `recent`, though they may have been checked.
+    forgotten: u64,
+    /// Launches that a later one may overlap and was not told of, and races with launches that are not known any more.
+    pub untold: u64,
+    /// What was found before uids began anew.
+    found: Vec<Found>,
     /// A kernel did something that ended the context.
     fault: Option<Error>,
 }
@@ -183,6 +195,10 @@ impl Gpu {
             next_cell: 0,
             checks: Vec::new(),
             uids: 0,
+            recent: BTreeMap::new(),
+            forgotten: 0,
+            untold: 0,
+            found: Vec::new(),
             fault: None,
             device,
         })
@@ -296,11 +312,12 @@ impl Gpu {
             cell = self.prepare(module, launch)?;
             arguments.push((&raw mut cell).cast());
             if let Some(begin) = module.begin {
-                let (mut blocks, mut number) = (launch.blocks(), launch.number);
-                let mut of_begin: [*mut c_void; 3] =
-                    [(&raw mut cell).cast(), (&raw mut blocks).cast(), (&raw mut number).cast()];
+                let mut told = [cell, launch.blocks(), launch.number, self.uids - launch.blocks(), 0, 0, 0, 0];
+                told[4..].copy_from_slice(&self.unordered(launch));
+                self.remember(launch);
+                let mut of_begin = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
                 let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
-                // SAFETY: its parameters are three numbers of 8 bytes.
+                // SAFETY: its parameters are eight numbers of 8 bytes.
                 unsafe { begin.launch(&one, launch.stream, &mut of_begin) }?;
             }
         }
@@ -317,8 +334,12 @@ impl Gpu {
             // Nothing runs while the history goes; what was before is ordered before the launch by the wait.
             self.wait()?;
             self.memory.forget_all(&self.device)?;
+            let found = self.take_found();
+            self.found = found;
             self.device.clear(self.counters, 8)?;
             self.uids = 0;
+            self.forgotten = self.recent.keys().next_back().copied().unwrap_or(self.forgotten);
+            self.recent.clear();
         }
         self.uids += blocks;
         self.update_ranges(module)?;
@@ -393,19 +414,65 @@ impl Gpu {
         self.fault.get_or_insert_with(|| fault.clone());
     }
 
+    /// The uids of launches that may overlap this one, as [`LaunchCell::unordered`] has them.
+    fn unordered(&mut self, launch: &Launch<'_>) -> [u64; UNORDERED] {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for number in launch.unordered {
+            if *number <= self.forgotten {
+                self.untold += 1;
+                continue;
+            }
+            // Those that are not there ran bare, or are copies.
+            let Some(&(first_uid, blocks)) = self.recent.get(number) else { continue };
+            let is_full = ranges.len() == UNORDERED;
+            match ranges.last_mut() {
+                Some((first, count)) if *first + *count == first_uid => *count += blocks,
+                _ if is_full => self.untold += 1,
+                _ => ranges.push((first_uid, blocks)),
+            }
+        }
+        std::array::from_fn(|at| ranges.get(at).map_or(0, |(first, count)| first << 32 | count))
+    }
+
+    /// Keeps which uids a launch has.
+    fn remember(&mut self, launch: &Launch<'_>) {
+        if self.recent.len() == RECENT {
+            self.forgotten = self.recent.pop_first().map_or(self.forgotten, |(oldest, _)| oldest);
+        }
+        let blocks = launch.blocks();
+        // No word holds a uid beyond.
+        self.recent.insert(launch.number, (self.uids - blocks, blocks.min(UIDS)));
+    }
+
+    /// Says of a race between launches which the earlier one is. `false`: it is not known any more.
+    fn resolve(&self, found: &mut Found) -> bool {
+        if found.earlier_launch != u64::MAX {
+            return true;
+        }
+        let uid = found.earlier_block;
+        let mut launches = self.recent.iter();
+        let of = launches.find(|&(_, &(first_uid, blocks))| (first_uid..first_uid + blocks).contains(&uid));
+        let Some((&number, &(first_uid, _))) = of else { return false };
+        (found.earlier_launch, found.earlier_block) = (number, uid - first_uid);
+        true
+    }
+
     /// What was found since the last call. After a fault, too: the records lie in
     /// the host's memory.
     pub fn take_found(&mut self) -> Vec<Found> {
-        let mut found = Vec::new();
+        let mut found = std::mem::take(&mut self.found);
         while self.taken < RECORDS {
             // SAFETY: within the buffer; the GPU may write it meanwhile.
-            let record = unsafe { self.records.0.add(self.taken as usize).read_volatile() };
+            let mut record = unsafe { self.records.0.add(self.taken as usize).read_volatile() };
             if record.complete == 0 {
                 if self.fault.is_none() {
                     break;
                 }
             } else {
-                found.push(record);
+                match self.resolve(&mut record) {
+                    true => found.push(record),
+                    false => self.untold += 1,
+                }
             }
             self.taken += 1;
         }

@@ -3,8 +3,8 @@
 use gpurace_abi::device::Counters;
 
 /// The notes. `uncovered`: bytes of allocations without shadow; `unseen`: accesses
-/// of the code that no check knows.
-pub fn notes(counters: &Counters, uncovered: u64, unseen: u64) -> Vec<String> {
+/// of the code that no check knows; `untold`: [`crate::Gpu::untold`].
+pub fn notes(counters: &Counters, uncovered: u64, unseen: u64, untold: u64) -> Vec<String> {
     let mut notes = Vec::new();
     let mut add = |count: u64, what: &str| {
         if count > 0 {
@@ -21,6 +21,7 @@ pub fn notes(counters: &Counters, uncovered: u64, unseen: u64) -> Vec<String> {
     add(counters.exhausted, "accesses not checked: more barriers or blocks than the GPU's shadow words count");
     add(uncovered, "bytes of allocations not checked: no memory for their shadow");
     add(unseen, "accesses of inline PTX not checked on the GPU");
+    add(untold, "launches not checked against one that may overlap them: too many were under way");
     notes
 }
 
@@ -30,7 +31,7 @@ mod tests {
 
     #[test]
     fn each_counter_that_costs_verdicts_is_said() {
-        assert_eq!(notes(&Counters { checks: 5, next_uid: 7, records: 3, ..Counters::default() }, 0, 0), [""; 0]);
+        assert_eq!(notes(&Counters { checks: 5, next_uid: 7, records: 3, ..Counters::default() }, 0, 0, 0), [""; 0]);
         let all = Counters {
             undecided: 1,
             narrowed: 2,
@@ -42,9 +43,9 @@ mod tests {
             lost: 8,
             ..Counters::default()
         };
-        let notes = notes(&all, 9, 10);
-        assert_eq!(notes.len(), 10);
-        for n in 1..=10 {
+        let notes = notes(&all, 9, 10, 11);
+        assert_eq!(notes.len(), 11);
+        for n in 1..=11 {
             assert!(notes.iter().any(|note| note.starts_with(&format!("{n} "))), "{n}: {notes:?}");
         }
     }

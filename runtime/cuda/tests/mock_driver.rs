@@ -69,6 +69,7 @@ fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
         dynamic_shared: 0,
         cooperative: false,
         cluster: None,
+        unordered: &[],
         stream: Stream::DEFAULT,
         number: 7,
     }
@@ -129,7 +130,7 @@ fn races_come_back() {
     assert_eq!(gpu.take_found(), []);
     let counters = gpu.counters().unwrap();
     assert_eq!((counters.checks, counters.outside, counters.shared_outside), (3 * 64 * 2, 0, 0));
-    assert_eq!(notes(&counters, gpu.memory.uncovered, 0), [""; 0]);
+    assert_eq!(notes(&counters, gpu.memory.uncovered, 0, 0), [""; 0]);
 
     run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 2), a).unwrap();
     gpu.wait().unwrap();
@@ -143,7 +144,7 @@ fn races_come_back() {
     // One pair of instructions is not written again and again, and that is said.
     let counters = gpu.counters().unwrap();
     assert!(counters.repeated > 0 && found.len() < 10);
-    assert!(notes(&counters, 0, 0)[0].contains("the same instructions"));
+    assert!(notes(&counters, 0, 0, 0)[0].contains("the same instructions"));
     assert_eq!(gpu.take_found(), [], "given out once");
 }
 
@@ -197,6 +198,45 @@ fn launches_are_ordered_without_clearing() {
 }
 
 #[test]
+fn launches_that_nothing_orders_race() {
+    if !is_inner("launches_that_nothing_orders_race", Some(mock_folder()), &[]) {
+        return;
+    }
+    let mut gpu = Gpu::open().unwrap();
+    let mut module = gpu.load(&PTX).unwrap();
+    let mut between = |unordered: &[u64], launches: u64| {
+        // A place of its own each time, and launches of its own.
+        let a = gpu.allocate(4096).unwrap();
+        let first = gpu.counters().unwrap().next_uid + 1;
+        let repeated = gpu.counters().unwrap().repeated;
+        for number in first..first + launches {
+            let unordered: Vec<u64> = if number + 1 == first + launches { unordered.iter().map(|n| first + n).collect() } else { vec![] };
+            let launch = Launch { number, unordered: &unordered, ..launch("ordered", Variant::Checked, 2) };
+            run(&mut gpu, &mut module, &launch, a).unwrap();
+        }
+        gpu.wait().unwrap();
+        let found = gpu.take_found();
+        for f in &found {
+            assert_eq!((f.relation, f.launch), (3, first + launches - 1), "{f:?}");
+            assert!(f.earlier_block < 2 && f.block == f.earlier_block, "each block has its own part: {f:?}");
+        }
+        let earlier: Vec<u64> = found.iter().map(|f| f.earlier_launch - first).collect();
+        let races = found.len() as u64 + gpu.counters().unwrap().repeated - repeated;
+        (earlier, races, gpu.untold)
+    };
+    assert_eq!(between(&[], 2), (vec![], 0, 0));
+    // The last of the launches is compared with those alone that it may overlap.
+    let (earlier, ..) = between(&[1], 3);
+    assert!(!earlier.is_empty() && earlier.iter().all(|&launch| launch == 1), "{earlier:?}");
+    assert_eq!(between(&[0], 3).1, 0, "the second was ordered after the first, and before the third");
+    // Numbers that are no checked launch's are copies or bare launches; there is room for few, unless they follow each other.
+    assert_eq!(between(&[50], 2), (vec![], 0, 0));
+    let (_, races, untold) = between(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 10);
+    assert!(races > 0 && untold == 0);
+    assert_eq!(between(&[0, 2, 4, 6, 8], 10).2, 1);
+}
+
+#[test]
 fn the_bare_variant_runs_no_check() {
     if !is_inner("the_bare_variant_runs_no_check", Some(mock_folder()), &[]) {
         return;
@@ -244,7 +284,7 @@ fn without_memory_for_shadow_the_program_goes_on() {
     assert_eq!(gpu.take_found(), []);
     let counters = gpu.counters().unwrap();
     assert_eq!(counters.outside, 64, "each access is counted");
-    let said = notes(&counters, gpu.memory.uncovered, 0);
+    let said = notes(&counters, gpu.memory.uncovered, 0, 0);
     assert!(said.iter().any(|n| n.contains("no memory for their shadow")), "{said:?}");
     // What does fit is checked.
     assert!(gpu.memory.free(large).unwrap());

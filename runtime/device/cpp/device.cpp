@@ -46,7 +46,7 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   volatile Control &c = control();
   // What might have ordered them: within the block since the last barrier, or by
   // something that this block acquired.
-  bool undecided = d.relation == kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
+  bool undecided = d.relation >= kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
   if (undecided) return count(counters().undecided);
   u32 op = d.earlier_op, earlier = kUnknown;
   if (d.earlier_known && site_of(word) != kNoSite) earlier = site_of(word);
@@ -68,6 +68,12 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   // Where it is some block of several, it is not known which.
   f.earlier_block = !d.earlier_known && d.relation == kGrid && block == block_index() ? ~0ul : block;
   f.launch = c.launch;
+  f.earlier_launch = c.launch;
+  if (d.relation == kLaunches) {
+    // The host knows which launch has the uid.
+    f.earlier_launch = ~0ul;
+    f.earlier_block = uid_of(word);
+  }
   f.address = address;
   f.size = size;
   f.shared = a.shared;
@@ -115,6 +121,7 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   a.start = c.start;
   a.first_uid = c.first_uid;
   a.blocks = c.blocks;
+  a.unordered = c.unordered ? ((const LaunchCell *)c.cell)->unordered : nullptr;
   a.shared = is_shared(p);
   u64 *cell;
   u64 first = address & ~3ul, end = address + size;
@@ -159,6 +166,7 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.first_uid = launch.first_uid;
     c.blocks = launch.blocks;
     c.launch = launch.number;
+    c.unordered = launch.unordered[0] != 0;
     c.cell = cell;
     c.uid = uid < kUids ? (u32)uid : kUnknown;
     c.checks = 0;
@@ -300,12 +308,18 @@ GPURACE_ENTRY void __gpurace_fence(u32, u32, u32) { acquires(); }
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
 // host says of it are arguments: a copy into the cell would wait for other streams.
-GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number) {
+GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1, u64 unordered2,
+                                    u64 unordered3) {
   LaunchCell &launch = *(LaunchCell *)cell;
   if (launch.number != number) launch.runs = launch.checks = 0;
   launch.number = number;
   launch.blocks = blocks;
-  launch.first_uid = GPURACE_ADD(&counters().next_uid, blocks);
+  launch.first_uid = first_uid;
+  GPURACE_MAX(&counters().next_uid, first_uid + blocks);
+  launch.unordered[0] = unordered0;
+  launch.unordered[1] = unordered1;
+  launch.unordered[2] = unordered2;
+  launch.unordered[3] = unordered3;
   launch.runs++;
 }
 

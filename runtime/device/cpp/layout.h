@@ -23,8 +23,12 @@ struct Range {
   u64 start, end, shadow;
 };
 
+// Ranges of uids of earlier launches that a launch may overlap.
+constexpr u32 kUnordered = 4;
+
 struct LaunchCell {
   u64 first_uid, blocks, number, runs, checks;
+  u64 unordered[kUnordered];
 };
 
 struct Counters {
@@ -33,7 +37,7 @@ struct Counters {
 
 struct Found {
   u32 complete, site, earlier_site, thread, earlier_thread, earlier_op, op, relation;
-  u64 block, earlier_block, launch, address;
+  u64 block, earlier_block, launch, earlier_launch, address;
   u32 size, shared;
 };
 

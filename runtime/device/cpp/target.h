@@ -27,6 +27,7 @@ struct Control {
   u32 irregular;     // the `base` at which somebody made an order that clocks do not show
   u32 acquired;      // somebody may have acquired from another block
   u32 alive;         // threads that have not left
+  u32 unordered;     // 1: earlier launches may run beside this one, the cell says which
   u32 warp[32];      // clocks of warps; less than `base`: it is `base`
 };
 static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");

@@ -26,7 +26,8 @@ constexpr u32 kRead = 0, kWrite = 1, kOps = 26;
 // Reads, and before them, ordered by a barrier, a write of the same block.
 constexpr u32 kReadAfterWrite = 26;
 
-enum Relation : u32 { kItself, kWarp, kBlock, kGrid };
+// `kLaunches`: threads of two launches.
+enum Relation : u32 { kItself, kWarp, kBlock, kGrid, kLaunches };
 enum Span : u32 { kSpanThread, kSpanWarp, kSpanBlock, kSpanGrid };
 // `kSynced`: ordered, though not for the whole block of the record.
 enum Status : u32 { kUnsynced, kSynced, kBlockSynced, kSameEpoch };
@@ -53,6 +54,7 @@ struct Access {
   u32 uid;     // global memory
   u64 start;   // shared memory: added to clocks
   u64 first_uid, blocks;
+  const u64 *unordered;  // kUnordered ranges of uids, or null: uid << 32 | how many
   bool shared;
   bool whole;  // all bytes of the word, in a form that a word can say
 };
@@ -84,7 +86,17 @@ GPURACE_INLINE u64 record_of(const Access &a, u32 op) {
   return state_bits(op, kSpanThread) | (u64)site << kSiteShift | key_of(a);
 }
 
-// What access `a` makes of a word. Touches no memory.
+// Whether a block of another launch may run beside the access.
+GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
+  if (!a.unordered) return false;
+  for (u32 i = 0; i < kUnordered; i++) {
+    u64 range = a.unordered[i];
+    if (uid - (range >> 32) < (u32)range) return true;
+  }
+  return false;
+}
+
+// What access `a` makes of a word. Touches no memory but that of `a.unordered`.
 GPURACE_INLINE Decision decide(u64 word, const Access &a) {
   Decision d = {word, false, false, false, false, kGrid, kRead};
   u32 state = state_of(word);
@@ -99,7 +111,7 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
   u32 thread = thread_of(word);
   bool same_warp = thread / 32 == a.thread / 32;
   u64 clock;  // the record's, as the block counts
-  bool mine_block, same_launch;
+  bool mine_block, same_launch, beside = false;
   if (a.shared) {
     u64 at = word & kSharedClockMask;
     same_launch = mine_block = at >= a.start;
@@ -109,8 +121,9 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
     mine_block = uid == a.uid;
     clock = word & (kClocks - 1);
     same_launch = mine_block || uid - a.first_uid < a.blocks;
+    beside = !same_launch && is_unordered(uid, a);
   }
-  if (!same_launch) {
+  if (!same_launch && !beside) {
     // Another block's that had the slot, or another launch's: nothing to race with.
     d.changed = a.whole;
     d.dropped = !a.whole;
@@ -134,7 +147,7 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
   d.earlier_known = !mine_block || (thread != a.thread && clock >= (same_warp ? a.clock : a.base));
   u32 site = site_of(word);
   u8 cell = transition(op, a.op, relation, status, site == a.site && site != kNoSite);
-  d.relation = relation;
+  d.relation = beside ? kLaunches : relation;
   if (mine_block && relation == kGrid && d.earlier_known) {
     // Of several blocks' threads, the one that is named is of this block. Within
     // it, atomics may not conflict that do between blocks.
@@ -165,6 +178,8 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
       u32 wider = relation > span ? relation : span;
       d.word = (word & ~(~0ul << kStateShift)) | state_bits(op, wider);
       d.changed = wider != span;
+      // Of reads of two launches, a later launch may be ordered after the one and not after the other.
+      d.dropped = beside;
       break;
     }
     case kReplaceAfterWrite:

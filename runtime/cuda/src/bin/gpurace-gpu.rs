@@ -132,6 +132,7 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 dynamic_shared: 0,
                 cooperative: false,
                 cluster: None,
+                unordered: &[],
                 stream: Stream::DEFAULT,
                 number: 1,
             };
@@ -161,5 +162,5 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         *now -= then;
     }
     gpu.memory.free(array)?;
-    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, 0, 0) })
+    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, 0, 0, 0) })
 }

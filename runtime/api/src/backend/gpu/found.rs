@@ -32,6 +32,7 @@ pub fn record(found: &device::Found) -> Option<RaceRecord> {
         site: found.earlier_site.min(UNKNOWN_SITE),
         size: None,
         address: None,
+        launch: found.earlier_launch,
         block: (found.earlier_block != u64::MAX).then_some(found.earlier_block),
         thread: known(found.earlier_thread),
         scope: earlier_scope,
@@ -49,7 +50,8 @@ pub fn record(found: &device::Found) -> Option<RaceRecord> {
         scope: match found.relation {
             0 => RaceScope::Warp,
             1 => RaceScope::Block,
-            _ => RaceScope::Grid,
+            2 => RaceScope::Grid,
+            _ => RaceScope::Device,
         },
         same_value: None,
         count: 1,

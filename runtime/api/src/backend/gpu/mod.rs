@@ -141,6 +141,7 @@ struct Last {
     counters: Option<Counters>,
     checks: Mutex<Vec<(u64, u64)>>,
     uncovered: u64,
+    untold: u64,
 }
 
 impl OnGpu {
@@ -197,6 +198,7 @@ impl OnGpu {
             counters: gpu.counters(),
             checks: Mutex::new(gpu.take_checks()),
             uncovered: gpu.memory.uncovered,
+            untold: gpu.untold,
         };
         drop(gpu);
         session::get().collect();
@@ -358,6 +360,7 @@ impl Backend for OnGpu {
             cluster: launch.cluster,
             stream: self.stream(launch.stream),
             number: begun.record.operation,
+            unordered: begun.wanted.as_ref().map_or(&[], |wanted| &wanted.ordered.unordered),
         };
         let submitted = {
             let mut gpu = self.gpu.lock();
@@ -557,8 +560,8 @@ impl Backend for OnGpu {
 
     fn notes(&self) -> Vec<String> {
         match self.last.get() {
-            Some(Last { counters: Some(counters), uncovered, .. }) => {
-                gpurace_cuda::notes(counters, *uncovered, *self.unseen.lock())
+            Some(Last { counters: Some(counters), uncovered, untold, .. }) => {
+                gpurace_cuda::notes(counters, *uncovered, *self.unseen.lock(), *untold)
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
