@@ -25,6 +25,7 @@ pub mod rows;
 pub mod segments;
 pub mod shared;
 pub mod spins;
+pub mod streams;
 pub mod thread_context;
 pub mod uniform;
 pub mod yields;

@@ -9,7 +9,8 @@
 //! | the access | its check |
 //! |---|---|
 //! | of 4, 8 or 16 bytes, at most once for each thread and segment | is left in the frame |
-//! | in a loop, of other sizes, or after the first [`MOST_ROWS`] | stays a call before the access |
+//! | a read in a loop that threads leave one by one | is left in a pool: see [`super::streams`] |
+//! | another one in a loop, of other sizes, or after the first [`MOST_ROWS`] | stays a call before the access |
 //!
 //! Rows of kernels are left out in which a check's place among other operations matters:
 //! see [`allows`].
@@ -50,10 +51,10 @@ pub fn allows(entry: &str) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
     /// The call that checks it.
-    pub call: LLVMValueRef,
-    /// Where it is made.
-    pub block: LLVMBasicBlockRef,
-    site: u32,
+    call: LLVMValueRef,
+    block: LLVMBasicBlockRef,
+    /// The module's index of the instruction.
+    pub site: u32,
     size: u32,
     /// It writes; what it writes, where that is known.
     writes: bool,
@@ -86,6 +87,27 @@ pub enum Leaves {
 }
 
 impl Kept {
+    /// The call that checks it.
+    pub fn call(&self) -> LLVMValueRef {
+        self.call
+    }
+
+    /// The address that it checks.
+    pub fn address(&self) -> LLVMValueRef {
+        // SAFETY: the call is there until the access is kept.
+        unsafe { LLVMGetOperand(self.call, 1) }
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The block that it is in.
+    pub fn block(&self) -> LLVMBasicBlockRef {
+        self.block
+    }
+
     /// Bytes of the values that the threads leave, too, if they do.
     pub fn value_bytes(&self) -> Option<u64> {
         self.value.map(|_| self.size.into())
@@ -165,7 +187,10 @@ pub unsafe fn loop_ends(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
 }
 
 /// Whether an instruction is the check of a write.
-unsafe fn is_write(i: LLVMValueRef) -> bool {
+///
+/// # Safety
+/// It is live.
+pub unsafe fn is_write(i: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe { ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|f| ir::name(f).starts_with("__gpurace_write")) }
 }
@@ -193,16 +218,11 @@ unsafe fn leads(order: &[LLVMBasicBlockRef], position: &HashMap<LLVMBasicBlockRe
     false
 }
 
-/// Whether an instruction is the check of an access that could be kept.
+/// The access whose check a call is, if it is one that can be kept.
 ///
 /// # Safety
 /// The instruction is live.
-pub unsafe fn is_kept(i: LLVMValueRef) -> bool {
-    // SAFETY: by contract.
-    unsafe { kept(i).is_some() }
-}
-
-unsafe fn kept(call: LLVMValueRef) -> Option<Kept> {
+pub unsafe fn kept(call: LLVMValueRef) -> Option<Kept> {
     // SAFETY: by contract.
     unsafe {
         if ir::opcode(call) != LLVMOpcode::LLVMCall {
@@ -244,16 +264,17 @@ unsafe fn reaches(block: LLVMBasicBlockRef) -> HashSet<LLVMBasicBlockRef> {
     found
 }
 
-/// Those of `accesses` that a thread may come to that starts at `start`: by their indices,
-/// in an order that keeps each thread's own.
+/// Those of these places, each some blocks, that a thread may come to that starts at `start`: by their
+/// indices, in an order that keeps each thread's own.
 ///
 /// # Safety
-/// `start` is a block of the function of the accesses.
-pub unsafe fn of_segment(start: LLVMBasicBlockRef, accesses: &[Kept]) -> Vec<usize> {
+/// `start` is a block of the function of the places.
+pub unsafe fn of_segment(start: LLVMBasicBlockRef, places: &[&[LLVMBasicBlockRef]]) -> Vec<usize> {
     // SAFETY: by contract.
     let order = unsafe { in_order(start) };
-    let position = |block| order.iter().position(|&b| b == block);
-    let mut found: Vec<_> = (0..accesses.len()).filter_map(|i| Some((position(accesses[i].block)?, i))).collect();
+    let position: HashMap<_, _> = order.iter().enumerate().map(|(i, &block)| (block, i)).collect();
+    let first = |blocks: &[LLVMBasicBlockRef]| blocks.iter().filter_map(|block| position.get(block)).min().copied();
+    let mut found: Vec<_> = (0..).zip(places).filter_map(|(i, blocks)| Some((first(blocks)?, i))).collect();
     found.sort_unstable();
     found.into_iter().map(|(_, i)| i).collect()
 }

@@ -25,7 +25,8 @@ use llvm_sys::prelude::*;
 
 use super::blocks::Checks;
 use super::lines::{self, Before, Segment, Source};
-use super::rows::{self, Items, Leaves};
+use super::rows::{self, Items, Kept, Leaves};
+use super::streams::{self, Pool, Stream};
 use super::uniform::Uniform;
 use crate::ir;
 
@@ -233,6 +234,8 @@ impl Cutter {
             let rows = if checks == Checks::InRows { self.keep_rows(&after, &known.lines) } else { vec![Vec::new(); after.len() + 1] };
             let before = if checks == Checks::InRows { known.before } else { vec![None; after.len() + 1] };
             let needs_context = needs_context && self.uses_context();
+            // What one thread leaves in a pool the next one's stands behind.
+            let parallel = parallel && !rows.iter().flatten().any(RowSite::is_pool);
             self.dispatch(&after);
             Some(Segments {
                 function: self.function,
@@ -395,16 +398,24 @@ impl Cutter {
     unsafe fn thread_place(&mut self, size: u64, alignment: u64) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
+            let array = self.array(size, alignment);
+            let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
+            let own = LLVMBuildMul(b, self.own(Own::Linear), LLVMConstInt(long, size, 0), c"".as_ptr());
+            self.address(array, own)
+        }
+    }
+
+    /// The address of the first thread's place of these bytes, which the others' follow.
+    unsafe fn array(&mut self, size: u64, alignment: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
             let at = self.thread_bytes.next_multiple_of(alignment);
             self.thread_bytes = at + size;
             self.at_start();
             let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
-            let n = |n| LLVMConstInt(long, n, 0);
             // The threads' part of the frame comes first in memory.
-            let array = LLVMBuildMul(b, self.own(Own::Threads), n(at), c"".as_ptr());
-            let array = self.address(self.own(Own::Frame), array);
-            let own = LLVMBuildMul(b, self.own(Own::Linear), n(size), c"".as_ptr());
-            self.address(array, own)
+            let array = LLVMBuildMul(b, self.own(Own::Threads), LLVMConstInt(long, at, 0), c"".as_ptr());
+            self.address(self.own(Own::Frame), array)
         }
     }
 
@@ -578,7 +589,7 @@ impl Cutter {
                 let block = LLVMGetInstructionParent(call);
                 !segments[0].after(block).contains(&block)
             };
-            let checks = ir::instructions(self.function).into_iter().filter(|&i| rows::is_kept(i)).filter(once);
+            let checks = ir::instructions(self.function).into_iter().filter(|&i| rows::kept(i).is_some()).filter(once);
             let calls: Vec<_> = (0..).zip(checks.take(MOST_ROWS)).collect();
             let mut known = Known::default();
             let mut none = HashSet::new();
@@ -609,12 +620,13 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
+            let streams = streams::find(self.function);
             let (mut places, mut sites) = (Vec::new(), Vec::new());
             let mut marks = HashMap::new();
             for access in &accesses {
-                let (items, place) = match lines.get(&access.call) {
+                let (items, place) = match lines.get(&access.call()) {
                     Some(&(number, items)) => {
-                        let mark = *marks.entry(access.block).or_insert_with(|| {
+                        let mark = *marks.entry(access.block()).or_insert_with(|| {
                             let at = self.thread_bytes.next_multiple_of(4);
                             (at, self.thread_place(4, 4))
                         });
@@ -626,17 +638,30 @@ impl Cutter {
                 sites.push(access.row_site(&items, values.map(|v| v.map(|(at, _)| at))));
                 places.push((place, values.map(|v| v.map(|(_, place)| place))));
             }
+            let mut pools = Vec::new();
+            for stream in &streams {
+                let pool = self.thread_bytes.next_multiple_of(8);
+                pools.push(self.array(streams::POOL_BYTES, 8));
+                sites.push(stream.row_site(pool));
+            }
+            let blocks: Vec<_> = accesses.iter().map(Kept::block).collect();
+            let at: Vec<_> = blocks.iter().map(std::slice::from_ref).chain(streams.iter().map(Stream::blocks)).collect();
             let starts = std::iter::once(self.first).chain(after.iter().copied());
             let of_points = starts.map(|start| {
-                rows::of_segment(start, &accesses).into_iter().map(|i| sites[i]).collect()
+                rows::of_segment(start, &at).into_iter().map(|i| sites[i]).collect()
             }).collect();
             for (access, &(place, values)) in accesses.iter().zip(&places) {
                 // The first of a block says of all of them that they are made.
-                let leaves = match lines.contains_key(&access.call) {
-                    true => Leaves::Mark(marks.remove(&access.block).map(|_| place)),
+                let leaves = match lines.contains_key(&access.call()) {
+                    true => Leaves::Mark(marks.remove(&access.block()).map(|_| place)),
                     false => Leaves::Address(place),
                 };
                 rows::keep(self.builder, self.context, access, leaves, values);
+            }
+            for (stream, place) in streams.iter().zip(pools) {
+                let [linear, threads] = [Own::Linear, Own::Threads].map(|p| self.own(p));
+                let pool = Pool { start: self.start, place, linear, threads, thread_context: LLVMGetParam(self.function, 0) };
+                streams::keep(self.module, self.builder, stream, pool);
             }
             of_points
         }
@@ -647,7 +672,7 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             users(LLVMGetParam(self.function, 0)).into_iter().any(|user| {
-                ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !users(user).is_empty()
+                !streams::hands_over(user) && (ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !users(user).is_empty())
             })
         }
     }

@@ -81,6 +81,10 @@ macro_rules! entry_points {
             /// barrier: `count` of `RowSite`s say where, in an order that keeps each thread's own.
             __gpurace_rows(frame: Ptr, sites: Ptr, count: I32) -> Void, false;
 
+            /// The reads that a block's threads have left in a pool of its frame, which is empty
+            /// then; `kind` is a `RowSite`'s.
+            __gpurace_reads(pool: Ptr, kind: I32, site: I32) -> Void, false;
+
             // ---- annotations, called by the functions of `gpurace/gpurace.h` ----
 
             /// From here on (`on` 1), until as many calls with 0, the thread's

@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.
@@ -113,6 +113,9 @@ const _: () = assert!(BLOCK_FRAME_COMMON.is_multiple_of(64), "the frame is align
 /// Rows that are handed over at once, at most.
 pub const MOST_ROWS: usize = 64;
 
+/// Where in an item of a pool the thread begins: see [`RowSite::SCATTERED`].
+pub const POOL_THREAD_SHIFT: u32 = 48;
+
 /// Addresses that grow by a step from thread to thread, in each direction of the block.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +147,7 @@ pub struct RowSite {
     pub lines: u64,
     /// The module's index of the instruction.
     pub site: u32,
-    /// Bytes of an access, 4, 8 or 16; and [`RowSite::WRITES`].
+    /// Bytes of an access, 4, 8 or 16; and [`RowSite::WRITES`], [`RowSite::SCATTERED`] or [`RowSite::STREAMS`].
     pub kind: u32,
 }
 
@@ -155,6 +158,17 @@ impl RowSite {
     pub const NO_VALUES: u64 = u64::MAX;
     /// Its addresses are not known from [`Lines`].
     pub const NO_LINES: u64 = u64::MAX;
+    /// In [`RowSite::kind`]: at `items` is one pool of all threads' reads. Its first 8 bytes hold the number of
+    /// items, each of 8 bytes: the address, and from bit [`POOL_THREAD_SHIFT`] on the thread.
+    pub const SCATTERED: u32 = 1 << 9;
+    /// The same with items of 16 bytes: the thread and the address of its first read, and where the reads
+    /// that follow each other end.
+    pub const STREAMS: u32 = 1 << 10;
+
+    /// Whether it has a pool.
+    pub fn is_pool(&self) -> bool {
+        self.kind & (Self::SCATTERED | Self::STREAMS) != 0
+    }
 }
 
 /// A kernel of a host image.

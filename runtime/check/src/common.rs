@@ -9,12 +9,14 @@
 //! | this thread's, in this epoch, an atomic access of this kind, scope and extent | – | – | stays |
 //! | the same by the same instruction, of this launch, unordered to this one | the thread joins | – | the thread joins, where the scope holds both |
 
-use std::sync::atomic::AtomicU64;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::State;
 use crate::cell::put;
 use crate::launch::{KernelSites, ProvedSites};
-use crate::word::{self, KEY_MASK, NO_KEY, SITE_MASK, STATE_MASK, Span, THREAD_READ, THREAD_WRITE};
+use crate::shadow::Place;
+use crate::word::{self, KEY_MASK, NO_KEY, READ, SITE_MASK, STATE_MASK, Span, THREAD_READ, THREAD_WRITE};
 
 /// What differs between threads of a block in one epoch.
 const OF_ONE_BLOCK: u64 = KEY_MASK & !word::THREAD_MASK;
@@ -83,6 +85,24 @@ impl Sites {
     }
 }
 
+/// What a word of global memory is that blocks of a launch have read by one instruction, as one of them sees it:
+/// its reads by the same one leave it as it is.
+#[derive(Clone, Debug)]
+pub(crate) struct SeenByGrid {
+    record: u64,
+    mine: Range<u64>,
+    open: Range<u64>,
+}
+
+impl SeenByGrid {
+    #[inline(always)]
+    pub(crate) fn holds(&self, place: Place<'_>) -> bool {
+        let within = |range: &Range<u64>, n: u64| n.wrapping_sub(range.start) < range.end - range.start;
+        let (region, word) = (place.region.load(Ordering::Acquire), place.word.load(Ordering::Acquire));
+        (word ^ self.record) & (STATE_MASK | SITE_MASK) == 0 && within(&self.mine, word::uid_field(word)) && within(&self.open, region)
+    }
+}
+
 impl State {
     /// Checks an access to a whole word in which `w` was seen, with this
     /// [`word::op_code`], by the instruction with this entry in [`Sites`]. False where the
@@ -116,6 +136,14 @@ impl State {
             }
         };
         next == w || put(cell, &mut w, next, shared)
+    }
+
+    /// What [`State::common`] leaves as it is, of reads through the instruction with these bits, where that can be told
+    /// from a word alone.
+    pub(crate) fn seen_by_grid(&self, site: u64) -> SeenByGrid {
+        let knows = self.order.knows_others();
+        let mine = if knows { 0..0 } else { self.mine.clone() };
+        SeenByGrid { record: word::state_bits(READ, Span::Grid) | site, mine, open: self.open_words() }
     }
 
     /// The span of the word's threads with this one, where the word is an access with

@@ -71,6 +71,7 @@ pub mod shadow;
 mod sighting;
 mod standing;
 pub mod state;
+pub mod stream;
 pub mod syncvar;
 pub mod transfer;
 pub mod vector;

@@ -26,9 +26,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::block::State;
 use crate::cell::put;
 use crate::launch::Inner;
-use crate::line::RECORDS;
+pub(crate) use crate::line::RECORDS;
 use crate::pool::Pool;
-use crate::shadow::Place;
+use crate::shadow::{self, Place};
 use crate::state::{self, Next, Relation, Status};
 use crate::word::{self, CLOCK_VALUES, FULL, GRANULE, KEY_MASK, Op, READ, Span, THREAD_MASK, Touch, UID_VALUES, WRITE};
 
@@ -61,6 +61,24 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    /// Some consecutive words from a region's word `from` on, by one thread.
+    pub(crate) fn of_thread(record: u64, thread: u32, from: usize, words: usize) -> Self {
+        let mask = (u32::MAX >> (WORDS - words)) << from;
+        // As of threads side by side that have as many each.
+        let shift = if words.is_power_of_two() && from % words == 0 { words.trailing_zeros() as u8 } else { ONE_THREAD };
+        Self { record, mask, base: thread as i16 - (from >> shift) as i16, shift }
+    }
+
+    /// Whether another one of this kind says of its words what this one would.
+    pub(crate) fn joins(&self, other: &Self) -> bool {
+        (self.record, self.base, self.shift) == (other.record, other.base, other.shift)
+    }
+
+    /// Its words in order, each with the thread.
+    pub(crate) fn threads(self) -> impl Iterator<Item = (u32, usize)> {
+        words(self.mask).map(move |i| (self.thread(i) as u32, i as usize))
+    }
+
     /// The record of its word `i`.
     fn of(&self, i: u32) -> u64 {
         self.record | word::thread_bits(self.thread(i) as u32)
@@ -232,6 +250,12 @@ impl State {
             (word::when_bits(self.mine.start.min(UID_VALUES), 0), word::when_bits(UID_VALUES, CLOCK_VALUES - 1))
         };
         w.wrapping_sub(OPEN | least) <= most - least
+    }
+
+    /// The words of regions of global memory that [`State::is_open`] holds of.
+    pub(crate) fn open_words(&self) -> std::ops::Range<u64> {
+        let [least, most] = [(self.mine.start, 0), (UID_VALUES, CLOCK_VALUES - 1)].map(|(uid, clock)| OPEN | word::when_bits(uid.min(UID_VALUES), clock));
+        least..most + 1
     }
 
     /// Whether who opened a region, and whatever was recorded in its words since, is settled.
@@ -516,6 +540,31 @@ impl State {
         }
     }
 
+    /// Records these accesses, each of words of its own, in a region whose records are all settled. False where
+    /// some are not, or where it has each word's own: then nothing was done.
+    pub(crate) fn begin_region(&mut self, region: &AtomicU64, accesses: &[Range], shared: bool) -> bool {
+        let mut w = region.load(Ordering::Acquire);
+        let at = Region::unpack(w);
+        let free = match at {
+            Region::Empty => true,
+            Region::Open => self.is_over(w, shared),
+            Region::Alone(r) => self.is_stale(r.record, shared),
+            // Seen once they are this block's alone.
+            Region::Ranges(_) => true,
+            Region::Busy => false,
+        };
+        if !free || !put(region, &mut w, word::BUSY_WORD, shared) {
+            return false;
+        }
+        let mut list = List::of(&at);
+        let settled = list.as_slice().iter().all(|r| self.is_stale(r.record, shared));
+        self.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
+        let done = settled && accesses.iter().all(|&a| list.push(a));
+        let next = if done { self.region_word(&list, &at) } else { w };
+        region.store(next, Ordering::Release);
+        done
+    }
+
     /// The word of a region with these records, which had those of `before`.
     fn region_word(&mut self, list: &List, before: &Region) -> u64 {
         if let [one] = list.as_slice()
@@ -605,15 +654,8 @@ impl State {
 #[inline]
 pub(crate) fn prefetch(w: u64) {
     if let Region::Ranges(at) = Region::unpack(w) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch is none of the program's accesses.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(at.cast());
-            _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_add(64));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
+        shadow::prefetch(at.cast());
+        shadow::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }
 

@@ -276,7 +276,7 @@ impl Block {
     }
 
     /// Whether all that the block's threads know of each other and of others they know alike.
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let s = &self.state;
         !s.exact && s.no_copies && s.order.max_clock() == s.order.floor() && s.order.key(0) != NO_KEY
     }
@@ -331,7 +331,7 @@ impl Block {
         let mut runs = runs.peekable();
         while let Some(run) = runs.next() {
             if let Some(next) = runs.peek() {
-                self.inner.shadow.prefetch(next.address);
+                self.inner.shadow.prefetch_region(next.address);
             }
             if local.contains(&run.address) {
                 continue;
@@ -422,7 +422,7 @@ impl Block {
 
     /// Looks at words of one region, that of an address, where they can be looked at together.
     #[inline(always)]
-    fn words_of(&mut self, range: &region::Range, address: usize, shared: bool) -> bool {
+    pub(crate) fn words_of(&mut self, range: &region::Range, address: usize, shared: bool) -> bool {
         let Some(place) = self.inner.shadow.place(address) else { return true };
         !self.state.is_open(place.region.load(Ordering::Acquire), shared) && self.state.range(place.region, range, shared)
     }

@@ -88,8 +88,18 @@ impl Shadow {
         Some(unsafe { Self::in_chunk(base, address) })
     }
 
-    /// Brings near what a region has for its words together.
+    /// The shadow of a word is soon to be looked at by itself.
+    #[inline(always)]
     pub(crate) fn prefetch(&self, address: usize) {
+        if let Some(place) = self.existing_place(address) {
+            prefetch((&raw const *place.region).cast());
+            prefetch((&raw const *place.word).cast());
+        }
+    }
+
+    /// What a region has for its words together is soon to be looked at.
+    #[inline]
+    pub(crate) fn prefetch_region(&self, address: usize) {
         if let Some(place) = self.existing_place(address) {
             region::prefetch(place.region.load(Ordering::Relaxed));
         }
@@ -165,6 +175,19 @@ impl Shadow {
             unsafe { libc::madvise(base.cast(), CHUNK_BYTES, libc::MADV_DONTNEED) };
         }
     }
+}
+
+/// Brings a cache line near.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has the instruction, which changes nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 impl Default for Shadow {

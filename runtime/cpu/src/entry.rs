@@ -78,6 +78,11 @@ entries! {
         checks::rows(ctx, frame.cast(), std::slice::from_raw_parts(sites.cast(), count as usize));
     }
 
+    /// Reads that a block's threads have left in a pool.
+    fn __gpurace_reads(ctx, pool: *mut c_void, kind: u32, site: u32) {
+        checks::reads(ctx, pool.cast(), kind, site);
+    }
+
     /// An atomic or volatile access, before it happens.
     fn __gpurace_atomic(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
         if let Some(checks) = checks::of(ctx, addr.addr()) {
