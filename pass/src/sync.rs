@@ -170,6 +170,7 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
                 features.partial_masks |= constant_argument(call, 0) != Some(0xffff_ffff);
             }
             "__gpurace_fence" | "__gpurace_happens" => features.fences = true,
+            "__gpurace_ignore" | "__gpurace_benign" => features.annotated = true,
             name if is_of_cluster(name) => features.clusters = true,
             "__gpurace_async_read" | "__gpurace_async_write" => features.async_copies = true,
             "__gpurace_atomic" | "__gpurace_atomic_done" => {

@@ -159,7 +159,7 @@ fn what_is_not_proved_is_checked_beside_what_is() {
 }
 
 #[test]
-fn concurrent_launches_are_checked_in_full() {
+fn concurrent_launches_that_meet_are_found() {
     let program = Program::new("streams", &[]);
     let run = program.run(&["s"]);
     assert!(run.races() > 0, "{}", run.outcome.stderr);

@@ -9,7 +9,9 @@
 //! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
 //! | [`launch`] | one concrete launch |
 //! | [`last`] | what loops leave behind |
-//! | [`condition`] | what a launch must fulfil for a proof to hold
+//! | [`condition`] | what a launch must fulfil for a proof to hold |
+//! | [`touched`] | which memory a launch may touch |
+//! | [`repeat`] | what a launch touched, where the protocol says exactly |
 //! | [`verdict`] | what the solver says of each site
 //!
 //! What does *not* live here: reading LLVM IR (`pass`), the solver
@@ -27,8 +29,10 @@ pub mod place;
 pub mod protocol;
 pub mod race;
 pub mod range;
+pub mod repeat;
 pub mod run;
 pub mod show;
+pub mod touched;
 pub mod validate;
 pub mod verdict;
 pub mod wire;

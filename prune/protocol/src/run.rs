@@ -99,7 +99,8 @@ pub struct Run<'a> {
     launch: &'a Launch,
     thread: Thread,
     choose: &'a mut dyn FnMut(&Open) -> u64,
-    vars: HashMap<VarId, u64>,
+    /// Those of the loops around.
+    vars: Vec<(VarId, u64)>,
     iterations: Vec<(LoopId, u64)>,
     /// Values by expression, with the change of variables that they were found
     /// after.
@@ -138,26 +139,7 @@ pub fn trace(
     choose: &mut dyn FnMut(&Open) -> u64,
     fuel: u64,
 ) -> Result<Trace, Stopped> {
-    let mut run = Run {
-        protocol,
-        exprs: &protocol.exprs,
-        launch,
-        thread,
-        choose,
-        vars: HashMap::new(),
-        iterations: Vec::new(),
-        known: vec![(0, 0); protocol.exprs.len()],
-        changes: 1,
-        passed: [0; 3],
-        access: 0,
-        fuel,
-        touches: Vec::new(),
-        left: HashMap::new(),
-        asked: false,
-        rests_on_left: false,
-    };
-    run.body(&protocol.body)?;
-    Ok(Trace { touches: run.touches, asked: run.asked, rests_on_left: run.rests_on_left })
+    Run::new(protocol, launch, choose).thread(thread, fuel)
 }
 
 /// Value of an expression over the launch alone, or `None` where it is over
@@ -194,7 +176,60 @@ pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> 
     Some(value)
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Runs of the threads of a launch, one after the other. `choose` gives the values that
+    /// the protocol leaves open, the same for equal questions.
+    pub fn new(protocol: &'a Protocol, launch: &'a Launch, choose: &'a mut dyn FnMut(&Open) -> u64) -> Self {
+        Self {
+            protocol,
+            exprs: &protocol.exprs,
+            launch,
+            thread: Thread::default(),
+            choose,
+            vars: Vec::new(),
+            iterations: Vec::new(),
+            known: vec![(0, 0); protocol.exprs.len()],
+            changes: 0,
+            passed: [0; 3],
+            access: 0,
+            fuel: 0,
+            touches: Vec::new(),
+            left: HashMap::new(),
+            asked: false,
+            rests_on_left: false,
+        }
+    }
+
+    /// Runs a thread; at most `fuel` statements and iterations are run.
+    ///
+    /// # Errors
+    /// Why it did not come to its end.
+    pub fn thread(&mut self, thread: Thread, fuel: u64) -> Result<Trace, Stopped> {
+        (self.thread, self.fuel) = (thread, fuel);
+        (self.passed, self.access) = ([0; 3], 0);
+        (self.asked, self.rests_on_left) = (false, false);
+        self.changes += 1;
+        self.vars.clear();
+        self.iterations.clear();
+        self.touches.clear();
+        self.left.clear();
+        let protocol = self.protocol;
+        self.body(&protocol.body)?;
+        let touches = std::mem::take(&mut self.touches);
+        Ok(Trace { touches, asked: self.asked, rests_on_left: self.rests_on_left })
+    }
+
+    fn var(&self, id: VarId) -> Option<u64> {
+        self.vars.iter().rev().find(|(var, _)| *var == id).map(|(_, value)| *value)
+    }
+
+    fn set(&mut self, id: VarId, value: u64) {
+        match self.vars.iter_mut().rev().find(|(var, _)| *var == id) {
+            Some((_, now)) => *now = value,
+            None => self.vars.push((id, value)),
+        }
+    }
+
     fn spend(&mut self) -> Result<(), Stopped> {
         self.fuel = self.fuel.checked_sub(1).ok_or(Stopped::TooLong)?;
         Ok(())
@@ -241,7 +276,7 @@ impl Run<'_> {
         let from: Vec<_> = of.vars.iter().map(|var| self.value(var.from)).collect();
         self.iterations.push((of.id, 0));
         for (var, value) in of.vars.iter().zip(from) {
-            self.vars.insert(var.id, value);
+            self.set(var.id, value);
         }
         self.changes += 1;
         let mut broken = false;
@@ -266,9 +301,7 @@ impl Run<'_> {
         self.leave(of.id, broken);
         self.access = first_access + accesses_in(&of.body);
         self.iterations.pop();
-        for var in &of.vars {
-            self.vars.remove(&var.id);
-        }
+        self.vars.retain(|(id, _)| of.vars.iter().all(|var| var.id != *id));
         self.changes += 1;
         Ok(())
     }
@@ -293,7 +326,7 @@ impl Run<'_> {
         let mut next = Vec::new();
         for var in &of.vars {
             let width = var.width;
-            let now = self.vars[&var.id];
+            let now = self.var(var.id).unwrap_or_default();
             let value = match var.step {
                 Step::Add(by) => now.wrapping_add(self.value(by)),
                 Step::Mul(by) => now.wrapping_mul(by),
@@ -315,7 +348,7 @@ impl Run<'_> {
                 }
                 _ => value,
             };
-            self.vars.insert(var.id, value);
+            self.set(var.id, value);
         }
     }
 
@@ -356,7 +389,7 @@ impl Run<'_> {
             Expr::Nctaid(axis) => at(self.launch.grid, axis),
             Expr::Lane => u64::from(self.thread.linear(self.launch) % WARP),
             Expr::Param { id, .. } => self.launch.params.get(id.0 as usize).copied().unwrap_or(0),
-            Expr::Var { id, .. } => self.vars.get(&id).copied().unwrap_or(0),
+            Expr::Var { id, .. } => self.var(id).unwrap_or(0),
             Expr::Iteration(of) => {
                 self.iterations.iter().rev().find(|(id, _)| *id == of).map_or(0, |(_, k)| *k)
             }

@@ -224,6 +224,10 @@ pub struct SyncFeatures {
     /// A barrier of a cluster, or an address in another block's shared memory.
     #[serde(default)]
     pub clusters: bool,
+    /// The source says of objects, or of what threads do at some places, that races there are
+    /// meant.
+    #[serde(default)]
+    pub annotated: bool,
     /// Any suspension point at all: a barrier, a collective, an atomic or
     /// volatile access, an indirect call.
     pub suspends: bool,

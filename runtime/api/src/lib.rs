@@ -15,6 +15,7 @@
 //! | [`graph`] | graphs: their nodes, capture, launches |
 //! | [`launch`] | launch configurations, limits, arguments |
 //! | [`prove`] | what needs no check in a launch |
+//! | [`beside`] | launches and copies that others may run beside, and which of them ran without checks |
 //! | [`backend`] | where kernels run: on the executor, or on a GPU |
 //! | [`session`] | options, findings and counts of this process |
 //! | [`finish`] | the end of the process: report, exit status, signals |
@@ -33,6 +34,7 @@
 
 pub mod annotate;
 pub mod backend;
+pub mod beside;
 pub mod call_site;
 pub mod device;
 pub mod edge;

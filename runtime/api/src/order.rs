@@ -267,6 +267,12 @@ impl Order {
         all
     }
 
+    /// Launches that something still to come may be concurrent with, and the last one; in
+    /// the order of their submission.
+    pub fn unsettled(&self) -> impl Iterator<Item = u64> {
+        self.pending.iter().map(|launch| launch.launch)
+    }
+
     /// `stream` waits for what `clock` has seen.
     pub fn wait(&mut self, id: StreamId, clock: &Clock) {
         match id {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
 //! | [`cache`] | answers kept on disk between runs |
+//! | [`reach`] | which memory a launch touches, where others may run beside it |
 //! | [`solver`] | the solver's library |
 //!
 //! A decision rests on the launch's values alone, never on time: the solver's
@@ -14,14 +15,17 @@
 
 pub mod cache;
 pub mod configuration;
+pub mod reach;
 pub mod solver;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gpurace_check::ProvedSites;
 use gpurace_protocol::launch::Launch as ProverLaunch;
+use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::verdict::{Verdict, Verdicts};
 use gpurace_protocol::wire::{self, KernelProofs};
 use parking_lot::Mutex;
@@ -31,6 +35,7 @@ use crate::modules::Kernel;
 use crate::session;
 use crate::watch;
 use cache::Cache;
+use reach::{Footprint, Reach, Values};
 
 /// Configurations of one kernel that are remembered; then all are forgotten.
 const MOST_REMEMBERED: usize = 4096;
@@ -81,12 +86,17 @@ impl Decision {
 #[derive(Default)]
 pub struct Prover {
     proofs: OnceLock<Option<KernelProofs>>,
+    /// Its accesses, where its launches can be repeated.
+    repeat: OnceLock<Option<Arc<Repeat>>>,
+    /// A launch of it had to be repeated: later ones that others may run beside are checked.
+    pub met: AtomicBool,
     known: Mutex<Known>,
 }
 
 #[derive(Default)]
 struct Known {
     decisions: HashMap<ProverLaunch, Arc<Decision>>,
+    values: HashMap<ProverLaunch, Arc<Values>>,
     /// Configurations that were solved.
     solved: usize,
     /// How many of those had sites proved that conditions had not.
@@ -128,6 +138,34 @@ pub fn decide(launch: &Launch<'_>) -> Arc<Decision> {
         .decisions
         .insert(configuration.launch, decision.clone());
     decision
+}
+
+/// What a launch may touch, and whether it can be repeated.
+pub fn reach(launch: &Launch<'_>) -> Reach {
+    let kernel = launch.kernel;
+    let prover = &kernel.prover;
+    let Some(proofs) = prover.proofs.get_or_init(|| read(kernel)) else {
+        return Reach { footprint: Footprint::ANYTHING, repeat: None };
+    };
+    let sync = &kernel.meta().sync;
+    // Nothing but barriers of the block and syncs of warps is told when it is repeated, nor
+    // that races are meant.
+    let more = sync.partial_masks || sync.named_barriers || sync.fences || sync.observes;
+    let more = more || sync.async_copies || sync.clusters || sync.annotated;
+    let repeat = prover.repeat.get_or_init(|| {
+        let repeat = (!more).then(|| Repeat::of(&proofs.protocol)).flatten();
+        repeat.map(Arc::new)
+    });
+    let (in_place, configuration) = reach::places(launch, &proofs.protocol);
+    let mut known = prover.known.lock();
+    if known.values.len() == MOST_REMEMBERED {
+        known.values.clear();
+    }
+    let values = known
+        .values
+        .entry(configuration.launch)
+        .or_insert_with_key(|launch| Arc::new(Values::of(launch, &proofs.protocol, repeat.as_deref())));
+    values.reach(&in_place, repeat.as_ref())
 }
 
 /// The proofs of a kernel; `None` where it has none, or none that can be read.

@@ -17,12 +17,14 @@ use gpurace_report::text::TextRenderer;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::backend::{self, Backend};
+use crate::beside::{self, Bare, Beside};
 use crate::call_site;
 use crate::finish;
 use crate::launch::Launch;
 use crate::log::Log;
 use crate::modules::{self, Kernel};
 use crate::order::{ORDER, Ordered, StreamId};
+use crate::prove::reach::{Footprint, Reach, Span};
 use crate::prove::{self, Decision, Fate};
 use crate::resolve::{self, LaunchRecord, Object};
 use crate::suppress::Suppressions;
@@ -52,6 +54,8 @@ pub struct Session {
     /// Number of the last operation that the checker knows of: launches, and
     /// copies that something may overlap.
     last_operation: AtomicU64,
+    /// What something still to come may run beside. Locked before the order and the state.
+    beside: Mutex<Beside>,
     state: Mutex<State>,
 }
 
@@ -153,6 +157,7 @@ impl Session {
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
             last_operation: AtomicU64::new(0),
+            beside: Mutex::new(Beside::new()),
             state: Mutex::new(State {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),
@@ -212,11 +217,14 @@ impl Session {
         let kernel = launch.kernel;
         // The numbers and the order are taken together: later launches have
         // larger numbers.
+        let mut beside = self.beside.lock();
         let (id, operation, ordered) = {
             let mut order = ORDER.lock();
             let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
             let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
-            (id, operation, order.launch(launch.stream, operation))
+            let ordered = order.launch(launch.stream, operation);
+            beside.settle(&order);
+            (id, operation, ordered)
         };
         let mut record = LaunchRecord {
             id,
@@ -248,11 +256,14 @@ impl Session {
         if !checked {
             return Begun { record, wanted: None };
         }
-        // Proofs are about one launch: what may be concurrent with others, or
-        // with the host, is checked.
-        let decision = match ordered.overlaps || watch::may_meet(launch.args) {
-            false => prove::decide(launch),
-            true => Arc::new(Decision::unproved(kernel)),
+        // Proofs are about one launch: what may be concurrent with the host is checked.
+        let decision = match (ordered.overlaps, watch::may_meet(launch.args)) {
+            (false, true) => Arc::new(Decision::unproved(kernel)),
+            (false, false) => {
+                drop(beside);
+                prove::decide(launch)
+            }
+            (true, met_by_host) => self.decide_beside(&mut beside, launch, &ordered, operation, met_by_host),
         };
         self.state
             .lock()
@@ -260,15 +271,67 @@ impl Session {
             .entry(kernel.key)
             .or_default()
             .add_fates(&decision.fates);
-        if decision.is_bare() {
-            return Begun { record, wanted: None };
-        }
-        // Only what is checked can be in a report.
-        if nth < STACKS_KEPT {
+        // Only what is checked, or may be made known later, can be in a report.
+        if nth < STACKS_KEPT && (ordered.overlaps || !decision.is_bare()) {
             record.stack = call_site::callers();
             self.state.lock().keep_stack(&record);
         }
+        if decision.is_bare() {
+            return Begun { record, wanted: None };
+        }
         Begun { record, wanted: Some(Wanted { ordered, decision }) }
+    }
+
+    /// Decides about a launch that others may run beside. It runs without checks only where
+    /// no operation before it may meet it, and where it can be made known to later ones.
+    fn decide_beside(
+        &self,
+        beside: &mut Beside,
+        launch: &Launch<'_>,
+        ordered: &Ordered,
+        operation: u64,
+        met_by_host: bool,
+    ) -> Arc<Decision> {
+        let kernel = launch.kernel;
+        let unproved = || Arc::new(Decision::unproved(kernel));
+        if !backend::get().checks_on_host() {
+            return unproved();
+        }
+        let Reach { footprint, repeat } = prove::reach(launch);
+        let met = met_by_host || kernel.prover.met.load(Ordering::Relaxed) || self.options.blocks.is_some();
+        if let Some(what) = repeat.filter(|what| !met && beside.allows(&footprint, what.cost, &ordered.unordered)) {
+            let decision = prove::decide(launch);
+            if decision.is_bare() {
+                let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
+                beside.add_bare(footprint, Bare { kernel, info, unordered, what, forgotten: Vec::new() });
+                return decision;
+            }
+        }
+        // What its threads learn of others by atomics has to hold all that is before it.
+        let sync = &kernel.meta().sync;
+        let learns = sync.fences || sync.observes;
+        let met = if learns { &Footprint::ANYTHING } else { &footprint };
+        self.repeat(beside.before(met, &ordered.unordered, true));
+        beside.add_checked(operation, footprint, &ordered.unordered);
+        unproved()
+    }
+
+    /// Makes launches known to the checker that ran without it. Their kernels are checked from here on
+    /// where others may run beside them.
+    fn repeat(&self, launches: Vec<Bare>) {
+        for bare in launches {
+            bare.kernel.prover.met.store(true, Ordering::Relaxed);
+            match bare.repeat(self.checker()) {
+                Ok(stats) => {
+                    let mut state = self.state.lock();
+                    state.counts.entry(bare.kernel.key).or_default().checks += stats.checks_executed;
+                }
+                Err(why) => self.note_once(format!(
+                    "a launch of `{}` that ran without checks not known to those beside it: {why}; races with it may be missed",
+                    bare.kernel.demangled
+                )),
+            }
+        }
     }
 
     fn note_overlap(&self) {
@@ -277,20 +340,9 @@ impl Session {
 
     /// The checks of a launch that has begun, by the checker of this process.
     pub fn check(&self, launch: &Launch<'_>, record: &LaunchRecord, wanted: Wanted) -> Arc<gpurace_check::Launch> {
-        let (kernel, meta) = (launch.kernel, launch.kernel.meta());
+        let kernel = launch.kernel;
         let Wanted { ordered, decision } = wanted;
-        let info = LaunchInfo {
-            id: record.operation,
-            kernel: KernelKey(kernel.key),
-            site_base: kernel.module.site_base,
-            features: meta.sync,
-            threads_per_block: launch.block.iter().product(),
-            blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
-            clusters: gpurace_cpu::clusters(launch.cluster, meta)
-                .map(|blocks| Clusters { grid: launch.grid, blocks, end_of_block: kernel.module.end_of_block() }),
-            stream: launch.stream.0,
-            settled: ordered.settled,
-        };
+        let info = info(launch, record.operation, &ordered);
         kernel.module.tell_covered(self.checker());
         self.checker().begin_pruned(info, &ordered.unordered, decision.proved.clone())
     }
@@ -312,6 +364,7 @@ impl Session {
         host_waits: bool,
         touched: impl FnOnce() -> T,
     ) {
+        let mut beside = self.beside.lock();
         let (operation, ordered) = {
             let mut order = ORDER.lock();
             let operation = self.last_operation.load(Ordering::Relaxed) + 1;
@@ -319,6 +372,7 @@ impl Session {
                 return;
             };
             self.last_operation.store(operation, Ordering::Relaxed);
+            beside.settle(&order);
             (operation, ordered)
         };
         if !backend::get().checks_on_host() {
@@ -335,8 +389,13 @@ impl Session {
             stream: stream.0,
             settled: ordered.settled,
         };
-        self.checker()
-            .transfer(transfer, &ordered.unordered, touched());
+        let touched: Vec<Touched> = touched().into_iter().collect();
+        let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
+        let footprint = beside::of_copy(touched.iter().map(span).collect());
+        self.repeat(beside.before(&footprint, &ordered.unordered, false));
+        self.checker().transfer(transfer, &ordered.unordered, touched);
+        beside.add_checked(operation, footprint, &ordered.unordered);
+        drop(beside);
         self.write_new_races(&mut self.state.lock());
         self.halt_if_asked();
     }
@@ -444,6 +503,7 @@ impl Session {
 
     /// The memory was freed: what is there next has no history.
     pub fn forget(&self, address: usize, size: usize) {
+        self.beside.lock().forget(&(address..address.saturating_add(size)));
         if let Some(checker) = self.checker.get() {
             checker.forget(address, size);
         }
@@ -591,6 +651,23 @@ impl Session {
         if !text.is_empty() {
             self.log().write(&text);
         }
+    }
+}
+
+/// What the checker is to know of a launch.
+fn info(launch: &Launch<'_>, operation: u64, ordered: &Ordered) -> LaunchInfo {
+    let (kernel, meta) = (launch.kernel, launch.kernel.meta());
+    LaunchInfo {
+        id: operation,
+        kernel: KernelKey(kernel.key),
+        site_base: kernel.module.site_base,
+        features: meta.sync,
+        threads_per_block: launch.block.iter().product(),
+        blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+        clusters: gpurace_cpu::clusters(launch.cluster, meta)
+            .map(|blocks| Clusters { grid: launch.grid, blocks, end_of_block: kernel.module.end_of_block() }),
+        stream: launch.stream.0,
+        settled: ordered.settled,
     }
 }
 

@@ -268,8 +268,13 @@ impl Checker {
         }
     }
 
-    /// Begins a launch. It is ordered after every launch that began before
-    /// it, except those whose ids are in `unordered`.
+    /// Begins a launch. It is ordered after every launch with a smaller id,
+    /// except those whose ids are in `unordered`.
+    ///
+    /// Launches begin in the order of their ids, but for one that ran without checks and
+    /// whose accesses are made known later. No launch with a larger id may have begun
+    /// then that touches the same regions of memory, or that orders its threads by atomics
+    /// or fences: it did not know of this one.
     pub fn begin_launch(&self, info: LaunchInfo, unordered: &[u64]) -> Arc<Launch> {
         self.begin(info, unordered, ProvedSites::default(), None)
     }
@@ -322,7 +327,9 @@ impl Checker {
             .map(|e| e.first_uid)
             .fold(first_uid, u64::min);
         let mut before = Clocks::new();
-        for e in l.unsettled.iter().filter(|e| !unordered.contains(&e.id)) {
+        // One that is made known late is not after those that came meanwhile.
+        let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !unordered.contains(&e.id);
+        for e in l.unsettled.iter().filter(earlier) {
             before.learn_launch(e.first_uid);
             before.join(&e.learnt.lock());
         }

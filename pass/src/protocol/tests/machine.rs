@@ -18,6 +18,7 @@ use llvm_sys::execution_engine::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
 
+use super::repeat;
 use crate::lower::{codegen, image, shared, thread_context};
 use crate::position::Positions;
 use crate::sites::{self, AccessSite};
@@ -94,6 +95,7 @@ impl Program {
     /// says, between the same barriers, and that the protocol leaves nothing open.
     pub fn is_exact(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
+            repeat::compare(&protocol, &ran);
             let open = ran.compare(&protocol, 1, false);
             assert_eq!(open, 0, "the protocol leaves something open: {protocol:#?}");
         }
@@ -105,14 +107,23 @@ impl Program {
     /// number of others, of all kernels.
     pub fn is_covered(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument], tries: u64) -> usize {
         let all = self.run(grid, block, arguments);
+        all.iter().for_each(|(protocol, ran)| _ = repeat::compare(protocol, ran));
         all.iter().map(|(protocol, ran)| ran.compare(protocol, tries, false)).sum()
     }
 
     /// Checks that the protocol says whatever a thread touches; it may say more.
     pub fn is_included(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
+            repeat::compare(&protocol, &ran);
             ran.compare(&protocol, 1, true);
         }
+    }
+
+    /// How many of the kernels can be repeated in such a launch; those that can are
+    /// compared with what their threads touch.
+    pub fn repeated(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) -> usize {
+        let all = self.run(grid, block, arguments);
+        all.iter().filter(|(protocol, ran)| repeat::compare(protocol, ran)).count()
     }
 
     fn run(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) -> Vec<(Protocol, Ran)> {
@@ -172,18 +183,18 @@ pub enum Argument {
 }
 
 /// One access: site, what, address, bytes, barriers passed.
-type Event = (u32, Kind, u64, u64, [u32; 2]);
+pub type Event = (u32, Kind, u64, u64, [u32; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub enum Kind {
     Read,
     Write,
     Atomic,
 }
 
-struct Ran {
-    launch: Launch,
-    threads: Vec<(Thread, BTreeSet<Event>)>,
+pub struct Ran {
+    pub launch: Launch,
+    pub threads: Vec<(Thread, BTreeSet<Event>)>,
     /// Addresses of variables, by name; dynamic shared memory has none.
     variables: HashMap<String, u64>,
     dynamic: u64,
@@ -222,6 +233,12 @@ impl Ran {
         open
     }
 
+    /// Whether an access is to memory that only one block, or one thread, has.
+    pub fn is_own(&self, event: &Event) -> bool {
+        let shared = self.dynamic - SHARED as u64 / 2;
+        event.2 == 0 || (shared..shared + SHARED as u64).contains(&event.2)
+    }
+
     /// The address of the shared variable that people call so.
     fn shared(&self, name: &str) -> u64 {
         let mut named = self.variables.iter().filter(|(symbol, _)| describe::source_name(symbol) == name);
@@ -231,7 +248,7 @@ impl Ran {
     }
 
     /// A touch of the protocol as an event of the machine.
-    fn event(&self, protocol: &Protocol, touch: &Touch) -> Event {
+    pub fn event(&self, protocol: &Protocol, touch: &Touch) -> Event {
         let object = &protocol.objects[touch.object as usize];
         let base = match &object.kind {
             ObjectKind::Param(id) => self.launch.params[id.0 as usize],

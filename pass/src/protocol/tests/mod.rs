@@ -14,5 +14,6 @@ mod machine;
 mod opaque;
 mod pointers;
 mod random;
+mod repeat;
 mod uniform;
 mod values;

@@ -31,6 +31,17 @@ pub struct Configuration {
 
 /// The configuration of a launch of the kernel with this protocol.
 pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
+    moved(in_place(launch, protocol), protocol)
+}
+
+/// The same, of a launch whose allocations lie where they do.
+pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
+    let portable = place(&mut launch, protocol);
+    Configuration { launch, portable }
+}
+
+/// A launch with the addresses that it has in this process.
+pub fn in_place(launch: &Launch<'_>, protocol: &Protocol) -> ProverLaunch {
     let params: Vec<u64> = protocol
         .params
         .iter()
@@ -59,15 +70,13 @@ pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
             | ObjectKind::Opaque { .. } => None,
         })
         .collect();
-    let mut launch = ProverLaunch {
+    ProverLaunch {
         grid: launch.grid,
         block: launch.block,
         dynamic_shared: launch.dynamic_shared,
         params,
         objects,
-    };
-    let portable = place(&mut launch, protocol);
-    Configuration { launch, portable }
+    }
 }
 
 /// Whether an object of the kernel lies in managed memory, or nobody knows where.

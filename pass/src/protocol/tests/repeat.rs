@@ -1,0 +1,103 @@
+//! Kernels whose accesses are made known again from their protocols: those are exactly
+//! what the kernel did, or there are none. [`compare`] asks that of every kernel of these
+//! tests.
+
+use std::collections::BTreeSet;
+
+use gpurace_protocol::protocol::Protocol;
+use gpurace_protocol::repeat::{Event, Repeat};
+
+use super::machine::Argument::{Inside, Int, Words};
+use super::machine::{Argument, Program, Ran};
+
+/// Compares what is repeated of a launch, where it can be, with what its threads touched of
+/// memory that is not the block's own. Gives whether it can be.
+pub fn compare(protocol: &Protocol, ran: &Ran) -> bool {
+    let Some(repeat) = Repeat::of(protocol) else { return false };
+    if repeat.cost(&ran.launch).is_none() {
+        return false;
+    }
+    let mut block = None;
+    let mut said: Vec<BTreeSet<_>> = Vec::new();
+    for (thread, real) in &ran.threads {
+        if block != Some(thread.ctaid) {
+            block = Some(thread.ctaid);
+            said = vec![BTreeSet::new(); ran.launch.block.iter().product::<u32>() as usize];
+            // Barriers of the block, and syncs of each warp since the last of them.
+            let mut passed = [0, 0];
+            let told = repeat.block(&ran.launch, thread.ctaid, |event| match event {
+                Event::Touch(thread, touch) => {
+                    assert!(touch.passed[1] >= passed[0], "a barrier too late: {protocol:#?}");
+                    said[thread as usize].insert(ran.event(protocol, &touch));
+                }
+                Event::Block => passed = [passed[0] + 1, 0],
+                Event::Warp(_) => passed[1] += 1,
+            });
+            told.unwrap_or_else(|why| panic!("{why}: {protocol:#?}"));
+        }
+        let real: BTreeSet<_> = real.iter().filter(|event| !ran.is_own(event)).copied().collect();
+        let said = &said[thread.linear(&ran.launch) as usize];
+        assert_eq!(*said, real, "{thread:?}: repeated (left) and done (right) differ: {protocol:#?}");
+    }
+    true
+}
+
+fn words(count: usize) -> Argument {
+    Words((0..count as i32).collect())
+}
+
+#[track_caller]
+fn can(kernel: &str, arguments: &[Argument], wanted: bool) {
+    let repeated = Program::of(kernel).repeated([2, 1, 1], [8, 1, 1], arguments);
+    assert_eq!(repeated == 1, wanted, "{kernel}");
+}
+
+#[test]
+fn kernels_that_leave_nothing_open() {
+    for body in [
+        "if (tid < n) a[ctaid * ntid + tid] = b[tid + n]",
+        "for (int i = tid; i < n; i += ntid) a[i] = b[n - i]",
+        "for (int s = ntid / 2; s > 0; s /= 2) { if (tid < s) a[ctaid * ntid + tid] += a[ctaid * ntid + tid + s]; sync(); }",
+        "a[tid] = 1; warp_sync(); b[tid] = a[tid ^ 1]",
+        "a[tid / n] = tid % n",
+        // What is in shared memory matters to nobody else.
+        "__shared__ int t[8]; t[b[tid] & 7] = tid; sync(); a[ctaid * 8 + tid] = t[tid]",
+        "__shared__ int t[8]; t[tid] = tid; sync(); __nvvm_atom_add_gen_i(&t[0], 1); a[tid] = t[0]",
+    ] {
+        can(&format!("KERNEL k(int *a, int *b, int n) {{ {body}; }}"), &[words(64), words(64), Int(5)], true);
+    }
+}
+
+#[test]
+fn kernels_that_leave_something_open() {
+    for body in [
+        "a[b[tid]] = tid",
+        "a[tid] = b[b[0] & 7]",
+        "if (b[tid] > 3) a[tid] = 1",
+        "for (int i = 0; i < b[tid]; i++) a[i] = 1",
+        "for (int i = 0; i < n; i++) { a[i] = 1; if (b[i] == 2) break; }",
+        // Other threads are ordered by it, or it is no plain access.
+        "__nvvm_atom_add_gen_i(&a[0], 1)",
+        // Which of both is not always said.
+        "int *p = tid < n ? a : b; p[tid] = 1",
+        "int *p = a; for (int i = 0; i < n; i++) p = p == a ? b : a; p[tid] = 1",
+    ] {
+        can(&format!("KERNEL k(int *a, int *b, int n) {{ {body}; }}"), &[words(64), Inside(128), Int(5)], false);
+    }
+    // What divides by the launch's values is asked at the launch.
+    let divides = "KERNEL k(int *a, int n) { a[(unsigned)tid / (unsigned)(n - 4)] = 1; }";
+    can(divides, &[words(64), Int(5)], true);
+}
+
+#[test]
+fn a_quotient_by_zero_is_open() {
+    let program = Program::of("KERNEL k(int *a, int n) { a[tid / n] = 1; }");
+    let repeat = Repeat::of(&program.protocol).unwrap();
+    let launch = |n: u64| gpurace_protocol::launch::Launch {
+        grid: [1; 3],
+        block: [4, 1, 1],
+        params: vec![0, n],
+        ..Default::default()
+    };
+    assert_eq!((repeat.cost(&launch(2)).is_some(), repeat.cost(&launch(0))), (true, None));
+}

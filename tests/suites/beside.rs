@@ -1,0 +1,173 @@
+//! Launches that others may run beside: they run without checks where nothing meets them, and what
+//! is found is what is found with every check.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use gpurace_tests::report::{Access, Report};
+use gpurace_tests::toolchain::{compile, run_checked, work_folder};
+
+/// The program, built with this pruning.
+fn program(prune: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = work_folder("beside").unwrap();
+        std::fs::write(folder.join("streams.cu"), include_str!("beside.cu")).unwrap();
+        for prune in ["off", "compile", "launch"] {
+            let flag = format!("-fgpurace-prune={prune}");
+            compile(&["-fsanitize=gpurace", "-O1", "-g", &flag, "streams.cu", "-o", prune], &folder).unwrap();
+        }
+        folder
+    });
+    folder.join(prune)
+}
+
+fn run(prune: &str, operations: &[&str]) -> Report {
+    let program = program(prune);
+    let folder = work_folder(&format!("beside_{prune}_{:?}", std::thread::current().id())).unwrap();
+    let checked = run_checked(&program, operations, "cache_dir=:exitcode=0", &folder).unwrap();
+    assert_eq!(checked.outcome.status, Some(0), "{}", checked.outcome.stderr);
+    checked.report.unwrap()
+}
+
+/// The lines and launches of each race. Where a thread reads and then writes one place a race
+/// may be told of either.
+fn races(report: &Report) -> BTreeSet<(String, Vec<(Option<u32>, u64)>)> {
+    let side = |access: &Access| (access.line, access.launch.unwrap_or_default());
+    let of = report.races.iter().map(|race| {
+        let mut sides: Vec<_> = race.accesses.iter().map(side).collect();
+        sides.sort_unstable();
+        (race.scope.clone(), sides)
+    });
+    of.collect()
+}
+
+/// What all ways of pruning find, and how many checks the last one makes.
+#[track_caller]
+fn found(operations: &[&str]) -> (usize, u64) {
+    let every = run("off", operations);
+    let mut checks = 0;
+    for prune in ["compile", "launch"] {
+        let pruned = run(prune, operations);
+        assert_eq!(races(&pruned), races(&every), "{prune}: {}", operations.join(" "));
+        assert_eq!(pruned.notes, every.notes, "{prune}: {}", operations.join(" "));
+        checks = pruned.stats.checks_executed;
+    }
+    (every.races.len(), checks)
+}
+
+#[test]
+fn launches_that_nothing_meets_run_without_checks() {
+    for operations in [
+        // One stream that does not block; two, each in its own half, or both reading.
+        &["fcaaad", "acaaad", "ccbaad"][..],
+        &["fcaaah", "fdaaih"],
+        &["ccbaad", "cdcaad"],
+        // Ordered by an event, by the host, by the default stream.
+        &["fcaaad", "Rcaaaa", "Wdaaaa", "adaaad"],
+        &["fcaaad", "Scaaaa", "adaaad"],
+        &["fbaaad", "faaaad", "abaaad"],
+        // Bytes of one word; every second word of one array is told exactly, when it comes to it.
+        &["bcaaab", "fdbaab"],
+        // A barrier, and a sync of the warp, between a write and a read.
+        &["tcabad", "pcabad", "tccbad"],
+        // Copies before, after, and elsewhere.
+        &["Mcaaad", "fcaaad", "Hcaaad", "Ccabad", "Mdcaad"],
+        // A stream for a kernel whose accesses are not known, and its own memory.
+        &["fcaaad", "acaaad"],
+    ] {
+        assert_eq!(found(operations), (0, 0), "{operations:?}");
+    }
+}
+
+#[test]
+fn what_meets_them_is_found() {
+    for operations in [
+        &["fcaaad", "fdaaad"][..],
+        // One element in common.
+        &["fcaaab", "fdaabb"],
+        // The event comes too early, the host waits for another.
+        &["Rcaaaa", "fcaaad", "Wdaaaa", "adaaad"],
+        &["fcaaad", "Sdaaaa", "adaaad"],
+        &["fcaaad", "faaaad"],
+        // Copies and fills.
+        &["fcaaad", "Mdaaad"],
+        &["Mdaaad", "fcaaad"],
+        &["fcaaad", "Cdbaad"],
+        // What is checked for itself: through an index, with atomics.
+        &["fcaaad", "idaaad"],
+        &["idaaad", "fcaaad"],
+        &["fcaaad", "ndbaad"],
+        // Two in a row, of which the second alone is met; the first of two that share another place.
+        &["fcaaad", "fcbaad", "fdbaad"],
+        &["ccbaad", "fcbaad", "fdaaad"],
+        &["tcabad", "pdabad"],
+        &["vcaaad", "vdaaad"],
+    ] {
+        let (races, checks) = found(operations);
+        assert!(races > 0 && checks > 0, "{operations:?}");
+    }
+}
+
+#[test]
+fn what_only_may_meet_them_is_looked_at() {
+    // Even and odd elements of one array; other bytes of a word.
+    for operations in [&["ecaaad", "odaaad"][..], &["bcaaaa", "bdbaaa"]] {
+        assert_eq!(found(operations).0, 0, "{operations:?}");
+    }
+    assert!(found(&["ecaaad", "odaaad"]).1 > 0);
+}
+
+#[test]
+fn memory_that_was_freed_is_no_more_met() {
+    // Freed in order, and taken again: what was done there is over.
+    assert_eq!(found(&["fcaaad", "Fcaaaa", "Rcaaaa", "Wdaaaa", "fdaaad"]).0, 0);
+    // Other memory of the same launch is met all the same.
+    assert!(found(&["ccabad", "Fcbaaa", "fdaaad"]).0 > 0);
+}
+
+/// Operations of one program, drawn from a seed.
+fn drawn(seed: u64) -> Vec<String> {
+    // Marsaglia's generator.
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |n: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % n
+    };
+    let kinds = b"faceotpbwvfaceotpbwvinCMHRRWWRWSEDF";
+    // Without `i` and `n` in every second one, whose launches would all be checked in full.
+    let known = below(2);
+    let (buffers, offsets) = (below(3) + 1, [1, 4, 16][below(3) as usize]);
+    let letter = |n: u64| char::from(b'a' + n as u8);
+    (0..below(15) + 2)
+        .map(|_| {
+            let kind = match kinds[below(kinds.len() as u64) as usize] {
+                b'i' | b'n' if known == 1 => 'f',
+                kind => char::from(kind),
+            };
+            [kind, letter(below(4)), letter(below(buffers)), letter(below(3)), letter(below(offsets)), letter(below(4))]
+                .iter()
+                .collect()
+        })
+        .collect()
+}
+
+/// `GPURACE_STREAMS=n` sets how many programs are drawn, of seeds 0 to n-1.
+#[test]
+fn random_operations() {
+    let number = std::env::var("GPURACE_STREAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let (mut racy, mut less) = (0, 0);
+    for seed in 0..number {
+        let operations = drawn(seed);
+        let operations: Vec<_> = operations.iter().map(String::as_str).collect();
+        let (races, checks) = found(&operations);
+        racy += usize::from(races > 0);
+        less += usize::from(checks < run("off", &operations).stats.checks_executed);
+    }
+    // Neither kind is rare.
+    let many = number as usize / 4;
+    assert!(racy > many && less > many, "{racy} with races, {less} with fewer checks");
+}
