@@ -150,6 +150,8 @@ struct Crossing {
 /// Most fields of the context that a kernel reads, and most values that all
 /// threads share: places for them are made before they are known.
 pub const FIELDS: usize = 16;
+/// Places at which pools are handed over before writes, at most.
+const MOST_HANDED_OVER: usize = 512;
 /// See [`FIELDS`].
 pub const SHARED: usize = 24;
 
@@ -620,7 +622,11 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
-            let streams = streams::find(self.function);
+            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call() == *i);
+            let writes: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| rows::is_write(i) && !is_row(&i)).collect();
+            let mut streams = streams::find(self.function);
+            // Each pool is looked at before each of the writes.
+            streams.truncate(MOST_HANDED_OVER / writes.len().max(1));
             let (mut places, mut sites) = (Vec::new(), Vec::new());
             let mut marks = HashMap::new();
             for access in &accesses {
@@ -648,7 +654,9 @@ impl Cutter {
             let at: Vec<_> = blocks.iter().map(std::slice::from_ref).chain(streams.iter().map(Stream::blocks)).collect();
             let starts = std::iter::once(self.first).chain(after.iter().copied());
             let of_points = starts.map(|start| {
-                rows::of_segment(start, &at).into_iter().map(|i| sites[i]).collect()
+                let all = rows::of_segment(start, &at).into_iter().map(|i| sites[i]);
+                let (pools, rows): (Vec<_>, Vec<_>) = all.partition(RowSite::is_pool);
+                [pools, rows].concat()
             }).collect();
             for (access, &(place, values)) in accesses.iter().zip(&places) {
                 // The first of a block says of all of them that they are made.
@@ -661,7 +669,7 @@ impl Cutter {
             for (stream, place) in streams.iter().zip(pools) {
                 let [linear, threads] = [Own::Linear, Own::Threads].map(|p| self.own(p));
                 let pool = Pool { start: self.start, place, linear, threads, thread_context: LLVMGetParam(self.function, 0) };
-                streams::keep(self.module, self.builder, stream, pool);
+                streams::keep(self.module, self.builder, stream, pool, &writes);
             }
             of_points
         }

@@ -10,9 +10,9 @@
 //! | may go on where the last read of the thread ended | the thread, the first byte and the end of all reads that do |
 //! | depends on what is read there, or is plainly elsewhere each time | the thread and the address |
 //!
-//! A read comes so behind what other threads do until then, and behind the thread's own writes: as with
-//! rows this leaves the same records. In a loop with writes around it pools are handed over before
-//! each of those writes.
+//! Pools are handed over before each write that is checked by a call, and before rows: so reads come among writes as they
+//! would if each was checked at once. Where a thread writes a word twice, its first write stands for both, and
+//! a read that came behind would be told to race with one of them alone.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -252,12 +252,13 @@ struct Build<'a> {
     thread: LLVMValueRef,
 }
 
-/// Has a read leave itself in a pool instead of being checked at once.
+/// Has a read leave itself in a pool instead of being checked at once. `writes` are the function's checks of
+/// writes that stay calls.
 ///
 /// # Safety
 /// The stream was found in a live function of the module, and its check is there still; the
 /// pool's values are known where the first block ends.
-pub unsafe fn keep(module: LLVMModuleRef, builder: LLVMBuilderRef, stream: &Stream, pool: Pool) {
+pub unsafe fn keep(module: LLVMModuleRef, builder: LLVMBuilderRef, stream: &Stream, pool: Pool, writes: &[LLVMValueRef]) {
     // SAFETY: by contract; the call is erased once.
     unsafe {
         let context = ir::context(module);
@@ -281,7 +282,7 @@ pub unsafe fn keep(module: LLVMModuleRef, builder: LLVMBuilderRef, stream: &Stre
             LLVMBuildStore(b, build.no_address(), expected);
             LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
         }
-        build.before_writes();
+        build.before(writes);
         let call = stream.access.call();
         if stream.scattered {
             build.each(call);
@@ -373,11 +374,11 @@ impl Build<'_> {
         }
     }
 
-    /// The thread's reads come before the writes of a loop around.
-    unsafe fn before_writes(&self) {
+    /// Reads come before the writes that follow them, of their thread and of those that run later.
+    unsafe fn before(&self, writes: &[LLVMValueRef]) {
         // SAFETY: by contract.
         unsafe {
-            for &write in &self.stream.around.writes {
+            for &write in writes {
                 LLVMPositionBuilderBefore(self.b, write);
                 let count = LLVMBuildLoad2(self.b, self.long, self.pool.place, c"".as_ptr());
                 let any = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntNE, count, self.n(0), c"".as_ptr());

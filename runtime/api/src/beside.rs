@@ -24,7 +24,7 @@ use crate::prove::reach::{Footprint, Repeatable, Span};
 
 /// Operations that are kept; what comes while there are so many is checked.
 const MOST_KEPT: usize = 256;
-/// Accesses of launches that are kept to be made known later, at most: half a minute, and no more
+/// Accesses of launches that are kept to be made known later, at most: about a minute, and no more
 /// than once for a kernel.
 const MOST_REPEATED: u64 = 1 << 27;
 /// Spans of an operation that are kept apart.

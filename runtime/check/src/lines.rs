@@ -159,24 +159,36 @@ impl Lines<'_> {
         (parts[0].0, parts[0].1, [parts[1], parts[2]])
     }
 
-    /// The runs that its accesses of `size` bytes make, if all of them do.
-    pub(crate) fn runs(&self, size: usize) -> Option<impl Iterator<Item = Run>> {
+    /// The runs that its accesses of `size` bytes make, each with where the next one may begin. False where they
+    /// make none: then nothing was told.
+    #[inline]
+    pub(crate) fn runs(&self, size: usize, mut tell: impl FnMut(&Run, usize)) -> bool {
         let (count, step, [(middle, by), (outer, far)]) = self.parts();
         let step = if count == 1 { size } else { step as usize };
-        let starts = (0..outer * middle).map(move |i| {
-            let offset = by.wrapping_mul((i % middle) as u64).wrapping_add(far.wrapping_mul((i / middle) as u64));
-            (i * count, self.of.first.wrapping_add(offset) as usize)
-        });
-        if !starts.clone().all(|(_, first)| Run::may_step(first, step, size)) {
-            return None;
+        let first = |i: usize, k: usize| {
+            let offset = by.wrapping_mul(i as u64).wrapping_add(far.wrapping_mul(k as u64));
+            self.of.first.wrapping_add(offset) as usize
+        };
+        // Where the parts' steps are multiples of the first one, all begin alike.
+        let alike = step.is_power_of_two() && (by | far) & (step as u64 - 1) == 0;
+        let starts = || (0..outer).flat_map(|k| (0..middle).map(move |i| (i, k)));
+        let may = Run::may_step(first(0, 0), step, size) && (alike || starts().all(|(i, k)| Run::may_step(first(i, k), step, size)));
+        if !may {
+            return false;
         }
-        Some(starts.filter_map(move |(start, address)| {
-            let (first, last, accesses) = self.active.within(start, start + count)?;
-            let address = address.wrapping_add((first - start).wrapping_mul(step));
-            // One place is that of at least two threads.
-            let step = if accesses == 1 { size } else { step };
-            Some(Run { thread: first, address, step, count: last + 1 - first, accesses })
-        }))
+        let mut start = 0;
+        for k in 0..outer {
+            for i in 0..middle {
+                if let Some((thread, last, accesses)) = self.active.within(start, start + count) {
+                    let address = first(i, k).wrapping_add((thread - start).wrapping_mul(step));
+                    // One place is that of at least two threads.
+                    let step = if accesses == 1 { size } else { step };
+                    tell(&Run { thread, address, step, count: last + 1 - thread, accesses }, first(i + 1, k));
+                }
+                start += count;
+            }
+        }
+        true
     }
 }
 
@@ -279,7 +291,9 @@ mod tests {
     fn runs(steps: [u64; 3], dim: [u32; 3], active: &Threads) -> Option<Vec<(usize, usize, usize, usize, usize)>> {
         let of = gpurace_abi::image::Lines { first: 0x1000, steps };
         let lines = Lines { of: &of, dim: &dim, active };
-        Some(lines.runs(4)?.map(|r| (r.thread, r.address, r.step, r.count, r.accesses)).collect())
+        let mut found = Vec::new();
+        let are_runs = lines.runs(4, |r, _| found.push((r.thread, r.address, r.step, r.count, r.accesses)));
+        are_runs.then_some(found)
     }
 
     #[test]

@@ -185,14 +185,17 @@ pub(crate) fn next_access(items: &[u64], mut thread: usize) -> Option<usize> {
     items[thread..].iter().position(|&item| item != 0).map(|i| thread + i)
 }
 
-/// The runs of accesses of `size` bytes.
-fn runs(items: &[u64], size: usize) -> impl Iterator<Item = Run> {
-    let mut thread = 0;
-    std::iter::from_fn(move || {
-        let run = Run::next(items, next_access(items, thread)?, size);
-        thread = run.thread + run.count;
-        Some(run)
-    })
+/// The row that is looked at.
+struct Found<'a> {
+    /// All rows up to it, and it.
+    rows: &'a [Row<'a>],
+    row: &'a Row<'a>,
+    /// What is known of its instruction.
+    entry: u64,
+    /// Its record, where one can be made of many accesses.
+    record: Option<u64>,
+    /// The threads' own memory.
+    local: &'a Range<usize>,
 }
 
 /// What rows that are handed over at once are, by their numbers.
@@ -314,38 +317,41 @@ impl Block {
             let op = if row.writes { WRITE } else { READ };
             word::state_bits(op, Span::Thread) | site | s.order.key(0)
         });
-        match row.items {
-            Items::Each(items) => self.runs(rows, entry, record, runs(items, row.size as usize), local),
-            Items::Lines(lines) => match lines.runs(row.size as usize) {
-                Some(runs) => self.runs(rows, entry, record, runs, local),
-                None => self.runs(rows, entry, record, runs(&row.items.each(), row.size as usize), local),
-            },
+        let found = Found { rows, row, entry, record, local };
+        // A few accesses among others that are few are seldom part of a pattern.
+        let mut scattered = false;
+        if let Items::Lines(lines) = row.items {
+            let told = lines.runs(row.size as usize, |run, next| {
+                self.inner.shadow.prefetch_region(next);
+                self.found(&found, run, &mut scattered);
+            });
+            if told {
+                return;
+            }
+        }
+        let (items, mut thread) = (row.items.each(), 0);
+        while let Some(first) = next_access(&items, thread) {
+            let run = Run::next(&items, first, row.size as usize);
+            thread = run.thread + run.count;
+            self.found(&found, &run, &mut scattered);
         }
     }
 
-    /// The runs of the last of these rows.
-    fn runs(&mut self, rows: &[Row<'_>], entry: u64, record: Option<u64>, runs: impl Iterator<Item = Run>, local: &Range<usize>) {
-        let Some(row) = rows.last() else { return };
-        // A few accesses among others that are few are seldom part of a pattern.
-        let mut scattered = false;
-        let mut runs = runs.peekable();
-        while let Some(run) = runs.next() {
-            if let Some(next) = runs.peek() {
-                self.inner.shadow.prefetch_region(next.address);
-            }
-            if local.contains(&run.address) {
-                continue;
-            }
-            self.state.checks += run.accesses as u64;
-            let few = run.accesses < 3;
-            match record {
-                Some(record) if !(few && scattered) && run.address & (row.size as usize - 1) == 0 => {
-                    self.run(rows, row, entry, record, &run);
-                }
-                _ => self.each(rows, row, entry, run.thread..run.thread + run.count),
-            }
-            scattered = few;
+    /// A run of the last of these rows. `scattered` says that the one before was of a few accesses.
+    #[inline]
+    fn found(&mut self, &Found { rows, row, entry, record, local }: &Found<'_>, run: &Run, scattered: &mut bool) {
+        if local.contains(&run.address) {
+            return;
         }
+        self.state.checks += run.accesses as u64;
+        let few = run.accesses < 3;
+        match record {
+            Some(record) if !(few && *scattered) && run.address & (row.size as usize - 1) == 0 => {
+                self.run(rows, row, entry, record, run);
+            }
+            _ => self.each(rows, row, entry, run.thread..run.thread + run.count),
+        }
+        *scattered = few;
     }
 
     /// Access by access.
