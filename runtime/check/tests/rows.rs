@@ -1,31 +1,15 @@
 //! Rows against the same accesses one by one: what each finds must be the same.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use gpurace_abi::image;
 use gpurace_check::rows::{Items, Lines, Row, Threads, Values};
-use gpurace_check::{Block, Checker, KernelKey, Launch, LaunchInfo, RaceRecord, SyncFeatures};
+use gpurace_check::{Block, Checker, Launch};
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-struct Random(u64);
+mod two_ways;
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
-const GLOBAL: usize = 0x10_0000;
-const SHARED: usize = 0x7000_0000;
-const SHARED_BYTES: usize = 0x400;
+use two_ways::{GLOBAL, Random, SHARED, SHARED_BYTES, compare};
 
 /// The same history in two ways.
 struct Both {
@@ -33,29 +17,8 @@ struct Both {
     apart: Checker,
 }
 
-/// A race: what made the earlier access, and the later one.
-type Pair = (u32, String, Later);
-/// An access that races: its instruction, thread, and first byte in common.
-type Later = (u32, Option<u32>, usize);
-
-fn pairs(block: &mut Block) -> BTreeSet<Pair> {
-    let pair = |r: &RaceRecord| (r.earlier.site, format!("{:?} {:?}", r.earlier.op, r.scope), (r.later.site, r.later.thread, r.address));
-    block.take_traced().iter().map(pair).collect()
-}
-
 fn launch(checker: &Checker, id: u64, threads: u32, settled: u64, unordered: &[u64]) -> Arc<Launch> {
-    let info = LaunchInfo {
-        id,
-        kernel: KernelKey(1),
-        site_base: 0,
-        features: SyncFeatures::default(),
-        threads_per_block: threads,
-        blocks: 3,
-        clusters: None,
-        stream: 1,
-        settled,
-    };
-    checker.begin_launch(info, unordered)
+    checker.begin_launch(two_ways::launch(id, threads, settled), unordered)
 }
 
 /// The addresses of a row: some pattern that kernels have, with some threads left out.
@@ -201,19 +164,6 @@ impl Both {
         }
         found
     }
-}
-
-/// What both have found since the last call, which must be the same. How much that is.
-fn compare(together: &mut Block, apart: &mut Block, accessed: &HashSet<(u32, usize)>, after: impl Fn() -> String) -> usize {
-    let [t, a] = [together, apart].map(pairs);
-    // Where a thread reads a word twice, either read may stand for both.
-    let lost: Vec<_> = a.difference(&t).collect();
-    assert!(lost.is_empty(), "{lost:?} are lost {}", after());
-    let later = |pairs: &BTreeSet<Pair>| pairs.iter().map(|(.., later)| *later).collect::<BTreeSet<_>>();
-    let more: Vec<_> = t.difference(&a).collect();
-    assert!(later(&t) == later(&a), "{more:?} are none {}", after());
-    assert!(more.iter().all(|(site, _, later)| accessed.contains(&(*site, later.2))), "{more:?} {}", after());
-    t.len()
 }
 
 fn one_by_one(block: &mut Block, row: &Row<'_>, items: &[u64]) {
