@@ -12,11 +12,11 @@
 //! PTX (`atom.acq_rel.gpu`), which the pass translates itself.
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::ir;
+use crate::{ir, ptx};
 
 /// The metadata kind that carries `{i32 scope, i32 order}`, and where the instruction does not tell what
 /// it stands for, as a third number an [`AtomicKind`]: of a `red`, and of a
@@ -91,18 +91,38 @@ pub unsafe fn kind_of_rmw(instruction: LLVMValueRef) -> AtomicKind {
     unsafe { given_kind(instruction) }.unwrap_or(AtomicKind::Rmw)
 }
 
-/// Whether the program sees it where a compare-and-swap, a `cmpxchg` or an intrinsic, finds another value than it
+/// Whether the program sees it where a compare-and-swap, a `cmpxchg`, an intrinsic or inline PTX, finds another value than it
 /// expects: then it only reads.
 ///
 /// # Safety
 /// `instruction` is live.
 pub unsafe fn may_fail(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
+    unsafe { swap_operands(instruction).is_some() }
+}
+
+/// Which operands of a compare-and-swap that may fail are the expected and the new value: integers of one type, which its
+/// result has as well, where there is any.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn swap_operands(instruction: LLVMValueRef) -> Option<[u32; 2]> {
+    // SAFETY: by contract.
     unsafe {
         match ir::opcode(instruction) {
-            LLVMOpcode::LLVMAtomicCmpXchg => given_kind(instruction).is_none(),
-            LLVMOpcode::LLVMCall => is_swap_intrinsic(instruction),
-            _ => false,
+            LLVMOpcode::LLVMAtomicCmpXchg => given_kind(instruction).is_none().then_some([1, 2]),
+            LLVMOpcode::LLVMCall if ir::calls_asm(instruction) => {
+                let (template, constraints) = ir::asm_text(instruction);
+                let asm = ptx::parse(&template, &constraints).ok()?;
+                let (operands, bits) = ptx::effects::swap_arguments(&asm)?;
+                let ty = LLVMIntTypeInContext(LLVMGetTypeContext(LLVMTypeOf(instruction)), bits.into());
+                let result = LLVMTypeOf(instruction);
+                let is_void = LLVMGetTypeKind(result) == LLVMTypeKind::LLVMVoidTypeKind;
+                let fits = operands.iter().all(|&n| n < LLVMGetNumArgOperands(instruction) && LLVMTypeOf(LLVMGetOperand(instruction, n)) == ty);
+                (fits && (is_void || result == ty)).then_some(operands)
+            }
+            LLVMOpcode::LLVMCall => is_swap_intrinsic(instruction).then_some([1, 2]),
+            _ => None,
         }
     }
 }

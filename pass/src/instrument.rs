@@ -77,7 +77,10 @@ unsafe fn is_first(builder: LLVMBuilderRef, of: &Loop) -> LLVMValueRef {
 
 /// Begins a block that `condition` alone leads to, before an instruction; the builder stands at its
 /// end. Gives the block that the instruction is then first in.
-unsafe fn open_branch(
+///
+/// # Safety
+/// The condition is known before the instruction; the caller ends the block that is begun.
+pub unsafe fn open_branch(
     builder: LLVMBuilderRef,
     condition: LLVMValueRef,
     instruction: LLVMValueRef,
@@ -184,24 +187,24 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
 /// Returns whether it found what it expects. Only where another processor changes the value between the look
 /// and the swap does the swap fail nevertheless.
 unsafe fn decide_swap(builder: LLVMBuilderRef, site: &AccessSite) -> LLVMValueRef {
-    // SAFETY: by contract a `cmpxchg` or an intrinsic like it, before which the builder stands: both take
-    // address, expected and new value.
+    // SAFETY: by contract a `cmpxchg`, or a call that does the same, before which the builder stands.
     unsafe {
         let swap = site.instruction;
-        let is_intrinsic = ir::opcode(swap) == LLVMOpcode::LLVMCall;
-        let (expected, new) = (LLVMGetOperand(swap, 1), LLVMGetOperand(swap, 2));
+        let is_call = ir::opcode(swap) == LLVMOpcode::LLVMCall;
+        let [of_expected, of_new] = atomics::swap_operands(swap).unwrap_or([1, 2]);
+        let (expected, new) = (LLVMGetOperand(swap, of_expected), LLVMGetOperand(swap, of_new));
         let seen = LLVMBuildLoad2(builder, LLVMTypeOf(expected), site.pointer, c"".as_ptr());
         LLVMSetOrdering(seen, LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic);
-        LLVMSetAlignment(seen, if is_intrinsic { site.size as u32 } else { LLVMGetAlignment(swap) });
+        LLVMSetAlignment(seen, if is_call { site.size as u32 } else { LLVMGetAlignment(swap) });
         let swaps = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, seen, expected, c"".as_ptr());
-        LLVMSetOperand(swap, 1, seen);
-        LLVMSetOperand(swap, 2, LLVMBuildSelect(builder, swaps, new, seen, c"".as_ptr()));
+        LLVMSetOperand(swap, of_expected, seen);
+        LLVMSetOperand(swap, of_new, LLVMBuildSelect(builder, swaps, new, seen, c"".as_ptr()));
         let uses = ir::uses(swap);
         if !uses.is_empty() {
             let after = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(swap)));
             LLVMPositionBuilderBefore(after, LLVMGetNextInstruction(swap));
             LLVMSetCurrentDebugLocation2(after, LLVMInstructionGetDebugLoc(swap));
-            let result = if is_intrinsic {
+            let result = if is_call {
                 LLVMBuildSelect(after, swaps, swap, seen, c"".as_ptr())
             } else {
                 let part = |i| LLVMBuildExtractValue(after, swap, i, c"".as_ptr());

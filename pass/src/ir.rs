@@ -185,6 +185,20 @@ pub unsafe fn calls_asm(call: LLVMValueRef) -> bool {
     unsafe { !LLVMIsAInlineAsm(LLVMGetCalledValue(call)).is_null() }
 }
 
+/// The text of the asm that a call calls, and its constraints.
+pub unsafe fn asm_text(call: LLVMValueRef) -> (String, String) {
+    // SAFETY: by contract a call of inline asm; lengths are llvm-c's.
+    unsafe {
+        let asm = LLVMGetCalledValue(call);
+        let text = |read: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const std::ffi::c_char| {
+            let mut len = 0;
+            let data = read(asm, &mut len);
+            String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
+        };
+        (text(LLVMGetInlineAsmAsmString), text(LLVMGetInlineAsmConstraintString))
+    }
+}
+
 /// The context of a module.
 pub unsafe fn context(module: LLVMModuleRef) -> LLVMContextRef {
     // SAFETY: by contract.

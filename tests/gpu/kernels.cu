@@ -198,6 +198,84 @@ KERNEL racy_inline_ptx(int *a, int n) {
   asm volatile("st.global.cs.u32 [%0+4], %1;" ::"l"(of_all), "r"(threadIdx.x));
 }
 
+// Under a guard, at an address that the asm works out: odd threads store, each to its own word.
+KERNEL clean_guarded_ptx(int *a, int n) {
+  int *of_block = &a[blockIdx.x * blockDim.x];
+  asm volatile("{ .reg .pred p; .reg .u64 at; setp.ne.u32 p, %2, 0; mad.wide.u32 at, %1, 4, %0; @p st.global.u32 [at], %1; }" ::"l"(of_block),
+               "r"(threadIdx.x), "r"(threadIdx.x % 2)
+               : "memory");
+}
+
+KERNEL racy_guarded_ptx(int *a, int n) {
+  int *of_block = &a[blockIdx.x * blockDim.x];
+  asm volatile("{ .reg .pred p; .reg .u64 at; setp.ne.u32 p, %2, 0; mad.wide.u32 at, %1, 4, %0; @p st.global.u32 [at], %1; }" ::"l"(of_block),
+               "r"(threadIdx.x / 2), "r"(threadIdx.x % 4 / 2)
+               : "memory");
+}
+
+// One of all threads has the guard.
+KERNEL clean_guard_of_one(int *a, int n) {
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @!p st.global.u32 [%0], %1; }" ::"l"(&a[blockIdx.x]), "r"(threadIdx.x) : "memory");
+}
+
+KERNEL clean_strong_ptx(int *a, int n) {
+  int *mine = &a[blockIdx.x], value;
+  asm volatile("atom.add.relaxed.gpu.u32 %0, [%1], 1;" : "=r"(value) : "l"(mine) : "memory");
+  asm volatile("red.relaxed.gpu.add.u32 [%0], %1;" ::"l"(&a[n - 1]), "r"(value) : "memory");
+  asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(value) : "l"(mine) : "memory");
+  if (value < 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(mine), "r"(value) : "memory");
+}
+
+// An atomic of the block's scope alone, on a word of all blocks.
+KERNEL racy_strong_ptx(int *a, int n) {
+  asm volatile("red.relaxed.cta.add.u32 [%0], 1;" ::"l"(&a[threadIdx.x]) : "memory");
+}
+
+KERNEL racy_strong_beside_plain_ptx(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x];
+  if (threadIdx.x == 0)
+    *mine = 1;
+  else
+    asm volatile("red.relaxed.gpu.add.u32 [%0], 1;" ::"l"(mine) : "memory");
+}
+
+KERNEL clean_swap_fails_ptx(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x], seen;
+  if (threadIdx.x % 2)
+    asm volatile("atom.cas.relaxed.gpu.b32 %0, [%1], %2, %3;" : "=r"(seen) : "l"(mine), "r"(-5), "r"(6) : "memory");
+  else
+    seen = *mine;
+  if (seen == -5) a[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+KERNEL racy_swap_ptx(int *a, int n) {
+  int *mine = &a[blockIdx.x * blockDim.x], seen = 0;
+  if (threadIdx.x % 2)
+    asm volatile("atom.cas.relaxed.gpu.b32 %0, [%1], %2, %3;" : "=r"(seen) : "l"(mine), "r"(*mine), "r"(6) : "memory");
+  if (seen == -5) a[0] = 1;
+}
+
+#define COPY(to, from) \
+  asm volatile("{ .reg .u64 s; .reg .u32 o; cvta.to.shared.u64 s, %0; cvt.u32.u64 o, s; cp.async.ca.shared.global [o], [%1], 4; }" ::"l"(to), \
+               "l"(from) \
+               : "memory")
+
+KERNEL clean_async_copy(int *a, int n) {
+  __shared__ int s[kThreads];
+  COPY(&s[threadIdx.x], &a[blockIdx.x * blockDim.x + threadIdx.x]);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[kThreads - 1 - threadIdx.x];
+}
+
+// Each thread waits for its own copy; nobody for the others.
+KERNEL racy_async_copy(int *a, int n) {
+  __shared__ int s[kThreads];
+  COPY(&s[threadIdx.x], &a[blockIdx.x * blockDim.x + threadIdx.x]);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[kThreads - 1 - threadIdx.x];
+}
+
 // A lock, right by its fences.
 KERNEL clean_lock(int *a, int n) {
   if (threadIdx.x != 0) return;
@@ -241,6 +319,16 @@ int main(int argc, char **argv) {
   RUN(racy_swap);
   RUN(clean_inline_ptx);
   RUN(racy_inline_ptx);
+  RUN(clean_guarded_ptx);
+  RUN(racy_guarded_ptx);
+  RUN(clean_guard_of_one);
+  RUN(clean_strong_ptx);
+  RUN(racy_strong_ptx);
+  RUN(racy_strong_beside_plain_ptx);
+  RUN(clean_swap_fails_ptx);
+  RUN(racy_swap_ptx);
+  RUN(clean_async_copy);
+  RUN(racy_async_copy);
   RUN(clean_lock);
   return cudaGetLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -11,15 +11,20 @@ use std::ffi::c_uint;
 use gpurace_abi::meta::{Op, Site, Space, Verdict};
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMInstructionSetDebugLoc;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode, LLVMTypeKind};
 
-use crate::position::Positions;
+use super::asm::{self, Candidate};
+use super::values::Values;
 use crate::ir::address_space;
-use crate::ptx::effects::{self, AccessKind, Sync};
-use crate::ptx::{self, Asm, Operand};
+use crate::position::Positions;
+use crate::ptx::effects::{AccessKind, Size};
+use crate::ptx::op::AtomOp;
+use crate::ptx::types::{Space as PtxSpace, Ty};
+use crate::ptx::{self, Stmt};
 use crate::sites::{Access, AccessSite};
-use crate::{atomics, ir};
+use crate::{atomics, instrument, ir};
 
 /// Called before what orders threads in no way that the clocks show.
 const IRREGULAR: &str = "__gpurace_irregular";
@@ -27,12 +32,16 @@ const IRREGULAR: &str = "__gpurace_irregular";
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Hooked {
-    /// Accesses by intrinsics, to be checked as others.
+    /// Accesses by intrinsics and inline PTX, to be checked as others.
     pub accesses: Vec<AccessSite>,
     /// Their descriptions.
     pub sites: Vec<Site>,
     /// How many instructions make accesses that are not checked.
     pub unseen: u32,
+    /// How many asynchronous copies there are: they are checked where they begin.
+    pub copies: u32,
+    /// How many accesses to textures and surfaces there are, which are not checked.
+    pub fetches: u32,
     /// Something may release to another block.
     pub orders: bool,
 }
@@ -46,7 +55,7 @@ enum Orders {
     Warp(LLVMValueRef),
     /// The thread ends.
     End,
-    /// A fence, an acquire, a named barrier, an mbarrier, a wait for copies, or not known.
+    /// A fence, an acquire, a named barrier, an mbarrier, or not known.
     Irregular,
 }
 
@@ -55,28 +64,26 @@ enum Orders {
 /// # Safety
 /// `module` is live and not normalised.
 pub unsafe fn insert(module: LLVMModuleRef, positions: &mut Positions) -> Hooked {
-    let mut hooked = Hooked::default();
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let builder = LLVMCreateBuilderInContext(ir::context(module));
+        let mut hooks = Hooks { module, builder, positions, hooked: Hooked::default() };
         for function in ir::definitions(module) {
             for instruction in ir::instructions(function) {
                 match ir::opcode(instruction) {
-                    LLVMOpcode::LLVMCall if ir::calls_asm(instruction) => {
-                        asm(module, builder, function, instruction, positions, &mut hooked);
-                    }
-                    LLVMOpcode::LLVMCall => intrinsic(module, builder, function, instruction, positions, &mut hooked),
+                    LLVMOpcode::LLVMCall if ir::calls_asm(instruction) => hooks.asm(function, instruction),
+                    LLVMOpcode::LLVMCall => hooks.intrinsic(function, instruction),
                     LLVMOpcode::LLVMFence => {
-                        hooked.orders = true;
-                        order(module, builder, instruction, Orders::Irregular);
+                        hooks.hooked.orders = true;
+                        hooks.order(instruction, Orders::Irregular);
                     }
                     LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
-                        hooked.orders |= atomics::semantics(instruction).1 != Order::Relaxed;
+                        hooks.hooked.orders |= atomics::semantics(instruction).1 != Order::Relaxed;
                     }
                     LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore => {
                         let atomic = llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic;
                         if LLVMGetOrdering(instruction) != atomic {
-                            hooked.orders |= atomics::semantics(instruction).1 != Order::Relaxed;
+                            hooks.hooked.orders |= atomics::semantics(instruction).1 != Order::Relaxed;
                         }
                     }
                     _ => {}
@@ -84,8 +91,8 @@ pub unsafe fn insert(module: LLVMModuleRef, positions: &mut Positions) -> Hooked
             }
         }
         LLVMDisposeBuilder(builder);
+        hooks.hooked
     }
-    hooked
 }
 
 /// Calls a function of the device runtime at the builder's position.
@@ -115,39 +122,266 @@ pub unsafe fn call(
     }
 }
 
-unsafe fn order(module: LLVMModuleRef, builder: LLVMBuilderRef, instruction: LLVMValueRef, orders: Orders) {
-    // SAFETY: by `insert`'s contract.
-    unsafe {
-        let context = ir::context(module);
-        let void = LLVMVoidTypeInContext(context);
-        LLVMPositionBuilderBefore(builder, instruction);
-        let behind = LLVMGetNextInstruction(instruction);
-        let around = |before: &str, after: &str, ty: LLVMTypeRef, arguments: &mut [LLVMValueRef]| {
-            let state = call(module, builder, before, ty, arguments);
-            if !behind.is_null() {
-                LLVMPositionBuilderBefore(builder, behind);
-                call(module, builder, after, void, &mut [state]);
+/// A module while calls are inserted; made by [`insert`], by whose contract the module is live, as is each instruction
+/// that a method is given.
+struct Hooks<'a> {
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    positions: &'a mut Positions,
+    hooked: Hooked,
+}
+
+/// An access that is to be checked.
+struct Checked {
+    pointer: LLVMValueRef,
+    /// Bytes; 0 where not constant.
+    size: u64,
+    access: Access,
+    op: Op,
+    volatile: bool,
+    asynchronous: bool,
+}
+
+impl Hooks<'_> {
+    /// Notes an access, to be checked before `at`; it is `of`'s, which says its position.
+    unsafe fn note(&mut self, function: LLVMValueRef, at: LLVMValueRef, of: LLVMValueRef, checked: Checked) {
+        let Checked { pointer, size, access, op, volatile, asynchronous } = checked;
+        self.hooked.accesses.push(AccessSite { instruction: at, function, pointer, size, access });
+        self.hooked.sites.push(Site {
+            op,
+            size: size as u32,
+            space: Space::Generic,
+            volatile,
+            asynchronous,
+            // SAFETY: by `insert`'s contract.
+            frames: unsafe { self.positions.of_instruction(of) },
+            verdict: Verdict::Checked,
+        });
+    }
+
+    unsafe fn order(&mut self, instruction: LLVMValueRef, orders: Orders) {
+        let (module, builder) = (self.module, self.builder);
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            let context = ir::context(module);
+            let void = LLVMVoidTypeInContext(context);
+            LLVMPositionBuilderBefore(builder, instruction);
+            let behind = LLVMGetNextInstruction(instruction);
+            let around = |before: &str, after: &str, ty: LLVMTypeRef, arguments: &mut [LLVMValueRef]| {
+                let state = call(module, builder, before, ty, arguments);
+                if !behind.is_null() {
+                    LLVMPositionBuilderBefore(builder, behind);
+                    call(module, builder, after, void, &mut [state]);
+                }
+            };
+            match orders {
+                Orders::Block => around(
+                    "__gpurace_before_barrier",
+                    "__gpurace_after_barrier",
+                    LLVMInt64TypeInContext(context),
+                    &mut [],
+                ),
+                Orders::Warp(mask) => around(
+                    "__gpurace_before_syncwarp",
+                    "__gpurace_after_syncwarp",
+                    LLVMInt32TypeInContext(context),
+                    &mut [mask],
+                ),
+                Orders::End => {
+                    call(module, builder, "__gpurace_leave", void, &mut []);
+                }
+                Orders::Irregular => {
+                    call(module, builder, IRREGULAR, void, &mut []);
+                }
             }
-        };
-        match orders {
-            Orders::Block => around(
-                "__gpurace_before_barrier",
-                "__gpurace_after_barrier",
-                LLVMInt64TypeInContext(context),
-                &mut [],
-            ),
-            Orders::Warp(mask) => around(
-                "__gpurace_before_syncwarp",
-                "__gpurace_after_syncwarp",
-                LLVMInt32TypeInContext(context),
-                &mut [mask],
-            ),
-            Orders::End => {
-                call(module, builder, "__gpurace_leave", void, &mut []);
+        }
+    }
+
+    unsafe fn intrinsic(&mut self, function: LLVMValueRef, instruction: LLVMValueRef) {
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            let Some(callee) = ir::callee(instruction) else { return };
+            let full = ir::name(callee);
+            let Some(name) = full.strip_prefix("llvm.nvvm.") else { return };
+            let argument = |n| LLVMGetOperand(instruction, n);
+            let orders = match name {
+                "barrier0" | "barrier0.popc" | "barrier0.and" | "barrier0.or" => Orders::Block,
+                "bar.sync" | "barrier.n" | "barrier.sync" if is_zero(argument(0)) => Orders::Block,
+                "bar.warp.sync" => Orders::Warp(argument(0)),
+                "exit" => Orders::End,
+                // Their thread alone waits for its copies: nobody else is ordered.
+                "cp.async.commit.group" | "cp.async.wait.group" | "cp.async.wait.all" => return,
+                _ if name.starts_with("membar.") || name.starts_with("fence.") => {
+                    self.hooked.orders = true;
+                    Orders::Irregular
+                }
+                _ if name.starts_with("cp.async.c") && name.contains(".shared.global.") => {
+                    return self.copy(function, instruction, name);
+                }
+                _ if ["bar.", "barrier", "mbarrier.", "cp.async", "griddepcontrol"].iter().any(|p| name.starts_with(p)) => {
+                    self.hooked.orders |= name.starts_with("barrier.cluster");
+                    self.hooked.unseen += u32::from(name.contains("shared.global") || name.contains(".bulk.tensor"));
+                    Orders::Irregular
+                }
+                _ if ["tex.", "tld4.", "suld.", "sust."].iter().any(|p| name.starts_with(p)) => {
+                    self.hooked.fetches += 1;
+                    return;
+                }
+                _ => {
+                    let Some((size, access, op)) = access_of(self.module, name, instruction) else {
+                        // Those that touch memory take a pointer; of the others, nothing is to be known.
+                        self.hooked.unseen += u32::from(touches_memory(name, instruction));
+                        return;
+                    };
+                    let pointer = argument(0);
+                    let checked = Checked { pointer, size, access, op, volatile: false, asynchronous: false };
+                    return self.note(function, instruction, instruction, checked);
+                }
+            };
+            self.order(instruction, orders);
+        }
+    }
+
+    /// An asynchronous copy: `cp.async.cg.shared.global.16`, and with `.s` and how much of it is read.
+    unsafe fn copy(&mut self, function: LLVMValueRef, call: LLVMValueRef, name: &str) {
+        self.hooked.copies += 1;
+        let size = name.split('.').find_map(|part| part.parse::<u64>().ok()).unwrap_or(0);
+        // SAFETY: by `insert`'s contract; the intrinsic's arguments are where to, where from, and how much.
+        unsafe {
+            let length = LLVMConstInt(LLVMInt64TypeInContext(ir::context(self.module)), size, 0);
+            let mut read = length;
+            if name.ends_with(".s") {
+                LLVMPositionBuilderBefore(self.builder, call);
+                read = self.least(LLVMGetOperand(call, 2), length);
             }
-            Orders::Irregular => {
-                call(module, builder, IRREGULAR, void, &mut []);
+            let side = |pointer, length, access, op| Checked { pointer, size: length, access, op, volatile: false, asynchronous: true };
+            let (to, from) = (LLVMGetOperand(call, 0), LLVMGetOperand(call, 1));
+            self.note(function, call, call, side(from, size, Access::ReadRange { length: read }, Op::Read));
+            self.note(function, call, call, side(to, size, Access::WriteRange { length }, Op::Write));
+        }
+    }
+
+    /// The lesser of a number and a length of 64 bits, at the builder's position.
+    unsafe fn least(&self, number: LLVMValueRef, length: LLVMValueRef) -> LLVMValueRef {
+        let name = c"".as_ptr();
+        // SAFETY: by `insert`'s contract an integer of at most 64 bits.
+        unsafe {
+            let number = LLVMBuildZExtOrBitCast(self.builder, number, LLVMTypeOf(length), name);
+            let is_less = LLVMBuildICmp(self.builder, llvm_sys::LLVMIntPredicate::LLVMIntULT, number, length, name);
+            LLVMBuildSelect(self.builder, is_less, number, length, name)
+        }
+    }
+
+    unsafe fn asm(&mut self, function: LLVMValueRef, instruction: LLVMValueRef) {
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            let (template, constraints) = ir::asm_text(instruction);
+            let Ok(parsed) = ptx::parse(&template, &constraints) else {
+                self.hooked.unseen += 1;
+                self.hooked.orders = true;
+                return self.order(instruction, Orders::Irregular);
+            };
+            let found = asm::of_asm(&parsed);
+            self.hooked.unseen += found.unseen;
+            self.hooked.copies += found.copies;
+            self.hooked.fetches += found.fetches;
+            self.hooked.orders |= found.releases;
+            let mut orders = found.orders;
+            // Before what is called of the checker's: what it announces goes for all of the asm's accesses.
+            LLVMPositionBuilderBefore(self.builder, instruction);
+            let mut values = Values::new(&parsed, instruction, self.module, self.builder);
+            let mut checks = Vec::new();
+            let mut accesses = found.accesses.iter().peekable();
+            for (n, statement) in parsed.statements.iter().enumerate() {
+                while let Some(candidate) = accesses.next_if(|candidate| candidate.statement == n) {
+                    match self.check_of(&mut values, statement, candidate) {
+                        Some(check) => checks.push(check),
+                        None => {
+                            self.hooked.unseen += 1;
+                            if asm::is_strong(&candidate.access) {
+                                orders = Some(asm::Orders::Irregular);
+                            }
+                        }
+                    }
+                }
+                values.pass(statement);
             }
+            match orders {
+                None => {}
+                Some(asm::Orders::Block) => self.order(instruction, Orders::Block),
+                Some(asm::Orders::Warp(n)) => self.order(instruction, Orders::Warp(LLVMGetOperand(instruction, n))),
+                Some(asm::Orders::End) => self.order(instruction, Orders::End),
+                Some(asm::Orders::Irregular) => self.order(instruction, Orders::Irregular),
+            }
+            for (guard, checked) in checks {
+                let at = guard.map_or(instruction, |guard| self.guarded(guard, instruction));
+                self.note(function, at, instruction, checked);
+            }
+        }
+    }
+
+    /// The end of a block of its own before an instruction, which `guard` alone leads to.
+    unsafe fn guarded(&self, guard: LLVMValueRef, instruction: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            LLVMPositionBuilderBefore(self.builder, instruction);
+            let location = llvm_sys::debuginfo::LLVMInstructionGetDebugLoc(instruction);
+            LLVMSetCurrentDebugLocation2(self.builder, location);
+            let rest = instrument::open_branch(self.builder, guard, instruction);
+            let end = LLVMBuildBr(self.builder, rest);
+            LLVMInstructionSetDebugLoc(end, location);
+            end
+        }
+    }
+
+    /// The check of an access, and under which condition; `None` where its address, its size or its guard is not known before the asm.
+    unsafe fn check_of(
+        &self,
+        values: &mut Values<'_>,
+        statement: &Stmt,
+        candidate: &Candidate<'_>,
+    ) -> Option<(Option<LLVMValueRef>, Checked)> {
+        let access = &candidate.access;
+        // SAFETY: by `insert`'s contract.
+        unsafe {
+            if matches!(statement.op, ptx::Op::Atom { op: AtomOp::CompareAndSwap, .. }) && !atomics::may_fail(values.call()) {
+                return None;
+            }
+            let guard = match statement.guard {
+                Some(guard) => Some(values.holds(guard)?),
+                None => None,
+            };
+            let long = LLVMInt64TypeInContext(ir::context(self.module));
+            let number = |n: u64| LLVMConstInt(long, n, 0);
+            let (size, mut length) = match &access.size {
+                Size::Bytes(size) => (u64::from(*size), number(u64::from(*size))),
+                // How much a copy reads, which writes at most 16 bytes.
+                Size::Operand(operand) => (0, self.least(values.get(operand, Ty::U(32))?, number(16))),
+            };
+            if let Some(unless) = candidate.unless {
+                let unless = values.get(unless, Ty::Pred)?;
+                length = LLVMBuildSelect(self.builder, unless, number(0), length, c"".as_ptr());
+            }
+            let (access_kind, op, volatile) = match access.kind {
+                AccessKind::Read => (Access::ReadRange { length }, Op::Read, false),
+                AccessKind::Write => (Access::WriteRange { length }, Op::Write, false),
+                AccessKind::Atomic(kind, order, scope) => {
+                    let op = match kind {
+                        AtomicKind::VolatileLoad => Op::Read,
+                        AtomicKind::VolatileStore => Op::Write,
+                        _ => Op::Atomic,
+                    };
+                    (Access::Atomic { kind, scope, order }, op, access.volatile)
+                }
+            };
+            let base = values.get(&access.address.base, Ty::U(64))?;
+            let offset = access.address.offset + i64::from(access.element_offset);
+            let name = c"".as_ptr();
+            let address = LLVMBuildAdd(self.builder, base, LLVMConstInt(long, offset as u64, 1), name);
+            let space = if access.space == PtxSpace::Shared { address_space::SHARED } else { address_space::GENERIC };
+            let pointer = LLVMBuildIntToPtr(self.builder, address, LLVMPointerTypeInContext(ir::context(self.module), space), name);
+            let asynchronous = candidate.asynchronous;
+            Some((guard, Checked { pointer, size, access: access_kind, op, volatile, asynchronous }))
         }
     }
 }
@@ -155,57 +389,6 @@ unsafe fn order(module: LLVMModuleRef, builder: LLVMBuilderRef, instruction: LLV
 unsafe fn is_zero(value: LLVMValueRef) -> bool {
     // SAFETY: by `insert`'s contract.
     unsafe { !LLVMIsAConstantInt(value).is_null() && LLVMConstIntGetZExtValue(value) == 0 }
-}
-
-unsafe fn intrinsic(
-    module: LLVMModuleRef,
-    builder: LLVMBuilderRef,
-    function: LLVMValueRef,
-    instruction: LLVMValueRef,
-    positions: &mut Positions,
-    hooked: &mut Hooked,
-) {
-    // SAFETY: by `insert`'s contract.
-    unsafe {
-        let Some(callee) = ir::callee(instruction) else { return };
-        let full = ir::name(callee);
-        let Some(name) = full.strip_prefix("llvm.nvvm.") else { return };
-        let argument = |n| LLVMGetOperand(instruction, n);
-        let orders = match name {
-            "barrier0" | "barrier0.popc" | "barrier0.and" | "barrier0.or" => Orders::Block,
-            "bar.sync" | "barrier.n" | "barrier.sync" if is_zero(argument(0)) => Orders::Block,
-            "bar.warp.sync" => Orders::Warp(argument(0)),
-            "exit" => Orders::End,
-            _ if name.starts_with("membar.") || name.starts_with("fence.") => {
-                hooked.orders = true;
-                Orders::Irregular
-            }
-            _ if ["bar.", "barrier", "mbarrier.", "cp.async", "griddepcontrol"].iter().any(|p| name.starts_with(p)) => {
-                hooked.orders |= name.starts_with("barrier.cluster");
-                hooked.unseen += u32::from(name.contains("shared.global") || name.contains(".bulk.tensor"));
-                Orders::Irregular
-            }
-            _ => {
-                let Some((size, access, op)) = access_of(module, name, instruction) else {
-                    // Those that touch memory take a pointer; of the others, nothing is to be known.
-                    hooked.unseen += u32::from(touches_memory(name, instruction));
-                    return;
-                };
-                hooked.accesses.push(AccessSite { instruction, function, pointer: argument(0), size, access });
-                hooked.sites.push(Site {
-                    op,
-                    size: size as u32,
-                    space: Space::Generic,
-                    volatile: false,
-                    asynchronous: false,
-                    frames: positions.of_instruction(instruction),
-                    verdict: Verdict::Checked,
-                });
-                return;
-            }
-        };
-        order(module, builder, instruction, orders);
-    }
 }
 
 /// The access of a load or an atomic that is an intrinsic: its pointer is the first argument.
@@ -234,256 +417,5 @@ unsafe fn touches_memory(name: &str, call: LLVMValueRef) -> bool {
             && (0..LLVMGetNumArgOperands(call)).any(|n| {
                 LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(call, n))) == LLVMTypeKind::LLVMPointerTypeKind
             })
-    }
-}
-
-unsafe fn asm(
-    module: LLVMModuleRef,
-    builder: LLVMBuilderRef,
-    function: LLVMValueRef,
-    instruction: LLVMValueRef,
-    positions: &mut Positions,
-    hooked: &mut Hooked,
-) {
-    // SAFETY: by `insert`'s contract; lengths are llvm-c's.
-    unsafe {
-        let asm = LLVMGetCalledValue(instruction);
-        let text = |read: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const std::ffi::c_char| {
-            let mut len = 0;
-            let data = read(asm, &mut len);
-            String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
-        };
-        let (template, constraints) = (text(LLVMGetInlineAsmAsmString), text(LLVMGetInlineAsmConstraintString));
-        let Ok(parsed) = ptx::parse(&template, &constraints) else {
-            hooked.unseen += 1;
-            hooked.orders = true;
-            return order(module, builder, instruction, Orders::Irregular);
-        };
-        let found = of_asm(&parsed);
-        hooked.unseen += found.unseen;
-        hooked.orders |= found.releases;
-        for plain in &found.plain {
-            LLVMPositionBuilderBefore(builder, instruction);
-            let pointer = plain.pointer(module, builder, LLVMGetOperand(instruction, plain.argument));
-            let length = LLVMConstInt(LLVMInt64TypeInContext(ir::context(module)), plain.size.into(), 0);
-            let (access, op) = match plain.writes {
-                true => (Access::WriteRange { length }, Op::Write),
-                false => (Access::ReadRange { length }, Op::Read),
-            };
-            hooked.accesses.push(AccessSite { instruction, function, pointer, size: plain.size.into(), access });
-            hooked.sites.push(Site {
-                op,
-                size: plain.size,
-                space: Space::Generic,
-                volatile: false,
-                asynchronous: false,
-                frames: positions.of_instruction(instruction),
-                verdict: Verdict::Checked,
-            });
-        }
-        match found.orders {
-            None => {}
-            Some(AsmOrders::Block) => order(module, builder, instruction, Orders::Block),
-            Some(AsmOrders::Warp(n)) => {
-                let mask = LLVMGetOperand(instruction, n);
-                order(module, builder, instruction, Orders::Warp(mask));
-            }
-            Some(AsmOrders::End) => order(module, builder, instruction, Orders::End),
-            Some(AsmOrders::Irregular) => order(module, builder, instruction, Orders::Irregular),
-        }
-    }
-}
-
-/// As [`Orders`], of a text: the mask is an argument of the asm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AsmOrders {
-    Block,
-    Warp(u32),
-    End,
-    Irregular,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OfAsm {
-    orders: Option<AsmOrders>,
-    /// Accesses that can be checked.
-    plain: Vec<Plain>,
-    unseen: u32,
-    releases: bool,
-}
-
-/// A plain access whose address is an argument of the asm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plain {
-    argument: u32,
-    offset: i64,
-    /// Bytes.
-    size: u32,
-    writes: bool,
-    /// The address is that of shared memory.
-    shared: bool,
-}
-
-impl Plain {
-    /// The access, where its address is known before the asm runs, and the asm is nothing but this access.
-    fn of(asm: &Asm, access: &effects::Access<'_>) -> Option<Self> {
-        let writes = match access.kind {
-            AccessKind::Read => false,
-            AccessKind::Write => true,
-            AccessKind::Atomic(..) => return None,
-        };
-        let shared = match access.space {
-            ptx::types::Space::Generic | ptx::types::Space::Global => false,
-            ptx::types::Space::Shared => true,
-            _ => return None,
-        };
-        let effects::Size::Bytes(size) = access.size else { return None };
-        let alone = asm.statements.len() == 1 && asm.statements[0].guard.is_none() && !access.volatile;
-        let argument = argument_of(asm, &access.address.base).filter(|_| alone)?;
-        Some(Self { argument, offset: access.address.offset + i64::from(access.element_offset), size, writes, shared })
-    }
-
-    /// The address, of the argument's value.
-    unsafe fn pointer(&self, module: LLVMModuleRef, builder: LLVMBuilderRef, value: LLVMValueRef) -> LLVMValueRef {
-        // SAFETY: by `insert`'s contract.
-        unsafe {
-            let context = ir::context(module);
-            let long = LLVMInt64TypeInContext(context);
-            let name = c"".as_ptr();
-            let number = match LLVMGetTypeKind(LLVMTypeOf(value)) {
-                LLVMTypeKind::LLVMPointerTypeKind => LLVMBuildPtrToInt(builder, value, long, name),
-                _ => LLVMBuildZExtOrBitCast(builder, value, long, name),
-            };
-            let number = LLVMBuildAdd(builder, number, LLVMConstInt(long, self.offset as u64, 1), name);
-            let space = if self.shared { address_space::SHARED } else { address_space::GENERIC };
-            LLVMBuildIntToPtr(builder, number, LLVMPointerTypeInContext(context, space), name)
-        }
-    }
-}
-
-/// What an asm does. A barrier or a warp sync is recognised where it is all that
-/// the text orders by.
-fn of_asm(asm: &Asm) -> OfAsm {
-    let mut out = OfAsm::default();
-    let mut all = Vec::new();
-    for statement in &asm.statements {
-        let effects = ptx::memory_effects(statement);
-        let plain = effects.accesses.iter().filter_map(|access| Plain::of(asm, access)).filter(|_| effects.sync.is_none());
-        let before = out.plain.len();
-        out.plain.extend(plain);
-        let seen = out.plain.len() - before;
-        out.unseen += (effects.accesses.len() - seen) as u32 + u32::from(effects.unsupported.is_some());
-        let strong = effects.accesses.iter().any(|a| matches!(a.kind, AccessKind::Atomic(..)));
-        out.releases |= effects.unsupported.is_some()
-            || matches!(effects.sync, Some(Sync::Fence(..) | Sync::Mbarrier(_) | Sync::Cluster { .. }))
-            || effects.accesses.iter().any(|a| matches!(a.kind, AccessKind::Atomic(_, order, _) if order != Order::Relaxed));
-        let orders = match &effects.sync {
-            _ if effects.unsupported.is_some() => Some(AsmOrders::Irregular),
-            Some(Sync::Barrier { waits: true, id: Operand::Int(0), threads: None }) if effects.guard.is_none() => {
-                Some(AsmOrders::Block)
-            }
-            Some(Sync::Warp(mask)) if effects.guard.is_none() => {
-                Some(argument_of(asm, mask).map_or(AsmOrders::Irregular, AsmOrders::Warp))
-            }
-            Some(
-                Sync::Fence(..)
-                | Sync::Barrier { .. }
-                | Sync::Cluster { .. }
-                | Sync::Warp(_)
-                | Sync::AsyncCopy(_)
-                | Sync::Mbarrier(_),
-            ) => Some(AsmOrders::Irregular),
-            // `trap` and `brkpt` end the launch; a slot that a guarded `exit` keeps is one less.
-            Some(Sync::End) if matches!(statement.op, ptx::Op::Exit) && effects.guard.is_none() => Some(AsmOrders::End),
-            // What an atomic of any order has read may be a release, where something releases.
-            _ if strong => Some(AsmOrders::Irregular),
-            Some(Sync::End | Sync::Collective(_) | Sync::Branch) | None => None,
-        };
-        all.extend(orders);
-    }
-    let branches = asm.blocks.len() > 1;
-    out.orders = match all[..] {
-        [] => None,
-        [one] if !branches => Some(one),
-        _ => Some(AsmOrders::Irregular),
-    };
-    out
-}
-
-/// The argument of the asm that an operand is.
-fn argument_of(asm: &Asm, operand: &Operand) -> Option<u32> {
-    let Operand::Reg(reg) = operand else { return None };
-    asm.regs.get(reg.0 as usize)?.operand?.argument
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(template: &str, constraints: &str) -> OfAsm {
-        of_asm(&ptx::parse(template, constraints).unwrap())
-    }
-
-    #[test]
-    fn what_the_clocks_show_is_recognised() {
-        assert_eq!(of("bar.sync 0;", "").orders, Some(AsmOrders::Block));
-        assert_eq!(of("barrier.sync 0;", "").orders, Some(AsmOrders::Block));
-        assert_eq!(of("bar.warp.sync $0;", "r").orders, Some(AsmOrders::Warp(0)));
-        assert_eq!(of("add.u32 $0, $1, $1;", "=r,r"), OfAsm::default());
-        assert_eq!(of("exit;", "").orders, Some(AsmOrders::End));
-    }
-
-    #[test]
-    fn what_they_do_not_show_is_announced() {
-        for (text, constraints) in [
-            ("bar.sync 1;", ""),
-            ("bar.sync 0, 64;", ""),
-            ("bar.arrive 0, 64;", ""),
-            ("bar.sync $0;", "r"),
-            ("fence.acq_rel.gpu;", ""),
-            ("ld.acquire.gpu.u32 $0, [$1];", "=r,l"),
-            ("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l"),
-            ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bar.sync 0; }", "r"),
-            ("bar.sync 0; bar.sync 0;", ""),
-            ("cp.async.wait_all;", ""),
-            ("barrier.cluster.arrive;", ""),
-            ("barrier.cluster.wait;", ""),
-        ] {
-            assert_eq!(of(text, constraints).orders, Some(AsmOrders::Irregular), "{text}");
-        }
-    }
-
-    #[test]
-    fn releases_and_hidden_accesses_are_counted() {
-        assert!(of("fence.acq_rel.gpu;", "").releases);
-        assert!(of("st.release.gpu.u32 [$0], $1;", "l,r").releases);
-        let relaxed = of("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l");
-        assert_eq!((relaxed.releases, relaxed.unseen), (false, 1));
-        // Whether it happens is known inside of the asm alone.
-        let guarded = of("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }", "=r,r,l");
-        assert_eq!((guarded.plain.len(), guarded.unseen), (0, 1));
-        let moved = of("{ .reg .u64 a; add.u64 a, $1, 64; ld.global.u32 $0, [a]; }", "=r,l");
-        assert_eq!((moved.plain.len(), moved.unseen), (0, 1));
-        // An asynchronous copy happens later.
-        let copy = of("cp.async.ca.shared.global [$0], [$1], 4;", "r,l");
-        assert_eq!((copy.plain.len(), copy.unseen), (0, 2));
-        // What is volatile is stronger than plain, and what is local nobody else's.
-        assert_eq!(of("ld.volatile.global.u32 $0, [$1];", "=r,l").plain, []);
-        assert_eq!(of("ld.local.u32 $0, [$1];", "=r,l").plain, []);
-    }
-
-    #[test]
-    fn plain_accesses_are_checked() {
-        let plain = |argument, offset, size, writes, shared| Plain { argument, offset, size, writes, shared };
-        for (text, constraints, wanted) in [
-            ("ld.global.nc.u32 $0, [$1];", "=r,l", plain(0, 0, 4, false, false)),
-            ("ld.global.cs.v4.f32 {$0,$1,$2,$3}, [$4+16];", "=f,=f,=f,=f,l", plain(0, 16, 16, false, false)),
-            ("st.cs.global.u64 [$0+-8], $1;", "l,l", plain(0, -8, 8, true, false)),
-            ("st.shared.u8 [$1], $0;", "r,r", plain(1, 0, 1, true, true)),
-            ("ld.u16 $0, [$1];", "=h,l", plain(0, 0, 2, false, false)),
-        ] {
-            let of = of(text, constraints);
-            assert_eq!((&of.plain[..], of.unseen, of.orders, of.releases), (&[wanted][..], 0, None, false), "{text}");
-        }
     }
 }

@@ -2,19 +2,21 @@
 //! and checked, and the device runtime ([`gpurace_device`]) linked in.
 //!
 //! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and
-//! the checks stand beside them. [`hooks`] finds what synchronises; accesses
-//! that only inline PTX makes are not checked, and counted under the reason
-//! [`device::UNSEEN`]. So the module has sites and a description of its own.
+//! the checks stand beside them. [`hooks`] finds what synchronises, and accesses that only inline PTX makes: those
+//! whose address is known before the asm runs are checked ([`asm`] reads the text, [`values`] works the address out), the others
+//! counted under the reason [`device::UNSEEN`]. So the module has sites and a description of its own.
 //!
 //! What is written is bitcode; `gclang` has clang make PTX of it in a process of
 //! its own, since LLVM's code generation ends the process where it cannot go on,
 //! and a failure here must not fail a build for the executor.
 
+mod asm;
 mod builtins;
 mod hooks;
 mod kernels;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::collections::HashMap;
 
@@ -141,8 +143,10 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
         let mut meta = describe_module(module, &functions, positions);
         meta.sites = found.sites;
         meta.skipped = found.skipped;
-        if hooked.unseen > 0 {
-            meta.skipped.push(Skipped { reason: device::UNSEEN.to_owned(), count: hooked.unseen });
+        for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::COPIES, hooked.copies), (device::FETCHES, hooked.fetches)] {
+            if count > 0 {
+                meta.skipped.push(Skipped { reason: reason.to_owned(), count });
+            }
         }
         for kernel in &mut meta.kernels {
             // One launch-wide question: can anything here release to another block?

@@ -142,6 +142,99 @@ fn plain_accesses_of_inline_ptx_have_checks_at_their_addresses() {
 }
 
 #[test]
+fn accesses_of_inline_ptx_under_a_guard_have_their_checks_under_it() {
+    let text = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         define void @f(i32 %on, i64 %p) {
+           call void asm sideeffect \"{ .reg .pred p; setp.ne.u32 p, $0, 0; @!p st.global.u32 [$1], $0; }\", \"r,l\"(i32 %on, i64 %p)
+           ret void
+         }",
+    );
+    let guard = line(&text, "= icmp ne i32 %on, 0");
+    assert!(text.contains(&format!("xor i1 {}, true", guard.split(' ').next().unwrap())), "{text}");
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no `{what}` in\n{text}"));
+    let (branch, check, asm) = (at("br i1 %"), at("call void @__gpurace_write_range("), at("asm sideeffect"));
+    assert!(branch < check && check < asm, "{text}");
+    // Both ways lead on to the asm, which is in a block of its own.
+    assert_eq!(text[check..asm].matches("br label ").count(), 1, "{text}");
+    assert!(text[check..asm].contains("preds = "), "{text}");
+}
+
+#[test]
+fn addresses_that_inline_ptx_works_out_are_worked_out_before() {
+    let text = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         define i32 @f(i64 %p, i32 %i) {
+           %x = call i32 asm \"{ .reg .u64 a; mad.wide.s32 a, $2, 4, $1; ld.relaxed.gpu.u32 $0, [a+8]; }\", \"=r,l,r\"(i64 %p, i32 %i)
+           ret i32 %x
+         }
+         define i32 @g(i64 %p) {
+           %x = call i32 asm \"{ .reg .u64 a; ld.global.u64 a, [$1]; ld.acquire.gpu.u32 $0, [a]; }\", \"=r,l\"(i64 %p)
+           ret i32 %x
+         }",
+    );
+    let (f, g) = text.split_once("define i32 @g").unwrap();
+    assert!(f.contains("sext i32 %i to i64") && f.contains("mul i64 %") && f.contains(", %p"), "{f}");
+    // A load of 4 bytes, relaxed, at device scope.
+    let check = line(f, "call void @__gpurace_atomic(");
+    assert!(check.ends_with(&format!("i32 4, i32 0, i32 {}, i32 2, i32 0)", AtomicKind::Load as u32)), "{check}");
+    assert!(!f.contains("__gpurace_irregular"), "{f}");
+    // What the asm itself reads is not known before it: the first access is checked, the second announced.
+    assert_eq!(g.matches("call void @__gpurace_read_range(").count(), 1, "{g}");
+    assert!(g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("), "{g}");
+}
+
+#[test]
+fn a_swap_of_inline_ptx_that_fails_is_a_read() {
+    let text = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         define i32 @f(i64 %p) {
+           %old = call i32 asm sideeffect \"atom.cas.acquire.gpu.b32 $0, [$1], $2, $3;\", \"=r,l,r,r\"(i64 %p, i32 1, i32 7)
+           ret i32 %old
+         }
+         define float @g(i64 %p, float %a) {
+           %old = call float asm sideeffect \"atom.cas.b32 $0, [$1], $2, $3;\", \"=f,l,f,f\"(i64 %p, float %a, float %a)
+           ret float %old
+         }",
+    );
+    let (f, g) = text.split_once("define float @g").unwrap();
+    let seen = line(f, "load atomic i32").split(' ').next().unwrap().to_owned();
+    let swaps = line(f, &format!("icmp eq i32 {seen}, 1")).split(' ').next().unwrap().to_owned();
+    let new = line(f, &format!("select i1 {swaps}, i32 7, i32 {seen}")).split(' ').next().unwrap().to_owned();
+    assert!(f.contains(&format!("(i64 %p, i32 {seen}, i32 {new})")), "{f}");
+    let kinds = format!("select i1 {swaps}, i32 {}, i32 {}", AtomicKind::Rmw as u32, AtomicKind::Load as u32);
+    assert!(f.contains(&kinds) && f.contains(&format!("select i1 {swaps}, i32 %old, i32 {seen}")), "{f}");
+    // Of other types than integers it is announced, and not checked.
+    assert!(g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("), "{g}");
+}
+
+#[test]
+fn asynchronous_copies_are_checked_where_they_begin() {
+    let text = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         declare void @llvm.nvvm.cp.async.ca.shared.global.8.s(ptr addrspace(3), ptr addrspace(1), i32)
+         declare void @llvm.nvvm.cp.async.wait.all()
+         define void @f(ptr addrspace(3) %to, ptr addrspace(1) %from, i32 %n) {
+           call void @llvm.nvvm.cp.async.ca.shared.global.8.s(ptr addrspace(3) %to, ptr addrspace(1) %from, i32 %n)
+           call void @llvm.nvvm.cp.async.wait.all()
+           ret void
+         }
+         define void @g(i32 %to, i64 %from, i32 %n) {
+           call void asm sideeffect \"cp.async.cg.shared.global [$0], [$1], 16, $2;\", \"r,l,r\"(i32 %to, i64 %from, i32 %n)
+           call void asm sideeffect \"cp.async.wait_group 0;\", \"\"()
+           ret void
+         }",
+    );
+    for (function, most) in [(text.split_once("define void @g").unwrap().0, 8), (text.split_once("define void @g").unwrap().1, 16)] {
+        assert!(line(function, "icmp ult i64").ends_with(&format!(", {most}")), "{function}");
+        assert_eq!(function.matches("call void @__gpurace_read_range(").count(), 1, "{function}");
+        assert!(line(function, "call void @__gpurace_write_range(").contains(&format!("i64 {most}, ")), "{function}");
+        // Nobody else is ordered by them, nor by the wait.
+        assert!(!function.contains("__gpurace_irregular"), "{function}");
+    }
+}
+
+#[test]
 fn bare_code_is_in_no_group() {
     let text = with_module(
         "target triple = \"nvptx64-nvidia-cuda\"

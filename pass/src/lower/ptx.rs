@@ -74,7 +74,7 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
                 }
                 let asm = LLVMGetCalledValue(instruction);
                 let unused = LLVMGetFirstUse(instruction).is_null();
-                let key = key(instruction, asm);
+                let key = key(instruction);
                 // libcu++ leaves `volatile` away where it says that memory changes.
                 let silent = LLVMGetInlineAsmHasSideEffects(asm) == 0 && !key.constraints.contains("~{memory}");
                 if unused && silent {
@@ -116,14 +116,10 @@ fn name(n: usize) -> String {
     format!("{}ptx.{n}", template::PREFIX)
 }
 
-unsafe fn key(call: LLVMValueRef, asm: LLVMValueRef) -> Key {
-    // SAFETY: by `lower_ptx`'s contract; lengths are llvm-c's.
+unsafe fn key(call: LLVMValueRef) -> Key {
+    // SAFETY: by `lower_ptx`'s contract.
     unsafe {
-        let text = |read: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const std::ffi::c_char| {
-            let mut len = 0;
-            let data = read(asm, &mut len);
-            String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
-        };
+        let (template, constraints) = ir::asm_text(call);
         let result = LLVMTypeOf(call);
         let results = match LLVMGetTypeKind(result) {
             LLVMTypeKind::LLVMVoidTypeKind => Vec::new(),
@@ -136,8 +132,8 @@ unsafe fn key(call: LLVMValueRef, asm: LLVMValueRef) -> Key {
             .map(|i| type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
             .collect();
         Key {
-            template: text(LLVMGetInlineAsmAsmString),
-            constraints: text(LLVMGetInlineAsmConstraintString),
+            template,
+            constraints,
             types: Types { results, arguments },
         }
     }

@@ -2,9 +2,9 @@
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
-use super::op::{Address, BarrierOp, MbarrierPhase, Op, Operand};
+use super::op::{Address, AtomOp, BarrierOp, MbarrierPhase, Op, Operand};
 use super::types::{Space, Strength};
-use super::{Guard, Stmt};
+use super::{Asm, Guard, Stmt};
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +217,25 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {}
     }
     effects
+}
+
+/// Which arguments of an asm that is one compare-and-swap are the expected and the new value, and how many bits these have;
+/// `None` where they, or what it gives back, are not the asm's own.
+pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
+    let [Stmt { guard: None, op: Op::Atom { op: AtomOp::CompareAndSwap, ty, d, at, b, c: Some(new), .. }, .. }] = &asm.statements[..] else {
+        return None;
+    };
+    let operand = |operand: &Operand| match operand {
+        Operand::Reg(reg) => asm.regs.get(reg.0 as usize)?.operand,
+        _ => None,
+    };
+    let argument = |of: &Operand| operand(of)?.argument;
+    let ([expected], [old]) = (&b[..], &d[..]) else { return None };
+    let (expected, new) = (argument(expected)?, argument(new)?);
+    // Each of them alone is changed.
+    let apart = expected != new && argument(&at.base).is_none_or(|address| address != expected && address != new);
+    let given = *old == Operand::Sink || operand(old).is_some_and(|old| old.result == Some(0));
+    (apart && given && matches!(ty.bits(), 32 | 64)).then_some(([expected, new], ty.bits()))
 }
 
 fn bytes(size: &Operand) -> Size {

@@ -164,6 +164,13 @@ pub struct Found {
 /// that the pass does not know, makes: no check knows of them.
 pub const UNSEEN: &str = "not seen on the GPU";
 
+/// The reason under which a description counts asynchronous copies, which are checked where they begin and not until
+/// they are waited for.
+pub const COPIES: &str = "asynchronous copies on the GPU";
+
+/// The reason under which a description counts accesses to textures and surfaces, which no check knows of.
+pub const FETCHES: &str = "fetches on the GPU";
+
 /// What is not known of a race's earlier side.
 pub const UNKNOWN: u32 = u32::MAX;
 /// Code of a plain read.

@@ -23,4 +23,4 @@ mod slots;
 
 pub use driver::{Error, Unavailable};
 pub use gpu::{Code, Gpu, Launch, Module, Variant};
-pub use notes::notes;
+pub use notes::{LeftOut, notes};

@@ -2,9 +2,23 @@
 
 use gpurace_abi::device::Counters;
 
-/// The notes. `uncovered`: bytes of allocations without shadow; `unseen`: accesses
-/// of the code that no check knows; `untold`: [`crate::Gpu::untold`].
-pub fn notes(counters: &Counters, uncovered: u64, unseen: u64, untold: u64) -> Vec<String> {
+/// What was left out, beside what the device has counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeftOut {
+    /// Bytes of allocations without shadow.
+    pub uncovered: u64,
+    /// Accesses of the code that no check knows.
+    pub unseen: u64,
+    /// Asynchronous copies of the code.
+    pub copies: u64,
+    /// Accesses of the code to textures and surfaces.
+    pub fetches: u64,
+    /// [`crate::Gpu::untold`].
+    pub untold: u64,
+}
+
+/// The notes.
+pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
     let mut notes = Vec::new();
     let mut add = |count: u64, what: &str| {
         if count > 0 {
@@ -19,9 +33,11 @@ pub fn notes(counters: &Counters, uncovered: u64, unseen: u64, untold: u64) -> V
     add(counters.shared_outside, "accesses to shared memory not checked: no shadow for so many blocks, or so much of it");
     add(counters.contended, "accesses not recorded: too many threads at one word");
     add(counters.exhausted, "accesses not checked: more barriers or blocks than the GPU's shadow words count");
-    add(uncovered, "bytes of allocations not checked: no memory for their shadow");
-    add(unseen, "accesses of inline PTX not checked on the GPU");
-    add(untold, "launches not checked against one that may overlap them: too many were under way");
+    add(left_out.uncovered, "bytes of allocations not checked: no memory for their shadow");
+    add(left_out.unseen, "accesses of inline PTX not checked on the GPU");
+    add(left_out.copies, "asynchronous copies not checked from where they begin to where they are waited for: run with `device=cpu`");
+    add(left_out.fetches, "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`");
+    add(left_out.untold, "launches not checked against one that may overlap them: too many were under way");
     notes
 }
 
@@ -31,7 +47,8 @@ mod tests {
 
     #[test]
     fn each_counter_that_costs_verdicts_is_said() {
-        assert_eq!(notes(&Counters { checks: 5, next_uid: 7, records: 3, ..Counters::default() }, 0, 0, 0), [""; 0]);
+        let none = LeftOut::default();
+        assert_eq!(notes(&Counters { checks: 5, next_uid: 7, records: 3, ..Counters::default() }, &none), [""; 0]);
         let all = Counters {
             undecided: 1,
             narrowed: 2,
@@ -43,9 +60,9 @@ mod tests {
             lost: 8,
             ..Counters::default()
         };
-        let notes = notes(&all, 9, 10, 11);
-        assert_eq!(notes.len(), 11);
-        for n in 1..=11 {
+        let notes = notes(&all, &LeftOut { uncovered: 9, unseen: 10, copies: 11, fetches: 12, untold: 13 });
+        assert_eq!(notes.len(), 13);
+        for n in 1..=13 {
             assert!(notes.iter().any(|note| note.starts_with(&format!("{n} "))), "{n}: {notes:?}");
         }
     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use gpurace_abi::gpu_code::Arch;
 use gpurace_cuda::driver::Stream;
-use gpurace_cuda::{Code, Gpu, Launch, Module, Unavailable, Variant, notes};
+use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Unavailable, Variant, notes};
 
 /// Builds the driver once; gives its folder.
 fn mock() -> &'static Path {
@@ -130,7 +130,7 @@ fn races_come_back() {
     assert_eq!(gpu.take_found(), []);
     let counters = gpu.counters().unwrap();
     assert_eq!((counters.checks, counters.outside, counters.shared_outside), (3 * 64 * 2, 0, 0));
-    assert_eq!(notes(&counters, gpu.memory.uncovered, 0, 0), [""; 0]);
+    assert_eq!(notes(&counters, &LeftOut { uncovered: gpu.memory.uncovered, ..LeftOut::default() }), [""; 0]);
 
     run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 2), a).unwrap();
     gpu.wait().unwrap();
@@ -144,7 +144,7 @@ fn races_come_back() {
     // One pair of instructions is not written again and again, and that is said.
     let counters = gpu.counters().unwrap();
     assert!(counters.repeated > 0 && found.len() < 10);
-    assert!(notes(&counters, 0, 0, 0)[0].contains("the same instructions"));
+    assert!(notes(&counters, &LeftOut::default())[0].contains("the same instructions"));
     assert_eq!(gpu.take_found(), [], "given out once");
 }
 
@@ -284,7 +284,7 @@ fn without_memory_for_shadow_the_program_goes_on() {
     assert_eq!(gpu.take_found(), []);
     let counters = gpu.counters().unwrap();
     assert_eq!(counters.outside, 64, "each access is counted");
-    let said = notes(&counters, gpu.memory.uncovered, 0, 0);
+    let said = notes(&counters, &LeftOut { uncovered: gpu.memory.uncovered, ..LeftOut::default() });
     assert!(said.iter().any(|n| n.contains("no memory for their shadow")), "{said:?}");
     // What does fit is checked.
     assert!(gpu.memory.free(large).unwrap());

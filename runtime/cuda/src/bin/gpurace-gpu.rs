@@ -13,7 +13,7 @@ use gpurace_abi::gpu_code;
 use gpurace_abi::image::{MAGIC, section_headers};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_cuda::driver::{self, Stream};
-use gpurace_cuda::{Code, Gpu, Launch, Module, Variant, notes};
+use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Variant, notes};
 
 const BLOCKS: u32 = 512;
 const THREADS: u32 = 256;
@@ -162,5 +162,5 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         *now -= then;
     }
     gpu.memory.free(array)?;
-    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, 0, 0, 0) })
+    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, &LeftOut::default()) })
 }

@@ -13,13 +13,13 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::device::{Counters, UNSEEN};
+use gpurace_abi::device::{COPIES, Counters, FETCHES, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::{RaceRecord, Space};
 use gpurace_cuda::driver::queue::Pitched;
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
-use gpurace_cuda::{Gpu, Variant};
+use gpurace_cuda::{Gpu, LeftOut, Variant};
 use gpurace_report::schema::Device;
 use parking_lot::Mutex;
 
@@ -91,7 +91,7 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         streams: Mutex::default(),
         events: Mutex::default(),
         benign: Mutex::default(),
-        unseen: Mutex::default(),
+        left_out: Mutex::default(),
         last: OnceLock::new(),
     });
     let _ = CURRENT.try_with(|current| current.set(true));
@@ -129,8 +129,8 @@ pub struct OnGpu {
     streams: Mutex<HashMap<StreamId, Stream>>,
     events: Mutex<HashMap<usize, Event>>,
     benign: Mutex<Vec<Range<usize>>>,
-    /// Accesses of the code that no check knows.
-    unseen: Mutex<u64>,
+    /// What the code of all modules does that is not checked.
+    left_out: Mutex<LeftOut>,
     /// What was counted in all, once nothing runs any more.
     last: OnceLock<Last>,
 }
@@ -288,8 +288,16 @@ impl Backend for OnGpu {
         });
         let variables = variables.collect();
         drop(gpu);
-        let unseen = description.skipped.iter().filter(|skipped| skipped.reason == UNSEEN);
-        *self.unseen.lock() += unseen.map(|skipped| u64::from(skipped.count)).sum::<u64>();
+        let mut left_out = self.left_out.lock();
+        for skipped in &description.skipped {
+            match &skipped.reason[..] {
+                UNSEEN => left_out.unseen += u64::from(skipped.count),
+                COPIES => left_out.copies += u64::from(skipped.count),
+                FETCHES => left_out.fetches += u64::from(skipped.count),
+                _ => {}
+            }
+        }
+        drop(left_out);
         Ok(super::Code::Gpu(Code { meta: description, module: Arc::new(Mutex::new(module)), variables }))
     }
 
@@ -561,7 +569,7 @@ impl Backend for OnGpu {
     fn notes(&self) -> Vec<String> {
         match self.last.get() {
             Some(Last { counters: Some(counters), uncovered, untold, .. }) => {
-                gpurace_cuda::notes(counters, *uncovered, *self.unseen.lock(), *untold)
+                gpurace_cuda::notes(counters, &LeftOut { uncovered: *uncovered, untold: *untold, ..*self.left_out.lock() })
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }

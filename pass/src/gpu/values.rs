@@ -1,0 +1,303 @@
+//! Values of an asm's registers before the asm runs: what its accesses' addresses and guards are made of.
+//!
+//! Only what addresses and predicates are made of is known: moves, integer arithmetic, comparisons, conversions between widths
+//! and spaces. A register is not known from any other instruction on that may have written it.
+
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
+
+use crate::ir;
+use crate::ir::address_space;
+use crate::ptx::op::{BinaryOp, Carry, MulAddOp};
+use crate::ptx::types::{Cmp, Space, Ty};
+use crate::ptx::{Asm, Guard, Op, Operand, Reg, Stmt};
+
+#[derive(Clone, Copy)]
+enum Register {
+    /// As the asm was called with it.
+    Argument(u32),
+    /// An integer of the register's bits.
+    Known(LLVMValueRef),
+    Unknown,
+}
+
+/// The registers of an asm.
+pub(super) struct Values<'a> {
+    asm: &'a Asm,
+    call: LLVMValueRef,
+    module: LLVMModuleRef,
+    /// Stands before the call.
+    builder: LLVMBuilderRef,
+    registers: Vec<Register>,
+}
+
+impl<'a> Values<'a> {
+    /// The registers where `call`, of `asm`, begins.
+    ///
+    /// # Safety
+    /// `call` is live, in `module`, and the builder stands before it for as long as values are asked for.
+    pub(super) unsafe fn new(asm: &'a Asm, call: LLVMValueRef, module: LLVMModuleRef, builder: LLVMBuilderRef) -> Self {
+        let register = |reg: &crate::ptx::RegInfo| match reg.operand.and_then(|operand| operand.argument) {
+            Some(argument) => Register::Argument(argument),
+            None => Register::Unknown,
+        };
+        Self { asm, call, module, builder, registers: asm.regs.iter().map(register).collect() }
+    }
+
+    /// The call of the asm.
+    pub(super) fn call(&self) -> LLVMValueRef {
+        self.call
+    }
+
+    /// The value that an operand has as one of a type: an integer as wide.
+    pub(super) unsafe fn get(&mut self, operand: &Operand, ty: Ty) -> Option<LLVMValueRef> {
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            match operand {
+                Operand::Reg(reg) => {
+                    let value = self.register(*reg)?;
+                    Some(self.resize(value, ty.bits(), false))
+                }
+                Operand::NotReg(reg) => {
+                    let value = self.get(&Operand::Reg(*reg), Ty::Pred)?;
+                    let value = LLVMBuildXor(self.builder, value, self.constant(1, 1), c"".as_ptr());
+                    Some(self.resize(value, ty.bits(), false))
+                }
+                Operand::Int(n) if ty.bits() <= 64 => Some(self.constant(*n, ty.bits())),
+                _ => None,
+            }
+        }
+    }
+
+    /// Whether a statement under this guard runs.
+    pub(super) unsafe fn holds(&mut self, guard: Guard) -> Option<LLVMValueRef> {
+        let operand = if guard.negated { Operand::NotReg(guard.reg) } else { Operand::Reg(guard.reg) };
+        // SAFETY: by `new`'s contract.
+        unsafe { self.get(&operand, Ty::Pred) }
+    }
+
+    /// Goes on behind a statement.
+    pub(super) unsafe fn pass(&mut self, statement: &Stmt) {
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            let written = match &statement.op {
+                Op::Nop | Op::St { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::Fence { .. } => return,
+                Op::Ld { d, .. } | Op::Atom { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
+                    let truth = self.compare(*cmp, *ty, a, b);
+                    if let Some(q) = q {
+                        let not = truth.map(|truth| LLVMBuildNot(self.builder, truth, c"".as_ptr()));
+                        self.set(statement.guard, q, Ty::Pred, not);
+                    }
+                    Some((p, Ty::Pred, truth))
+                }
+                op => self.computed(op),
+            };
+            match written {
+                Some((d, ty, value)) => self.set(statement.guard, d, ty, value),
+                None => self.registers.fill(Register::Unknown),
+            }
+        }
+    }
+
+    /// Where an operation writes, and the value, where that is known; `None`: the operation is not.
+    unsafe fn computed<'o>(&mut self, op: &'o Op) -> Option<(&'o Operand, Ty, Option<LLVMValueRef>)> {
+        let name = c"".as_ptr();
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            Some(match op {
+                Op::Mov { ty, d: d @ Operand::Reg(_), a } => (d, Ty::B(ty.bits()), self.get(a, *ty)),
+                Op::Binary { op, ty, carry: Carry { input: false, output: false }, d: d @ Operand::Reg(_), a, b, .. }
+                    if ty.is_int() || *ty == Ty::Pred =>
+                {
+                    let wide = if ty.is_signed() { Ty::S(2 * ty.bits()) } else { Ty::U(2 * ty.bits()) };
+                    let result = if *op == BinaryOp::MulWide { wide } else { *ty };
+                    (d, result, self.binary(*op, *ty, a, b))
+                }
+                Op::MulAdd { op, ty, carry: Carry { input: false, output: false }, d: d @ Operand::Reg(_), a, b, c, .. } if ty.is_int() => {
+                    let (product, result) = match op {
+                        MulAddOp::Lo => (BinaryOp::Mul, *ty),
+                        MulAddOp::Wide if ty.is_signed() => (BinaryOp::MulWide, Ty::S(2 * ty.bits())),
+                        MulAddOp::Wide => (BinaryOp::MulWide, Ty::U(2 * ty.bits())),
+                        _ => return None,
+                    };
+                    let sum = match (self.binary(product, *ty, a, b), self.get(c, result)) {
+                        (Some(product), Some(c)) => Some(LLVMBuildAdd(self.builder, product, c, name)),
+                        _ => None,
+                    };
+                    (d, result, sum)
+                }
+                Op::Selp { ty, d: d @ Operand::Reg(_), a, b, p } => {
+                    let chosen = match (self.get(a, *ty), self.get(b, *ty), self.get(p, Ty::Pred)) {
+                        (Some(a), Some(b), Some(p)) => Some(LLVMBuildSelect(self.builder, p, a, b, name)),
+                        _ => None,
+                    };
+                    (d, *ty, chosen)
+                }
+                Op::Cvt { d_ty, a_ty, sat: false, d: d @ Operand::Reg(_), a, b: None, .. } if d_ty.is_int() && a_ty.is_int() => {
+                    let value = self.get(a, *a_ty).map(|value| self.resize(value, d_ty.bits(), a_ty.is_signed()));
+                    (d, *d_ty, value)
+                }
+                Op::Cvta { to, space: space @ (Space::Shared | Space::Global), ty, d: d @ Operand::Reg(_), a } => {
+                    (d, *ty, self.get(a, *ty).map(|value| self.between_spaces(value, *space, *to, ty.bits())))
+                }
+                _ => return None,
+            })
+        }
+    }
+
+    unsafe fn binary(&mut self, op: BinaryOp, ty: Ty, a: &Operand, b: &Operand) -> Option<LLVMValueRef> {
+        let name = c"".as_ptr();
+        let builder = self.builder;
+        // SAFETY: by `new`'s contract; both operands are integers of one width.
+        unsafe {
+            let x = self.get(a, ty)?;
+            if op == BinaryOp::Shl {
+                // The amount has 32 bits; from the width on, nothing is left.
+                let amount = self.get(b, Ty::U(32))?;
+                let inside = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntULT, amount, self.constant(ty.bits().into(), 32), name);
+                let amount = LLVMBuildSelect(builder, inside, amount, self.constant(0, 32), name);
+                let amount = self.resize(amount, ty.bits(), false);
+                let shifted = LLVMBuildShl(builder, x, amount, name);
+                return Some(LLVMBuildSelect(builder, inside, shifted, self.constant(0, ty.bits()), name));
+            }
+            let y = self.get(b, ty)?;
+            Some(match op {
+                BinaryOp::Add => LLVMBuildAdd(builder, x, y, name),
+                BinaryOp::Sub => LLVMBuildSub(builder, x, y, name),
+                BinaryOp::Mul => LLVMBuildMul(builder, x, y, name),
+                BinaryOp::MulWide => {
+                    let [x, y] = [x, y].map(|value| self.resize(value, 2 * ty.bits(), ty.is_signed()));
+                    LLVMBuildMul(builder, x, y, name)
+                }
+                BinaryOp::And => LLVMBuildAnd(builder, x, y, name),
+                BinaryOp::Or => LLVMBuildOr(builder, x, y, name),
+                BinaryOp::Xor => LLVMBuildXor(builder, x, y, name),
+                _ => return None,
+            })
+        }
+    }
+
+    unsafe fn compare(&mut self, cmp: Cmp, ty: Ty, a: &Operand, b: &Operand) -> Option<LLVMValueRef> {
+        use LLVMIntPredicate::*;
+        let signed = ty.is_signed();
+        let predicate = match cmp {
+            Cmp::Eq => LLVMIntEQ,
+            Cmp::Ne => LLVMIntNE,
+            Cmp::Lt if signed => LLVMIntSLT,
+            Cmp::Le if signed => LLVMIntSLE,
+            Cmp::Gt if signed => LLVMIntSGT,
+            Cmp::Ge if signed => LLVMIntSGE,
+            Cmp::Lt | Cmp::Lo => LLVMIntULT,
+            Cmp::Le | Cmp::Ls => LLVMIntULE,
+            Cmp::Gt | Cmp::Hi => LLVMIntUGT,
+            Cmp::Ge | Cmp::Hs => LLVMIntUGE,
+            _ => return None,
+        };
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            let (x, y) = (self.get(a, ty)?, self.get(b, ty)?);
+            Some(LLVMBuildICmp(self.builder, predicate, x, y, c"".as_ptr()))
+        }
+    }
+
+    /// An address of a space as a generic one, or with `to` the other way.
+    unsafe fn between_spaces(&self, value: LLVMValueRef, space: Space, to: bool, bits: u16) -> LLVMValueRef {
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            let context = ir::context(self.module);
+            let own = if space == Space::Shared { address_space::SHARED } else { address_space::GLOBAL };
+            let pointer = |space| LLVMPointerTypeInContext(context, space);
+            let (from, into) = if to { (pointer(address_space::GENERIC), pointer(own)) } else { (pointer(own), pointer(address_space::GENERIC)) };
+            let name = c"".as_ptr();
+            let wide = self.resize(value, 64, false);
+            let address = LLVMBuildIntToPtr(self.builder, wide, from, name);
+            let cast = LLVMBuildAddrSpaceCast(self.builder, address, into, name);
+            let number = LLVMBuildPtrToInt(self.builder, cast, LLVMInt64TypeInContext(context), name);
+            self.resize(number, bits, false)
+        }
+    }
+
+    /// The integer that a register holds.
+    unsafe fn register(&mut self, reg: Reg) -> Option<LLVMValueRef> {
+        let at = reg.0 as usize;
+        let bits = self.asm.regs.get(at)?.ty.bits();
+        match self.registers[at] {
+            Register::Known(value) => Some(value),
+            Register::Unknown => None,
+            Register::Argument(argument) => {
+                let immediate = self.asm.regs[at].operand.is_some_and(|operand| operand.immediate);
+                // SAFETY: by `new`'s contract; the asm has as many arguments as its constraints say, or fewer where it is wrong.
+                let value = unsafe {
+                    if argument >= LLVMGetNumArgOperands(self.call) {
+                        return None;
+                    }
+                    let value = LLVMGetOperand(self.call, argument);
+                    let value = match LLVMGetTypeKind(LLVMTypeOf(value)) {
+                        LLVMTypeKind::LLVMIntegerTypeKind => value,
+                        LLVMTypeKind::LLVMPointerTypeKind => {
+                            let long = LLVMInt64TypeInContext(ir::context(self.module));
+                            LLVMBuildPtrToInt(self.builder, value, long, c"".as_ptr())
+                        }
+                        _ => return None,
+                    };
+                    // The text of a negative constant means the same at every width.
+                    self.resize(value, bits, immediate)
+                };
+                self.registers[at] = Register::Known(value);
+                Some(value)
+            }
+        }
+    }
+
+    /// Writes a register, `None`: what is not known.
+    unsafe fn set(&mut self, guard: Option<Guard>, d: &Operand, ty: Ty, value: Option<LLVMValueRef>) {
+        let Operand::Reg(reg) = d else { return self.forget(d) };
+        let Some(bits) = self.asm.regs.get(reg.0 as usize).map(|info| info.ty.bits()) else { return };
+        // SAFETY: by `new`'s contract.
+        let value = unsafe {
+            let value = value.map(|value| self.resize(value, bits, ty.is_signed()));
+            match guard {
+                None => value,
+                Some(guard) => match (self.holds(guard), value, self.register(*reg)) {
+                    (Some(holds), Some(value), Some(before)) => Some(LLVMBuildSelect(self.builder, holds, value, before, c"".as_ptr())),
+                    _ => None,
+                },
+            }
+        };
+        self.registers[reg.0 as usize] = value.map_or(Register::Unknown, Register::Known);
+    }
+
+    fn forget(&mut self, d: &Operand) {
+        match d {
+            Operand::Reg(reg) => {
+                if let Some(register) = self.registers.get_mut(reg.0 as usize) {
+                    *register = Register::Unknown;
+                }
+            }
+            Operand::Vector(parts) => parts.iter().for_each(|part| self.forget(part)),
+            _ => {}
+        }
+    }
+
+    fn constant(&self, n: u64, bits: u16) -> LLVMValueRef {
+        // SAFETY: by `new`'s contract.
+        unsafe { LLVMConstInt(LLVMIntTypeInContext(ir::context(self.module), bits.into()), n, 0) }
+    }
+
+    unsafe fn resize(&self, value: LLVMValueRef, bits: u16, signed: bool) -> LLVMValueRef {
+        // SAFETY: by `new`'s contract an integer.
+        unsafe {
+            let from = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+            let to = LLVMIntTypeInContext(ir::context(self.module), bits.into());
+            let name = c"".as_ptr();
+            match u32::from(bits).cmp(&from) {
+                std::cmp::Ordering::Equal => value,
+                std::cmp::Ordering::Less => LLVMBuildTrunc(self.builder, value, to, name),
+                std::cmp::Ordering::Greater if signed => LLVMBuildSExt(self.builder, value, to, name),
+                std::cmp::Ordering::Greater => LLVMBuildZExt(self.builder, value, to, name),
+            }
+        }
+    }
+}
