@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #define CHECK(call)                                                                  \
   do {                                                                               \
@@ -290,6 +292,28 @@ static void graphs() {
   puts("all graphs are right");
 }
 
+// Launches on streams of their own that all write the same, by as many threads of the host as there are streams, or by one.
+static void overlapping(bool by_threads) {
+  const int n = 64;
+  int *a;
+  CHECK(cudaMalloc(&a, n * sizeof(int)));
+  cudaStream_t streams[4];
+  for (auto &stream : streams) CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (int round = 0; round < 16; round++) {
+    std::vector<std::thread> threads;
+    for (auto stream : streams) {
+      auto launch = [=] { scale<<<1, n, 0, stream>>>(a, 1, 1, n); };
+      if (by_threads)
+        threads.emplace_back(launch);
+      else
+        launch();
+    }
+    for (auto &thread : threads) thread.join();
+    CHECK(cudaDeviceSynchronize());
+  }
+  CHECK(cudaFree(a));
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "values";
   auto is = [&](const char *name) { return !strcmp(what, name); };
@@ -301,6 +325,7 @@ int main(int argc, char **argv) {
 #endif
   if (is("values")) return values(), 0;
   if (is("graphs")) return graphs(), 0;
+  if (is("overlapping") || is("overlapping threads")) return overlapping(is("overlapping threads")), 0;
   if (is("properties")) {
     cudaDeviceProp p;
     CHECK(cudaGetDeviceProperties(&p, 0));

@@ -114,6 +114,26 @@ fn memory_streams_and_events_are_as_on_the_executor() {
     assert!(gpu.notes.iter().any(|note| note.contains("races with them are not looked for on a GPU")), "{:?}", gpu.notes);
 }
 
+/// Races that a run has seen: those that it names, and those that it counts only.
+fn races_in_all(ran: &Ran) -> u64 {
+    let report = ran.report.as_ref().unwrap();
+    let counted = report.notes.iter().find_map(|note| note.strip_suffix(" races not counted singly: the same instructions as before"));
+    report.races.iter().map(|race| race.count).sum::<u64>() + counted.map_or(0, |count| count.parse::<u64>().unwrap())
+}
+
+#[test]
+fn launches_of_several_host_threads_know_of_each_other() {
+    let folder = checked();
+    let one = run_program(&folder, true, "overlapping", "", &[]);
+    let wanted = races_in_all(&one);
+    // Each of four launches, but for a round's first, meets another on each of 64 words.
+    assert!(wanted >= 16 * 3 * 64, "{wanted}");
+    for _ in 0..4 {
+        let several = run_program(&folder, true, "overlapping threads", "", &[("MOCK_LAUNCH_TIME", "200")]);
+        assert_eq!(races_in_all(&several), wanted, "{:?}", several.report.unwrap().notes);
+    }
+}
+
 #[test]
 fn graphs_run_in_the_order_of_their_edges() {
     let folder = checked();

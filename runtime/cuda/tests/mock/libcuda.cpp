@@ -11,6 +11,7 @@
 //
 // MOCK_LOG names a file for the calls; MOCK_DEVICES, MOCK_MEMORY (bytes) and
 // MOCK_ARCH say what there is; MOCK_CHECKED_THREADS: most threads of a checked block;
+// MOCK_LAUNCH_TIME: microseconds that a launch takes the host;
 // MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
 #include <sys/mman.h>
 
@@ -293,6 +294,7 @@ int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shar
   bool checked = kernel != f.name;
   log("%s %s %u %u %u on %s", how, f.name.c_str(), blocks, threads, shared,
       !stream ? "0" : stream == (void *)2 ? "own" : "another");
+  if (unsigned time = (unsigned)number("MOCK_LAUNCH_TIME", 0)) usleep(time);
   if (checked && threads > number("MOCK_CHECKED_THREADS", 1024)) return kOutOfResources;
   if (f.stub) return launch_executed(f, grid, block, shared, cooperative, cluster, stream, arguments);
   auto kept = std::make_shared<std::vector<std::vector<char>>>();

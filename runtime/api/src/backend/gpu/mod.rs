@@ -88,6 +88,7 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
     let opened = GPU.get_or_init(|| OnGpu {
         device: gpu.device().clone(),
         gpu: Mutex::new(gpu),
+        launching: Mutex::default(),
         streams: Mutex::default(),
         events: Mutex::default(),
         benign: Mutex::default(),
@@ -124,6 +125,9 @@ pub struct OnGpu {
     /// Held for as long as a launch or an allocation takes, never while the host waits for
     /// kernels that another thread's launch may have to come to.
     gpu: Mutex<Gpu>,
+    /// Held from where a launch gets its place among others until it was submitted: what is known of those that
+    /// it may overlap has to be known to the GPU, too, when it is told of them.
+    launching: Mutex<()>,
     /// The program's streams. A stream that is not here is a thread's own default stream, which only
     /// that thread names.
     streams: Mutex<HashMap<StreamId, Stream>>,
@@ -343,6 +347,7 @@ impl Backend for OnGpu {
         let super::Entry::Gpu(entry) = &launch.kernel.entry else { return foreign() };
         self.enter()?;
         let session = session::get();
+        let launching = self.launching.lock();
         let begun = session.begin(launch);
         let threads = launch.block.iter().product();
         let variant = match &begun.wanted {
@@ -375,6 +380,7 @@ impl Backend for OnGpu {
             // SAFETY: the arguments lie as the description of the kernel says.
             unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) }
         };
+        drop(launching);
         submitted.map_err(|error| self.fail(error))
     }
 
