@@ -18,8 +18,10 @@
 mod body;
 mod control;
 mod convert;
+mod float8;
 mod floats;
 mod integers;
+mod matrix;
 mod memory;
 mod special;
 mod texture;

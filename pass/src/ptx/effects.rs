@@ -180,6 +180,10 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         Op::Match { mask, .. } | Op::Redux { mask, .. } | Op::Elect { mask, .. } => {
             effects.sync = Some(Sync::Collective(Some(mask)));
         }
+        // Each lane gives the address of a row, and may get another one's.
+        Op::Ldmatrix { space, from, .. } => row(&mut effects, AccessKind::Read, *space, from),
+        Op::Stmatrix { space, to, .. } => row(&mut effects, AccessKind::Write, *space, to),
+        Op::Movmatrix { .. } | Op::Mma { .. } => effects.sync = Some(Sync::Collective(Some(&WARP))),
         Op::Activemask { .. } => effects.sync = Some(Sync::Collective(None)),
         Op::Trap | Op::Exit | Op::Brkpt => effects.sync = Some(Sync::End),
         Op::Bra { .. } => effects.sync = Some(Sync::Branch),
@@ -280,6 +284,15 @@ fn elements<'a>(
             element_offset: piece * size,
         });
     }
+}
+
+/// The mask of all lanes.
+const WARP: Operand = Operand::Int(0xffff_ffff);
+
+/// An access to a row of a matrix of 8 by 8 elements of 16 bits.
+fn row<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
+    effects.accesses.push(Access { kind, size: Size::Bytes(16), space, volatile: false, address, element_offset: 0 });
+    effects.sync = Some(Sync::Collective(Some(&WARP)));
 }
 
 /// An access to the 8 bytes of an mbarrier.

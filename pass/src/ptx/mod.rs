@@ -33,6 +33,7 @@ pub mod template;
 mod tests;
 pub mod types;
 
+pub use decode::matrix::register as matrix_register;
 pub use effects::memory_effects;
 pub use error::ParseError;
 pub use op::{BlockId, Op, Operand, Reg};

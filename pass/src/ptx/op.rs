@@ -4,6 +4,7 @@
 //! Destinations are operands too: `_` (nothing wanted) and, for packing moves
 //! and vector loads, `{a, b}`.
 
+use gpurace_abi::matrix::Product;
 use gpurace_abi::scope::{Order, Scope};
 
 use super::types::{BoolOp, Cmp, FloatMode, Round, Space, Strength, Ty};
@@ -533,6 +534,15 @@ pub enum Op {
     /// `redux.sync`.
     Redux { op: ReduxOp, signed: bool, d: Operand, a: Operand, mask: Operand },
     Activemask { d: Operand },
+    /// `ldmatrix`: each lane of a group of 8 gives the address of a row of 8 elements of 16 bits; one
+    /// matrix for each destination.
+    Ldmatrix { transposed: bool, space: Space, d: Vec<Operand>, from: Address },
+    /// `stmatrix`, likewise.
+    Stmatrix { transposed: bool, space: Space, to: Address, a: Vec<Operand> },
+    /// `movmatrix`: transposes.
+    Movmatrix { d: Operand, a: Operand },
+    /// `mma`; one operand for each register.
+    Mma { product: Product, d: Vec<Operand>, a: Vec<Operand>, b: Vec<Operand>, c: Vec<Operand> },
     /// `elect.sync`: the leader's lane and whether this thread is it.
     Elect { d: Operand, p: Operand, mask: Operand },
     /// `cp.async`: copies `size` bytes from global to shared memory, of which

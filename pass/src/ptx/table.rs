@@ -4,7 +4,7 @@
 //! A decoder takes the modifiers that it knows; one that is left over makes the
 //! instruction unsupported, so that a modifier is never dropped quietly.
 
-use super::decode::{arithmetic, bits, convert, memory, sync, texture};
+use super::decode::{arithmetic, bits, convert, matrix, memory, sync, texture};
 use super::error::ParseError;
 use super::op::{Address, Op, Operand};
 use super::types::{Round, Ty};
@@ -398,10 +398,10 @@ const TABLE: &[Entry] = &[
     modelled("getctarank", "{.shared::cluster}.u32,.u64", convert::getctarank),
     refused("multimem", "multi-device memory"),
     // Matrices.
-    refused("ldmatrix", "warp-level matrix load"),
-    refused("stmatrix", "warp-level matrix store"),
-    refused("movmatrix", "warp-level matrix transpose"),
-    refused("mma", "warp-level matrix multiplication"),
+    modelled("ldmatrix", ".sync.aligned.m8n8.num{.trans}{.shared}.b16", matrix::ldmatrix),
+    modelled("stmatrix", ".sync.aligned.m8n8.num{.trans}{.shared}.b16", matrix::stmatrix),
+    modelled("movmatrix", ".sync.aligned.m8n8.trans.b16", matrix::movmatrix),
+    modelled("mma", ".sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype: f16, bf16, tf32, f64, s8, u8, e4m3, e5m2; not m8n8k4 of f16", matrix::mma),
     refused("wmma", "warp-level matrix operations"),
     refused("wgmma", "warpgroup-level matrix operations"),
     // Textures, surfaces, tensors.

@@ -7,6 +7,7 @@
 //! | [`device`] | what the host and the checker on a GPU have in common |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
+//! | [`matrix`] | products of matrices that a warp holds together: types, layouts, the word that says which |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
 //! | `part` | the names of separately compiled device code |
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that travel through entry points |
@@ -23,6 +24,7 @@ pub mod entry;
 #[cfg(feature = "meta")]
 pub mod gpu_code;
 pub mod image;
+pub mod matrix;
 #[cfg(feature = "meta")]
 pub mod meta;
 #[cfg(feature = "meta")]

@@ -1,73 +1,15 @@
 //! `llvm.nvvm.wmma.*`: matrices that a warp holds together.
 //!
 //! PTX leaves open which lane holds which element of a fragment (`wmma.load`), so
-//! here element `e` of lane `l` is number `32 e + l` of the matrix, row by row,
-//! beginning anew where a fragment has more room than the matrix has elements.
+//! here element `e` of lane `l` is number `32 e + l` of the matrix, row by row
+//! (`gpurace_abi::matrix`), beginning anew where a fragment has more room than the matrix has elements.
 //! Loads and stores become one access per element; the product is computed by
-//! `__gpurace_matrix` once all lanes have come. `runtime/cpu/src/matrix.rs` knows
-//! the same layout.
+//! `__gpurace_matrix` once all lanes have come.
 
 use gpurace_abi::context::offset;
+use gpurace_abi::matrix::{Kind, Layout, Product, Shape};
 
 use super::template::Signature;
-
-/// A type of elements. The numbers are those of `__gpurace_matrix`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    F16 = 0,
-    Bf16 = 1,
-    Tf32 = 2,
-    F64 = 3,
-    S8 = 4,
-    U8 = 5,
-    F32 = 6,
-    S32 = 7,
-}
-
-impl Kind {
-    fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "f16" => Self::F16,
-            "bf16" => Self::Bf16,
-            "tf32" => Self::Tf32,
-            "f64" => Self::F64,
-            "s8" => Self::S8,
-            "u8" => Self::U8,
-            "f32" => Self::F32,
-            "s32" => Self::S32,
-            // Elements of less than a byte.
-            _ => return None,
-        })
-    }
-
-    fn bytes(self) -> u32 {
-        match self {
-            Self::S8 | Self::U8 => 1,
-            Self::F16 | Self::Bf16 => 2,
-            Self::Tf32 | Self::F32 | Self::S32 => 4,
-            Self::F64 => 8,
-        }
-    }
-}
-
-/// Rows and columns of the three matrices: `m`, `n`, `k`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    m: u32,
-    n: u32,
-    k: u32,
-}
-
-impl Shape {
-    /// Of text such as `m16n16k8`.
-    fn of(text: &str) -> Option<Self> {
-        let (m, rest) = text.strip_prefix('m')?.split_once('n')?;
-        let (n, k) = rest.split_once('k')?;
-        let shape = Self { m: m.parse().ok()?, n: n.parse().ok()?, k: k.parse().ok()? };
-        let fits = |size: u32| size.is_power_of_two() && size <= 32;
-        (fits(shape.m) && fits(shape.n) && fits(shape.k) && shape.k <= 16).then_some(shape)
-    }
-}
 
 /// What an intrinsic of the family does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +27,8 @@ pub enum Matrix {
         /// Whether it stores.
         store: bool,
     },
-    /// Multiplies and adds: the word that says what, and how many bytes a lane's
-    /// part of the result has.
-    Multiply(u32),
+    /// Multiplies and adds.
+    Multiply(Product),
 }
 
 /// What an intrinsic does, by its name without `llvm.nvvm.`; `None` for other
@@ -97,7 +38,7 @@ pub fn parse(name: &str) -> Option<Matrix> {
     if words.next()? != "wmma" {
         return None;
     }
-    let shape = Shape::of(words.next()?)?;
+    let shape = Shape::named(words.next()?).filter(|shape| shape.k <= 16)?;
     let operation = words.next()?;
     let rest: Vec<&str> = words.filter(|word| !matches!(*word, "p0" | "p1" | "p3")).collect();
     match (operation, rest.as_slice()) {
@@ -107,7 +48,7 @@ pub fn parse(name: &str) -> Option<Matrix> {
                 "b" => (shape.k, shape.n),
                 _ => (shape.m, shape.n),
             };
-            let bytes = Kind::of(kind)?.bytes();
+            let bytes = Kind::named(kind)?.bytes();
             Some(Matrix::Move { rows, columns, by_column: *layout == "col", bytes, store: operation == "store" })
         }
         ("mma", ["row" | "col", "row" | "col", kinds @ ..]) => {
@@ -115,22 +56,20 @@ pub fn parse(name: &str) -> Option<Matrix> {
             let kinds: Vec<_> = kinds.iter().filter(|word| **word != "satfinite").collect();
             let (ab, c, d) = match kinds.as_slice() {
                 // Of halves the accumulators' types are named: the result's first.
-                [d, c] => (Kind::F16, Kind::of(c)?, Kind::of(d)?),
+                [d, c] => (Kind::F16, Kind::named(c)?, Kind::named(d)?),
                 [ab] => {
-                    let ab = Kind::of(ab)?;
+                    let ab = Kind::named(ab)?;
                     let sum = match ab {
                         Kind::Bf16 | Kind::Tf32 => Kind::F32,
                         Kind::F64 => Kind::F64,
                         Kind::S8 | Kind::U8 => Kind::S32,
-                        Kind::F16 | Kind::F32 | Kind::S32 => return None,
+                        Kind::F16 | Kind::F32 | Kind::S32 | Kind::E4m3 | Kind::E5m2 => return None,
                     };
                     (ab, sum, sum)
                 }
                 _ => return None,
             };
-            let word = shape.m | shape.n << 6 | shape.k << 12;
-            let kinds = (ab as u32) << 17 | (c as u32) << 20 | (d as u32) << 23;
-            Some(Matrix::Multiply(word | kinds | u32::from(saturates) << 26))
+            Some(Matrix::Multiply(Product { shape, layout: Layout::Round, a: ab, b: ab, c, d, saturates }))
         }
         _ => None,
     }
@@ -186,9 +125,9 @@ fn scatter(params: &[String], first: usize, text: &mut String) -> Option<u32> {
 pub fn body(matrix: Matrix, signature: &Signature) -> Option<String> {
     let mut text = "%buffer = alloca [512 x i8], align 16\n".to_owned();
     match matrix {
-        Matrix::Multiply(word) => {
+        Matrix::Multiply(product) => {
             let start = scatter(&signature.params, 0, &mut text)?;
-            text += &format!("call void @__gpurace_matrix(i32 {word}, i32 -1, ptr %buffer, i32 -1)\n");
+            text += &format!("call void @__gpurace_matrix(i32 {}, i32 -1, ptr %buffer, i32 -1)\n", product.word());
             Some(text + &gather(&signature.result, start)?)
         }
         Matrix::Move { rows, columns, by_column, bytes, store } => {
@@ -248,8 +187,9 @@ mod tests {
         assert_eq!(parse("wmma.m16n16k16.load.a.row.stride.f16"), moves(16, 16, false, 2, false));
         assert_eq!(parse("wmma.m8n32k16.load.b.col.stride.s8.p0"), moves(16, 32, true, 1, false));
         assert_eq!(parse("wmma.m8n8k4.store.d.row.stride.f64.p3"), moves(8, 8, false, 8, true));
-        let word = 16 | 16 << 6 | 8 << 12 | 2 << 17 | 6 << 20 | 6 << 23;
-        assert_eq!(parse("wmma.m16n16k8.mma.row.col.tf32"), Some(Matrix::Multiply(word)));
+        let (shape, a, d) = (Shape { m: 16, n: 16, k: 8 }, Kind::Tf32, Kind::F32);
+        let product = Product { shape, layout: Layout::Round, a, b: a, c: d, d, saturates: false };
+        assert_eq!(parse("wmma.m16n16k8.mma.row.col.tf32"), Some(Matrix::Multiply(product)));
         for refused in [
             "wmma.m8n8k32.load.a.row.stride.s4",
             "wmma.m16n16k16.load.a.row.f16",

@@ -11,7 +11,7 @@ use crate::ptx::op::{Op, Operand};
 use crate::ptx::types::{Space, Ty};
 use crate::ptx::{Asm, Guard, Stmt};
 
-use super::{control, convert, floats, integers, memory, special, texture};
+use super::{control, convert, floats, integers, matrix, memory, special, texture};
 
 /// An operation that the parser knows and the translation does not.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub type Symbols<'a> = &'a dyn Fn(&str) -> Option<u32>;
 pub struct Body<'a> {
     pub(super) asm: &'a Asm,
     text: String,
+    /// Memory of the asm's own, which the function has from its start.
+    slots: String,
     names: usize,
     refused: BTreeSet<String>,
     symbols: BTreeMap<String, u32>,
@@ -77,6 +79,7 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
     let mut body = Body {
         asm,
         text: String::new(),
+        slots: String::new(),
         names: 0,
         refused: BTreeSet::new(),
         symbols: BTreeMap::new(),
@@ -102,9 +105,10 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
     let arguments: Vec<_> =
         types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
     let text = format!(
-        "define {} @\"{name}\"({}) nounwind alwaysinline {{\nentry:\n{}}}\n{}",
+        "define {} @\"{name}\"({}) nounwind alwaysinline {{\nentry:\n{}{}}}\n{}",
         types.result(),
         arguments.join(", "),
+        body.slots,
         body.text,
         body.constants
     );
@@ -177,6 +181,13 @@ impl Body<'_> {
     fn name(&mut self) -> String {
         self.names += 1;
         format!("%v{}", self.names)
+    }
+
+    /// Memory of so many bytes for an operation.
+    pub(super) fn slot(&mut self, bytes: u32) -> String {
+        let name = self.name();
+        self.slots += &format!("{name} = alloca [{bytes} x i8], align 16\n");
+        name
     }
 
     /// Gives a label that no other place has.
@@ -462,6 +473,9 @@ impl Body<'_> {
             | Op::MbarrierPendingCount { .. } => memory::operation(self, op),
             Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {
                 texture::operation(self, op)
+            }
+            Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Movmatrix { .. } | Op::Mma { .. } => {
+                matrix::operation(self, op)
             }
             Op::Fence { .. }
             | Op::Barrier { .. }

@@ -5,6 +5,7 @@ use crate::ptx::op::{CvtRound, Op, Operand};
 use crate::ptx::types::{BoolOp, Cmp, Round, Space, Ty};
 
 use super::body::{Body, Refused, Translated, address_space};
+use super::float8;
 use super::floats::{clamp, flush, load, rounding, small, store};
 use super::integers::{half, join};
 
@@ -287,10 +288,14 @@ fn saturate(body: &mut Body, value: &str, from: Ty, to: Ty) -> String {
 fn cvt(body: &mut Body, op: &Op) -> Translated {
     let Op::Cvt { d_ty, a_ty, round, ftz, sat, satfinite, relu, d, a, b } = op else { return Err(Refused) };
     let (d_ty, a_ty) = (*d_ty, *a_ty);
+    let x = body.get(a, a_ty)?;
+    if [d_ty, a_ty].iter().any(|ty| matches!(ty, Ty::E4m3x2 | Ty::E5m2x2)) {
+        let r = float8::convert(body, (d_ty, a_ty), *round, (*satfinite, *relu), &x, b.as_ref())?;
+        return body.set(d, d_ty, &r);
+    }
     if *satfinite {
         return Err(Refused);
     }
-    let x = body.get(a, a_ty)?;
     let r = match (d_ty, a_ty) {
         (Ty::F16x2 | Ty::Bf16x2, Ty::F(32)) => {
             let lane = d_ty.lane().ok_or(Refused)?;

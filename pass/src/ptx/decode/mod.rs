@@ -4,6 +4,7 @@
 pub(super) mod arithmetic;
 pub(super) mod bits;
 pub(super) mod convert;
+pub(super) mod matrix;
 pub(super) mod memory;
 pub(super) mod sync;
 pub(super) mod texture;

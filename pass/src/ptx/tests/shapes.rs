@@ -242,6 +242,12 @@ fn the_rest_of_what_headers_write() {
         ("tex.3d.v4.u32.f32 {$0,$1,$2,$3}, [$4, {$5, $6, $7, $7}];", "=r,=r,=r,=r,l,f,f,f"),
         ("tex.level.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}], $7;", "=f,=f,=f,=f,l,f,f,f"),
         ("tex.grad.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}], {$5, $6}, {$6, $5};", "=f,=f,=f,=f,l,f,f"),
+        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0,$1,$2,$3}, [$4+16];", "=r,=r,=r,=r,r"),
+        ("stmatrix.sync.aligned.m8n8.x1.shared::cta.b16 [$0], {$1};", "r,r"),
+        ("movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;", "=r,r"),
+        ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {$0,$1}, {$2,$2,$2,$2}, {$2,$2}, {$2,$2};", "=r,=r,r"),
+        ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0,$1}, {$2}, {$2}, {$2,$2};", "=d,=d,d"),
+        ("cvt.rn.satfinite.relu.e4m3x2.f16x2 $0, $1;", "=h,r"),
         ("tld4.g.2d.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$5, $6}];", "=f,=f,=f,=f,l,f,f"),
         ("suld.b.1d.b8.zero {$0}, [$1, {$2}];", "=h,l,r"),
         ("sust.b.a2d.v2.b32.trap [$0, {$1, $2, $3, $3}], {$4, $5};", "l,r,r,r,r,r"),
@@ -257,8 +263,12 @@ fn the_rest_of_what_headers_write() {
 #[test]
 fn what_is_not_modelled_keeps_its_name() {
     for text in [
-        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {$0,$1}, {$2}, {$3}, {$4};",
-        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4];",
+        // Four products of a quarter of the warp each.
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {$0,$1}, {$2}, {$3}, {$4};",
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {$0,$1,$2,$3}, {$0,$1,$2,$3}, {$0,$1}, {$0,$1,$2,$3};",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {$0,$1}, {$0,$1}, {$0,$1}, {$0,$1}, $2, 0;",
+        "mma.sync.aligned.m16n8k8.row.col.f32.bf16.f16.f32 {$0,$1,$2,$3}, {$0,$1}, {$2}, {$0,$1,$2,$3};",
+        "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {$0,$1}, [$4];",
         "tex.2d.v4.f16.f32 {$0,$1,$2,$3}, [$4, {$0, $1}];",
         "suld.p.2d.v4.b32.trap {$0,$1,$2,$3}, [$4, {$0, $1}];",
         "tld4.r.cube.v4.f32.f32 {$0,$1,$2,$3}, [$4, {$0, $1, $2}];",
