@@ -11,6 +11,10 @@ __asm__(__GPURACE_DEVICE_SYMBOLS__);
 
 #if defined(__CUDA__) && defined(__cplusplus)
 
+// nvcc gives it a value, so programs write `#if __CUDACC__`.
+#undef __CUDACC__
+#define __CUDACC__ 1
+
 // Device code has operator new and delete without any include.
 #include <new>
 
