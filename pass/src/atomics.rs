@@ -69,6 +69,19 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     }
 }
 
+/// Whether an access carries scope and order: also one that is atomic on the host by its size and alignment alone.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn has_semantics(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        !LLVMGetMetadata(instruction, kind).is_null()
+    }
+}
+
 /// The numbers in a node of [`METADATA`]; none where there is no node.
 unsafe fn fields(node: LLVMValueRef) -> Vec<u32> {
     // SAFETY: the metadata has the form that `set_semantics` gives it.

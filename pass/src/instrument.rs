@@ -16,7 +16,7 @@ use crate::covered::Spared;
 use crate::covered::once::Loop;
 use crate::entry_calls::EntryCalls;
 use crate::ir;
-use crate::sites::{Access, AccessSite};
+use crate::sites::{self, Access, AccessSite};
 
 /// Largest access that a check passes by size alone, bytes.
 const MAX_SCALAR: u64 = 16;
@@ -165,12 +165,26 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
 pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
     // SAFETY: by contract; the calls have the operands that `insert_check` gives them.
     unsafe {
-        let check = LLVMGetPreviousInstruction(access);
-        let is_check = !check.is_null()
-            && ir::opcode(check) == LLVMOpcode::LLVMCall
-            && ir::callee(check).is_some_and(|callee| ir::name(callee) == "__gpurace_atomic");
-        if !is_check {
+        let is_check = |i: LLVMValueRef| {
+            ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|callee| ir::name(callee) == "__gpurace_atomic")
+        };
+        let mut check = LLVMGetPreviousInstruction(access);
+        if check.is_null() || !is_check(check) {
             return access;
+        }
+        // Elements of a vector have one each, and between them stand addresses alone.
+        let mut before = check;
+        for _ in 1..sites::elements(access) {
+            loop {
+                before = LLVMGetPreviousInstruction(before);
+                if before.is_null() {
+                    return check;
+                }
+                if is_check(before) {
+                    check = before;
+                    break;
+                }
+            }
         }
         let kind = LLVMGetOperand(check, 3);
         if ir::value_opcode(kind) != Some(LLVMOpcode::LLVMSelect) {

@@ -29,6 +29,10 @@
 //! `cp.async` has become a `memcpy`, and a `memset` for what it fills with zeros,
 //! that carry [`ASYNC_METADATA`]: they touch memory until they are waited for.
 //!
+//! # Strong vectors
+//! A strong vector of PTX is one instruction here and accesses of its elements in turn: it carries
+//! [`ELEMENTS_METADATA`].
+//!
 //! # Atomics and `volatile`
 //! Atomic instructions carry scope and order ([`crate::atomics`]). A `volatile`
 //! access is relaxed at system scope by PTX's rules, and a plain access by
@@ -191,12 +195,12 @@ unsafe fn accesses_of(
         match ir::opcode(instruction) {
             LLVMOpcode::LLVMLoad => {
                 let access = scalar_access(instruction, Access::Load, AtomicKind::Load, AtomicKind::VolatileLoad);
-                vec![(LLVMGetOperand(instruction, 0), sized(instruction), access)]
+                by_element(instruction, LLVMGetOperand(instruction, 0), sized(instruction), access)
             }
             LLVMOpcode::LLVMStore => {
                 let value = LLVMGetOperand(instruction, 0);
                 let access = scalar_access(instruction, Access::Store, AtomicKind::Store, AtomicKind::VolatileStore);
-                vec![(LLVMGetOperand(instruction, 1), sized(value), access)]
+                by_element(instruction, LLVMGetOperand(instruction, 1), sized(value), access)
             }
             LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
                 let (scope, order) = atomics::semantics(instruction);
@@ -212,6 +216,52 @@ unsafe fn accesses_of(
     }
 }
 
+/// The metadata kind that says how many elements a strong vector has.
+pub const ELEMENTS_METADATA: &str = "gpurace.elements";
+
+/// How many accesses a load or store is.
+///
+/// # Safety
+/// `instruction` is live.
+pub unsafe fn elements(instruction: LLVMValueRef) -> u64 {
+    // SAFETY: by contract; the metadata has one number.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let kind = LLVMGetMDKindIDInContext(context, ELEMENTS_METADATA.as_ptr().cast(), ELEMENTS_METADATA.len() as u32);
+        let node = LLVMGetMetadata(instruction, kind);
+        if node.is_null() {
+            return 1;
+        }
+        let mut number = std::ptr::null_mut();
+        LLVMGetMDNodeOperands(node, &mut number);
+        LLVMConstIntGetZExtValue(number)
+    }
+}
+
+/// The accesses that a load or store of `size` bytes is. Addresses of elements stand before it.
+unsafe fn by_element(instruction: LLVMValueRef, pointer: LLVMValueRef, size: u64, access: Access) -> Vec<(LLVMValueRef, u64, Access)> {
+    // SAFETY: by contract; the builder is disposed of once.
+    unsafe {
+        let n = elements(instruction);
+        if n <= 1 {
+            return vec![(pointer, size, access)];
+        }
+        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
+        let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
+        let builder = LLVMCreateBuilderInContext(context);
+        LLVMPositionBuilderBefore(builder, instruction);
+        let each = size / n;
+        let accesses = (0..n).map(|i| {
+            let mut offset = LLVMConstInt(long, i * each, 0);
+            let at = if i == 0 { pointer } else { LLVMBuildGEP2(builder, byte, pointer, &mut offset, 1, c"".as_ptr()) };
+            (at, each, access)
+        });
+        let accesses = accesses.collect();
+        LLVMDisposeBuilder(builder);
+        accesses
+    }
+}
+
 unsafe fn scalar_access(
     instruction: LLVMValueRef,
     plain: Access,
@@ -220,7 +270,8 @@ unsafe fn scalar_access(
 ) -> Access {
     // SAFETY: by contract a load or a store.
     unsafe {
-        if !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic) {
+        let is_atomic = !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic);
+        if is_atomic || atomics::has_semantics(instruction) {
             let (scope, order) = atomics::semantics(instruction);
             Access::Atomic { kind: atomic, scope, order }
         } else if LLVMGetVolatile(instruction) != 0 {

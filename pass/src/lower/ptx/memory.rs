@@ -150,6 +150,14 @@ fn ld(body: &mut Body, strength: Strength, space: Space, ty: Ty, d: &[Operand], 
         }
         return Ok(());
     }
+    if d.len() > 1 {
+        let at = pointer(body, space, from, 0)?;
+        let parts = load_at_once(body, strength, ty, d.len(), &at);
+        for (d, value) in d.iter().zip(parts) {
+            body.set(d, ty, &value)?;
+        }
+        return Ok(());
+    }
     // A destination may hold the address: all elements are read before one is written.
     let mut values = Vec::new();
     for i in 0..d.len() {
@@ -190,6 +198,11 @@ fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a
         body.line(format_args!("store <{n} x i{bits}> {vector}, {at}, align {bytes}"));
         return Ok(());
     }
+    if values.len() > 1 {
+        let at = pointer(body, space, to, 0)?;
+        store_at_once(body, strength, ty, &values, &at);
+        return Ok(());
+    }
     for (i, value) in values.iter().enumerate() {
         let at = pointer(body, space, to, i as u32 * bytes)?;
         match strong(strength) {
@@ -204,6 +217,70 @@ fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a
         }
     }
     Ok(())
+}
+
+/// How the host makes an access to a strong vector. PTX takes its elements for accesses of their own, so each has its
+/// check ([`crate::sites::ELEMENTS_METADATA`]); but GPUs move them together, and libraries count on that (CUB keeps status
+/// and value of a tile in a vector of two).
+struct AtOnce {
+    /// `load` or `store` is one of this type.
+    ty: String,
+    /// What stands between the instruction's name and its type.
+    prefix: &'static str,
+    /// What follows its address.
+    how: String,
+    /// The order, where the instruction does not carry it.
+    order: Option<Order>,
+}
+
+impl AtOnce {
+    fn new(strength: Strength, ty: Ty, n: usize) -> Self {
+        let (bits, bytes) = (ty.bits(), n as u32 * ty.bytes());
+        let elements = format!(", !{} !{{i32 {n}}}", crate::sites::ELEMENTS_METADATA);
+        // Processors with AVX move 16 bytes at once (Intel SDM, vol. 3, 9.1.1), and LLVM has no atomic access that does.
+        let ty = if bytes <= 8 { format!("i{}", 8 * bytes) } else { format!("<{n} x i{bits}>") };
+        match strong(strength) {
+            Some((scope, order)) if bytes <= 8 => {
+                Self { ty, prefix: "atomic ", how: format!(" {}{elements}", atomic(scope, order, bytes, None)), order: None }
+            }
+            Some((scope, order)) => {
+                let how = format!(", align {bytes}, {}{elements}", semantics(scope, order, None));
+                Self { ty, prefix: "volatile ", how, order: Some(order) }
+            }
+            None => Self { ty, prefix: "volatile ", how: format!(", align {bytes}{elements}"), order: None },
+        }
+    }
+}
+
+/// Keeps the compiler from moving accesses across this place.
+const KEEP_ORDER: &str = "call void asm sideeffect \"\", \"~{memory}\"()";
+
+fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str) -> Vec<String> {
+    let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
+    let value = body.value(format_args!("load {prefix}{whole}, {at}{how}"));
+    if order.is_some_and(|order| order != Order::Relaxed) {
+        body.line(KEEP_ORDER);
+    }
+    let vector = format!("<{n} x i{}>", ty.bits());
+    let value = if whole == vector { value } else { body.value(format_args!("bitcast {whole} {value} to {vector}")) };
+    (0..n).map(|i| body.value(format_args!("extractelement {vector} {value}, i32 {i}"))).collect()
+}
+
+fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String], at: &str) {
+    let (n, bits) = (values.len(), ty.bits());
+    let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
+    let vector = format!("<{n} x i{bits}>");
+    let mut value = "poison".to_owned();
+    for (i, element) in values.iter().enumerate() {
+        value = body.value(format_args!("insertelement {vector} {value}, i{bits} {element}, i32 {i}"));
+    }
+    if whole != vector {
+        value = body.value(format_args!("bitcast {vector} {value} to {whole}"));
+    }
+    if order.is_some_and(|order| order != Order::Relaxed) {
+        body.line(KEEP_ORDER);
+    }
+    body.line(format_args!("store {prefix}{whole} {value}, {at}{how}"));
 }
 
 fn atom(body: &mut Body, op: &Op) -> Translated {

@@ -35,7 +35,15 @@ fn scope_and_order_travel_with_the_access() {
     let text = ir_of("ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4];", "=f,=f,=f,=f,l", "{ float, float, float, float }", &["ptr"]);
     assert!(text.contains("load <4 x i32>, ptr addrspace(1)"), "{text}");
     let text = ir_of("ld.relaxed.gpu.v2.u64 {$0,$1}, [$2];", "=l,=l,l", "{ i64, i64 }", &["ptr"]);
-    assert_eq!(text.matches("load atomic i64").count(), 2, "{text}");
+    assert!(text.contains("load volatile <2 x i64>, ptr %a0, align 16, !gpurace.atomic") && text.contains("!{i32 2, i32 0}"), "{text}");
+    let text = ir_of("ld.acquire.gpu.v2.u32 {$0,$1}, [$2];", "=r,=r,l", "{ i32, i32 }", &["ptr"]);
+    assert!(text.contains("load atomic i64, ptr %a0 syncscope(\"device\") acquire, align 8, !gpurace.atomic"), "{text}");
+    assert!(text.contains("!gpurace.elements") && text.contains("!{i32 2}"), "{text}");
+    let text = ir_of("st.release.sys.v4.b32 [$0], {$1,$1,$1,$1};", "l,r", "void", &["ptr", "i32"]);
+    let (barrier, store) = (text.find("asm sideeffect"), text.find("store volatile <4 x i32>"));
+    assert!(barrier.is_some() && barrier < store && text.contains("!{i32 3, i32 2}"), "{text}");
+    let text = ir_of("st.volatile.v2.f32 [$0], {$1,$1};", "l,f", "void", &["ptr", "float"]);
+    assert!(text.contains("store volatile i64") && text.contains("align 8"), "{text}");
 }
 
 #[test]
