@@ -292,6 +292,92 @@ static void graphs() {
   puts("all graphs are right");
 }
 
+// Arrays of two and of three dimensions: what is copied there is what comes back, also from the middle of a row on; and objects of them.
+static void arrays() {
+  const int w = 6, h = 4, n = w * h;
+  int host[n], back[n];
+  for (int i = 0; i < n; i++) host[i] = 100 + i;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<int>(), bytes = cudaCreateChannelDesc<uchar4>();
+  cudaArray_t array, other, cube;
+  CHECK(cudaMallocArray(&array, &format, w, h));
+  CHECK(cudaMallocArray(&other, &format, w + 3, h, cudaArraySurfaceLoadStore));
+  CHECK(cudaMalloc3DArray(&cube, &bytes, make_cudaExtent(4, 3, 2), cudaArrayLayered));
+  CHECK(cudaMemcpy2DToArray(array, 0, 0, host, w * 4, w * 4, h, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy2DFromArray(back, w * 4, array, 0, 0, w * 4, h, cudaMemcpyDeviceToHost));
+  EXPECT(!memcmp(host, back, sizeof host));
+  // A rectangle, by way of another array and of memory.
+  int *memory, rectangle[2][3];
+  CHECK(cudaMalloc(&memory, sizeof host));
+  CHECK(cudaMemcpy2DArrayToArray(other, 8, 1, array, 4, 1, 12, 2));
+  CHECK(cudaMemcpy2DFromArray(memory, 12, other, 8, 1, 12, 2, cudaMemcpyDeviceToDevice));
+  CHECK(cudaMemcpy(rectangle, memory, sizeof rectangle, cudaMemcpyDeviceToHost));
+  for (int y = 0; y < 2; y++)
+    for (int x = 0; x < 3; x++) EXPECT(rectangle[y][x] == 100 + (y + 1) * w + x + 1);
+  // Bytes that go on from row to row, between arrays whose rows have other lengths.
+  CHECK(cudaMemcpyArrayToArray(other, 4, 0, array, 8, 0, 16 * 4));
+  CHECK(cudaMemcpyFromArray(back, other, 4, 0, 16 * 4, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 16; i++) EXPECT(back[i] == 102 + i);
+  // Slices.
+  char slices[2][3][16], again[2][3][16];
+  for (int i = 0; i < 96; i++) (&slices[0][0][0])[i] = (char)i;
+  cudaMemcpy3DParms there = {};
+  there.srcPtr = make_cudaPitchedPtr(slices, 16, 4, 3);
+  there.dstArray = cube;
+  there.extent = make_cudaExtent(4, 3, 2);
+  there.kind = cudaMemcpyHostToDevice;
+  CHECK(cudaMemcpy3D(&there));
+  cudaMemcpy3DParms here = {};
+  here.srcArray = cube;
+  here.srcPos = make_cudaPos(1, 1, 1);
+  here.dstPtr = make_cudaPitchedPtr(again, 16, 4, 3);
+  here.extent = make_cudaExtent(2, 2, 1);
+  here.kind = cudaMemcpyDeviceToHost;
+  CHECK(cudaMemcpy3D(&here));
+  EXPECT(!memcmp(again[0][0], &slices[1][1][4], 8) && !memcmp(again[0][1], &slices[1][2][4], 8));
+  // What does not lie in it is refused as ever, and what an array is, is known.
+  EXPECT(cudaMemcpy2DToArray(array, 0, 1, host, w * 4, w * 4, h, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  EXPECT(cudaFree(array) == cudaErrorInvalidValue);
+  cudaExtent extent;
+  CHECK(cudaArrayGetInfo(nullptr, &extent, nullptr, cube));
+  EXPECT(extent.width == 4 && extent.height == 3 && extent.depth == 2);
+
+  cudaResourceDesc resource = {};
+  resource.resType = cudaResourceTypeArray;
+  resource.res.array.array = cube;
+  cudaTextureDesc how = {};
+  how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
+  how.addressMode[2] = cudaAddressModeBorder;
+  how.filterMode = cudaFilterModeLinear;
+  how.readMode = cudaReadModeNormalizedFloat;
+  how.normalizedCoords = 1;
+  cudaTextureObject_t of_array, of_memory, of_rows;
+  CHECK(cudaCreateTextureObject(&of_array, &resource, &how, nullptr));
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear.devPtr = memory;
+  resource.res.linear.desc = format;
+  resource.res.linear.sizeInBytes = sizeof host;
+  how = {};
+  CHECK(cudaCreateTextureObject(&of_memory, &resource, &how, nullptr));
+  resource.resType = cudaResourceTypePitch2D;
+  resource.res.pitch2D.devPtr = memory;
+  resource.res.pitch2D.desc = cudaCreateChannelDesc<float2>();
+  resource.res.pitch2D.width = 3, resource.res.pitch2D.height = 2, resource.res.pitch2D.pitchInBytes = 32;
+  CHECK(cudaCreateTextureObject(&of_rows, &resource, &how, nullptr));
+  cudaSurfaceObject_t surface;
+  EXPECT(cudaCreateSurfaceObject(&surface, &resource) == cudaErrorInvalidValue);
+  resource.resType = cudaResourceTypeArray;
+  resource.res.array.array = other;
+  CHECK(cudaCreateSurfaceObject(&surface, &resource));
+  for (auto texture : {of_array, of_memory, of_rows}) CHECK(cudaDestroyTextureObject(texture));
+  EXPECT(cudaDestroyTextureObject(of_rows) == cudaErrorInvalidValue);
+  CHECK(cudaDestroySurfaceObject(surface));
+  for (auto gone : {array, other, cube}) CHECK(cudaFreeArray(gone));
+  EXPECT(cudaFreeArray(cube) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaFree(memory));
+  cudaGetLastError();
+  puts("all arrays are right");
+}
+
 // Launches on streams of their own that all write the same, by as many threads of the host as there are streams, or by one.
 static void overlapping(bool by_threads) {
   const int n = 64;
@@ -317,14 +403,9 @@ static void overlapping(bool by_threads) {
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "values";
   auto is = [&](const char *name) { return !strcmp(what, name); };
-#ifdef WITH_ARRAY
-  cudaArray_t array;
-  cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-  printf("array: %s\n", cudaGetErrorName(cudaMallocArray(&array, &format, 8)));
-  cudaGetLastError();
-#endif
   if (is("values")) return values(), 0;
   if (is("graphs")) return graphs(), 0;
+  if (is("arrays")) return arrays(), 0;
   if (is("overlapping") || is("overlapping threads")) return overlapping(is("overlapping threads")), 0;
   if (is("properties")) {
     cudaDeviceProp p;

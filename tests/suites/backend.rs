@@ -292,18 +292,28 @@ fn without_a_gpu_the_executor_takes_its_place_in_a_line() {
 }
 
 #[test]
-fn a_program_with_what_a_gpu_lacks_runs_on_the_executor() {
-    let folder = build("array", &["-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-DWITH_ARRAY"]);
-    let auto = run_program(&folder, true, "racy", "", &[]);
-    assert_eq!((auto.outcome.status, &auto.report.unwrap().device[..]), (Some(66), "cpu"));
-    assert_eq!(auto.outcome.stdout, "array: cudaSuccess\n");
-    let wanted = "gpurace: note: the program calls `cudaMallocArray`, and arrays are not supported on a GPU; kernels run on the CPU executor\n";
-    assert!(auto.outcome.stderr.starts_with(wanted), "{}", auto.outcome.stderr);
-    assert!(!auto.calls.contains("load"), "{}", auto.calls);
-    // Who insists gets the refusal by name.
-    let cuda = run_program(&folder, true, "ordered", "device=cuda", &[]);
-    assert_eq!((cuda.outcome.status, &cuda.outcome.stdout[..]), (Some(0), "array: cudaErrorNotSupported\n"));
-    assert_eq!(cuda.outcome.stderr, "gpurace: error: `cudaMallocArray`: arrays are not supported on a GPU\n");
+fn arrays_textures_and_surfaces_are_the_drivers() {
+    let folder = checked();
+    let gpu = on_gpu(&folder, "arrays");
+    assert_eq!((gpu.outcome.status, &gpu.outcome.stdout[..]), (Some(0), "all arrays are right\n"), "{}", gpu.outcome.stderr);
+    let host = run_program(&folder, true, "arrays", "device=cpu", &[]);
+    assert_eq!((host.outcome.status, &host.outcome.stdout), (Some(0), &gpu.outcome.stdout), "{}", host.outcome.stderr);
+    for wanted in [
+        // Formats, extents and flags as the driver has them.
+        "array 6 4 0 format 10 channels 1 flags 0\n",
+        "array 9 4 0 format 10 channels 1 flags 2\n",
+        "array 4 3 2 format 1 channels 4 flags 1\n",
+        "copy rows 24 4 1 from memory to array\n",
+        "copy rows 12 2 1 from array to array\n",
+        // Floats, normalised coordinates; then integers of memory, and rows.
+        "texture of 0 format 0 channels 0 sizes 0 0 0 modes 1 1 3 filter 1 flags 2\n",
+        "texture of 2 format 10 channels 1 sizes 96 0 0 modes 0 0 0 filter 0 flags 1\n",
+        "texture of 3 format 32 channels 2 sizes 3 2 32 modes 0 0 0 filter 0 flags 0\n",
+        "surface\n",
+    ] {
+        assert!(gpu.calls.contains(wanted), "no `{wanted}` in\n{}", gpu.calls);
+    }
+    assert_eq!(gpu.calls.matches("array gone").count(), 3, "{}", gpu.calls);
 }
 
 #[test]

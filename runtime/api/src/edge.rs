@@ -3,7 +3,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::backend;
 use crate::errors::{self, Error, Result};
 use crate::message;
 use crate::watch;
@@ -55,11 +54,6 @@ pub(crate) use api;
 pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce() -> Result) -> Error {
     if !always && errors::sticky() != Error::SUCCESS {
         return errors::sticky();
-    }
-    if let Some(why) = backend::lacks(name) {
-        message::error_once(&format!("`{name}`: {why}"));
-        errors::record(Error::NOT_SUPPORTED);
-        return Error::NOT_SUPPORTED;
     }
     let body = || {
         watch::pause();

@@ -1,12 +1,13 @@
-//! Texture and surface objects: from CUDA's descriptions to those of the
-//! executor, which fetches.
+//! Texture and surface objects: what CUDA says of their descriptions, and those of the
+//! executor, where that fetches.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 
-use gpurace_cpu::texture::{self, AddressMode, Format, Kind, Object, Texels, Texture};
+use gpurace_cpu::texture::{AddressMode, Format, Kind, Object, Texels, Texture};
 use parking_lot::Mutex;
 
+use crate::backend;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
 use crate::memory::array;
@@ -18,12 +19,12 @@ const ARRAY: u32 = 0;
 /// `cudaResourceTypeMipmappedArray`.
 const MIPMAPPED_ARRAY: u32 = 1;
 /// `cudaResourceTypeLinear`.
-const LINEAR: u32 = 2;
+pub const LINEAR: u32 = 2;
 /// `cudaResourceTypePitch2D`.
 const PITCH_2D: u32 = 3;
 
-/// What the program described, by handle: it may ask for it again.
-static DESCRIBED: Mutex<Option<HashMap<u64, Described>>> = Mutex::new(None);
+/// What the program described, by handle and whether it is a texture's: it may ask for it again.
+static DESCRIBED: Mutex<Option<HashMap<(u64, bool), Described>>> = Mutex::new(None);
 
 #[derive(Clone, Copy)]
 struct Described {
@@ -31,9 +32,9 @@ struct Described {
     texture: Option<cudaTextureDesc>,
 }
 
-fn described(handle: u64) -> Result<Described> {
+fn described(handle: u64, is_texture: bool) -> Result<Described> {
     let described = DESCRIBED.lock();
-    let found = described.as_ref().and_then(|all| all.get(&handle));
+    let found = described.as_ref().and_then(|all| all.get(&(handle, is_texture)));
     found.copied().ok_or(Error::INVALID_VALUE)
 }
 
@@ -41,7 +42,7 @@ fn described(handle: u64) -> Result<Described> {
 ///
 /// # Errors
 /// `cudaErrorInvalidChannelDescriptor` where CUDA has no such texels.
-fn format(desc: &cudaChannelFormatDesc) -> Result<Format> {
+pub fn format(desc: &cudaChannelFormatDesc) -> Result<Format> {
     let bits = [desc.x, desc.y, desc.z, desc.w];
     let components = bits.iter().take_while(|&&bits| bits != 0).count();
     let equal = bits[..components].iter().all(|&b| b == bits[0]);
@@ -100,7 +101,7 @@ fn texels(resource: &cudaResourceDesc) -> Result<Texels> {
             })
         }
         MIPMAPPED_ARRAY => {
-            message::error_once("textures of mipmapped arrays are not supported on the CPU executor");
+            message::error_once("textures of mipmapped arrays are not supported");
             Err(Error::NOT_SUPPORTED)
         }
         _ => Err(Error::INVALID_VALUE),
@@ -140,18 +141,18 @@ fn texture(resource: &cudaResourceDesc, desc: &cudaTextureDesc) -> Result<Textur
 
 /// Makes an object and remembers its description.
 fn create(object: Object, described: Described) -> Result<u64> {
-    let handle = texture::create(object).ok_or(Error::MEMORY_ALLOCATION)?;
-    DESCRIBED.lock().get_or_insert_default().insert(handle, described);
+    let handle = backend::get().create_object(object, &described.resource, described.texture.as_ref())?;
+    DESCRIBED.lock().get_or_insert_default().insert((handle, described.texture.is_some()), described);
     Ok(handle)
 }
 
-fn destroy(handle: u64) -> Result {
+fn destroy(handle: u64, is_texture: bool) -> Result {
     // CUDA takes 0, which no object has.
-    if handle != 0 && !texture::destroy(handle) {
-        return Err(Error::INVALID_VALUE);
+    if handle != 0 {
+        backend::get().destroy_object(handle, is_texture)?;
     }
     if let Some(described) = DESCRIBED.lock().as_mut() {
-        described.remove(&handle);
+        described.remove(&(handle, is_texture));
     }
     Ok(())
 }
@@ -164,14 +165,14 @@ api! {
         let (resource, desc) = (*get(resource)?, *get(desc)?);
         // A view starts with its format: 0 is none, and then the texture is the resource's.
         if !view.is_null() && *get(view.cast::<u32>())? != 0 {
-            message::error_once("views of resources are not supported on the CPU executor");
+            message::error_once("views of resources are not supported");
             return Err(Error::NOT_SUPPORTED);
         }
         let object = Object::Texture(texture(&resource, &desc)?);
         put(to, create(object, Described { resource, texture: Some(desc) })?)
     }
 
-    fn cudaDestroyTextureObject(handle: u64) { destroy(handle) }
+    fn cudaDestroyTextureObject(handle: u64) { destroy(handle, true) }
 
     fn cudaCreateSurfaceObject(to: *mut u64, resource: *const cudaResourceDesc) {
         let resource = *get(resource)?;
@@ -182,18 +183,18 @@ api! {
         put(to, create(object, Described { resource, texture: None })?)
     }
 
-    fn cudaDestroySurfaceObject(handle: u64) { destroy(handle) }
+    fn cudaDestroySurfaceObject(handle: u64) { destroy(handle, false) }
 
     fn cudaGetTextureObjectResourceDesc(to: *mut cudaResourceDesc, handle: u64) {
-        put(to, described(handle)?.resource)
+        put(to, described(handle, true)?.resource)
     }
 
     fn cudaGetSurfaceObjectResourceDesc(to: *mut cudaResourceDesc, handle: u64) {
-        put(to, described(handle)?.resource)
+        put(to, described(handle, false)?.resource)
     }
 
     fn cudaGetTextureObjectTextureDesc(to: *mut cudaTextureDesc, handle: u64) {
-        put(to, described(handle)?.texture.ok_or(Error::INVALID_VALUE)?)
+        put(to, described(handle, true)?.texture.ok_or(Error::INVALID_VALUE)?)
     }
 
     fn cudaDeviceGetTexture1DLinearMaxWidth(to: *mut usize, desc: *const cudaChannelFormatDesc, _device: c_int) {

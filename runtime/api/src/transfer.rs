@@ -70,7 +70,7 @@ impl Memory {
     /// Which memory an address is in.
     pub fn of(address: usize) -> Self {
         match memory::find(address).map(|found| found.kind) {
-            Some(Kind::Device) => Self::Device,
+            Some(Kind::Device | Kind::Array) => Self::Device,
             Some(Kind::Managed) => Self::Managed,
             Some(Kind::Host | Kind::Registered) => Self::PageLocked,
             None => match modules::variable_at(address) {

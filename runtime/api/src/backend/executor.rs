@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, OnceLock};
 
 use gpurace_abi::meta::ModuleMeta;
-use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image};
+use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image, texture};
 use gpurace_report::schema::{Device, Divergence, Waiting};
 
 use super::{Backend, Code, Entry, foreign};
@@ -21,7 +21,7 @@ use crate::order::StreamId;
 use crate::properties::{self, capability, memory_info, total_memory};
 use crate::resolve;
 use crate::session::{self, Begun};
-use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes};
+use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
 /// Number of `cudaLimitStackSize`.
 const LIMIT_STACK: u32 = 0;
@@ -141,6 +141,14 @@ impl Backend for OnHost {
     unsafe fn give(&self, address: usize, request: Request, _: Kind) {
         // SAFETY: as the caller vouches.
         unsafe { arena::give(address, request) };
+    }
+
+    fn create_object(&self, object: texture::Object, _: &cudaResourceDesc, _: Option<&cudaTextureDesc>) -> Result<u64> {
+        texture::create(object).ok_or(Error::MEMORY_ALLOCATION)
+    }
+
+    fn destroy_object(&self, handle: u64, _: bool) -> Result {
+        if texture::destroy(handle) { Ok(()) } else { Err(Error::INVALID_VALUE) }
     }
 
     unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, _: StreamId, _: bool) -> Result {

@@ -8,26 +8,26 @@
 //! | [`choice`] | which of them a program gets |
 //!
 //! Above the seam is what CUDA says of arguments, handles and order; below it is what
-//! happens to memory and kernels. Functions of the API that a backend has nothing for are
-//! refused by name where each of them is entered ([`crate::edge`]).
+//! happens to memory and kernels.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::RaceRecord;
-use gpurace_cpu::Image;
+use gpurace_cpu::{Image, texture};
 use gpurace_report::schema::Device;
 
 use crate::errors::{Error, Result};
 use crate::launch::Launch;
 use crate::memory::Kind;
 use crate::memory::arena::Request;
+use crate::memory::array::Array;
 use crate::memory::copy::Rows;
 use crate::modules::{Kernel, Payload};
 use crate::order::StreamId;
 use crate::resolve::Object;
-use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes};
+use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
 pub mod choice;
 pub mod executor;
@@ -100,11 +100,6 @@ pub struct Found {
 pub trait Backend: Sync {
     /// Its name in reports.
     fn device(&self) -> Device;
-
-    /// Why the function of the API with this name is not there.
-    fn lacks(&self, _function: &str) -> Option<&'static str> {
-        None
-    }
 
     /// Whether the checker of this process sees what kernels and copies access.
     fn checks_on_host(&self) -> bool;
@@ -212,6 +207,26 @@ pub trait Backend: Sync {
     fn device_address(&self, host: usize) -> Result<usize> {
         Ok(host)
     }
+
+    /// An array was made, whose memory came from [`Backend::take`] and goes by [`Backend::give`].
+    ///
+    /// # Errors
+    /// The device's.
+    fn make_array(&self, _array: &Array) -> Result {
+        Ok(())
+    }
+
+    /// Makes a texture or a surface object; gives its handle. `desc`: of a texture.
+    ///
+    /// # Errors
+    /// The device's.
+    fn create_object(&self, object: texture::Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> Result<u64>;
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` where there is none.
+    fn destroy_object(&self, handle: u64, is_texture: bool) -> Result;
 
     /// Copies rows in a stream's order; `wait`: is over when this returns.
     ///
@@ -334,13 +349,6 @@ static CHOSEN: OnceLock<&'static dyn Backend> = OnceLock::new();
 /// The backend of this process, chosen when it is first asked for.
 pub fn get() -> &'static dyn Backend {
     *CHOSEN.get_or_init(choice::choose)
-}
-
-/// Why the function of the API with this name is not there.
-pub fn lacks(function: &str) -> Option<&'static str> {
-    // Most are there everywhere, and need no backend to be chosen for them.
-    gpu::lacks(function)?;
-    get().lacks(function)
 }
 
 /// The backend, if anything has needed it yet.

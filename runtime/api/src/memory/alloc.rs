@@ -97,7 +97,7 @@ fn attributes_of(pointer: *mut c_void) -> cudaPointerAttributes {
     };
     match map::find(pointer as usize).map(|found| found.kind) {
         Some(Kind::Host | Kind::Registered) => known(1, true),
-        Some(Kind::Device) => known(2, false),
+        Some(Kind::Device | Kind::Array) => known(2, false),
         Some(Kind::Managed) => known(3, true),
         None => match modules::variable_at(pointer as usize) {
             Some(variable) if variable.managed => known(3, true),

@@ -1,11 +1,12 @@
-//! CUDA arrays. Their layout is opaque, so they are plain rows. Kernels reach
-//! them through textures and surfaces ([`crate::texture`]).
+//! CUDA arrays. Their layout is opaque, so they are plain rows; on a GPU, where the layout is the driver's, at addresses without
+//! memory. Kernels reach them through textures and surfaces ([`crate::texture`]).
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 
 use parking_lot::Mutex;
 
+use crate::backend;
 use crate::edge::{api, get, put};
 use crate::errors::{Error, Result};
 use crate::memory::map::{self, Kind};
@@ -111,7 +112,7 @@ fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Result
         .into_iter()
         .try_fold(element, usize::checked_mul)
         .ok_or(Error::MEMORY_ALLOCATION)?;
-    let address = map::allocate(size, Kind::Device, 0)?.address;
+    let address = map::allocate(size, Kind::Array, 0)?.address;
     let array = Array {
         address,
         element,
@@ -119,6 +120,10 @@ fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Result
         extent,
         flags,
     };
+    if let Err(error) = backend::get().make_array(&array) {
+        map::free(address, &[Kind::Array])?;
+        return Err(error);
+    }
     ARRAYS
         .lock()
         .get_or_insert_with(HashMap::new)
@@ -149,7 +154,7 @@ api! {
         if let Some(arrays) = ARRAYS.lock().as_mut() {
             arrays.remove(&(array as usize));
         }
-        map::free(found.address, &[Kind::Device]).map(|_| ())
+        map::free(found.address, &[Kind::Array]).map(|_| ())
     }
 
     fn cudaArrayGetInfo(format: *mut cudaChannelFormatDesc, extent: *mut cudaExtent, flags: *mut u32, array: cudaArray_t) {

@@ -78,7 +78,7 @@ fn check_side(pointer: *const c_void, size: usize, side: Side) -> Result {
         return Err(Error::INVALID_VALUE);
     }
     let fits = match (map::find(address), side) {
-        (Some(found), Side::Host) if found.kind == Kind::Device => false,
+        (Some(found), Side::Host) if matches!(found.kind, Kind::Device | Kind::Array) => false,
         (Some(found), _) => {
             // Registered memory goes on as ordinary memory of the program.
             found.contains(address, size)

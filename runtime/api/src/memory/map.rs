@@ -23,6 +23,8 @@ pub const ALIGNMENT: usize = 256;
 pub enum Kind {
     /// `cudaMalloc` and its kin.
     Device,
+    /// An array: [`crate::memory::array`].
+    Array,
     /// `cudaMallocManaged`.
     Managed,
     /// `cudaMallocHost`, `cudaHostAlloc`.
@@ -134,7 +136,7 @@ fn release(allocation: Allocation) {
     match allocation.kind {
         Kind::Registered => return backend::get().unregister(allocation.address),
         Kind::Managed => watch::managed_gone(),
-        Kind::Device | Kind::Host => {}
+        Kind::Device | Kind::Array | Kind::Host => {}
     }
     if let Some(request) = request(allocation.size, allocation.kind) {
         IN_USE.fetch_sub(request.size, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! | this one | errors, the device and its context, memory, modules |
 //! | [`kernel`] | attributes of kernels, launches |
 //! | [`queue`] | streams, events, copies and fills in their order |
+//! | [`array`] | arrays, textures, surfaces |
 //!
 //! What the backend itself writes, it writes on a stream of its own that waits for nobody: on
 //! the default stream each write would wait for the program's kernels.
@@ -15,6 +16,7 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
+pub mod array;
 pub mod kernel;
 pub mod queue;
 

@@ -5,6 +5,7 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
+use super::array::Array;
 use super::{Address, Result, call};
 
 /// `CU_STREAM_NON_BLOCKING`.
@@ -106,31 +107,31 @@ impl Stream {
     ///
     /// # Errors
     /// The driver's.
-    pub unsafe fn copy_rows(self, to: Pitched, from: Pitched, [width, rows, slices]: [usize; 3]) -> Result {
-        let unified = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
+    pub unsafe fn copy_rows(self, to: Place, from: Place, [width, rows, slices]: [usize; 3]) -> Result {
+        let (to, from) = (to.raw(), from.raw());
         let copy = sys::CUDA_MEMCPY3D {
-            srcXInBytes: 0,
-            srcY: 0,
-            srcZ: 0,
+            srcXInBytes: from.at[0],
+            srcY: from.at[1],
+            srcZ: from.at[2],
             srcLOD: 0,
-            srcMemoryType: unified,
+            srcMemoryType: from.kind,
             srcHost: ptr::null(),
-            srcDevice: from.address,
-            srcArray: ptr::null_mut(),
+            srcDevice: from.memory.address,
+            srcArray: from.array,
             reserved0: ptr::null_mut(),
-            srcPitch: from.pitch,
-            srcHeight: from.rows,
-            dstXInBytes: 0,
-            dstY: 0,
-            dstZ: 0,
+            srcPitch: from.memory.pitch,
+            srcHeight: from.memory.rows,
+            dstXInBytes: to.at[0],
+            dstY: to.at[1],
+            dstZ: to.at[2],
             dstLOD: 0,
-            dstMemoryType: unified,
+            dstMemoryType: to.kind,
             dstHost: ptr::null_mut(),
-            dstDevice: to.address,
-            dstArray: ptr::null_mut(),
+            dstDevice: to.memory.address,
+            dstArray: to.array,
             reserved1: ptr::null_mut(),
-            dstPitch: to.pitch,
-            dstHeight: to.rows,
+            dstPitch: to.memory.pitch,
+            dstHeight: to.memory.rows,
             WidthInBytes: width,
             Height: rows,
             Depth: slices,
@@ -163,6 +164,37 @@ pub struct Pitched {
     pub pitch: usize,
     /// Rows from one slice to the next.
     pub rows: usize,
+}
+
+/// A side of a copy of rows.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// Memory.
+    Memory(Pitched),
+    /// An array, from `[byte of a row, row, slice]` on.
+    Array(Array, [usize; 3]),
+}
+
+/// As the driver's description of a copy has it.
+struct RawPlace {
+    kind: sys::CUmemorytype,
+    at: [usize; 3],
+    memory: Pitched,
+    array: sys::CUarray,
+}
+
+impl Place {
+    fn raw(self) -> RawPlace {
+        let nowhere = Pitched { address: 0, pitch: 0, rows: 0 };
+        match self {
+            Self::Memory(memory) => {
+                RawPlace { kind: sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED, at: [0; 3], memory, array: ptr::null_mut() }
+            }
+            Self::Array(array, at) => {
+                RawPlace { kind: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY, at, memory: nowhere, array: array.raw() }
+            }
+        }
+    }
 }
 
 impl Event {

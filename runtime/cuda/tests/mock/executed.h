@@ -17,6 +17,8 @@
 
 namespace executed {
 
+using u64 = unsigned long;
+
 struct Dim3 {
   unsigned x, y, z;
 };
@@ -54,6 +56,24 @@ class Executor {
     }
     return !symbol_address_(address, host.c_str()) && !symbol_size_(size, host.c_str());
   }
+
+  // An array, which is rows at the address that it gives; null: none. `format`: a cudaChannelFormatDesc, `extent`: a cudaExtent.
+  struct Extent {
+    size_t width, height, depth;
+  };
+  void *array(const int (&format)[5], Extent extent, unsigned flags) {
+    void *made = nullptr;
+    return array_(&made, format, extent, flags) ? nullptr : made;
+  }
+  int free_array(void *array) { return free_array_(array); }
+
+  // A texture or a surface, of a cudaResourceDesc and a cudaTextureDesc, which surfaces have not; 0: none.
+  u64 object(const void *resource, const void *texture) {
+    u64 made = 0;
+    int error = texture ? texture_(&made, resource, texture, nullptr) : surface_(&made, resource);
+    return error ? 0 : made;
+  }
+  int free_object(u64 object, bool is_texture) { return (is_texture ? free_texture_ : free_surface_)(object); }
 
   // Its static shared memory, bytes.
   int shared(void *stub) {
@@ -131,6 +151,12 @@ class Executor {
     *(void **)&launch_ = find("cudaLaunchKernelExC");
     *(void **)&wait_ = find("cudaDeviceSynchronize");
     *(void **)&flush_ = find("fflush");
+    *(void **)&array_ = find("cudaMalloc3DArray");
+    *(void **)&free_array_ = find("cudaFreeArray");
+    *(void **)&texture_ = find("cudaCreateTextureObject");
+    *(void **)&surface_ = find("cudaCreateSurfaceObject");
+    *(void **)&free_texture_ = find("cudaDestroyTextureObject");
+    *(void **)&free_surface_ = find("cudaDestroySurfaceObject");
   }
 
   void *find(const char *name) {
@@ -157,6 +183,12 @@ class Executor {
   int (*launch_)(const void *, const void *, void **);
   int (*wait_)();
   int (*flush_)(void *);
+  int (*array_)(void **, const void *, Extent, unsigned);
+  int (*free_array_)(void *);
+  int (*texture_)(u64 *, const void *, const void *, const void *);
+  int (*surface_)(u64 *, const void *);
+  int (*free_texture_)(u64);
+  int (*free_surface_)(u64);
 };
 
 }  // namespace executed

@@ -4,6 +4,7 @@
 //! | module | what it knows |
 //! |---|---|
 //! | this one | the backend |
+//! | `arrays` | arrays, textures and surfaces |
 //! | `code` | modules and kernels |
 //! | `found` | what was found, in the checker's terms |
 
@@ -17,7 +18,8 @@ use gpurace_abi::device::{COPIES, Counters, FETCHES, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::{RaceRecord, Space};
-use gpurace_cuda::driver::queue::Pitched;
+use gpurace_cpu::texture::Object;
+use gpurace_cuda::driver::queue::{Pitched, Place};
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
 use gpurace_cuda::{Gpu, LeftOut, Variant};
 use gpurace_report::schema::Device;
@@ -28,6 +30,7 @@ use crate::errors::{self, Error, Result};
 use crate::launch::Launch;
 use crate::memory::Kind;
 use crate::memory::arena::Request;
+use crate::memory::array::Array;
 use crate::memory::copy::Rows;
 use crate::message;
 use crate::modules::{self, Kernel, Payload};
@@ -35,21 +38,16 @@ use crate::order::{DEFAULT, StreamId};
 use crate::properties;
 use crate::resolve;
 use crate::session;
-use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes};
+use crate::texture;
+use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
+mod arrays;
 mod code;
 mod found;
 
+use arrays::Arrays;
 pub use code::{Code, Entry};
 
-/// Functions that the backend lacks, by how their names begin.
-const LACKING: [(&str, &str); 5] = [
-    ("cudaCreateTextureObject", "textures are not supported on a GPU"),
-    ("cudaCreateSurfaceObject", "surfaces are not supported on a GPU"),
-    ("cudaMallocArray", "arrays are not supported on a GPU"),
-    ("cudaMalloc3DArray", "arrays are not supported on a GPU"),
-    ("cudaMallocMipmappedArray", "arrays are not supported on a GPU"),
-];
 /// Codes of what a kernel did that ended the context.
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
 /// `cudaHostRegisterReadOnly`.
@@ -57,11 +55,6 @@ const REGISTER_READ_ONLY: u32 = 8;
 /// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
 const SHARED_OPTIN: u32 = 97;
 const MULTIPROCESSORS: u32 = 16;
-
-/// Why the function of the API with this name is not there.
-pub fn lacks(function: &str) -> Option<&'static str> {
-    LACKING.iter().find(|(prefix, _)| function.starts_with(prefix)).map(|&(_, why)| why)
-}
 
 /// Whether there is a driver at all.
 ///
@@ -93,6 +86,7 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         events: Mutex::default(),
         benign: Mutex::default(),
         left_out: Mutex::default(),
+        arrays: Arrays::default(),
         last: OnceLock::new(),
     });
     let _ = CURRENT.try_with(|current| current.set(true));
@@ -133,6 +127,7 @@ pub struct OnGpu {
     streams: Mutex<HashMap<StreamId, Stream>>,
     events: Mutex<HashMap<usize, Event>>,
     benign: Mutex<Vec<Range<usize>>>,
+    arrays: Arrays,
     /// What the code of all modules does that is not checked.
     left_out: Mutex<LeftOut>,
     /// What was counted in all, once nothing runs any more.
@@ -178,6 +173,11 @@ impl OnGpu {
         f().map_err(|error| self.fail(error))
     }
 
+    /// How many addresses stand for an array of so many bytes.
+    fn addresses_of(&self, size: u64) -> driver::Result<u64> {
+        Ok(size.next_multiple_of(self.device.granularity()?))
+    }
+
     fn most_shared(&self) -> i32 {
         self.device.attribute(SHARED_OPTIN).unwrap_or(48 << 10)
     }
@@ -213,10 +213,6 @@ impl OnGpu {
 impl Backend for OnGpu {
     fn device(&self) -> Device {
         Device::Cuda
-    }
-
-    fn lacks(&self, function: &str) -> Option<&'static str> {
-        lacks(function)
     }
 
     fn checks_on_host(&self) -> bool {
@@ -389,6 +385,7 @@ impl Backend for OnGpu {
         self.call(|| match kind {
             Kind::Host => driver::page_locked(size).map(|host| host as usize),
             Kind::Managed => self.gpu.lock().allocate_managed(size).map(|address| address as usize),
+            Kind::Array => driver::reserve(self.addresses_of(size)?).map(|address| address as usize),
             _ => self.gpu.lock().allocate(size).map(|address| address as usize),
         })
     }
@@ -405,6 +402,10 @@ impl Backend for OnGpu {
             // SAFETY: as the caller vouches.
             Kind::Host => unsafe { driver::free_page_locked(address as *mut c_void) },
             Kind::Managed => self.gpu.lock().free_managed(address as u64),
+            Kind::Array => {
+                self.arrays.give(address)?;
+                driver::unreserve(address as u64, self.addresses_of(request.size as u64)?)
+            }
             _ => self.gpu.lock().memory.free(address as u64).map(|_| ()),
         });
     }
@@ -421,11 +422,29 @@ impl Backend for OnGpu {
         self.call(|| driver::device_address(host as *mut c_void)).map(|address| address as usize)
     }
 
+    fn make_array(&self, array: &Array) -> Result {
+        let format = texture::format(&array.format)?;
+        self.call(|| self.arrays.make(array, format))
+    }
+
+    fn create_object(&self, object: Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> Result<u64> {
+        self.call(|| self.arrays.object(&object, resource, desc))
+    }
+
+    fn destroy_object(&self, handle: u64, is_texture: bool) -> Result {
+        self.call(|| if is_texture { driver::array::destroy_texture(handle) } else { driver::array::destroy_surface(handle) })
+    }
+
     unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, stream: StreamId, wait: bool) -> Result {
         let stream = self.stream(stream);
         let address = |rows: Rows, slice: usize| rows.start as u64 + (rows.slice * slice) as u64;
         let dense = |rows: Rows| extent.height == 1 || rows.pitch == extent.width;
         self.call(|| {
+            // SAFETY: as the caller vouches.
+            if let Some(copied) = unsafe { self.arrays.copy(to, from, extent, stream) } {
+                copied?;
+                return if wait { stream.wait() } else { Ok(()) };
+            }
             for slice in 0..extent.depth {
                 let (to_address, from_address) = (address(to, slice), address(from, slice));
                 // SAFETY: as the caller vouches.
@@ -434,7 +453,7 @@ impl Backend for OnGpu {
                         stream.copy(to_address, from_address, extent.width * extent.height)?;
                         continue;
                     }
-                    let rows = |rows: Rows, address| Pitched { address, pitch: rows.pitch, rows: extent.height };
+                    let rows = |rows: Rows, address| Place::Memory(Pitched { address, pitch: rows.pitch, rows: extent.height });
                     stream.copy_rows(rows(to, to_address), rows(from, from_address), [extent.width, extent.height, 1])?;
                 }
             }
@@ -578,19 +597,6 @@ impl Backend for OnGpu {
                 gpurace_cuda::notes(counters, &LeftOut { uncovered: *uncovered, untold: *untold, ..*self.left_out.lock() })
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_lacking_is_refused_by_name() {
-        assert!(lacks("cudaCreateTextureObject").is_some() && lacks("cudaMalloc3DArray").is_some());
-        for there in ["cudaMalloc", "cudaStreamBeginCapture", "cudaGraphLaunch", "cudaDestroyTextureObject", "cudaLaunchKernel"] {
-            assert_eq!(lacks(there), None, "{there}");
         }
     }
 }
