@@ -43,19 +43,15 @@ pub unsafe fn kernels(
                 .copied()
                 .collect();
             sites.sort_unstable();
-            let mut statics = Vec::new();
-            let mut dynamic = Vec::new();
-            for &variable in &reach.shared {
-                let name = source_name(&ir::name(variable));
-                match layout.offsets.get(&variable) {
-                    Some(&offset) => {
-                        let size = ir::alloc_size(module, LLVMGlobalGetValueType(variable)) as u32;
-                        statics.push(SharedVariable { name, offset, size });
-                    }
-                    None => dynamic.push(name),
-                }
-            }
-            statics.sort_by_key(|v| v.offset);
+            let name = |variable| source_name(&ir::name(variable));
+            let (statics, dynamic) = shared_variables(reach, layout);
+            let statics = statics.into_iter().map(|variable| SharedVariable {
+                name: name(variable),
+                offset: layout.offsets[&variable],
+                size: ir::alloc_size(module, LLVMGlobalGetValueType(variable)) as u32,
+            });
+            let statics = statics.collect();
+            let mut dynamic: Vec<String> = dynamic.into_iter().map(name).collect();
             dynamic.sort();
             out.push(KernelMeta {
                 name: ir::name(kernel),
@@ -75,6 +71,17 @@ pub unsafe fn kernels(
         }
     }
     out
+}
+
+/// The static and the dynamic shared variables that a kernel reaches, the static ones in the order of a description.
+///
+/// # Safety
+/// The module of `reach` and `layout` is live.
+pub unsafe fn shared_variables(reach: &Reach, layout: &shared::Layout) -> (Vec<LLVMValueRef>, Vec<LLVMValueRef>) {
+    let (mut statics, dynamic): (Vec<_>, Vec<_>) = reach.shared.iter().partition(|&variable| layout.offsets.contains_key(variable));
+    // SAFETY: by contract.
+    statics.sort_by_cached_key(|variable| (layout.offsets[variable], unsafe { ir::name(*variable) }));
+    (statics, dynamic)
 }
 
 /// The device variables that the host can name: what their table entry

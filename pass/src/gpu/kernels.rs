@@ -8,17 +8,18 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
 
 use super::hooks;
 use crate::ir;
+use crate::ir::address_space;
 
 /// Most threads of a block, on every GPU.
 const MAX_THREADS: u64 = 1024;
 
 /// Puts the checked variant in the place of `kernel`, which it calls: the block
 /// begins, the kernel runs, the thread leaves. `is_bounded`: the program says how many threads a
-/// block may have.
+/// block may have. `shared`: the variables whose places [`device::SHARED_SUFFIX`]'s table has.
 ///
 /// # Safety
 /// `kernel` is a live kernel of `module`.
-pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool) {
+pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool, shared: &[LLVMValueRef]) {
     // SAFETY: by contract; the vectors are as long as llvm-c says.
     unsafe {
         let context = ir::context(module);
@@ -53,6 +54,9 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         let mut arguments = ir::params(outer);
         let cell = arguments.pop().unwrap_or(std::ptr::null_mut());
         hooks::call(module, builder, "__gpurace_enter", void, &mut [cell]);
+        if !shared.is_empty() {
+            tell_places(module, builder, &ir::name(kernel), shared);
+        }
         let call = LLVMBuildCall2(builder, ty, kernel, arguments.as_mut_ptr(), count, c"".as_ptr());
         for index in 1..=count as LLVMAttributeIndex {
             let mut found = vec![std::ptr::null_mut(); LLVMGetAttributeCountAtIndex(kernel, index) as usize];
@@ -65,6 +69,28 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         hooks::call(module, builder, "__gpurace_leave", void, &mut []);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Has the kernel say where these variables lie, in a table of its own: `ptxas` decides it, for each kernel.
+unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &str, shared: &[LLVMValueRef]) {
+    // SAFETY: by `wrap`'s contract.
+    unsafe {
+        let context = ir::context(module);
+        let word = LLVMInt32TypeInContext(context);
+        let ty = LLVMArrayType2(word, shared.len() as u64);
+        let name = format!("{kernel}{}", device::SHARED_SUFFIX);
+        let table = LLVMAddGlobalInAddressSpace(module, ty, ir::c(&name).as_ptr(), address_space::GLOBAL);
+        LLVMSetInitializer(table, LLVMConstNull(ty));
+        LLVMSetAlignment(table, 4);
+        let generic = LLVMPointerTypeInContext(context, address_space::GENERIC);
+        for (index, &variable) in shared.iter().enumerate() {
+            let mut at = [LLVMConstInt(word, index as u64, 0)];
+            let slot = LLVMBuildInBoundsGEP2(builder, word, table, at.as_mut_ptr(), 1, c"".as_ptr());
+            let slot = LLVMBuildAddrSpaceCast(builder, slot, generic, c"".as_ptr());
+            let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
+            hooks::call(module, builder, "__gpurace_shared_at", LLVMVoidTypeInContext(context), &mut [slot, offset]);
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub unsafe fn write(
             link_runtime(module)?;
             meta
         } else {
-            describe_module(module, &[], &mut positions)
+            describe_module(module, &[], &mut positions).0
         };
         for kernel in &mut meta.kernels {
             kernel.cluster = clusters.get(&kernel.name).copied();
@@ -140,7 +140,7 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
         found.sites.extend(hooked.sites);
         instrument::insert_checks(module, &found.accesses, &Default::default());
         let functions: Vec<_> = found.accesses.iter().map(|a| ir::name(a.function)).collect();
-        let mut meta = describe_module(module, &functions, positions);
+        let (mut meta, shared) = describe_module(module, &functions, positions);
         meta.sites = found.sites;
         meta.skipped = found.skipped;
         for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::COPIES, hooked.copies), (device::FETCHES, hooked.fetches)] {
@@ -158,9 +158,9 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
                 make_internal(function);
             }
         }
-        for (&(kernel, threads), meta) in kernels.iter().zip(&meta.kernels) {
+        for ((&(kernel, threads), meta), shared) in kernels.iter().zip(&meta.kernels).zip(&shared) {
             if meta.shared_static + device::SHARED_CONTROL <= STATIC_SHARED {
-                kernels::wrap(module, kernel, threads != 0);
+                kernels::wrap(module, kernel, threads != 0, shared);
             } else {
                 // No room for the checker's part; the runtime finds only the bare one.
                 LLVMReplaceAllUsesWith(kernel, LLVMGetPoison(LLVMTypeOf(kernel)));
@@ -171,19 +171,30 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
     }
 }
 
-/// The kernels and variables of a module.
-unsafe fn describe_module(module: LLVMModuleRef, site_functions: &[String], positions: &mut Positions) -> ModuleMeta {
+/// The kernels and variables of a module, and of each kernel the shared variables, as [`device::SHARED_SUFFIX`]'s table has them.
+unsafe fn describe_module(
+    module: LLVMModuleRef,
+    site_functions: &[String],
+    positions: &mut Positions,
+) -> (ModuleMeta, Vec<Vec<LLVMValueRef>>) {
     // SAFETY: by `write`'s contract.
     unsafe {
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
         let reach = reach::of_kernels(module, &functions);
         let layout = shared::lay_out(module, &reach);
-        ModuleMeta {
+        let meta = ModuleMeta {
             kernels: describe::kernels(module, &kernels, &reach, &layout, site_functions, positions),
             variables: describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect(),
             ..ModuleMeta::default()
-        }
+        };
+        let shared = reach.iter().map(|reach| {
+            let (mut all, dynamic) = describe::shared_variables(reach, &layout);
+            // Dynamic ones all begin at one place.
+            all.extend(dynamic.first());
+            all
+        });
+        (meta, shared.collect())
     }
 }
 

@@ -156,9 +156,13 @@ pub struct Found {
     pub address: u64,
     /// Its size, bytes.
     pub size: u32,
-    /// 1 for shared memory.
+    /// For shared memory the access's offset in the block's, and 1 more; 0 for global memory.
     pub shared: u32,
 }
+
+/// What the name of a kernel's table of shared variables ends with: for each static variable of its description, in that order, and then for its
+/// dynamic shared memory, if it has any, where it lies in a block's, and 1 more. The first launch with checks fills it in.
+pub const SHARED_SUFFIX: &str = "__gpurace_shared";
 
 /// The reason under which a description counts accesses that only inline PTX, or an instruction
 /// that the pass does not know, makes: no check knows of them.

@@ -230,7 +230,7 @@ pub fn some_shared_object(launch: &LaunchRecord) -> Object {
 }
 
 /// The variable at this offset of a block's shared memory.
-fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
+pub fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
     let meta = launch.kernel.meta();
     let shown = |name: Option<String>, size: u64, start: u64| Object {
         shown: schema::Object {

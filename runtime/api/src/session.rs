@@ -522,7 +522,7 @@ impl Session {
             let found = self.write_if_new(state, &record, resolved);
             state.found.push(found);
         }
-        for backend::Found { mut record, object } in backend::chosen().into_iter().flat_map(Backend::take_found) {
+        for backend::Found { mut record, object, shared_offset } in backend::chosen().into_iter().flat_map(Backend::take_found) {
             let launch = find_launch(&state.launches, record.later.launch);
             if let Some(launch) = &launch {
                 record.kernel = KernelKey(launch.kernel.key);
@@ -534,7 +534,11 @@ impl Session {
                 let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
                 side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
             }
-            let shared = || launch.as_ref().map(resolve::some_shared_object);
+            let shared = || {
+                let launch = launch.as_ref()?;
+                let place = shared_offset.and_then(|offset| backend::get().shared_place(launch.kernel, offset));
+                Some(place.map_or_else(|| resolve::some_shared_object(launch), |at| resolve::shared_object(launch, at)))
+            };
             let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());
             let resolved = resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);

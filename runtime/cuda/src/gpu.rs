@@ -163,6 +163,14 @@ impl Module {
         self.functions.insert(name, function);
         Ok(function)
     }
+
+    /// A variable of it: its address and its size, bytes.
+    ///
+    /// # Errors
+    /// The driver's: not found.
+    pub fn variable(&self, name: &str) -> Result<(Address, u64)> {
+        driver::variable(self.handle, name)
+    }
 }
 
 impl Gpu {
@@ -525,13 +533,5 @@ impl Gpu {
             }
         }
         driver::free(address)
-    }
-
-    /// A variable of a module: its address and its size, bytes.
-    ///
-    /// # Errors
-    /// The driver's: not found.
-    pub fn variable(&self, module: &Module, name: &str) -> Result<(Address, u64)> {
-        driver::variable(module.handle, name)
     }
 }

@@ -53,6 +53,43 @@ fn is_inner(name: &str, folder: Option<&Path>, variables: &[(&str, &str)]) -> bo
     false
 }
 
+/// What the driver was called for, in a file that goes with this.
+struct Log(PathBuf);
+
+impl Log {
+    fn read(&self) -> String {
+        std::fs::read_to_string(&self.0).unwrap_or_default()
+    }
+
+    fn clear(&self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+
+    fn count(&self, call: &str) -> usize {
+        self.read().matches(call).count()
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// In the process that is to run the test `name`, over the driver with these variables: its GPU, with a module loaded.
+fn opened(name: &str, variables: &[(&str, &str)]) -> Option<(Gpu, Module, Log)> {
+    let log = std::env::temp_dir().join(format!("gpurace-mock-{name}-{}", std::process::id()));
+    let log = log.to_string_lossy().into_owned();
+    let variables = [variables, &[("MOCK_LOG", &log)]].concat();
+    if !is_inner(name, Some(mock_folder()), &variables) {
+        return None;
+    }
+    let log = Log(std::env::var_os("MOCK_LOG").unwrap().into());
+    let mut gpu = Gpu::open().unwrap();
+    let module = gpu.load(&PTX).unwrap();
+    Some((gpu, module, log))
+}
+
 const fn arch(number: u32) -> Arch {
     Arch { number, alone: false }
 }
@@ -119,12 +156,8 @@ fn an_old_device_is_refused() {
 
 #[test]
 fn races_come_back() {
-    if !is_inner("races_come_back", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("races_come_back", &[]) else { return };
     let a = gpu.allocate(4096).unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
     run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 3), a).unwrap();
     gpu.wait().unwrap();
     assert_eq!(gpu.take_found(), []);
@@ -150,12 +183,8 @@ fn races_come_back() {
 
 #[test]
 fn variables_have_shadow() {
-    if !is_inner("variables_have_shadow", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
-    let (total, size) = gpu.variable(&module, "total").unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("variables_have_shadow", &[]) else { return };
+    let (total, size) = module.variable("total").unwrap();
     assert_eq!(size, 8);
     for (address, racy) in [(total, true), (total + 4, true), (total - 4, false), (total + 8, false)] {
         let before = gpu.counters().unwrap().outside;
@@ -173,17 +202,10 @@ fn variables_have_shadow() {
 
 #[test]
 fn launches_are_ordered_without_clearing() {
-    let folder = std::env::temp_dir().join(format!("gpurace-mock-{}", std::process::id()));
-    let log = folder.to_string_lossy().into_owned();
-    if !is_inner("launches_are_ordered_without_clearing", Some(mock_folder()), &[("MOCK_LOG", &log)]) {
-        return;
-    }
-    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, mut module, log)) = opened("launches_are_ordered_without_clearing", &[]) else { return };
     let a = gpu.allocate(4096).unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
     run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 1), a).unwrap();
-    let fills = || std::fs::read_to_string(&log).unwrap().matches("fill ").count();
+    let fills = || log.count("fill ");
     let before = fills();
     for _ in 0..100 {
         // Other threads write what the last launch has read.
@@ -194,16 +216,11 @@ fn launches_are_ordered_without_clearing() {
     assert_eq!(fills(), before);
     assert!(before > 0);
     assert_eq!(gpu.counters().unwrap().next_uid, 401);
-    std::fs::remove_file(log).unwrap();
 }
 
 #[test]
 fn launches_that_nothing_orders_race() {
-    if !is_inner("launches_that_nothing_orders_race", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("launches_that_nothing_orders_race", &[]) else { return };
     let mut between = |unordered: &[u64], launches: u64| {
         // A place of its own each time, and launches of its own.
         let a = gpu.allocate(4096).unwrap();
@@ -238,12 +255,8 @@ fn launches_that_nothing_orders_race() {
 
 #[test]
 fn the_bare_variant_runs_no_check() {
-    if !is_inner("the_bare_variant_runs_no_check", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("the_bare_variant_runs_no_check", &[]) else { return };
     let a = gpu.allocate(4096).unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
     run(&mut gpu, &mut module, &launch("racy", Variant::Bare, 2), a).unwrap();
     gpu.wait().unwrap();
     assert_eq!((gpu.take_found(), gpu.counters().unwrap().checks), (vec![], 0));
@@ -253,12 +266,8 @@ fn the_bare_variant_runs_no_check() {
 
 #[test]
 fn a_fault_leaves_what_was_found() {
-    if !is_inner("a_fault_leaves_what_was_found", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("a_fault_leaves_what_was_found", &[]) else { return };
     let a = gpu.allocate(4096).unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
     run(&mut gpu, &mut module, &launch("faulty", Variant::Checked, 1), a).unwrap();
     let fault = gpu.wait().unwrap_err();
     assert_eq!(fault.name, "CUDA_ERROR_ILLEGAL_ADDRESS");
@@ -271,14 +280,10 @@ fn a_fault_leaves_what_was_found() {
 #[test]
 fn without_memory_for_shadow_the_program_goes_on() {
     // 64 MiB: 40 of them leave none for 80 of shadow.
-    if !is_inner("without_memory_for_shadow_the_program_goes_on", Some(mock_folder()), &[("MOCK_MEMORY", "67108864")]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("without_memory_for_shadow_the_program_goes_on", &[("MOCK_MEMORY", "67108864")]) else { return };
     let large = gpu.allocate(40 << 20).unwrap();
     assert_eq!(gpu.memory.uncovered, 40 << 20);
     assert_eq!(gpu.memory.find(large + 5), Some((large, 40 << 20, false)));
-    let mut module = gpu.load(&PTX).unwrap();
     run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), large).unwrap();
     gpu.wait().unwrap();
     assert_eq!(gpu.take_found(), []);
@@ -298,10 +303,7 @@ fn without_memory_for_shadow_the_program_goes_on() {
 
 #[test]
 fn freed_memory_has_no_history() {
-    if !is_inner("freed_memory_has_no_history", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, _module, _log)) = opened("freed_memory_has_no_history", &[]) else { return };
     let a = gpu.allocate(1000).unwrap();
     let b = gpu.allocate(1000).unwrap();
     assert!(a.abs_diff(b) >= 1000);
@@ -312,18 +314,12 @@ fn freed_memory_has_no_history() {
 
 #[test]
 fn the_code_for_this_processor_is_taken() {
-    let folder = std::env::temp_dir().join(format!("gpurace-mock-load-{}", std::process::id()));
-    let log = folder.to_string_lossy().into_owned();
-    if !is_inner("the_code_for_this_processor_is_taken", Some(mock_folder()), &[("MOCK_LOG", &log)]) {
-        return;
-    }
-    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, _module, log)) = opened("the_code_for_this_processor_is_taken", &[]) else { return };
     let ptx = |from| Some((arch(from), &b"// PTX\0"[..]));
     let mut loads = |code: Code<'_>| {
-        let _ = std::fs::remove_file(&log);
+        log.clear();
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
-        let calls = std::fs::read_to_string(&log).unwrap_or_default();
+        let calls = log.read();
         let loads = calls.lines().filter(|line| line.starts_with("load"));
         (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
@@ -339,24 +335,16 @@ fn the_code_for_this_processor_is_taken() {
     let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, variables: &["total", "not_there"] };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
-    let _ = std::fs::remove_file(&log);
 }
 
 #[test]
 fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
-    let log = std::env::temp_dir().join(format!("gpurace-mock-version-{}", std::process::id()));
-    let log = log.to_string_lossy().into_owned();
-    let variables = [("MOCK_LOG", &log[..]), ("MOCK_VERSION", "12040")];
-    if !is_inner("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", Some(mock_folder()), &variables) {
-        return;
-    }
-    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
-    let mut gpu = Gpu::open().unwrap();
+    let Some((mut gpu, _module, log)) = opened("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", &[("MOCK_VERSION", "12040")]) else { return };
     let mut load = |text: &'static [u8]| {
-        let _ = std::fs::remove_file(&log);
+        log.clear();
         let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, variables: &[] };
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
-        let calls = std::fs::read_to_string(&log).unwrap_or_default();
+        let calls = log.read();
         (loaded, calls.lines().filter_map(|line| line.strip_prefix("version ")).collect::<Vec<_>>().join(" "))
     };
     assert_eq!(load(b"//\n.version 8.4\n\0"), (Ok(()), "8.4".to_owned()));
@@ -365,21 +353,12 @@ fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
     let (refused, given) = load(b"//\n.version 8.5\nbroken\n\0");
     assert_eq!(given, "", "the mock looks for what is broken first");
     assert!(refused.unwrap_err().ends_with("(the program's PTX is of version 8.5, the driver knows 8.4)"));
-    let _ = std::fs::remove_file(&log);
 }
 
 #[test]
 fn freed_memory_serves_what_comes_later() {
-    let log = std::env::temp_dir().join(format!("gpurace-mock-freed-{}", std::process::id()));
-    let log = log.to_string_lossy().into_owned();
-    let variables = [("MOCK_LOG", &log[..]), ("MOCK_MEMORY", "67108864")];
-    if !is_inner("freed_memory_serves_what_comes_later", Some(mock_folder()), &variables) {
-        return;
-    }
-    let log = PathBuf::from(std::env::var_os("MOCK_LOG").unwrap());
-    let unmapped = || std::fs::read_to_string(&log).unwrap_or_default().matches("unmap ").count();
-    let mut gpu = Gpu::open().unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
+    let Some((mut gpu, mut module, log)) = opened("freed_memory_serves_what_comes_later", &[("MOCK_MEMORY", "67108864")]) else { return };
+    let unmapped = || log.count("unmap ");
     // A place that is somewhat larger, of small allocations and of large ones.
     for (first, later) in [(1000u64, 600u64), (4 << 20, 3 << 20)] {
         let a = gpu.allocate(first).unwrap();
@@ -405,18 +384,13 @@ fn freed_memory_serves_what_comes_later() {
     }
     assert_eq!(gpu.memory.uncovered, 0);
     assert!(unmapped() > 0);
-    let _ = std::fs::remove_file(&log);
 }
 
 #[test]
 fn managed_memory_has_shadow() {
-    if !is_inner("managed_memory_has_shadow", Some(mock_folder()), &[]) {
-        return;
-    }
-    let mut gpu = Gpu::open().unwrap();
-    let mut module = gpu.load(&PTX).unwrap();
+    let Some((mut gpu, mut module, _log)) = opened("managed_memory_has_shadow", &[]) else { return };
     let device = gpu.allocate(4096).unwrap();
-    let (total, _) = gpu.variable(&module, "total").unwrap();
+    let (total, _) = module.variable("total").unwrap();
     let mut racy = |gpu: &mut Gpu, address| {
         let before = gpu.counters().unwrap();
         run(gpu, &mut module, &launch("racy", Variant::Checked, 1), address).unwrap();

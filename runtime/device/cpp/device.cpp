@@ -76,7 +76,7 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   }
   f.address = address;
   f.size = size;
-  f.shared = a.shared;
+  f.shared = a.shared ? shared_offset((const void *)address) + 1 : 0;
   fence_system();
   f.complete = 1;
 }
@@ -203,6 +203,11 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     }
   }
   block_barrier();
+}
+
+// Says where a variable lies in the shared memory of the kernel's blocks, the same in each.
+GPURACE_ENTRY void __gpurace_shared_at(u32 *slot, u32 offset) {
+  if (thread_index() == 0 && block_index() == 0) *slot = offset + 1;
 }
 
 GPURACE_ENTRY void __gpurace_leave() {

@@ -14,12 +14,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpurace_tests::annotation::{ExpectedRace, Program};
-use gpurace_tests::case::{RACE_STATUS, collect};
+use gpurace_tests::case::collect;
 use gpurace_tests::compare::{Mismatch, compare};
 use gpurace_tests::report::{Race, Report};
-use gpurace_tests::toolchain::{mock_driver, programs, run, tool, work_folder, workspace};
+use gpurace_tests::toolchain::{programs, run, tool, work_folder, workspace};
 
-use crate::lowering::{calls, lower};
+use crate::lowering::lower;
+use crate::run_on_executor;
 
 /// One of so many programs is taken, where not all are.
 const SAMPLED: u64 = 12;
@@ -125,22 +126,9 @@ impl Subject {
     }
 
     fn run_seed(&self, folder: &Path, container: &Path, seed: u32) -> Result<Verdict, String> {
-        let json = folder.join(format!("{seed}.json"));
-        let mut command = Command::new(folder.join("program"));
-        command.args(self.program.words(self.revision(), "run-args")).current_dir(folder);
-        command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
-        command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
-        command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
-        let outcome = run(&mut command, folder)?;
+        let arguments = self.program.words(self.revision(), "run-args");
+        let (outcome, mut report) = run_on_executor(folder, &folder.join("program"), container, &arguments, seed)?;
         let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
-        if ![Some(0), Some(RACE_STATUS)].contains(&outcome.status) {
-            return Err(format!("status {:?}, {}", outcome.status, said()));
-        }
-        let report = std::fs::read_to_string(&json).map_err(|e| format!("no report: {e}; {}", said()))?;
-        let mut report = Report::parse(&report)?;
-        if report.device != "cuda" {
-            return Err(format!("not on the GPU, {}", said()));
-        }
         // Whether two writes store the same is not known there. Of one launch's pairs of threads at two lines, the schedule says
         // which is told first, of one warp or of two.
         let declared = self.program.races(self.revision()).into_iter().map(|race| ExpectedRace {

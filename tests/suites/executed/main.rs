@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use gpurace_tests::toolchain::{run, tool, work_folder, workspace};
+use gpurace_tests::case::RACE_STATUS;
+use gpurace_tests::report::Report;
+use gpurace_tests::toolchain::{Outcome, mock_driver, run, tool, work_folder, workspace};
 use lowering::{calls, lower, must_run};
 
 /// The names of the kernels.
@@ -98,6 +100,40 @@ fn verdicts_are_by_the_kernels_names() {
     for kernel in ["racy_guarded_ptx", "racy_async_copy", "racy_strong_beside_plain_ptx", "racy_swap_ptx"] {
         assert!(execute(kernel, 0).races > 0, "{kernel}");
     }
+}
+
+#[test]
+fn races_in_shared_memory_name_the_array_and_the_byte() {
+    let folder = work_folder("executed-shared").unwrap();
+    let source = workspace().join("tests/gpu/shared.cu");
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
+    let (container, _) = lower(&folder, "shared.gpurace.device.gpu.bc").unwrap();
+    let report = run_on_executor(&folder, &folder.join("program"), &container, &[], 0).unwrap().1;
+    let mut objects: Vec<_> = report.races.iter().filter_map(|race| race.object.as_ref()).map(|o| (o.name.as_deref(), o.size, o.offset)).collect();
+    objects.sort_unstable();
+    // A race of 8 bytes is one at its first byte.
+    let wanted = [(Some("rest"), Some(128), Some(80)), (Some("second"), Some(512), Some(40)), (Some("third"), Some(200), Some(192))];
+    assert_eq!(objects, wanted);
+}
+
+/// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report.
+fn run_on_executor(folder: &Path, program: &Path, container: &Path, arguments: &[&str], seed: u32) -> Result<(Outcome, Report), String> {
+    let json = folder.join(format!("{seed}.json"));
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
+    command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
+    command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
+    let outcome = run(&mut command, folder)?;
+    let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
+    if ![Some(0), Some(RACE_STATUS)].contains(&outcome.status) {
+        return Err(format!("status {:?}, {}", outcome.status, said()));
+    }
+    let report = std::fs::read_to_string(&json).map_err(|e| format!("no report: {e}; {}", said()))?;
+    let report = Report::parse(&report)?;
+    if report.device == "cuda" { Ok((outcome, report)) } else { Err(format!("not on the GPU, {}", said())) }
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub struct Found {
     pub record: RaceRecord,
     /// What they touched, where that is known.
     pub object: Option<Object>,
+    /// Which byte of a block's shared memory, as the device counts them.
+    pub shared_offset: Option<u32>,
 }
 
 /// What does the work of the CUDA Runtime API.
@@ -331,6 +333,11 @@ pub trait Backend: Sync {
     /// What was found since it was asked last.
     fn take_found(&self) -> Vec<Found> {
         Vec::new()
+    }
+
+    /// Where a byte of a block's shared memory lies by the kernel's description.
+    fn shared_place(&self, _kernel: &Kernel, _offset: u32) -> Option<u64> {
+        None
     }
 
     /// Checks that launches have made, by the number of the launch, since it was asked last.

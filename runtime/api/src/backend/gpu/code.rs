@@ -1,10 +1,11 @@
 //! Modules and kernels on a GPU.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::meta::ModuleMeta;
+use gpurace_abi::device::SHARED_SUFFIX;
+use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_cuda::driver::kernel::Attributes;
-use gpurace_cuda::driver::{self, Function};
+use gpurace_cuda::driver::{self, Device, Function};
 use gpurace_cuda::{Module, Variant};
 use parking_lot::Mutex;
 
@@ -26,6 +27,10 @@ pub struct Entry {
     /// Missing where the checker's shared memory does not fit beside the kernel's, and in code
     /// that was built without checks.
     pub(super) checked: Option<(Function, Attributes)>,
+    /// The table of its shared variables on the device, and how many it has.
+    places: Option<(u64, usize)>,
+    /// What that says, once a launch has filled it in.
+    read_places: OnceLock<Vec<u32>>,
 }
 
 impl Code {
@@ -55,16 +60,73 @@ impl Code {
             let most = gpu.most_shared() - attributes.shared;
             let _ = function.allow_dynamic_shared(most.max(0));
         }
-        Some(Entry { module: self.module.clone(), bare, checked })
+        let places = module.variable(&format!("{name}{SHARED_SUFFIX}")).ok();
+        let places = places.map(|(address, size)| (address, size as usize / 4));
+        Some(Entry { module: self.module.clone(), bare, checked, places, read_places: OnceLock::new() })
     }
 }
 
 impl Entry {
+    /// Where a byte of a block's shared memory lies by the kernel's description; `None` where that is not known: before a launch with checks,
+    /// and after a fault.
+    pub(super) fn shared_place(&self, device: &Device, meta: &KernelMeta, offset: u32) -> Option<u64> {
+        let places = match self.read_places.get() {
+            Some(places) => places,
+            None => {
+                let (address, count) = self.places?;
+                let mut bytes = vec![0; count * 4];
+                device.read(&mut bytes, address).ok()?;
+                let places: Vec<u32> =
+                    bytes.chunks_exact(4).filter_map(|word| u32::from_le_bytes(word.try_into().ok()?).checked_sub(1)).collect();
+                if places.len() != count {
+                    return None;
+                }
+                self.read_places.get_or_init(|| places)
+            }
+        };
+        place_of(places, meta, offset)
+    }
+
     /// The code with checks, where a block of these threads and this shared memory can run it.
     pub(super) fn can_check(&self, gpu: &OnGpu, threads: u32, dynamic_shared: u32) -> bool {
         self.checked.as_ref().is_some_and(|(_, attributes)| {
             threads as i32 <= attributes.max_threads
                 && i64::from(attributes.shared) + i64::from(dynamic_shared) <= i64::from(gpu.most_shared())
         })
+    }
+}
+
+/// Where a byte of shared memory lies by a description, by where its variables really lie, and dynamic shared memory behind them.
+fn place_of(places: &[u32], meta: &KernelMeta, offset: u32) -> Option<u64> {
+    let of_variable = meta.shared.iter().zip(places).find_map(|(variable, &start)| {
+        let within = offset.checked_sub(start).filter(|within| *within < variable.size)?;
+        Some(u64::from(variable.offset + within))
+    });
+    let of_dynamic = || {
+        let within = offset.checked_sub(*places.get(meta.shared.len())?)?;
+        Some(u64::from(meta.shared_static).next_multiple_of(16) + u64::from(within))
+    };
+    of_variable.or_else(of_dynamic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpurace_abi::meta::SharedVariable;
+
+    #[test]
+    fn bytes_are_found_where_the_variables_really_lie() {
+        let variable = |offset, size| SharedVariable { name: String::new(), offset, size };
+        let meta = KernelMeta { shared_static: 40, shared: vec![variable(0, 8), variable(8, 32)], ..KernelMeta::default() };
+        // The checker's own memory in front, the larger variable first, a gap between them.
+        let places = [288, 256, 304];
+        for (offset, wanted) in [(256, Some(8)), (287, Some(39)), (288, Some(0)), (295, Some(7)), (304, Some(48)), (310, Some(54))] {
+            assert_eq!(place_of(&places, &meta, offset), wanted, "{offset}");
+        }
+        // What is nobody's.
+        for offset in [0, 255, 296, 303] {
+            assert_eq!(place_of(&places, &meta, offset), None, "{offset}");
+        }
+        assert_eq!(place_of(&places[..2], &meta, 400), None);
     }
 }

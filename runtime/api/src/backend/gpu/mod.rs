@@ -283,7 +283,7 @@ impl Backend for OnGpu {
         };
         // Of a variable that no kernel uses, nothing may be left.
         let variables = names.iter().filter_map(|name| {
-            let (address, _) = gpu.variable(&module, name).ok()?;
+            let (address, _) = module.variable(name).ok()?;
             Some(((*name).to_owned(), address as usize))
         });
         let variables = variables.collect();
@@ -578,13 +578,18 @@ impl Backend for OnGpu {
         };
         taken
             .iter()
-            .filter_map(found::record)
-            .filter(|record| record.space == Space::Shared || !meant(record))
-            .map(|record| {
+            .filter_map(|found| Some((found::record(found)?, found.shared.checked_sub(1))))
+            .filter(|(record, _)| record.space == Space::Shared || !meant(record))
+            .map(|(record, shared_offset)| {
                 let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
-                Found { record, object }
+                Found { record, object, shared_offset }
             })
             .collect()
+    }
+
+    fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64> {
+        let super::Entry::Gpu(entry) = &kernel.entry else { return None };
+        entry.shared_place(&self.device, kernel.meta(), offset)
     }
 
     fn take_checks(&self) -> Vec<(u64, u64)> {
