@@ -306,6 +306,11 @@ impl Hooks<'_> {
                 }
                 values.pass(statement);
             }
+            // Checks under guards come before the others: what one of the accesses acquires is announced for all.
+            let acquires = |(_, checked): &(_, Checked)| matches!(checked.access, Access::Atomic { order, .. } if order != Order::Relaxed);
+            if checks.len() > 1 && checks.iter().any(acquires) {
+                orders = Some(asm::Orders::Irregular);
+            }
             match orders {
                 None => {}
                 Some(asm::Orders::Block) => self.order(instruction, Orders::Block),

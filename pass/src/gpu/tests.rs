@@ -185,6 +185,28 @@ fn addresses_that_inline_ptx_works_out_are_worked_out_before() {
 }
 
 #[test]
+fn what_one_access_acquires_is_announced_before_the_checks_of_others() {
+    let of = |asm: &str| {
+        let text = checked(&format!(
+            "target triple = \"nvptx64-nvidia-cuda\"
+             define i32 @f(i32 %on, i64 %p, i64 %q) {{
+               %x = call i32 asm sideeffect \"{{ .reg .pred p; setp.ne.u32 p, $1, 0; {asm} @p st.global.u32 [$3], $1; }}\", \"=r,r,l,l\"(i32 %on, i64 %p, i64 %q)
+               ret i32 %x
+             }}"
+        ));
+        assert_eq!((text.matches("call void @__gpurace_atomic(").count(), text.matches("call void @__gpurace_write_range(").count()), (1, 1), "{text}");
+        let announced = text.find("call void @__gpurace_irregular()");
+        // The check under the guard is the first.
+        (announced, text.find("call void @__gpurace_write_range("), text.find("call void @__gpurace_atomic("))
+    };
+    let (announced, store, load) = of("ld.acquire.gpu.u32 $0, [$2];");
+    assert!(announced.is_some() && announced < store && store < load);
+    // A relaxed access acquires nothing without a fence, which is announced itself.
+    assert_eq!(of("ld.relaxed.gpu.u32 $0, [$2];").0, None);
+    assert!(of("ld.relaxed.gpu.u32 $0, [$2]; fence.acq_rel.gpu;").0.is_some());
+}
+
+#[test]
 fn a_swap_of_inline_ptx_that_fails_is_a_read() {
     let text = checked(
         "target triple = \"nvptx64-nvidia-cuda\"
