@@ -81,6 +81,8 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], check
     unsafe {
         for (&(kernel, _), reach) in kernels.iter().zip(reach) {
             let mut features = SyncFeatures::default();
+            // Atomic accesses stay calls; those that order nothing may be looked at before what precedes them.
+            let orders = reach.features.fences || reach.features.observes;
             let mut in_rows = true;
             for &function in reach.functions.iter().filter(|&&f| LLVMIsDeclaration(f) == 0) {
                 for i in ir::instructions(function) {
@@ -90,7 +92,7 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], check
                         features.suspends |= by_thread(i);
                         in_rows &= ir::callee(i).is_some_and(|f| {
                             let name = ir::name(f);
-                            !name.starts_with("__gpurace_") || name == CONTEXT_FUNCTION || rows::allows(&name)
+                            !name.starts_with("__gpurace_") || name == CONTEXT_FUNCTION || rows::allows(&name) || !orders && rows::is_atomic(&name)
                         });
                     }
                 }

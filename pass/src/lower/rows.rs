@@ -47,6 +47,12 @@ pub fn allows(entry: &str) -> bool {
     )
 }
 
+/// Whether an entry point checks an atomic access: a kernel that reaches it may have rows where no atomic access or fence orders
+/// anything.
+pub fn is_atomic(entry: &str) -> bool {
+    matches!(entry, "__gpurace_atomic" | "__gpurace_atomic_done")
+}
+
 /// An access that leaves its address in the frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
@@ -264,6 +270,19 @@ unsafe fn reaches(block: LLVMBasicBlockRef) -> HashSet<LLVMBasicBlockRef> {
     found
 }
 
+/// The blocks in which control ends that comes to `block`.
+///
+/// # Safety
+/// It is live.
+pub unsafe fn ends(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut found: Vec<_> = in_order(block);
+        found.retain(|&b| ir::opcode(LLVMGetBasicBlockTerminator(b)) == LLVMOpcode::LLVMRet);
+        found
+    }
+}
+
 /// Those of these places, each some blocks, that a thread may come to that starts at `start`: by their
 /// indices, in an order that keeps each thread's own.
 ///
@@ -307,8 +326,8 @@ unsafe fn in_order(start: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
 /// Puts stores into the frame in the place of an access's check.
 ///
 /// # Safety
-/// The access was found in a live function, and its check is there still; the places of what it leaves,
-/// what is written and what was there before are addresses that reach it.
+/// The access was found in a live function, and its check is there still; the places of what it leaves are addresses
+/// that are computed at the function's start, those of what is written and what was there before variables.
 pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Kept, leaves: Leaves, values: Option<[LLVMValueRef; 2]>) {
     // SAFETY: by contract; the call is erased once.
     unsafe {
@@ -321,7 +340,9 @@ pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Ke
                 LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
             }
             Leaves::Mark(Some(place)) => {
-                LLVMBuildStore(builder, LLVMConstInt(LLVMInt32TypeInContext(context), 1, 0), place);
+                let mark = comes_there(builder, context, access.block);
+                LLVMBuildStore(builder, mark, place);
+                LLVMPositionBuilderBefore(builder, call);
             }
             Leaves::Mark(None) => {}
         }
@@ -334,6 +355,31 @@ pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Ke
             LLVMBuildStore(builder, there, before);
         }
         LLVMInstructionEraseFromParent(call);
+    }
+}
+
+/// Whether a thread comes to a block, as a 32-bit number: where the one block that leads there decides, known
+/// there already, where the builder is left. So the threads that do not come there store, too, and LLVM needs no store under a mask,
+/// which takes many times as long.
+unsafe fn comes_there(builder: LLVMBuilderRef, context: LLVMContextRef, block: LLVMBasicBlockRef) -> LLVMValueRef {
+    // SAFETY: by contract; the builder is in the block.
+    unsafe {
+        let int = LLVMInt32TypeInContext(context);
+        let function = LLVMGetBasicBlockParent(block);
+        let mut before = ir::blocks(function).filter(|&b| ir::successors(b).contains(&block));
+        if let (Some(one), None) = (before.next(), before.next()) {
+            let last = LLVMGetBasicBlockTerminator(one);
+            if let [yes, no] = ir::successors(one)[..]
+                && ir::opcode(last) == LLVMOpcode::LLVMBr
+                && yes != no
+            {
+                LLVMPositionBuilderBefore(builder, last);
+                let (condition, none) = (LLVMGetCondition(last), c"".as_ptr());
+                let comes = if yes == block { condition } else { LLVMBuildNot(builder, condition, none) };
+                return LLVMBuildZExt(builder, comes, int, none);
+            }
+        }
+        LLVMConstInt(int, 1, 0)
     }
 }
 

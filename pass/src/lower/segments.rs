@@ -640,7 +640,13 @@ impl Cutter {
                     }
                     None => (Items::Each(self.thread_bytes.next_multiple_of(8)), self.thread_place(8, 8)),
                 };
-                let values = access.value_bytes().map(|n| [(); 2].map(|()| (self.thread_bytes.next_multiple_of(n), self.thread_place(n, n))));
+                let values = access.value_bytes().map(|n| {
+                    [(); 2].map(|()| {
+                        let at = self.thread_bytes.next_multiple_of(n);
+                        let place = self.thread_place(n, n);
+                        (at, self.stored_at_end(access.block(), LLVMIntTypeInContext(self.context, 8 * n as u32), place))
+                    })
+                });
                 sites.push(access.row_site(&items, values.map(|v| v.map(|(at, _)| at))));
                 places.push((place, values.map(|v| v.map(|(_, place)| place))));
             }
@@ -672,6 +678,22 @@ impl Cutter {
                 streams::keep(self.module, self.builder, stream, pool, &writes);
             }
             of_points
+        }
+    }
+
+    /// A variable of which a thread that may have come to `block` stores what it holds at the segment's end: there all threads
+    /// store, so that LLVM needs no store under a mask.
+    unsafe fn stored_at_end(&self, block: LLVMBasicBlockRef, ty: LLVMTypeRef, place: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract; each end is a block of the function.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            self.at_start();
+            let variable = LLVMBuildAlloca(b, ty, none);
+            for end in rows::ends(block) {
+                LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(end));
+                LLVMBuildStore(b, LLVMBuildLoad2(b, ty, variable, none), place);
+            }
+            variable
         }
     }
 

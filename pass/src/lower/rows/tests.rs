@@ -1,5 +1,6 @@
 //! What leaves its address in the frame, and beside it the neighbour that must not.
 
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
 
 use super::*;
@@ -26,7 +27,8 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
          declare void @__gpurace_read(ptr, ptr, i32, i32)
          declare void @__gpurace_write(ptr, ptr, i32, i32, i64)
          declare void @__gpurace_write_range(ptr, ptr, i64, i32)
-         declare void @__gpurace_atomic(ptr, ptr, i32, i32, i32, i32, i32)
+         declare void @__gpurace_atomic(ptr, i32, i32, i32, i32, i32)
+         declare void @__gpurace_fence(i32, i32, i32)
          define void @k(ptr %c, ptr %p, i32 %n) {{
            %bp = getelementptr inbounds i8, ptr %c, i64 {block}
            %t = load i32, ptr %c
@@ -131,8 +133,40 @@ fn kernels_in_which_the_place_of_a_check_matters() {
         })
     };
     assert_eq!(checks("READ 0\n WRITE 1\n ret void"), [Checks::InRows]);
-    let atomic = "call void @__gpurace_atomic(ptr %c, ptr %q, i32 4, i32 0, i32 2, i32 2, i32 0)";
-    assert_eq!(checks(&format!("READ 1\n {atomic}\n ret void")), [Checks::Kept]);
+    // As they are before they are given the context.
+    let atomic = |order: Order| {
+        let (kind, scope) = (AtomicKind::Reduction as u32, Scope::Device as u32);
+        format!("READ 1\n call void @__gpurace_atomic(ptr %q, i32 4, i32 0, i32 {kind}, i32 {scope}, i32 {})\n", order as u32)
+    };
+    assert_eq!(checks(&format!("{} ret void", atomic(Order::Relaxed))), [Checks::InRows]);
+    assert_eq!(checks(&format!("{} ret void", atomic(Order::Release))), [Checks::Kept]);
+    // It makes an order of the relaxed one.
+    let fence = format!("call void @__gpurace_fence(i32 {}, i32 {}, i32 0)", Scope::Device as u32, Order::SeqCst as u32);
+    assert_eq!(checks(&format!("{} {fence}\n ret void", atomic(Order::Relaxed))), [Checks::Kept]);
+}
+
+#[test]
+fn marks_and_values_are_stored_where_all_threads_come() {
+    let text = |body: &str| {
+        // SAFETY: the module is live.
+        with(body, |module, kernel| unsafe {
+            let cut = segments::cut(module, kernel, Checks::InRows).expect("a kernel that can be cut");
+            ir::text(LLVMPrintValueToString(cut.function))
+        })
+    };
+    let body = |before: &str| format!("%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %end\n {before}some:\n WRITE 1\n store i32 1, ptr %q\n br label %end\n end:\n ret void");
+    // The threads that do not write say so, too, before the branch; and the values are stored at the end.
+    let found = text(&body(""));
+    let at = |what: &str| found.find(what).unwrap_or_else(|| panic!("no `{what}` in {found}"));
+    assert!(at("zext i1") < at("br i1"), "{found}");
+    let (some, end) = (at("\nsome:"), at("\nend:"));
+    let stores = |part: &str| part.matches("store i32").count();
+    // Into variables, and the program's own; at the end from them, and where the thread goes on.
+    assert_eq!((stores(&found[some..end]), stores(&found[end..])), (3, 3), "{found}");
+    // Where two ways lead there, the mark is stored there.
+    let two = text("%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %more\n more:\n %out = icmp sgt i32 %t, 7\n br i1 %out, label %some, label %end\n some:\n WRITE 1\n br label %end\n end:\n ret void");
+    assert!(!two.contains("zext i1"), "{two}");
+    assert!(two.contains("store i32 1, ptr"), "{two}");
 }
 
 #[test]

@@ -256,6 +256,8 @@ pub(crate) unsafe fn rows_so_far(b: *mut Block, address: Option<usize>) -> Optio
         };
         let made = found.as_ref().and_then(made);
         let mut rows = frame.rows(&active);
+        // Threads store what they have written at the segment's end.
+        rows.iter_mut().for_each(|row| row.values = None);
         if let (Some((at, _)), Some(made)) = (found, &made) {
             for (i, row) in rows.iter_mut().enumerate().skip(at).filter(|(i, _)| of_rows[*i].active == of_rows[at].active) {
                 if let Items::Lines(lines) = &mut row.items {
