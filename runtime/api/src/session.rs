@@ -344,6 +344,7 @@ impl Session {
         let Wanted { ordered, decision } = wanted;
         let info = info(launch, record.operation, &ordered);
         kernel.module.tell_covered(self.checker());
+        self.checker().watch_host(watch::is_needed());
         self.checker().begin_pruned(info, &ordered.unordered, decision.proved.clone())
     }
 

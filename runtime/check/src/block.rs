@@ -17,6 +17,7 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::common::Sites;
 use crate::copies::{self, ThreadCopies};
+use crate::deferred;
 use crate::interval::Intervals;
 use crate::launch::{Inner, Launch};
 use crate::line::Line;
@@ -79,6 +80,10 @@ pub(crate) struct State {
     pub(crate) pool: Vec<Box<Chain>>,
     /// Lines without a word, to be used again.
     pub(crate) lines: Pool<Line>,
+    /// It stands for a block whose reads are looked at later than they were made.
+    pub(crate) late: bool,
+    /// Its reads without records.
+    pub(crate) log: deferred::Own,
     /// Regions' records without a region, to be used again.
     pub(crate) ranges: Pool<Ranges>,
     /// Chains and lines that the process's count does not know of yet.
@@ -152,6 +157,8 @@ impl Block {
                 copies: copies::of_threads(launch),
                 pool: Vec::new(),
                 lines: Pool::new(launch.inner.lines.clone()),
+                late: false,
+                log: deferred::Own::default(),
                 ranges: Pool::new(launch.inner.ranges.clone()),
                 more_chains: 0,
             },
@@ -278,6 +285,9 @@ impl Block {
         };
         let shared = self.is_shared(address);
         let Some(place) = self.inner.shadow.place(address) else { return };
+        if op != Op::Read && !shared {
+            self.state.before_write(&self.inner, place, address);
+        }
         let w = self.state.opened_word(&self.inner, place, shared);
         if !self.state.common(place.word, w, thread, entry, code, shared) {
             self.whole_word(thread, address, address, 4, site, op, value, w);
@@ -296,6 +306,9 @@ impl Block {
         let shared = self.is_shared(address);
         for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
             let Some(place) = self.inner.shadow.place(word) else { continue };
+            if op != Op::Read && !shared {
+                self.state.before_write(&self.inner, place, word);
+            }
             let w = self.state.opened_word(&self.inner, place, shared);
             if !self.state.common(place.word, w, thread, entry, code, shared) {
                 self.whole_word(thread, word, address, size, site, op, value, w);
@@ -637,6 +650,9 @@ impl Block {
             let touch = Touch { op, mask };
             let shared = self.is_shared(at);
             if let Some(place) = self.inner.shadow.place(at) {
+                if op != Op::Read && !shared {
+                    self.state.before_write(&self.inner, place, at);
+                }
                 let w = self.state.opened_word(&self.inner, place, shared);
                 let access = Access {
                     thread,

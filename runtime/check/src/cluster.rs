@@ -94,6 +94,7 @@ impl Block {
         let size = shared.len() as u64;
         for word in shared.step_by(GRANULE) {
             let Some(place) = self.inner.shadow.place(word) else { continue };
+            self.state.before_write(&self.inner, place, word);
             let w = self.state.opened_word(&self.inner, place, false);
             let access = Access { thread, touch, site, word, address: word, size, value: Value::Unknown, copy: None };
             self.state.word(&self.inner, place.word, w, &access);

@@ -38,6 +38,7 @@ impl Sites {
     const ENTRIES: usize = 64;
     const PROVED: u64 = 1;
     const NUMBERED: u64 = 2;
+    const AT_ONCE: u64 = 8;
     const SHIFT: u32 = 32;
 
     /// None are known.
@@ -62,7 +63,8 @@ impl Sites {
         let what = if proved.contains(site) {
             Self::PROVED
         } else {
-            numbers.number(site).map_or(0, |n| Self::NUMBERED | u64::from(n) << 8)
+            let at_once = if numbers.is_looked_at_once(site) { Self::AT_ONCE } else { 0 };
+            numbers.number(site).map_or(0, |n| Self::NUMBERED | u64::from(n) << 8) | at_once
         };
         let entry = u64::from(site) << Self::SHIFT | MET | what;
         self.0[site as usize % Self::ENTRIES] = entry;
@@ -73,6 +75,12 @@ impl Sites {
     #[inline]
     pub(crate) const fn is_proved(entry: u64) -> bool {
         entry & Self::PROVED != 0
+    }
+
+    /// Whether its reads may be looked at later, see [`crate::deferred`].
+    #[inline]
+    pub(crate) const fn may_wait(entry: u64) -> bool {
+        entry & (Self::NUMBERED | Self::AT_ONCE) == Self::NUMBERED
     }
 
     /// The site as a word has it; `None` where no number is left for it.

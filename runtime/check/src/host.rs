@@ -33,6 +33,7 @@ impl Checker {
     pub fn host_access(&self, access: HostAccess, overlaps: &dyn Fn(u64) -> bool) {
         let inner = &self.inner;
         let word = access.address & !(GRANULE - 1);
+        inner.record_reads(&(word..word + GRANULE));
         let (base, copies) = {
             let launching = inner.launching.lock();
             (launching.base, launching.copies.clone())

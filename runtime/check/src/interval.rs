@@ -213,6 +213,9 @@ impl Interval {
             items.iter_mut().zip(others).for_each(|(item, &other)| *item |= other);
             let lines = match (&row.lines, other.map(|row| &row.lines)) {
                 (lines, None) => lines.clone(),
+                // One that makes no access.
+                (lines, Some(_)) if others.is_empty() => lines.clone(),
+                (_, Some(lines)) if row.items.is_empty() => lines.clone(),
                 (Some((of, active)), Some(Some((other, others)))) if of == other => Some((*of, active.and(others))),
                 _ => None,
             };

@@ -7,11 +7,11 @@
 //! that barrier. Words hold uids counted from the last clear; the shadow is
 //! cleared at the start of a launch whose uids would not fit any more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use gpurace_abi::meta::SyncFeatures;
 use parking_lot::{Mutex, RwLock};
@@ -20,7 +20,9 @@ use crate::benign::Benign;
 use crate::chain::Chain;
 use crate::cluster::Clusters;
 use crate::covered::Covered;
+use crate::deferred::Logs;
 use crate::line::Line;
+use crate::page::Marks;
 use crate::pool::Store;
 use crate::race::{RaceRecord, Races};
 use crate::region::{self, Ranges as RegionRanges};
@@ -137,6 +139,10 @@ pub(crate) struct Inner {
     pub(crate) benign: RwLock<Benign>,
     /// Reads that another access's check stands for.
     pub(crate) covered: Covered,
+    /// Reads without records.
+    pub(crate) logs: Logs,
+    /// What the host accesses is looked up.
+    host_is_watched: AtomicBool,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
     next_uid: AtomicU64,
@@ -159,12 +165,19 @@ pub(crate) struct Inner {
 pub(crate) struct Launching {
     /// Uids in words are counted from here.
     pub(crate) base: u64,
-    active: usize,
+    running: Vec<Running>,
     streams_seen: bool,
     /// Launches that something to come may be concurrent with.
     unsettled: Vec<Arc<LaunchData>>,
     /// Which bytes those of them touch that are copies.
     pub(crate) copies: Vec<Arc<Copied>>,
+}
+
+/// A launch that has begun and not ended, by first uids.
+struct Running {
+    launch: u64,
+    /// Those below are settled for it.
+    settled: u64,
 }
 
 /// What stays known of a launch while the shadow may name its blocks.
@@ -194,6 +207,11 @@ pub struct Launch {
     pub(crate) base: u64,
     /// Blocks with smaller uids happen before all launches from this one on.
     settled_uid: u64,
+    /// Launches with smaller first uids are settled for all that run beside it, too.
+    pub(crate) unsettled: u64,
+    pub(crate) marks: Marks,
+    /// Its reads may be looked at later.
+    pub(crate) defers: bool,
     unordered: Vec<u64>,
     /// Copies that are concurrent with it.
     pub(crate) copies: Vec<Arc<Copied>>,
@@ -240,6 +258,8 @@ impl Checker {
                 syncvars: SyncVars::default(),
                 benign: RwLock::default(),
                 covered: Covered::default(),
+                logs: Logs::default(),
+                host_is_watched: AtomicBool::new(false),
                 limits: Limits {
                     uids: limits.uids.min(word::UID_VALUES),
                     clock: limits.clock.min(word::CLOCK_VALUES),
@@ -249,7 +269,7 @@ impl Checker {
                 next_uid: AtomicU64::new(0),
                 launching: Mutex::new(Launching {
                     base: 0,
-                    active: 0,
+                    running: Vec::new(),
                     streams_seen: false,
                     unsettled: Vec::new(),
                     copies: Vec::new(),
@@ -306,7 +326,7 @@ impl Checker {
         l.copies
             .retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
         let next = inner.next_uid.load(Ordering::Relaxed);
-        let quiet = l.active == 0 && unordered.is_empty();
+        let quiet = l.running.is_empty() && unordered.is_empty();
         if quiet && l.unsettled.is_empty() {
             inner.syncvars.clear();
         }
@@ -319,13 +339,14 @@ impl Checker {
                 inner.clears_with_streams.fetch_add(1, Ordering::Relaxed);
             }
         }
-        l.active += 1;
         let first_uid = inner.next_uid.fetch_add(info.blocks, Ordering::Relaxed);
         let settled_uid = l
             .unsettled
             .iter()
             .map(|e| e.first_uid)
             .fold(first_uid, u64::min);
+        l.running.push(Running { launch: first_uid, settled: settled_uid });
+        let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
         let mut before = Clocks::new();
         // One that is made known late is not after those that came meanwhile.
         let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !unordered.contains(&e.id);
@@ -371,6 +392,9 @@ impl Checker {
             clusters: info.clusters,
             base: l.base,
             settled_uid,
+            unsettled: for_all,
+            marks: Marks::new(first_uid, for_all),
+            defers: !inner.host_is_watched.load(Ordering::Relaxed),
             unordered: unordered.to_vec(),
             copies,
             before,
@@ -381,7 +405,7 @@ impl Checker {
 
     /// Ends a launch all of whose blocks have ended.
     pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
-        self.inner.launching.lock().active -= 1;
+        self.inner.launching.lock().running.retain(|running| running.launch != launch.data.first_uid);
         LaunchStats {
             checks_executed: launch.checks.load(Ordering::Relaxed),
         }
@@ -391,6 +415,12 @@ impl Checker {
     /// on, until the memory is freed.
     pub fn benign(&self, address: usize, size: usize) {
         self.inner.benign.write().add(address, size);
+    }
+
+    /// Whether accesses by the host are to be looked up in what launches have touched that begin from now on:
+    /// they keep records then that are settled for other launches.
+    pub fn watch_host(&self, watches: bool) {
+        self.inner.host_is_watched.store(watches, Ordering::Relaxed);
     }
 
     /// Forgets all accesses to a range: its memory was freed, or is new. No
@@ -460,7 +490,16 @@ impl Inner {
         self.further.read().get(&uid).cloned()
     }
 
+    /// The smallest first uid of launches that one that runs, or is to come, may be concurrent with.
+    pub(crate) fn settled_for_all(&self) -> u64 {
+        let l = self.launching.lock();
+        let running = l.running.iter().map(|running| running.settled);
+        let unsettled = l.unsettled.iter().map(|e| e.first_uid);
+        running.chain(unsettled).min().unwrap_or_else(|| self.next_uid.load(Ordering::Relaxed))
+    }
+
     fn clear(&self) {
+        self.logs.clear();
         self.shadow.clear(|w| self.drop_chain(w), |w| self.drop_region(w));
         self.launches.write().clear();
         self.further.write().clear();
@@ -484,6 +523,7 @@ impl Inner {
 
     pub(crate) fn forget(&self, address: usize, size: usize) {
         let end = address.saturating_add(size);
+        self.record_reads(&(address..end));
         self.shadow.regions(&(address..end), |first, place| {
             let from = address.saturating_sub(first) / word::GRANULE;
             let to = (end - first).div_ceil(word::GRANULE).min(region::WORDS);
@@ -512,6 +552,13 @@ impl Inner {
                 *copied = Arc::new(copied.without(&(address..end)));
             }
         }
+    }
+}
+
+impl Drop for Checker {
+    fn drop(&mut self) {
+        // Its launches name what they are of.
+        self.inner.logs.clear();
     }
 }
 
@@ -605,6 +652,10 @@ pub(crate) struct KernelSites {
     /// By number: the module's index.
     sites: Box<[AtomicU32]>,
     count: Mutex<u32>,
+    /// Those whose reads are looked at as they are made: what they read is written.
+    at_once: RwLock<HashSet<u32>>,
+    /// How often those of others were looked at since memory beside it was written.
+    beside: Mutex<HashMap<u32, u32>>,
 }
 
 const PAGE: usize = 1024;
@@ -617,6 +668,8 @@ impl KernelSites {
             numbers: (0..PAGES).map(|_| OnceLock::new()).collect(),
             sites: (0..SITE_VALUES).map(|_| AtomicU32::new(0)).collect(),
             count: Mutex::new(0),
+            at_once: RwLock::default(),
+            beside: Mutex::default(),
         }
     }
 
@@ -655,6 +708,24 @@ impl KernelSites {
             NO_NUMBER => None,
             n => Some(n - 1),
         }
+    }
+
+    /// Has reads by a site (the module's index) looked at as they are made.
+    pub(crate) fn look_at_once(&self, site: u32) {
+        self.at_once.write().insert(site);
+    }
+
+    /// Reads by a site were looked at since memory beside what they are of was written. How often that has been so.
+    pub(crate) fn looked_at_beside(&self, site: u32) -> u32 {
+        let mut beside = self.beside.lock();
+        let times = beside.entry(site).or_default();
+        *times += 1;
+        *times
+    }
+
+    /// Whether they are.
+    pub(crate) fn is_looked_at_once(&self, site: u32) -> bool {
+        self.at_once.read().contains(&site)
     }
 
     /// The site with this number.

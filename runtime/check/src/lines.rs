@@ -44,6 +44,18 @@ impl Threads {
         threads
     }
 
+    /// The first of a block.
+    pub(crate) fn first(count: usize) -> Self {
+        let mut all = Self([u64::MAX; Self::WORDS]);
+        all.truncate(count);
+        all
+    }
+
+    /// Whether it has all of a block's.
+    pub(crate) fn is_all(&self, count: usize) -> bool {
+        *self == Self::first(count)
+    }
+
     /// Whether it has this thread.
     pub fn contains(&self, thread: usize) -> bool {
         self.0[thread / 64] >> (thread % 64) & 1 != 0
@@ -140,6 +152,16 @@ impl Lines<'_> {
         items
     }
 
+    /// What holds all its accesses of `size` bytes, and may hold more; `None` where that cannot be told.
+    pub(crate) fn bounds(&self, size: usize) -> Option<std::ops::Range<usize>> {
+        let (mut start, mut end) = (i64::try_from(self.of.first).ok()?, i64::try_from(self.of.first).ok()?);
+        for (&step, &count) in self.of.steps.iter().zip(self.dim) {
+            let far = (step as i64).checked_mul(i64::from(count.max(1) - 1))?;
+            (start, end) = (start.checked_add(far.min(0))?, end.checked_add(far.max(0))?);
+        }
+        Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?.checked_add(size)?)
+    }
+
     /// Threads that follow each other with equal steps, as many as there are: how many, the step, and those
     /// of the parts that repeat them.
     fn parts(&self) -> (usize, u64, [(usize, u64); 2]) {
@@ -190,6 +212,26 @@ impl Lines<'_> {
         }
         true
     }
+}
+
+/// The lines on which addresses lie, and the threads in x and y of a block that it may be of, where each of its threads makes an
+/// access and theirs lie on such.
+pub(crate) fn lines_of(items: &[u64]) -> Option<(gpurace_abi::image::Lines, [u32; 3])> {
+    let &[first, second, ..] = items else { return None };
+    let step = second.wrapping_sub(first);
+    let are = |items: &[u64], first: u64| {
+        // Without a branch for each, so that it is done for several at once.
+        let differ = |(i, &item): (u64, &u64)| item ^ first.wrapping_add(i.wrapping_mul(step));
+        first != 0 && (0..).zip(items).fold(0, |all, item| all | differ(item)) == 0
+    };
+    let width = (2..items.len()).find(|&t| items[t].wrapping_sub(items[t - 1]) != step).unwrap_or(items.len());
+    if items.len() % width != 0 {
+        return None;
+    }
+    let far = items.get(width).map_or(0, |next| next.wrapping_sub(first));
+    let all = (0..).zip(items.chunks(width)).all(|(y, row)| are(row, first.wrapping_add(far.wrapping_mul(y))));
+    let of = gpurace_abi::image::Lines { first, steps: [step, far, 0] };
+    all.then_some((of, [width as u32, (items.len() / width) as u32, 1]))
 }
 
 /// The addresses of an instruction's accesses.
@@ -294,6 +336,46 @@ mod tests {
         let mut found = Vec::new();
         let are_runs = lines.runs(4, |r, _| found.push((r.thread, r.address, r.step, r.count, r.accesses)));
         are_runs.then_some(found)
+    }
+
+    #[test]
+    fn addresses_that_lie_on_lines() {
+        let of = |width: u64, rows: u64, by_x: u64, by_y: u64| -> Vec<u64> {
+            (0..rows).flat_map(|y| (0..width).map(move |x| 0x1000u64.wrapping_add(x.wrapping_mul(by_x)).wrapping_add(y.wrapping_mul(by_y)))).collect()
+        };
+        for (width, rows, by_x, by_y) in [(16, 16, 4, 0x100), (32, 1, 4, 0), (8, 4, 0, 4), (4, 4, 4u64.wrapping_neg(), 64), (32, 2, 12, 8)] {
+            let items = of(width, rows, by_x, by_y);
+            let (lines, dim) = lines_of(&items).expect("lines");
+            let active = Threads::first(items.len());
+            assert_eq!(Lines { of: &lines, dim: &dim, active: &active }.each(), items);
+            // One that is elsewhere, and one that is not made.
+            for other in [items[items.len() - 1] + 4, 0] {
+                let mut items = items.clone();
+                *items.last_mut().expect("some") = other;
+                assert_eq!(lines_of(&items), None, "{items:x?}");
+            }
+        }
+        assert_eq!(lines_of(&[0; 32]), None);
+        assert_eq!(lines_of(&[0x1000]), None);
+        assert_eq!(lines_of(&[0x1000, 0x1004, 0x1010, 0x1014, 0x1020]), None);
+    }
+
+    #[test]
+    fn bounds_hold_all_accesses() {
+        let all = Threads::first(24);
+        let bounds = |first: u64, steps: [u64; 3]| {
+            let of = gpurace_abi::image::Lines { first, steps };
+            let lines = Lines { of: &of, dim: &[4, 3, 2], active: &all };
+            let bounds = lines.bounds(8);
+            if let Some(bounds) = &bounds {
+                assert!(lines.each().iter().all(|&at| bounds.start <= at as usize && at as usize + 8 <= bounds.end));
+            }
+            bounds
+        };
+        assert_eq!(bounds(0x1000, [8, 64, 256]), Some(0x1000..0x1000 + 3 * 8 + 2 * 64 + 256 + 8));
+        assert_eq!(bounds(0x1000, [8u64.wrapping_neg(), 64, 0]), Some(0x1000 - 3 * 8..0x1000 + 2 * 64 + 8));
+        assert_eq!(bounds(0x10, [8u64.wrapping_neg(), 0, 0]), None);
+        assert_eq!(bounds(0x1000, [1 << 62, 0, 0]), None);
     }
 
     #[test]

@@ -46,6 +46,35 @@ struct ThreadSync {
     tracked: Vec<(usize, u32)>,
 }
 
+/// The clock of each thread.
+#[derive(Debug, Default)]
+struct EachClock {
+    threads: u32,
+    /// What all have, where they have one.
+    all: Option<u32>,
+    /// By thread, where they do not.
+    each: Vec<u32>,
+}
+
+impl EachClock {
+    fn set_all(&mut self, threads: u32, clock: u32) {
+        (self.threads, self.all) = (threads, Some(clock));
+    }
+
+    #[inline]
+    fn of(&self, thread: u32) -> u32 {
+        self.all.unwrap_or_else(|| self.each[thread as usize])
+    }
+
+    fn of_mut(&mut self, thread: u32) -> &mut u32 {
+        if let Some(all) = self.all.take() {
+            self.each.clear();
+            self.each.resize(self.threads as usize, all);
+        }
+        &mut self.each[thread as usize]
+    }
+}
+
 /// Locations of which a thread remembers what it released on them.
 const RELEASED_KEPT: usize = 32;
 
@@ -71,7 +100,7 @@ pub struct BlockOrder {
     past: Vec<u64>,
     floor: u32,
     max: u32,
-    clock: Vec<u32>,
+    clock: EachClock,
     /// Who-and-when field of thread 0 where all threads have one clock and each has such a field.
     common: Option<u64>,
     /// Where they do not: of each thread, [`NO_KEY`] where it does not fit.
@@ -104,7 +133,7 @@ impl BlockOrder {
             past: Vec::new(),
             floor: 0,
             max: 0,
-            clock: Vec::new(),
+            clock: EachClock::default(),
             common: None,
             keys: Vec::new(),
             warps: Vec::new(),
@@ -134,8 +163,7 @@ impl BlockOrder {
         (self.home, self.uid, self.word_uid) = (uid, uid, word_uid);
         (self.floor, self.max) = (0, 0);
         self.past.clear();
-        self.clock.clear();
-        self.clock.resize(threads as usize, 0);
+        self.clock.set_all(threads, 0);
         self.keys.resize(threads as usize, NO_KEY);
         self.warps.clear();
         self.warps
@@ -191,7 +219,7 @@ impl BlockOrder {
     /// The epoch of a thread.
     #[inline]
     pub fn clock(&self, thread: u32) -> u32 {
-        self.clock[thread as usize]
+        self.clock.of(thread)
     }
 
     /// Who and when, as a word has it.
@@ -220,6 +248,14 @@ impl BlockOrder {
         self.max
     }
 
+    /// At the start of a block: has all its threads come to this clock by barriers.
+    pub(crate) fn set_clock(&mut self, clock: u32) {
+        (self.floor, self.max) = (clock, clock);
+        self.clock.set_all(self.threads, clock);
+        self.warps.iter_mut().for_each(|w| w.floor = clock);
+        self.set_all_keys();
+    }
+
     /// The keys of threads that have all one clock.
     fn set_all_keys(&mut self) {
         let last = word::key(self.threads.saturating_sub(1), self.word_uid, self.max);
@@ -236,12 +272,12 @@ impl BlockOrder {
         }
         for t in threads {
             self.keys[t as usize] =
-                word::key(t, self.word_uid, self.clock[t as usize]).unwrap_or(NO_KEY);
+                word::key(t, self.word_uid, self.clock.of(t)).unwrap_or(NO_KEY);
         }
     }
 
     fn tick(&mut self, thread: u32) {
-        let c = &mut self.clock[thread as usize];
+        let c = self.clock.of_mut(thread);
         *c += 1;
         self.max = self.max.max(*c);
         self.set_keys(thread..thread + 1);
@@ -354,7 +390,7 @@ impl BlockOrder {
             self.max += 1;
         }
         self.floor = self.max;
-        self.clock.fill(self.max);
+        self.clock.set_all(self.threads, self.max);
         for w in &mut self.warps {
             w.floor = self.max;
             w.matrix = None;
@@ -381,7 +417,7 @@ impl BlockOrder {
         let base = warp * 32;
         let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
         let clock = 1 + lanes()
-            .map(|l| self.clock[(base + l) as usize])
+            .map(|l| self.clock.of(base + l))
             .max()
             .unwrap_or(0);
         if mask == all {
@@ -418,7 +454,7 @@ impl BlockOrder {
             }
         }
         for l in lanes() {
-            self.clock[(base + l) as usize] = clock;
+            *self.clock.of_mut(base + l) = clock;
             self.set_keys(base + l..base + l + 1);
         }
         self.max = self.max.max(clock);
@@ -446,7 +482,7 @@ impl BlockOrder {
         for l in &mut lanes {
             *l = (*l).max(warp.floor);
         }
-        lanes[lane] = self.clock[thread as usize];
+        lanes[lane] = self.clock.of(thread);
         all.learn_warp(self.uid, thread / 32, lanes);
         all
     }

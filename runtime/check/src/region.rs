@@ -89,6 +89,11 @@ impl Range {
         (self.mask == ALL && self.shift == 0).then(|| self.of(0))
     }
 
+    /// Whether it is of a write.
+    pub(crate) fn writes(&self) -> bool {
+        self.op() == WRITE
+    }
+
     fn op(&self) -> u64 {
         if word::span_of(self.record, READ).is_some() { READ } else { WRITE }
     }
@@ -292,8 +297,12 @@ impl State {
         if span == Span::Grid {
             return Some((Relation::Grid, Status::Unsynced));
         }
-        if word::clock_field(r.record) < self.order.floor() {
+        let clock = word::clock_field(r.record);
+        if clock < self.order.floor() {
             return Some((Relation::Block, Status::Synced));
+        }
+        if self.late && clock > self.order.floor() {
+            return Some((Relation::Block, Status::SameEpoch));
         }
         if span == Span::Thread && a.span() == Span::Thread {
             let own = r.same_thread(a, words);

@@ -127,6 +127,12 @@ pub(crate) struct Run {
 const GAP: usize = 32;
 
 impl Run {
+    /// Where the last of its accesses of `size` bytes ends.
+    #[inline]
+    pub(crate) fn end(&self, size: usize) -> usize {
+        self.address.wrapping_add((self.count - 1).wrapping_mul(self.step)).saturating_add(size)
+    }
+
     /// Whether there are runs of such accesses, of which one is at `first`.
     #[inline]
     pub(crate) fn may_step(first: usize, step: usize, size: usize) -> bool {
@@ -229,7 +235,7 @@ impl Block {
     fn of_kinds(&mut self, rows: &[Row<'_>], local: &Range<usize>, kinds: Kinds) {
         let (none, shared) = (kinds.empty | kinds.proved, kinds.shared);
         if shared == 0 {
-            return self.each_row(rows, local, none, 0);
+            return self.each_row(rows, local, none, 0, 0);
         }
         let mut known = 0;
         if self.may_repeat() {
@@ -241,13 +247,26 @@ impl Block {
         } else {
             self.otherwise();
         }
-        self.each_row(rows, local, none, known);
+        self.each_row(rows, local, none, shared, known);
         self.state.intervals.done(rows, shared);
     }
 
-    /// Looks at rows, but for those of which there is nothing to be looked at, and those that are known.
-    fn each_row(&mut self, rows: &[Row<'_>], local: &Range<usize>, none: Mask, known: Mask) {
-        for at in (0..rows.len()).filter(|at| none >> at & 1 == 0) {
+    /// Looks at rows, but for those of which there is nothing to be looked at, and those that are known. Of those that
+    /// are not of shared memory some may wait.
+    fn each_row(&mut self, rows: &[Row<'_>], local: &Range<usize>, none: Mask, shared: Mask, known: Mask) {
+        let mut none = none;
+        let mut reads = 0;
+        for at in 0..rows.len() {
+            if at == reads {
+                // What is read before the next write, which is to meet it.
+                let to = (at..rows.len()).find(|&i| rows[i].writes).unwrap_or(rows.len());
+                let some = (at..to).fold(0, |some, i| some | 1 << i);
+                none |= self.defer_rows(rows, local, some & !(none | shared));
+                reads = to + 1;
+            }
+            if none >> at & 1 != 0 {
+                continue;
+            }
             let is_known = known >> at & 1 != 0;
             match is_known.then(|| self.state.intervals.pass(at, &rows[at])).flatten() {
                 Some(accesses) => self.state.checks += accesses,
@@ -290,7 +309,7 @@ impl Block {
         // They are counted.
         let checks = self.state.checks;
         for rows in compared.steps() {
-            self.each_row(&rows, &(0..0), 0, 0);
+            self.each_row(&rows, &(0..0), 0, !0, 0);
         }
         self.state.checks = checks;
     }
@@ -304,7 +323,7 @@ impl Block {
     }
 
     /// The last of these rows.
-    fn row(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
+    pub(crate) fn row(&mut self, rows: &[Row<'_>], local: &Range<usize>) {
         let Some(row) = rows.last() else { return };
         let s = &mut self.state;
         let entry = s.sites.get(row.site, &s.launch.proved, &s.launch.data.sites);
@@ -430,6 +449,9 @@ impl Block {
     #[inline(always)]
     pub(crate) fn words_of(&mut self, range: &region::Range, address: usize, shared: bool) -> bool {
         let Some(place) = self.inner.shadow.place(address) else { return true };
+        if !shared && range.writes() {
+            self.state.before_write(&self.inner, place, address);
+        }
         !self.state.is_open(place.region.load(Ordering::Acquire), shared) && self.state.range(place.region, range, shared)
     }
 }

@@ -5,7 +5,7 @@
 //! reserving memory, so that only touched pages cost any. A table of one
 //! pointer per chunk, mapped the same way, leads to them. A fresh word is zero.
 //!
-//! Behind a chunk's words lies one more for each [`region`] of 32 of them.
+//! Behind a chunk's words lies one more for each [`region`] of 32 of them, and behind those what is known of each [`Page`], and of each [`STRETCH`].
 
 use std::io;
 use std::ops::Range;
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::page::{PAGE, Page, STRETCH};
 use crate::region;
 use crate::word::GRANULE;
 
@@ -22,7 +23,9 @@ const CHUNK_BITS: u32 = 22;
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const WORDS_PER_CHUNK: usize = (1 << CHUNK_BITS) / GRANULE;
 const REGIONS_PER_CHUNK: usize = WORDS_PER_CHUNK / region::WORDS;
-const CHUNK_BYTES: usize = (WORDS_PER_CHUNK + REGIONS_PER_CHUNK) * 8;
+const PAGES_PER_CHUNK: usize = (1 << CHUNK_BITS) / PAGE;
+const STRETCHES_PER_CHUNK: usize = (1 << CHUNK_BITS) / STRETCH;
+const CHUNK_BYTES: usize = (WORDS_PER_CHUNK + REGIONS_PER_CHUNK) * 8 + (PAGES_PER_CHUNK + STRETCHES_PER_CHUNK) * size_of::<Page>();
 
 /// The shadow of one application word.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +34,10 @@ pub struct Place<'a> {
     pub region: &'a AtomicU64,
     /// Its own.
     pub word: &'a AtomicU64,
+    /// Its page's.
+    pub(crate) page: &'a Page,
+    /// Its stretch's.
+    pub(crate) stretch: &'a Page,
 }
 
 impl<'a> Place<'a> {
@@ -121,10 +128,16 @@ impl Shadow {
     /// `base` is the start of the chunk that holds the address.
     unsafe fn in_chunk<'a>(base: *mut AtomicU64, address: usize) -> Place<'a> {
         let word = address / GRANULE % WORDS_PER_CHUNK;
-        // SAFETY: `base` maps WORDS_PER_CHUNK words and REGIONS_PER_CHUNK behind them, and is
-        // never unmapped before the shadow ends.
+        // SAFETY: `base` maps WORDS_PER_CHUNK words and REGIONS_PER_CHUNK behind them, and behind those
+        // PAGES_PER_CHUNK pages and as many stretches as a chunk has, and is never unmapped before the shadow ends.
         unsafe {
-            Place { region: &*base.add(WORDS_PER_CHUNK + word / region::WORDS), word: &*base.add(word) }
+            let pages = base.add(WORDS_PER_CHUNK + REGIONS_PER_CHUNK).cast::<Page>();
+            Place {
+                region: &*base.add(WORDS_PER_CHUNK + word / region::WORDS),
+                word: &*base.add(word),
+                page: &*pages.add(word * GRANULE / PAGE),
+                stretch: &*pages.add(PAGES_PER_CHUNK + word * GRANULE / STRETCH),
+            }
         }
     }
 

@@ -32,6 +32,9 @@ impl Standing {
 
 impl State {
     /// How a record stands to an access by `thread`.
+    ///
+    /// One that is looked at late may meet records that its block made behind a barrier since. What races with it and
+    /// is still to come races with those too, so that they stand for it.
     pub(crate) fn standing(&self, thread: u32, m: &Member, shared: bool) -> Standing {
         let order = &self.order;
         if m.is_copy() {
@@ -54,6 +57,9 @@ impl State {
             if shared && m.clock < order.floor() {
                 // Only this block can reach it, and all of it has passed the barrier.
                 return here(Relation::Block, Status::Settled, !0);
+            }
+            if self.late && m.span != Span::Grid && m.clock > order.floor() {
+                return here(Relation::Block, Status::SameEpoch, !0);
             }
             if m.lanes != 0 {
                 return self.standing_of_lanes(thread, m);

@@ -54,6 +54,13 @@ impl Block {
     /// Reads of `size` bytes each by one instruction since the last barrier. They have happened already.
     /// Those of `local` memory are not looked at.
     pub fn scattered(&mut self, items: &[Item], size: u32, site: u32, local: &Range<usize>) {
+        if !self.defer_items(items, size, site, local) {
+            self.scattered_now(items, size, site, local);
+        }
+    }
+
+    /// The same, with records of them.
+    pub(crate) fn scattered_now(&mut self, items: &[Item], size: u32, site: u32, local: &Range<usize>) {
         let plain = self.is_plain();
         let s = &mut self.state;
         let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
@@ -88,6 +95,13 @@ impl Block {
 
     /// Reads of `size` bytes each by one instruction, at addresses that follow each other, as [`Block::scattered`].
     pub fn streams(&mut self, streams: &[Stream], size: u32, site: u32, local: &Range<usize>) {
+        if !self.defer_streams(streams, size, site, local) {
+            self.streams_now(streams, size, site, local);
+        }
+    }
+
+    /// The same, with records of them.
+    pub(crate) fn streams_now(&mut self, streams: &[Stream], size: u32, site: u32, local: &Range<usize>) {
         let plain = self.is_plain();
         let s = &mut self.state;
         let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);

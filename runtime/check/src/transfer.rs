@@ -189,6 +189,9 @@ impl Block {
     /// Looks a range of a copy up in the shadow, and among other copies.
     fn look_up(&mut self, bytes: &Range<usize>, op: Op, site: u32) {
         let (inner, state) = (self.inner.clone(), &mut self.state);
+        if op == Op::Write {
+            inner.record_reads(bytes);
+        }
         state.sightings.next_access();
         let first = state.launch.first_concurrent_in_words();
         let access = |word: usize| {

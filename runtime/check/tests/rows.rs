@@ -1,6 +1,5 @@
 //! Rows against the same accesses one by one: what each finds must be the same.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use gpurace_abi::image;
@@ -9,7 +8,7 @@ use gpurace_check::{Block, Checker, Launch};
 
 mod two_ways;
 
-use two_ways::{GLOBAL, Random, SHARED, SHARED_BYTES, compare};
+use two_ways::{Accessed, GLOBAL, Random, SHARED, SHARED_BYTES, compare};
 
 /// The same history in two ways.
 struct Both {
@@ -104,7 +103,7 @@ impl Both {
         let dim = dims(random, threads);
         let mut found = 0;
         let mut log = Vec::new();
-        let mut accessed = HashSet::new();
+        let mut accessed = Accessed::default();
         for id in 1..=1 + random.below(3) {
             // Ordered launches, some of which keep history for a concurrent one.
             let settled = if random.below(2) == 0 { id - 1 } else { 0 };
@@ -118,12 +117,14 @@ impl Both {
                     block
                 })
             });
+            let mut barriers = [0; 3];
             for _ in 0..random.below(30) {
                 let b = random.below(3) as usize;
                 let [together, apart] = &mut blocks[b];
                 if random.below(5) == 0 {
                     together.barrier();
                     apart.barrier();
+                    barriers[b] += 1;
                     log.push((id, b, None));
                     continue;
                 }
@@ -144,9 +145,9 @@ impl Both {
                     together.rows(&[row], &(0..0));
                 }
                 one_by_one(apart, &row, &items);
-                accessed.extend(items.iter().filter(|&&i| i != 0).flat_map(|&i| {
-                    (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
-                }));
+                for (t, &item) in (0..).zip(&items).filter(|&(_, &item)| item != 0) {
+                    accessed.add(row.site, item as usize, row.size as usize, (id, b as u64, barriers[b], t));
+                }
                 found += compare(together, apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
             }
             let checks = blocks.each_ref().map(|[t, a]| (t.checks(), a.checks()));
@@ -223,7 +224,8 @@ fn repeating(seed: u64) -> usize {
     });
     // With one interval in some kernels, so that all of it repeats.
     let known: Vec<_> = (0..1 + random.below(4)).map(|_| interval(random, threads.into())).collect();
-    let (mut accessed, mut log, mut found) = (HashSet::new(), Vec::new(), 0);
+    let (mut accessed, mut log, mut found) = (Accessed::default(), Vec::new(), 0);
+    let mut barriers = 0;
     for block in 0..3 {
         if block > 0 {
             together.restart(&launches[0], block, shared.clone());
@@ -266,15 +268,16 @@ fn repeating(seed: u64) -> usize {
                         one_by_one(&mut together, row, items);
                     }
                     one_by_one(&mut apart, row, items);
-                    accessed.extend(items.iter().filter(|&&i| i != 0).flat_map(|&i| {
-                        (0..row.size as usize).step_by(4).map(move |byte| (row.site, i as usize + byte))
-                    }));
+                    for (t, &item) in (0..).zip(items).filter(|&(_, &item)| item != 0) {
+                        accessed.add(row.site, item as usize, row.size as usize, (1, block, barriers, t));
+                    }
                 }
                 log.push((block, Some((step.clone(), in_rows))));
                 found += compare(&mut together, &mut apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
             }
             together.barrier();
             apart.barrier();
+            barriers += 1;
             log.push((block, None));
         }
         assert_eq!(together.checks(), apart.checks(), "seed {seed}");

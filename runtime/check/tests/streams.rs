@@ -1,7 +1,6 @@
 //! Reads that are looked at together, as loops leave them, against the same reads one by one: what each finds
 //! must be the same.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use gpurace_check::rows::{Items, Row};
@@ -10,7 +9,7 @@ use gpurace_check::{Block, Checker, Launch, LaunchInfo, SyncFeatures};
 
 mod two_ways;
 
-use two_ways::{GLOBAL, Random, SHARED, SHARED_BYTES, compare};
+use two_ways::{Accessed, GLOBAL, Random, SHARED, SHARED_BYTES, compare};
 
 const GLOBAL_BYTES: usize = 0x1000;
 
@@ -82,7 +81,7 @@ fn history(seed: u64) -> usize {
     let threads = [32, 48, 64, 100][random.below(4) as usize];
     let features = SyncFeatures { fences: random.below(8) == 0, ..SyncFeatures::default() };
     let (mut found, mut log) = (0, Vec::new());
-    let mut accessed = HashSet::new();
+    let mut accessed = Accessed::default();
     for id in 1..=1 + random.below(3) {
         let settled = if random.below(2) == 0 { id - 1 } else { 0 } * u64::from(seed % 2 == 0);
         let launches = checkers.each_ref().map(|c| launch(c, id, threads, settled, features));
@@ -94,6 +93,7 @@ fn history(seed: u64) -> usize {
                 block
             })
         });
+        let mut barriers = [0; 3];
         for _ in 0..random.below(24) {
             let b = random.below(3) as usize;
             let [together, apart] = &mut blocks[b];
@@ -105,13 +105,14 @@ fn history(seed: u64) -> usize {
                 0 => {
                     together.barrier();
                     apart.barrier();
+                    barriers[b] += 1;
                     log.push(format!("block {b}: barrier"));
                 }
                 1 => {
                     // Few enough for something to be left that no race has met.
                     let (t, at) = (random.below(threads.into()) as u32, base + (random.below(bytes as u64 / size) * size) as usize);
                     [&mut *together, &mut *apart].into_iter().for_each(|block| block.write(t, at, size as u32, site, None));
-                    accessed.extend((at..at + size as usize).map(|byte| (site, byte & !3)));
+                    accessed.add(site, at, size as usize, (id, b as u64, barriers[b], t));
                     log.push(format!("block {b}: write {size} at {at:#x} by {t}, site {site}"));
                 }
                 2 => {
@@ -125,7 +126,7 @@ fn history(seed: u64) -> usize {
                             true => apart.write(t, at as usize, size, site, None),
                             false => apart.read(t, at as usize, size, site),
                         }
-                        accessed.insert((site, at as usize));
+                        accessed.add(site, at as usize, 4, (id, b as u64, barriers[b], t));
                     }
                     log.push(format!("block {b}: row, writes: {writes}, site {site}, {some} words from {first}"));
                 }
@@ -137,7 +138,7 @@ fn history(seed: u64) -> usize {
                     }
                     for (t, at) in each(&reads, size as usize) {
                         apart.read(t, at, size as u32, site);
-                        accessed.extend((at..at + size as usize).map(|byte| (site, byte & !3)));
+                        accessed.add(site, at, size as usize, (id, b as u64, barriers[b], t));
                     }
                     log.push(format!("block {b}: read {size}, site {site}: {reads:x?}"));
                 }

@@ -1,0 +1,246 @@
+//! Reads that leave no record until something writes what they are of.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gpurace_abi::image;
+use gpurace_check::rows::{Items, Lines, Row, Threads};
+use gpurace_check::stream::{Item, Stream};
+use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer};
+
+/// Where global memory lies.
+const GLOBAL: usize = 0x10_0000;
+
+/// Threads of a block.
+const THREADS: u32 = 32;
+/// Larger than anything that reads are looked up by together.
+const FAR: usize = 1 << 20;
+
+fn launch(checker: &Checker, id: u64, settled: u64, unordered: &[u64]) -> Arc<Launch> {
+    let info = LaunchInfo {
+        id,
+        kernel: KernelKey(1),
+        site_base: 0,
+        features: SyncFeatures::default(),
+        threads_per_block: THREADS,
+        blocks: 8,
+        clusters: None,
+        stream: 1,
+        settled,
+    };
+    checker.begin_launch(info, unordered)
+}
+
+fn block(launch: &Arc<Launch>, index: u64) -> Block {
+    Block::begin(launch, index, 0..0)
+}
+
+/// Thread after thread reads a word.
+fn read(block: &mut Block, address: usize, site: u32) {
+    let active = Threads::marked(&[1; THREADS as usize]);
+    let lines = Lines { of: &image::Lines { first: address as u64, steps: [4, 0, 0] }, dim: &[THREADS, 1, 1], active: &active };
+    block.rows(&[Row { site, size: 4, writes: false, items: Items::Lines(lines), values: None }], &(0..0));
+}
+
+/// The instructions of the races since the last call, earlier and later.
+fn races(checker: &Checker) -> Vec<(u32, u32)> {
+    checker.take_new_races().iter().map(|race| (race.earlier.site, race.later.site)).collect()
+}
+
+/// The races between what a launch does in a block and what a later one does, which is after it or beside it.
+fn of_two(first: impl Fn(&mut Block), second: impl Fn(&mut Block), unordered: &[u64], settled: u64) -> Vec<(u32, u32)> {
+    let checker = Checker::new();
+    for (id, unordered, settled, accesses) in [(1, &[][..], 0, &first as &dyn Fn(&mut Block)), (2, unordered, settled, &second)] {
+        let launch = launch(&checker, id, settled, unordered);
+        let mut block = block(&launch, 3);
+        accesses(&mut block);
+        block.end();
+        checker.end_launch(&launch);
+    }
+    races(&checker)
+}
+
+#[test]
+fn a_write_meets_what_was_read_before_it() {
+    let reads: [(&str, &dyn Fn(&mut Block)); 4] = [
+        ("a row", &|block| read(block, GLOBAL, 0)),
+        ("a row of addresses", &|block| {
+            let items: Vec<_> = (0..THREADS as u64).map(|t| GLOBAL as u64 + 4 * t).collect();
+            block.rows(&[Row { site: 0, size: 4, writes: false, items: Items::Each(&items), values: None }], &(0..0));
+        }),
+        ("a stream", &|block| block.streams(&[Stream { first: Item::new(3, GLOBAL), end: GLOBAL as u64 + 64 }], 4, 0, &(0..0))),
+        ("one read", &|block| block.scattered(&[Item::new(3, GLOBAL + 12)], 4, 0, &(0..0))),
+    ];
+    for (what, reads) in reads {
+        let write = |block: &mut Block| block.write(3, GLOBAL + 12, 4, 1, None);
+        assert_eq!(of_two(reads, write, &[1], 0), [(0, 1)], "{what}");
+        assert_eq!(of_two(reads, write, &[], 0), [], "{what}, then the write");
+        assert_eq!(of_two(reads, write, &[], 1), [], "{what}, and all know that it is over");
+        let beside = |block: &mut Block| block.write(3, GLOBAL + 4 * THREADS as usize, 4, 1, None);
+        assert_eq!(of_two(reads, beside, &[1], 0), [], "{what}, and another word");
+        // The other way round.
+        assert_eq!(of_two(write, reads, &[1], 0), [(1, 0)], "{what} after the write");
+    }
+}
+
+#[test]
+fn blocks_meet_at_each_page_whoever_comes_first() {
+    // Each time other instructions and other memory: what was written once is looked at at once.
+    const TIMES: usize = 1_500;
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 0, &[]);
+    let ready = AtomicUsize::new(0);
+    let meet = |time: usize, delay: usize| {
+        ready.fetch_add(1, Ordering::SeqCst);
+        while ready.load(Ordering::SeqCst) < 2 * (time + 1) {
+            std::thread::yield_now();
+        }
+        (0..delay).for_each(|_| std::hint::spin_loop());
+    };
+    let address = |time: usize| GLOBAL + time * 0x1_0000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut reader = block(&launch, 0);
+            for time in 0..TIMES {
+                meet(time, time * 7 % 60);
+                read(&mut reader, address(time), 2 * time as u32);
+            }
+            reader.end();
+        });
+        scope.spawn(|| {
+            let mut writer = block(&launch, 1);
+            for time in 0..TIMES {
+                meet(time, time * 11 % 60);
+                writer.write(5, address(time) + 28, 4, 2 * time as u32 + 1, None);
+            }
+            writer.end();
+        });
+    });
+    let found = races(&checker);
+    for time in 0..TIMES as u32 {
+        let sites = (2 * time, 2 * time + 1);
+        assert!(found.contains(&sites) || found.contains(&(sites.1, sites.0)), "nothing at page {time}");
+    }
+    assert_eq!(found.len(), TIMES);
+}
+
+#[test]
+fn what_a_thread_reads_behind_a_barrier_is_no_earlier_read() {
+    let races_of = |barriers: usize| {
+        let checker = Checker::new();
+        let launch = launch(&checker, 1, 0, &[]);
+        let mut block = block(&launch, 0);
+        read(&mut block, GLOBAL, 0);
+        block.barrier();
+        // Looked at at once: it is no row.
+        block.read(7, GLOBAL + 28, 4, 1);
+        (0..barriers).for_each(|_| block.barrier());
+        block.write(8, GLOBAL + 28, 4, 2, None);
+        block.end();
+        races(&checker)
+    };
+    assert_eq!(races_of(0), [(1, 2)]);
+    assert_eq!(races_of(1), []);
+}
+
+#[test]
+fn what_others_have_read_is_no_race_once_it_is_settled() {
+    let checker = Checker::new();
+    let (first, other) = (GLOBAL, GLOBAL + FAR);
+    // Two workers, so that one's log stays as it is.
+    let before = launch(&checker, 1, 0, &[]);
+    let mut idle = block(&before, 0);
+    read(&mut idle, first, 0);
+    checker.end_launch(&before);
+    let after = launch(&checker, 2, 1, &[]);
+    let mut block = block(&after, 0);
+    block.write(3, first, 4, 1, None);
+    // Now everything that was read of this page is looked at, and what is settled is not.
+    read(&mut block, other, 2);
+    block.write(5, other, 4, 3, None);
+    assert_eq!(races(&checker), [(2, 3)]);
+    block.end();
+    idle.end();
+}
+
+#[test]
+fn a_copy_meets_what_was_read_before_it() {
+    let of = |unordered: &[u64], to: usize| {
+        let checker = Checker::new();
+        let launch = launch(&checker, 1, 0, &[]);
+        let mut block = block(&launch, 0);
+        read(&mut block, GLOBAL, 0);
+        block.end();
+        checker.end_launch(&launch);
+        let transfer = Transfer { id: 2, site_base: 1 << 20, stream: 2, settled: 0 };
+        checker.transfer(transfer, unordered, [Touched { bytes: to..to + 64, writes: true, site: 0 }]);
+        races(&checker)
+    };
+    assert_eq!(of(&[1], GLOBAL + 64), [(0, 1 << 20)]);
+    assert_eq!(of(&[], GLOBAL + 64), []);
+    assert_eq!(of(&[1], GLOBAL + 4 * THREADS as usize), []);
+}
+
+#[test]
+fn the_host_meets_what_was_read_before_it() {
+    for watched in [false, true] {
+        let checker = Checker::new();
+        checker.watch_host(watched);
+        for id in 1..3 {
+            let launch = launch(&checker, id, id - 1, &[]);
+            let mut block = block(&launch, 0);
+            read(&mut block, GLOBAL + FAR * id as usize, id as u32);
+            block.end();
+            checker.end_launch(&launch);
+        }
+        let of = |id: usize| {
+            checker.host_access(HostAccess { address: GLOBAL + FAR * id, writes: true, site: 9 }, &|_| true);
+            races(&checker)
+        };
+        // What is over for launches the host may not have waited for: its memory keeps records.
+        assert_eq!(of(1), if watched { vec![(1, 9)] } else { vec![] });
+        assert_eq!(of(2), [(2, 9)]);
+    }
+}
+
+#[test]
+fn memory_that_was_freed_was_not_read() {
+    let checker = Checker::new();
+    let first = launch(&checker, 1, 0, &[]);
+    let mut reader = block(&first, 0);
+    read(&mut reader, GLOBAL, 0);
+    read(&mut reader, GLOBAL + FAR, 1);
+    reader.end();
+    checker.end_launch(&first);
+    checker.forget(GLOBAL, 64);
+    let second = launch(&checker, 2, 0, &[1]);
+    let mut writer = block(&second, 0);
+    writer.write(0, GLOBAL + 60, 4, 2, None);
+    assert_eq!(races(&checker), []);
+    writer.write(0, GLOBAL + 64, 4, 3, None);
+    writer.write(0, GLOBAL + FAR, 4, 4, None);
+    assert_eq!(races(&checker), [(0, 3), (1, 4)]);
+    writer.end();
+}
+
+#[test]
+fn more_than_a_log_holds_is_found_too() {
+    let checker = Checker::new();
+    let first = launch(&checker, 1, 0, &[]);
+    let mut reader = block(&first, 0);
+    const ROWS: usize = 200_000;
+    let address = |row: usize| GLOBAL + row * 128;
+    (0..ROWS).for_each(|row| read(&mut reader, address(row), 0));
+    reader.end();
+    checker.end_launch(&first);
+    let second = launch(&checker, 2, 0, &[1]);
+    let mut writer = block(&second, 0);
+    for (site, row) in (1..).zip([0, ROWS / 2, ROWS - 1]) {
+        writer.write(0, address(row), 4, site, None);
+    }
+    let mut found = races(&checker);
+    found.sort_unstable();
+    assert_eq!(found, [(0, 1), (0, 2), (0, 3)]);
+    assert!(checker.races().iter().all(|race| race.earlier.op == SideOp::Read));
+    writer.end();
+}
