@@ -236,7 +236,7 @@ pub unsafe fn kept(call: LLVMValueRef) -> Option<Kept> {
         }
         let name = ir::name(ir::callee(call)?);
         let writes = match name.as_str() {
-            "__gpurace_read" => false,
+            "__gpurace_read" | "__gpurace_read_range" => false,
             "__gpurace_write" | "__gpurace_write_range" => true,
             _ => return None,
         };

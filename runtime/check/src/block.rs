@@ -399,6 +399,9 @@ impl Block {
                 self.words(thread, address, size.into(), site, op, Value::Unknown, None);
             }
         }
+        if self.orders_nothing(order) {
+            return;
+        }
         let raced = (!volatile).then_some(site);
         self.announce(thread, (address, size), raced, kind, scope, order);
     }
@@ -415,6 +418,13 @@ impl Block {
         order: Order,
     ) {
         self.announce(thread, (address, size), None, kind, scope, order);
+    }
+
+    /// Whether an atomic access neither makes an order nor changes or passes on what another launch's has made.
+    #[inline(always)]
+    fn orders_nothing(&self, order: Order) -> bool {
+        let s = &self.state;
+        !s.fences && !s.logs && order == Order::Relaxed && self.inner.syncvars.is_empty()
     }
 
     /// What an atomic access that is about to happen does to others' order. `site`: that of

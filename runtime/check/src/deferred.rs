@@ -20,7 +20,7 @@ use crate::block::Block;
 use crate::common::Sites;
 use crate::launch::{Inner, Launch};
 use crate::lines::{Items, Lines, Threads, lines_of};
-use crate::page;
+use crate::page::{self, STRETCH};
 use crate::rows::{Mask, Row};
 use crate::stream::{Item, Stream};
 
@@ -28,6 +28,8 @@ use crate::stream::{Item, Stream};
 const MOST_BYTES: usize = 8 << 20;
 /// How often reads by one instruction may have to be looked at for writes beside them.
 const MOST_BESIDE: u32 = 8;
+/// How many stretches a pool's reads are looked up in without asking again.
+const STRETCHES_KEPT: usize = 8;
 /// Most bytes between the first and the last of a row's reads that wait.
 const MOST_SPAN: usize = 1 << 21;
 
@@ -123,6 +125,7 @@ impl OfLaunch {
 impl Parts {
     /// Appends a set of threads, and gives where.
     fn keep_threads(&mut self, threads: &Threads) -> u32 {
+        make_room(&mut self.threads);
         self.threads.push(threads.clone());
         self.threads.len() as u32 - 1
     }
@@ -143,8 +146,16 @@ fn of<'a, T>(all: &'a [T], part: &Range<u32>) -> &'a [T] {
     &all[part.start as usize..part.end as usize]
 }
 
+/// Makes room for all that a log may hold at once, which takes memory as it is used: what grows is there twice meanwhile.
+fn make_room<T>(all: &mut Vec<T>) {
+    if all.capacity() == 0 {
+        all.reserve_exact(MOST_BYTES / size_of::<T>());
+    }
+}
+
 /// Appends, and gives where.
 fn push<T: Copy>(all: &mut Vec<T>, more: &[T]) -> Range<u32> {
+    make_room(all);
     let start = all.len() as u32;
     all.extend_from_slice(more);
     start..all.len() as u32
@@ -247,6 +258,39 @@ impl Logs {
     }
 }
 
+/// Stretches of which all that a pool reads may wait, the last that were met.
+struct Stretches<'a> {
+    block: &'a Block,
+    local: &'a Range<usize>,
+    last: [usize; STRETCHES_KEPT],
+}
+
+impl<'a> Stretches<'a> {
+    fn new(block: &'a Block, local: &'a Range<usize>) -> Self {
+        Self { block, local, last: [usize::MAX; STRETCHES_KEPT] }
+    }
+
+    /// Whether a read of some bytes may wait.
+    #[inline]
+    fn read(&mut self, bytes: &Range<usize>) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        let stretch = bytes.start / STRETCH;
+        let last = &mut self.last[stretch % STRETCHES_KEPT];
+        if (bytes.end - 1) / STRETCH == stretch {
+            if *last == stretch {
+                return true;
+            }
+            if self.block.reads_stretch(stretch, self.local) {
+                *last = stretch;
+                return true;
+            }
+        }
+        self.block.reads(bytes.clone(), self.local)
+    }
+}
+
 /// A worker's log.
 #[derive(Default)]
 pub(crate) struct Own(Option<(Arc<Inner>, Arc<Mutex<Log>>)>);
@@ -339,10 +383,16 @@ impl Block {
 
     /// The same of reads by threads, each at its address: whether they wait.
     pub(crate) fn defer_items(&mut self, items: &[Item], size: u32, site: u32, local: &Range<usize>) -> bool {
-        let mut deferred = false;
+        let (mut deferred, mut checks) = (false, 0);
         if self.may_defer(site) {
             self.in_log(size_of::<Entry>() + size_of_val(items), |block, of| {
-                deferred = items.iter().all(|item| item.address() == 0 || block.reads(item.address()..item.address() + size as usize, local));
+                let mut stretches = Stretches::new(block, local);
+                let wait = |item: &Item| {
+                    let address = item.address();
+                    checks += u64::from(address != 0);
+                    address == 0 || stretches.read(&(address..address + size as usize))
+                };
+                deferred = items.iter().all(wait);
                 if deferred {
                     let items = push(&mut of.items, items);
                     block.log(of, site, size, Reads::Items(items));
@@ -350,7 +400,7 @@ impl Block {
             });
         }
         if deferred {
-            self.state.checks += items.iter().filter(|item| item.address() != 0).count() as u64;
+            self.state.checks += checks;
         }
         deferred
     }
@@ -361,7 +411,8 @@ impl Block {
         let mut deferred = false;
         if self.may_defer(site) {
             self.in_log(size_of::<Entry>() + size_of_val(streams), |block, of| {
-                deferred = streams.iter().all(|s| block.reads(bytes(s), local));
+                let mut stretches = Stretches::new(block, local);
+                deferred = streams.iter().all(|s| stretches.read(&bytes(s)));
                 if deferred {
                     let streams = push(&mut of.streams, streams);
                     block.log(of, site, size, Reads::Streams(streams));
@@ -390,6 +441,14 @@ impl Block {
         !meets(local) && !meets(&s.shared) && self.inner.shadow.reads(&bytes, &s.launch.marks)
     }
 
+    /// The same of all of a stretch.
+    fn reads_stretch(&self, stretch: usize, local: &Range<usize>) -> bool {
+        let s = &self.state;
+        let bytes = stretch * STRETCH..(stretch + 1) * STRETCH;
+        let meets = |other: &Range<usize>| bytes.start < other.end && other.start < bytes.end;
+        !meets(local) && !meets(&s.shared) && self.inner.shadow.reads_stretch(bytes.start, &s.launch.marks)
+    }
+
     /// Has the log of the launch, locked, where it has room for so many bytes.
     fn in_log(&mut self, bytes: usize, reads: impl FnOnce(&Self, &mut Parts)) {
         let own = match self.state.log.0.take() {
@@ -413,6 +472,7 @@ impl Block {
 
     /// Appends reads of this block, as it is now.
     fn log(&self, of: &mut Parts, site: u32, size: u32, reads: Reads) {
+        make_room(&mut of.entries);
         of.entries.push(Entry { block: self.state.index, clock: self.state.order.floor(), site, size, reads });
     }
 }

@@ -18,6 +18,7 @@ use crate::shadow::{Place, Shadow};
 pub(crate) const PAGE: usize = 1 << 12;
 /// Bytes of a stretch.
 pub(crate) const STRETCH: usize = 1 << 16;
+
 /// What a page of global memory, or a stretch, has been used for.
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -47,7 +48,7 @@ impl Page {
     /// Whether a launch has said already that it writes it, and has met what was read.
     #[inline(always)]
     pub(crate) fn is_written(&self, marks: &Marks) -> bool {
-        self.written.load(Ordering::Relaxed) >= marks.own
+        self.written.load(Ordering::Acquire) >= marks.own
     }
 
     /// Whether reads of it may be in a log.
@@ -85,6 +86,12 @@ impl Shadow {
             at = end;
         }
         true
+    }
+
+    /// The same of the stretch of an address, where none of its pages was written.
+    #[inline]
+    pub(crate) fn reads_stretch(&self, address: usize, marks: &Marks) -> bool {
+        self.place(address).is_some_and(|place| place.stretch.reads(marks))
     }
 
     /// The same of each page.

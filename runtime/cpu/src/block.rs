@@ -317,8 +317,10 @@ impl Block {
         for id in lanes(std::mem::take(&mut b.used_barriers)) {
             b.barriers[id] = Barrier::default();
         }
-        // SAFETY: shared memory is the block's, and idle.
-        unsafe { ptr::write_bytes(b.shared.0 as *mut u8, 0, b.shared.1) };
+        if b.shared.1 > 0 {
+            // SAFETY: shared memory is the block's, and idle.
+            unsafe { ptr::write_bytes(b.shared.0 as *mut u8, 0, b.shared.1) };
+        }
         checks::begin(b);
         let checks = b.checks.as_mut().map_or(ptr::null_mut(), ptr::from_mut);
         b.yielded_warps = 0;

@@ -27,6 +27,7 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
          declare void @__gpurace_read(ptr, ptr, i32, i32)
          declare void @__gpurace_write(ptr, ptr, i32, i32, i64)
          declare void @__gpurace_write_range(ptr, ptr, i64, i32)
+         declare void @__gpurace_read_range(ptr, ptr, i64, i32)
          declare void @__gpurace_atomic(ptr, i32, i32, i32, i32, i32)
          declare void @__gpurace_fence(i32, i32, i32)
          define void @k(ptr %c, ptr %p, i32 %n) {{
@@ -91,6 +92,9 @@ fn sizes() {
     let read = |size: u32| rows_of(&format!("call void @__gpurace_read(ptr %c, ptr %q, i32 {size}, i32 3)\n ret void"));
     assert_eq!(read(8), all(&[&[3]]));
     assert_eq!(read(1), none(1, 1));
+    let copied = |size: u32| rows_of(&format!("call void @__gpurace_read_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"));
+    assert_eq!(copied(16), all(&[&[3]]));
+    assert_eq!(copied(12), none(1, 1));
 }
 
 #[test]
