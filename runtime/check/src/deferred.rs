@@ -63,8 +63,8 @@ impl std::fmt::Debug for OfLaunch {
     }
 }
 
-/// Reads of a block's threads by one instruction.
-#[derive(Clone, Debug)]
+/// Reads of a block's threads by one instruction: 80 bytes.
+#[derive(Debug)]
 struct Entry {
     /// Linear index of the block, and its clock.
     block: u64,
@@ -75,8 +75,10 @@ struct Entry {
     reads: Reads,
 }
 
+const _: () = assert!(size_of::<Entry>() == 80);
+
 /// Indices are those of [`Parts`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Reads {
     Row { of: image::Lines, dim: [u32; 3], active: Option<u32> },
     Items(Range<u32>),

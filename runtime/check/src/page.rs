@@ -45,10 +45,12 @@ impl Page {
         self.written.load(Ordering::SeqCst) < marks.unsettled - 1
     }
 
-    /// Whether a launch has said already that it writes it, and has met what was read.
+    /// Whether a launch, or a later one, has said already that it writes it, and has met what was read. One that still looks for
+    /// reads has not.
     #[inline(always)]
     pub(crate) fn is_written(&self, marks: &Marks) -> bool {
-        self.written.load(Ordering::Acquire) >= marks.own
+        let written = self.written.load(Ordering::SeqCst);
+        written >= marks.own && written % 2 == 0
     }
 
     /// Whether reads of it may be in a log.
@@ -127,7 +129,7 @@ impl State {
         let Place { page, stretch, .. } = place;
         page.written.fetch_max(own - 1, Ordering::SeqCst);
         for (of, bytes) in [(stretch, STRETCH), (page, PAGE)] {
-            if of.written.load(Ordering::SeqCst) >= own {
+            if of.is_written(&self.launch.marks) {
                 continue;
             }
             of.written.fetch_max(own - 1, Ordering::SeqCst);
@@ -138,5 +140,28 @@ impl State {
             }
             of.written.fetch_max(own, Ordering::SeqCst);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_written_once_its_reads_were_looked_for() {
+        let [first, second] = [Marks::new(3, 3), Marks::new(7, 3)];
+        let page = Page::default();
+        assert!(page.reads(&first) && page.was_read(first.unsettled));
+        assert!(!page.is_written(&first));
+        // The later launch looks for reads: the earlier one does not go on without it.
+        page.written.fetch_max(second.own - 1, Ordering::SeqCst);
+        assert!(!page.reads(&first) && !page.reads(&second));
+        assert!(!page.is_written(&first) && !page.is_written(&second));
+        page.written.fetch_max(second.own, Ordering::SeqCst);
+        assert!(page.is_written(&first) && page.is_written(&second));
+        assert!(!page.reads(&first));
+        // Once both are settled for all that run it is as if it was never written.
+        let third = Marks::new(9, 9);
+        assert!(page.reads(&third) && !page.is_written(&third));
     }
 }
