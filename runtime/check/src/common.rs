@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::State;
 use crate::cell::put;
-use crate::launch::{KernelSites, ProvedSites};
+use crate::kernel_sites::KernelSites;
+use crate::launch::ProvedSites;
 use crate::shadow::Place;
 use crate::word::{self, KEY_MASK, NO_KEY, READ, SITE_MASK, STATE_MASK, Span, THREAD_READ, THREAD_WRITE};
 

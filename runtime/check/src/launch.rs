@@ -7,11 +7,10 @@
 //! that barrier. Words hold uids counted from the last clear; the shadow is
 //! cleared at the start of a launch whose uids would not fit any more.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gpurace_abi::meta::SyncFeatures;
 use parking_lot::{Mutex, RwLock};
@@ -21,6 +20,7 @@ use crate::chain::Chain;
 use crate::cluster::Clusters;
 use crate::covered::Covered;
 use crate::deferred::Logs;
+use crate::kernel_sites::KernelSites;
 use crate::line::Line;
 use crate::page::Marks;
 use crate::pool::Store;
@@ -31,7 +31,7 @@ use crate::state::Relation;
 use crate::syncvar::SyncVars;
 use crate::transfer::{Copied, Ranges};
 use crate::vector::Clocks;
-use crate::word::{self, SITE_VALUES, Word};
+use crate::word::{self, Word};
 
 /// A kernel, by a number of the caller's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -641,95 +641,5 @@ impl Launch {
         } else {
             self.inner.launch_of(uid)
         }
-    }
-}
-
-/// The dense numbers of a kernel's sites, given as they are first accessed.
-#[derive(Debug)]
-pub(crate) struct KernelSites {
-    /// By the module's index: 0 not numbered yet, [`NO_NUMBER`], or the number plus 1.
-    numbers: Box<[OnceLock<Box<[AtomicU16; PAGE]>>]>,
-    /// By number: the module's index.
-    sites: Box<[AtomicU32]>,
-    count: Mutex<u32>,
-    /// Those whose reads are looked at as they are made: what they read is written.
-    at_once: RwLock<HashSet<u32>>,
-    /// How often those of others were looked at since memory beside it was written.
-    beside: Mutex<HashMap<u32, u32>>,
-}
-
-const PAGE: usize = 1024;
-const PAGES: usize = 1024;
-const NO_NUMBER: u16 = u16::MAX;
-
-impl KernelSites {
-    fn new() -> Self {
-        Self {
-            numbers: (0..PAGES).map(|_| OnceLock::new()).collect(),
-            sites: (0..SITE_VALUES).map(|_| AtomicU32::new(0)).collect(),
-            count: Mutex::new(0),
-            at_once: RwLock::default(),
-            beside: Mutex::default(),
-        }
-    }
-
-    /// The number of a site (the module's index); `None` where none are left.
-    #[inline]
-    pub(crate) fn number(&self, site: u32) -> Option<u16> {
-        let page = self.numbers.get(site as usize / PAGE)?;
-        if let Some(page) = page.get() {
-            match page[site as usize % PAGE].load(Ordering::Relaxed) {
-                0 => {}
-                NO_NUMBER => return None,
-                n => return Some(n - 1),
-            }
-        }
-        self.assign(site)
-    }
-
-    #[cold]
-    fn assign(&self, site: u32) -> Option<u16> {
-        let page = self.numbers[site as usize / PAGE]
-            .get_or_init(|| Box::new([const { AtomicU16::new(0) }; PAGE]));
-        let cell = &page[site as usize % PAGE];
-        let mut count = self.count.lock();
-        match cell.load(Ordering::Relaxed) {
-            0 if *count == SITE_VALUES => {
-                cell.store(NO_NUMBER, Ordering::Relaxed);
-                None
-            }
-            0 => {
-                let n = *count;
-                *count += 1;
-                self.sites[n as usize].store(site, Ordering::Relaxed);
-                cell.store(n as u16 + 1, Ordering::Release);
-                Some(n as u16)
-            }
-            NO_NUMBER => None,
-            n => Some(n - 1),
-        }
-    }
-
-    /// Has reads by a site (the module's index) looked at as they are made.
-    pub(crate) fn look_at_once(&self, site: u32) {
-        self.at_once.write().insert(site);
-    }
-
-    /// Reads by a site were looked at since memory beside what they are of was written. How often that has been so.
-    pub(crate) fn looked_at_beside(&self, site: u32) -> u32 {
-        let mut beside = self.beside.lock();
-        let times = beside.entry(site).or_default();
-        *times += 1;
-        *times
-    }
-
-    /// Whether they are.
-    pub(crate) fn is_looked_at_once(&self, site: u32) -> bool {
-        self.at_once.read().contains(&site)
-    }
-
-    /// The site with this number.
-    pub(crate) fn site(&self, number: u16) -> u32 {
-        self.sites[usize::from(number)].load(Ordering::Relaxed)
     }
 }

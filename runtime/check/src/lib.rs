@@ -59,6 +59,7 @@ mod deferred;
 mod history;
 pub mod host;
 mod interval;
+mod kernel_sites;
 pub mod launch;
 mod line;
 mod lines;
