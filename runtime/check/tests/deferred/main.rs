@@ -1,12 +1,13 @@
 //! Reads that leave no record until something writes what they are of.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpurace_abi::image;
 use gpurace_check::rows::{Items, Lines, Row, Threads};
 use gpurace_check::stream::{Item, Stream};
 use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer};
+
+mod concurrent;
 
 /// Where global memory lies.
 const GLOBAL: usize = 0x10_0000;
@@ -81,47 +82,6 @@ fn a_write_meets_what_was_read_before_it() {
         // The other way round.
         assert_eq!(of_two(write, reads, &[1], 0), [(1, 0)], "{what} after the write");
     }
-}
-
-#[test]
-fn blocks_meet_at_each_page_whoever_comes_first() {
-    // Each time other instructions and other memory: what was written once is looked at at once.
-    const TIMES: usize = 1_500;
-    let checker = Checker::new();
-    let launch = launch(&checker, 1, 0, &[]);
-    let ready = AtomicUsize::new(0);
-    let meet = |time: usize, delay: usize| {
-        ready.fetch_add(1, Ordering::SeqCst);
-        while ready.load(Ordering::SeqCst) < 2 * (time + 1) {
-            std::thread::yield_now();
-        }
-        (0..delay).for_each(|_| std::hint::spin_loop());
-    };
-    let address = |time: usize| GLOBAL + time * 0x1_0000;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut reader = block(&launch, 0);
-            for time in 0..TIMES {
-                meet(time, time * 7 % 60);
-                read(&mut reader, address(time), 2 * time as u32);
-            }
-            reader.end();
-        });
-        scope.spawn(|| {
-            let mut writer = block(&launch, 1);
-            for time in 0..TIMES {
-                meet(time, time * 11 % 60);
-                writer.write(5, address(time) + 28, 4, 2 * time as u32 + 1, None);
-            }
-            writer.end();
-        });
-    });
-    let found = races(&checker);
-    for time in 0..TIMES as u32 {
-        let sites = (2 * time, 2 * time + 1);
-        assert!(found.contains(&sites) || found.contains(&(sites.1, sites.0)), "nothing at page {time}");
-    }
-    assert_eq!(found.len(), TIMES);
 }
 
 #[test]
