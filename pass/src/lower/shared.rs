@@ -187,10 +187,11 @@ impl<'a> Rewriter<'a> {
         unsafe { LLVMPositionBuilderBefore(self.builder, self.marker) }
     }
 
+    /// Loads a field of the thread's context before all else, since what was computed at the start so far may come to use it.
     unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
-        // SAFETY: by contract.
+        // SAFETY: by contract; the entry block has the marker.
         unsafe {
-            self.at_start();
+            LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function)));
             let context = ir::context(self.module);
             let ptr = LLVMPointerTypeInContext(context, 0);
             let ty = LLVMFunctionType(ptr, std::ptr::null_mut(), 0, 0);
