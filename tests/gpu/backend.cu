@@ -400,12 +400,37 @@ static void overlapping(bool by_threads) {
   CHECK(cudaFree(a));
 }
 
+// Copies and fills beside launches and each other, the first before anything is launched.
+static void copies() {
+  const int n = 64, bytes = n * sizeof(int);
+  int *a, *b, *host;
+  CHECK(cudaMalloc(&a, bytes));
+  CHECK(cudaMalloc(&b, bytes));
+  CHECK(cudaMallocHost(&host, bytes));
+  cudaStream_t s, t;
+  for (auto stream : {&s, &t}) CHECK(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+  CHECK(cudaMemsetAsync(a, 0, bytes, s));
+  scale<<<1, n, 0, t>>>(a, 1, 1, n);
+  CHECK(cudaDeviceSynchronize());
+  scale<<<1, n, 0, t>>>(a, 1, 1, n);
+  CHECK(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice, s));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaMemcpyAsync(host, a, bytes, cudaMemcpyDeviceToHost, s));
+  CHECK(cudaMemcpyAsync(host, b, bytes, cudaMemcpyDeviceToHost, t));
+  CHECK(cudaDeviceSynchronize());
+  // In one stream.
+  CHECK(cudaMemcpyAsync(b, a, bytes, cudaMemcpyDeviceToDevice, s));
+  scale<<<1, n, 0, s>>>(b, 1, 1, n);
+  CHECK(cudaDeviceSynchronize());
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "values";
   auto is = [&](const char *name) { return !strcmp(what, name); };
   if (is("values")) return values(), 0;
   if (is("graphs")) return graphs(), 0;
   if (is("arrays")) return arrays(), 0;
+  if (is("copies")) return copies(), 0;
   if (is("overlapping") || is("overlapping threads")) return overlapping(is("overlapping threads")), 0;
   if (is("properties")) {
     cudaDeviceProp p;

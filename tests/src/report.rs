@@ -93,6 +93,8 @@ pub struct Access {
     pub function: Option<String>,
     /// Launch index.
     pub launch: Option<u64>,
+    /// Stream.
+    pub stream: Option<u64>,
     /// `blockIdx`.
     pub block: Option<[u32; 3]>,
     /// `threadIdx`.

@@ -2,12 +2,12 @@
 //! runs the kernels of `tests/gpu/backend.cu` and the checker's own code on the host
 //! (`runtime/cuda/tests/mock/libcuda.cpp`). Kernels of real PTX run on a real GPU alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use gpurace_tests::report::Report;
+use gpurace_tests::report::{Access, Report};
 use gpurace_tests::toolchain::{Outcome, has_gpu, mock_driver, programs, run, tool, work_folder, workspace};
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ fn memory_streams_and_events_are_as_on_the_executor() {
     assert_eq!(gpu.stats.sites.total, host.stats.sites.total);
     // Managed and registered memory have no shadow, and that is said.
     assert!(gpu.notes.iter().any(|note| note.ends_with("accesses to memory without shadow not checked")), "{:?}", gpu.notes);
-    assert!(gpu.notes.iter().any(|note| note.contains("races with them are not looked for on a GPU")), "{:?}", gpu.notes);
+    assert!(gpu.notes.iter().any(|note| note.contains("by the host while a launch may touch it not looked at on the GPU")), "{:?}", gpu.notes);
 }
 
 /// Races that a run has seen: those that it names, and those that it counts only.
@@ -132,6 +132,22 @@ fn launches_of_several_host_threads_know_of_each_other() {
         let several = run_program(&folder, true, "overlapping threads", "", &[("MOCK_LAUNCH_TIME", "200")]);
         assert_eq!(races_in_all(&several), wanted, "{:?}", several.report.unwrap().notes);
     }
+}
+
+#[test]
+fn copies_race_as_on_the_executor() {
+    let folder = checked();
+    let races = |ran: &Ran| {
+        let races = &ran.report.as_ref().unwrap().races;
+        let side = |access: &Access| (access.line, access.op == "copy", access.stream);
+        let pairs = races.iter().map(|race| race.accesses.iter().map(side).collect::<BTreeSet<_>>());
+        pairs.collect::<BTreeSet<_>>()
+    };
+    let gpu = on_gpu(&folder, "copies");
+    let host = run_program(&folder, true, "copies", "device=cpu", &[]);
+    // A fill and a launch, a launch and a copy, two copies.
+    assert_eq!((races(&gpu), races(&gpu).len()), (races(&host), 3), "{}{}", gpu.outcome.stderr, host.outcome.stderr);
+    assert!(gpu.calls.contains("launch __gpurace_touch 1 256 0 on another"), "{}", gpu.calls);
 }
 
 #[test]

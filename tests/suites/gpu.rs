@@ -142,7 +142,7 @@ fn kernels_are_there_bare_and_checked() {
     assert!(bare.contains("bar.sync") && !bare.contains("gpurace"), "{bare}");
     // Both have the same variable.
     assert_eq!(ptx.matches(".visible .global .align 4 .u32 total").count(), 1, "one `total`");
-    assert!(ptx.contains("__gpurace_begin"));
+    assert!(ptx.contains(".entry __gpurace_begin(") && ptx.contains(".entry __gpurace_touch("));
 }
 
 #[test]
@@ -171,8 +171,8 @@ int main() {
         assert!(entries.contains(&&format!("{kernel}__gpurace_checked")[..]), "{entries:?}");
         assert!(!entry(&ptx, kernel).contains("gpurace"));
     }
-    // Each kernel twice, and the one that begins launches.
-    assert_eq!(entries.len(), 4 * 2 + 1, "{entries:?}");
+    // Each kernel twice, the one that begins launches, and the one that stands for copies.
+    assert_eq!(entries.len(), 4 * 2 + 2, "{entries:?}");
 }
 
 #[test]

@@ -211,7 +211,7 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
             return Err("internal error: the device runtime cannot be linked".to_owned());
         }
         codegen::drop_lists(module);
-        for name in own.iter().filter(|n| *n != device::BEGIN_KERNEL) {
+        for name in own.iter().filter(|n| ![device::BEGIN_KERNEL, device::TOUCH_KERNEL].contains(&&n[..])) {
             let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if !function.is_null() {
                 make_internal(function);

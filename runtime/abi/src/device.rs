@@ -9,6 +9,10 @@ pub const STATE_SYMBOL: &str = "__gpurace_state";
 /// parameters: the device address of the launch's [`LaunchCell`], the number of its blocks,
 /// the host's number of it, its first uid, [`LaunchCell::unordered`]; 8 bytes each.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
+/// The kernel that makes a copy's or fill's records; it runs before it, on its stream, behind [`BEGIN_KERNEL`] for a launch of one block.
+/// Its parameters: the device address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the next, the shadow of the
+/// word of the first byte, the operation's code, the site, and how many threads it is launched with; 8 bytes each.
+pub const TOUCH_KERNEL: &str = "__gpurace_touch";
 /// What the name of a kernel's checked variant ends with. It has one parameter
 /// more than the kernel, the last: the device address of its [`LaunchCell`].
 pub const CHECKED_SUFFIX: &str = "__gpurace_checked";

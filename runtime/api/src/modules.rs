@@ -430,6 +430,16 @@ pub fn payloads() -> Vec<Payload> {
     live.filter_map(|module| module.payload.ok()).collect()
 }
 
+/// Loads the first module that was built with checks.
+pub fn load_checked() {
+    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
+    let checked = modules.into_iter().find(|module| module.meta().is_ok_and(|meta| meta.instrumented));
+    if let Some(module) = checked {
+        // An error has been said, and comes again with each launch.
+        let _ = module.load();
+    }
+}
+
 /// The kernel of this number.
 pub fn kernel_of_key(key: u32) -> Option<&'static Kernel> {
     REGISTRY.read().as_ref()?.kernels.get(key as usize).copied()

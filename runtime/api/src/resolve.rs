@@ -32,6 +32,8 @@ pub struct LaunchRecord {
     pub dynamic_shared: u32,
     /// Blocks of a cluster, where there are any.
     pub cluster: Option<[u32; 3]>,
+    /// The stream, as [`crate::order::StreamId`] numbers them.
+    pub stream: u64,
     /// Where the program launched it.
     pub call_site: CallSite,
     /// The calls that led there; zeros where the launch is not checked.

@@ -16,7 +16,7 @@ use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::backend::{self, Backend};
+use crate::backend::{self, Backend, Copied};
 use crate::beside::{self, Bare, Beside};
 use crate::call_site;
 use crate::finish;
@@ -28,7 +28,7 @@ use crate::prove::reach::{Footprint, Reach, Span};
 use crate::prove::{self, Decision, Fate};
 use crate::resolve::{self, LaunchRecord, Object};
 use crate::suppress::Suppressions;
-use crate::transfer;
+use crate::transfer::{self, Part};
 use crate::watch;
 
 /// Launches that a report can still name; what is older is shown without its
@@ -118,16 +118,11 @@ impl Counts {
 pub struct Begun {
     /// What stays known of it.
     pub record: LaunchRecord,
+    /// Where it stands to the others.
+    pub ordered: Ordered,
     /// How it is to be checked; `None` where it runs bare: it is not to be checked, or
     /// nothing in it needs a check.
-    pub wanted: Option<Wanted>,
-}
-
-/// What checks of a launch need to know.
-pub struct Wanted {
-    /// Where the launch stands to the others.
-    pub ordered: Ordered,
-    decision: Arc<Decision>,
+    pub wanted: Option<Arc<Decision>>,
 }
 
 /// Reads memory of the program for the comparison of written values.
@@ -234,6 +229,7 @@ impl Session {
             block: launch.block,
             dynamic_shared: launch.dynamic_shared,
             cluster: launch.cluster,
+            stream: launch.stream.0,
             call_site: launch.call_site,
             stack: call_site::Stack::default(),
         };
@@ -254,7 +250,7 @@ impl Session {
             (checked, nth)
         };
         if !checked {
-            return Begun { record, wanted: None };
+            return Begun { record, ordered, wanted: None };
         }
         // Proofs are about one launch: what may be concurrent with the host is checked.
         let decision = match (ordered.overlaps, watch::may_meet(launch.args)) {
@@ -277,9 +273,9 @@ impl Session {
             self.state.lock().keep_stack(&record);
         }
         if decision.is_bare() {
-            return Begun { record, wanted: None };
+            return Begun { record, ordered, wanted: None };
         }
-        Begun { record, wanted: Some(Wanted { ordered, decision }) }
+        Begun { record, ordered, wanted: Some(decision) }
     }
 
     /// Decides about a launch that others may run beside. It runs without checks only where
@@ -334,18 +330,13 @@ impl Session {
         }
     }
 
-    fn note_overlap(&self) {
-        self.note_once("copies may overlap launches or each other: races with them are not looked for on a GPU".to_owned());
-    }
-
     /// The checks of a launch that has begun, by the checker of this process.
-    pub fn check(&self, launch: &Launch<'_>, record: &LaunchRecord, wanted: Wanted) -> Arc<gpurace_check::Launch> {
+    pub fn check(&self, launch: &Launch<'_>, begun: &Begun, wanted: &Decision) -> Arc<gpurace_check::Launch> {
         let kernel = launch.kernel;
-        let Wanted { ordered, decision } = wanted;
-        let info = info(launch, record.operation, &ordered);
+        let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
         self.checker().watch_host(watch::is_needed());
-        self.checker().begin_pruned(info, &ordered.unordered, decision.proved.clone())
+        self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }
 
     /// A launch that was to be checked runs without: it has no code with checks.
@@ -358,13 +349,10 @@ impl Session {
     }
 
     /// A copy or fill is about to happen. Where something may overlap it,
-    /// `touched` says what it touches, and it is checked.
-    pub fn transfer<T: IntoIterator<Item = Touched>>(
-        &self,
-        stream: StreamId,
-        host_waits: bool,
-        touched: impl FnOnce() -> T,
-    ) {
+    /// `parts` says what it touches, and it is checked.
+    pub fn transfer(&self, stream: StreamId, host_waits: bool, parts: impl FnOnce() -> Vec<Part>) {
+        let backend = backend::get();
+        let placing = backend.placing();
         let mut beside = self.beside.lock();
         let (operation, ordered) = {
             let mut order = ORDER.lock();
@@ -376,9 +364,6 @@ impl Session {
             beside.settle(&order);
             (operation, ordered)
         };
-        if !backend::get().checks_on_host() {
-            return self.note_overlap();
-        }
         // A program that was built without checks has asked for none.
         let mut modules = modules::registered().into_iter().flatten();
         if !modules.any(|meta| meta.instrumented) {
@@ -390,13 +375,21 @@ impl Session {
             stream: stream.0,
             settled: ordered.settled,
         };
-        let touched: Vec<Touched> = touched().into_iter().collect();
-        let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
-        let footprint = beside::of_copy(touched.iter().map(span).collect());
-        self.repeat(beside.before(&footprint, &ordered.unordered, false));
-        self.checker().transfer(transfer, &ordered.unordered, touched);
-        beside.add_checked(operation, footprint, &ordered.unordered);
+        let parts = parts();
+        let touched: Vec<Touched> = parts.iter().flat_map(|part| part.touched()).collect();
+        if backend.checks_on_host() {
+            let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
+            let footprint = beside::of_copy(touched.iter().map(span).collect());
+            self.repeat(beside.before(&footprint, &ordered.unordered, false));
+            self.checker().transfer(transfer, &ordered.unordered, touched);
+            beside.add_checked(operation, footprint, &ordered.unordered);
+        } else {
+            // The checker here knows the copies alone, the backend's own knows the launches.
+            self.checker().transfer(transfer, &ordered.unordered, touched);
+            backend.touch(Copied { number: operation, stream, unordered: ordered.unordered, parts });
+        }
         drop(beside);
+        drop(placing);
         self.write_new_races(&mut self.state.lock());
         self.halt_if_asked();
     }
@@ -525,7 +518,8 @@ impl Session {
         }
         for backend::Found { mut record, object, shared_offset } in backend::chosen().into_iter().flat_map(Backend::take_found) {
             let launch = find_launch(&state.launches, record.later.launch);
-            if let Some(launch) = &launch {
+            // A copy has no kernel; what it races with has.
+            if let Some(launch) = launch.or_else(|| find_launch(&state.launches, record.earlier.launch)) {
                 record.kernel = KernelKey(launch.kernel.key);
                 if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block) {
                     record.scope = RaceScope::Cluster;
@@ -534,6 +528,7 @@ impl Session {
             for side in [&mut record.later, &mut record.earlier] {
                 let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
                 side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
+                side.stream = launch.stream;
             }
             let shared = || {
                 let launch = launch.as_ref()?;

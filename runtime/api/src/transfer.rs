@@ -119,22 +119,40 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// The same bytes, rows that touch as one.
+    pub fn joined(self) -> Self {
+        let (rows, pitch) = self.rows;
+        if rows != 1 && pitch == self.width { Self { width: self.width * rows, rows: (1, 0), ..self } } else { self }
+    }
+
     /// The rows, those that touch as one.
     fn ranges(self) -> impl Iterator<Item = Range<usize>> {
-        let (rows, pitch) = self.rows;
-        let (slices, slice) = self.slices;
-        let whole_slice = rows == 1 || pitch == self.width;
-        let (rows, width) = if whole_slice {
-            (1, self.width * rows)
-        } else {
-            (rows, self.width)
-        };
+        let Self { start, width, rows: (rows, pitch), slices: (slices, slice) } = self.joined();
         (0..slices).flat_map(move |z| {
             (0..rows).map(move |y| {
-                let start = self.start + z * slice + y * pitch;
+                let start = start + z * slice + y * pitch;
                 start..start + width
             })
         })
+    }
+}
+
+/// What a copy or fill reads, or what it writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The bytes.
+    pub rows: Rows,
+    /// They are written; else they are read.
+    pub writes: bool,
+    /// Counted from [`SITE_BASE`].
+    pub site: u32,
+}
+
+impl Part {
+    /// In the checker's terms.
+    pub fn touched(self) -> impl Iterator<Item = Touched> {
+        let Self { rows, writes, site } = self;
+        rows.ranges().map(move |bytes| Touched { bytes, writes, site })
     }
 }
 
@@ -169,20 +187,11 @@ pub fn begin(stream: StreamId, to: Rows, from: Option<Rows>, waits: Waits) -> bo
         };
     session::get().transfer(stream, waits, || {
         let site = site_of_this_call();
-        let side = move |rows: Rows, memory, writes| {
-            let seen = memory != Memory::Pageable;
-            let ranges = seen.then(|| rows.ranges()).into_iter().flatten();
-            ranges.map(move |bytes| Touched {
-                bytes,
-                writes,
-                site: site + u32::from(writes),
-            })
+        let part = |rows, memory, writes: bool| {
+            (memory != Memory::Pageable).then(|| Part { rows, writes, site: site + u32::from(writes) })
         };
-        let reads = from
-            .zip(from_memory)
-            .into_iter()
-            .flat_map(move |(rows, memory)| side(rows, memory, false));
-        reads.chain(side(to, to_memory, true))
+        let reads = from.zip(from_memory).and_then(|(rows, memory)| part(rows, memory, false));
+        reads.into_iter().chain(part(to, to_memory, true)).collect()
     });
     waits
 }

@@ -6,7 +6,8 @@ use std::mem::size_of;
 
 use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, Range, SEEN, STATE_SYMBOL, State, UIDS, UNORDERED,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, Range, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL, UIDS,
+    UNORDERED,
 };
 
 use crate::driver::kernel::Shape;
@@ -21,6 +22,9 @@ const RECORDS: u64 = 16 << 10;
 const RECENT: usize = 1 << 16;
 /// Cells of launches that may be under way.
 const CELLS: u64 = 4096;
+
+/// Threads of a block that makes records of a copy, and words that each thread should have at least, and most blocks.
+const TOUCHING: (u64, u64, u64) = (256, 4, 1 << 11);
 
 /// Code for a GPU out of a program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +76,36 @@ pub struct Launch<'a> {
     pub unordered: &'a [u64],
 }
 
+/// A copy or fill that something may overlap.
+#[derive(Debug)]
+pub struct Transfer<'a> {
+    /// What it touches.
+    pub touched: &'a [Touched],
+    /// Where to.
+    pub stream: Stream,
+    /// The number that reports give it; launches and copies are numbered together.
+    pub number: u64,
+    /// As [`Launch::unordered`].
+    pub unordered: &'a [u64],
+}
+
+/// Rows of bytes that a copy or fill reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Touched {
+    /// The first byte.
+    pub start: Address,
+    /// Bytes of a row.
+    pub width: u64,
+    /// How many.
+    pub rows: u64,
+    /// Bytes from one to the next.
+    pub pitch: u64,
+    /// They are written; else they are read.
+    pub writes: bool,
+    /// What [`Found::site`] says of it.
+    pub site: u32,
+}
+
 /// A loaded module.
 #[derive(Debug)]
 pub struct Module {
@@ -103,6 +137,8 @@ pub struct Gpu {
     managed: BTreeMap<Address, Option<Range>>,
     /// Counts its changes.
     managed_version: u64,
+    /// Variables that have shadow, of all modules, by address.
+    variables: BTreeMap<Address, Range>,
     counters: Address,
     seen: Address,
     records: (*const Found, Address),
@@ -114,7 +150,7 @@ pub struct Gpu {
     checks: Vec<(u64, u64)>,
     /// Uids given out since shadow was last empty.
     uids: u64,
-    /// The launches that were checked last, since then, by number: the first uid, and blocks.
+    /// The launches that were checked last, and copies that made records, since then, by number: the first uid, and blocks.
     recent: BTreeMap<u64, (u64, u64)>,
     /// Launches up to this number are not in `recent`, though they may have been checked.
     forgotten: u64,
@@ -156,12 +192,21 @@ impl Module {
             Variant::Bare => kernel.to_owned(),
             Variant::Checked => format!("{kernel}{CHECKED_SUFFIX}"),
         };
-        if let Some(function) = self.functions.get(&name) {
+        self.function_of_name(&name)
+    }
+
+    fn function_of_name(&mut self, name: &str) -> Result<Function> {
+        if let Some(function) = self.functions.get(name) {
             return Ok(*function);
         }
-        let function = Function::of(self.handle, &name)?;
-        self.functions.insert(name, function);
+        let function = Function::of(self.handle, name)?;
+        self.functions.insert(name.to_owned(), function);
         Ok(function)
+    }
+
+    /// Whether it has the checker's code: [`Gpu::touch`] needs it.
+    pub fn has_checks(&self) -> bool {
+        self.state.is_some() && self.begin.is_some()
     }
 
     /// A variable of it: its address and its size, bytes.
@@ -195,6 +240,7 @@ impl Gpu {
             current_slots: Slots::default(),
             managed: BTreeMap::new(),
             managed_version: 0,
+            variables: BTreeMap::new(),
             counters: zeroed(size_of::<Counters>() as u64)?,
             seen: zeroed(SEEN * 4)?,
             records: (host.cast_const().cast(), records),
@@ -261,7 +307,10 @@ impl Gpu {
         for name in names {
             // Of a variable that no kernel uses, nothing may be left.
             let Ok((address, size)) = driver::variable(module, name) else { continue };
-            ranges.extend(self.shadow_range(address, size)?);
+            if let Some(range) = self.shadow_range(address, size)? {
+                self.variables.insert(address, range);
+                ranges.push(range);
+            }
         }
         Ok(ranges)
     }
@@ -317,17 +366,12 @@ impl Gpu {
         // Arguments are addresses of values, which outlive the call.
         let mut cell;
         if launch.variant == Variant::Checked {
-            cell = self.prepare(module, launch)?;
+            let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
+            self.take_uids(launch.blocks())?;
+            self.ready_slots(shared)?;
+            self.update_ranges(module)?;
+            cell = self.begin(module, launch.number, launch.blocks(), launch.unordered, launch.stream)?;
             arguments.push((&raw mut cell).cast());
-            if let Some(begin) = module.begin {
-                let mut told = [cell, launch.blocks(), launch.number, self.uids - launch.blocks(), 0, 0, 0, 0];
-                told[4..].copy_from_slice(&self.unordered(launch));
-                self.remember(launch);
-                let mut of_begin = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
-                let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
-                // SAFETY: its parameters are eight numbers of 8 bytes.
-                unsafe { begin.launch(&one, launch.stream, &mut of_begin) }?;
-            }
         }
         let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
         let shape = Shape { grid, block, dynamic_shared, cooperative, cluster };
@@ -335,9 +379,48 @@ impl Gpu {
         unsafe { function.launch(&shape, launch.stream, &mut arguments) }
     }
 
-    /// Gets uids, slots and the module's state ready; gives the launch's cell.
-    fn prepare(&mut self, module: &mut Module, launch: &Launch<'_>) -> Result<Address> {
-        let blocks = launch.blocks();
+    /// Makes records of what a copy or fill touches, on its stream; it comes next there. With them, launches that may overlap it
+    /// are found to race with it. `module`: any one with checks.
+    ///
+    /// # Errors
+    /// The driver's, and an earlier launch's fault.
+    pub fn touch(&mut self, module: &mut Module, transfer: &Transfer<'_>) -> Result {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        let covered = transfer.touched.iter().filter_map(|touched| Some((*touched, self.shadow_of_word(touched.start & !3)?)));
+        let covered: Vec<(Touched, Address)> = covered.collect();
+        if covered.is_empty() {
+            return Ok(());
+        }
+        self.take_uids(1)?;
+        let cell = self.begin(module, transfer.number, 1, transfer.unordered, transfer.stream)?;
+        let function = module.function_of_name(TOUCH_KERNEL)?;
+        for (touched, shadow) in covered {
+            let Touched { start, width, rows, pitch, writes, site } = touched;
+            let (of_block, of_thread, most) = TOUCHING;
+            let blocks = (rows * (width / 4 + 1)).div_ceil(of_block * of_thread).clamp(1, most);
+            let op = if writes { OP_WRITE } else { OP_READ };
+            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks * of_block];
+            let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
+            let shape =
+                Shape { grid: [blocks as u32, 1, 1], block: [of_block as u32, 1, 1], dynamic_shared: 0, cooperative: false, cluster: None };
+            // SAFETY: its parameters are nine numbers of 8 bytes.
+            unsafe { function.launch(&shape, transfer.stream, &mut arguments) }?;
+        }
+        Ok(())
+    }
+
+    /// The shadow of a word of global memory.
+    fn shadow_of_word(&self, word: Address) -> Option<Address> {
+        let range = |(_, range): (&Address, &Range)| (word < range.end).then_some(range.shadow + (word - range.start) * 2);
+        let managed = || self.managed.range(..word + 4).next_back().and_then(|(start, of)| range((start, of.as_ref()?)));
+        let variable = || self.variables.range(..word + 4).next_back().and_then(range);
+        self.memory.shadow_of_word(word).or_else(managed).or_else(variable)
+    }
+
+    /// Gives so many uids out.
+    fn take_uids(&mut self, blocks: u64) -> Result {
         if self.uids + blocks > UIDS {
             // Nothing runs while the history goes; what was before is ordered before the launch by the wait.
             self.wait()?;
@@ -350,14 +433,23 @@ impl Gpu {
             self.recent.clear();
         }
         self.uids += blocks;
-        self.update_ranges(module)?;
-        let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
+        Ok(())
+    }
+
+    /// Has slots for blocks with so much shared memory of their own be those in use.
+    fn ready_slots(&mut self, shared: u64) -> Result {
         let slots = self.slots.of(&self.device, shared)?;
         if slots != self.current_slots {
             // Blocks that run keep a slot's number only, so they end first.
             self.wait()?;
             self.current_slots = slots;
         }
+        Ok(())
+    }
+
+    /// Gets the module's state ready and says on the stream what a launch, which has the last uids that were given out, or a copy is; gives its cell.
+    fn begin(&mut self, module: &mut Module, number: u64, blocks: u64, unordered: &[u64], stream: Stream) -> Result<Address> {
+        let slots = self.current_slots;
         let state = State {
             window: self.memory.window,
             window_size: self.memory.window_size,
@@ -387,6 +479,15 @@ impl Gpu {
         }
         let cell = self.cells + self.next_cell * size_of::<LaunchCell>() as u64;
         self.next_cell += 1;
+        if let Some(begin) = module.begin {
+            let mut told = [cell, blocks, number, self.uids - blocks, 0, 0, 0, 0];
+            told[4..].copy_from_slice(&self.unordered(unordered));
+            self.remember(number, blocks);
+            let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
+            let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
+            // SAFETY: its parameters are eight numbers of 8 bytes.
+            unsafe { begin.launch(&one, stream, &mut arguments) }?;
+        }
         Ok(cell)
     }
 
@@ -422,15 +523,15 @@ impl Gpu {
         self.fault.get_or_insert_with(|| fault.clone());
     }
 
-    /// The uids of launches that may overlap this one, as [`LaunchCell::unordered`] has them.
-    fn unordered(&mut self, launch: &Launch<'_>) -> [u64; UNORDERED] {
+    /// The uids of launches and copies with these numbers, as [`LaunchCell::unordered`] has them.
+    fn unordered(&mut self, numbers: &[u64]) -> [u64; UNORDERED] {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for number in launch.unordered {
+        for number in numbers {
             if *number <= self.forgotten {
                 self.untold += 1;
                 continue;
             }
-            // Those that are not there ran bare, or are copies.
+            // Those that are not there ran bare, or are copies of memory without shadow.
             let Some(&(first_uid, blocks)) = self.recent.get(number) else { continue };
             let is_full = ranges.len() == UNORDERED;
             match ranges.last_mut() {
@@ -442,14 +543,13 @@ impl Gpu {
         std::array::from_fn(|at| ranges.get(at).map_or(0, |(first, count)| first << 32 | count))
     }
 
-    /// Keeps which uids a launch has.
-    fn remember(&mut self, launch: &Launch<'_>) {
+    /// Keeps which uids a launch or a copy has.
+    fn remember(&mut self, number: u64, blocks: u64) {
         if self.recent.len() == RECENT {
             self.forgotten = self.recent.pop_first().map_or(self.forgotten, |(oldest, _)| oldest);
         }
-        let blocks = launch.blocks();
         // No word holds a uid beyond.
-        self.recent.insert(launch.number, (self.uids - blocks, blocks.min(UIDS)));
+        self.recent.insert(number, (self.uids - blocks, blocks.min(UIDS)));
     }
 
     /// Says of a race between launches which the earlier one is. `false`: it is not known any more.

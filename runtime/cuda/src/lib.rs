@@ -22,5 +22,5 @@ mod ptx;
 mod slots;
 
 pub use driver::{Error, Unavailable};
-pub use gpu::{Code, Gpu, Launch, Module, Variant};
+pub use gpu::{Code, Gpu, Launch, Module, Touched, Transfer, Variant};
 pub use notes::{LeftOut, notes};

@@ -137,6 +137,12 @@ impl Memory {
         (address < start + size).then_some((start, size, covered))
     }
 
+    /// The shadow of a word of an allocation; `None` for one that has none, and what is no allocation.
+    pub fn shadow_of_word(&self, word: Address) -> Option<Address> {
+        let (_, _, covered) = self.find(word)?;
+        covered.then(|| self.shadow_at(word))
+    }
+
     /// Shadow for memory outside of the window, or `None` where there is no memory for it.
     ///
     /// # Errors

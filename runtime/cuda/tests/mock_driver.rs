@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use gpurace_abi::device::Found;
 use gpurace_abi::gpu_code::Arch;
 use gpurace_cuda::driver::Stream;
-use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Unavailable, Variant, notes};
+use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Touched, Transfer, Unavailable, Variant, notes};
 
 /// Builds the driver once; gives its folder.
 fn mock() -> &'static Path {
@@ -413,4 +414,49 @@ fn managed_memory_has_shadow() {
     gpu.free_managed(b).unwrap();
     assert_eq!(racy(&mut gpu, total), (true, 0));
     assert_eq!(racy(&mut gpu, device), (true, 0));
+}
+
+#[test]
+fn copies_race_with_what_they_may_overlap() {
+    let Some((mut gpu, mut module, _log)) = opened("copies_race_with_what_they_may_overlap", &[]) else { return };
+    let mut copy = |gpu: &mut Gpu, number, unordered: &[u64], start, writes| {
+        let touched = [Touched { start, width: 8, rows: 1, pitch: 0, writes, site: number as u32 }];
+        gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number, unordered }).unwrap();
+        gpu.wait().unwrap();
+        let sides = |f: &Found| (f.site, f.earlier_site, f.launch, f.earlier_launch, f.address - start, f.earlier_block);
+        gpu.take_found().iter().map(sides).collect::<Vec<_>>()
+    };
+    let (device, managed) = (gpu.allocate(4096).unwrap(), gpu.allocate_managed(1000).unwrap());
+    let (variable, _) = Module::variable(&gpu.load(&PTX).unwrap(), "total").unwrap();
+    let mut number = 10;
+    for place in [device, device + 40, managed + 16, variable] {
+        assert_eq!(copy(&mut gpu, number, &[], place, true), []);
+        assert_eq!(copy(&mut gpu, number + 1, &[3], place, true), [], "ordered behind it");
+        let (site, earlier) = (number as u32 + 2, number as u32 + 1);
+        let both = [0, 4].map(|at| (site, earlier, number + 2, number + 1, at, 0));
+        assert_eq!(copy(&mut gpu, number + 2, &[number + 1], place, false), both, "the write that was last");
+        assert_eq!(copy(&mut gpu, number + 3, &[number + 2], place + 8, true), [], "beside it");
+        number += 10;
+    }
+    // Memory without shadow: nothing is known, no uid is used.
+    let uids = gpu.counters().unwrap().next_uid;
+    let host = gpurace_cuda::driver::page_locked(64).unwrap() as u64;
+    assert_eq!(copy(&mut gpu, number, &[], host, true), []);
+    assert_eq!(copy(&mut gpu, number + 1, &[number], host, true), []);
+    assert_eq!(gpu.counters().unwrap().next_uid, uids);
+
+    // With launches, before it and after it.
+    let launch = |unordered, number| Launch { unordered, number, ..launch("ordered", Variant::Checked, 1) };
+    let mut module = gpu.load(&PTX).unwrap();
+    let a = gpu.allocate(4096).unwrap();
+    run(&mut gpu, &mut module, &launch(&[], 1000), a).unwrap();
+    let touched = [Touched { start: a, width: 4, rows: 64, pitch: 4, writes: true, site: 7 }];
+    gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number: 1001, unordered: &[1000] }).unwrap();
+    gpu.wait().unwrap();
+    let found = gpu.take_found();
+    assert!(!found.is_empty() && found.iter().all(|f| (f.site, f.launch, f.earlier_launch) == (7, 1001, 1000)), "{found:?}");
+    run(&mut gpu, &mut module, &launch(&[1001], 1002), a).unwrap();
+    gpu.wait().unwrap();
+    let found = gpu.take_found();
+    assert!(!found.is_empty() && found.iter().all(|f| (f.launch, f.earlier_launch) == (1002, 1001)), "{found:?}");
 }

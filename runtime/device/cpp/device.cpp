@@ -328,6 +328,41 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_
   launch.runs++;
 }
 
+// ---- copies ----
+
+// A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch` bytes from one to the next, the
+// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, `threads` in all,
+// stand for the one of that block.
+GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 threads) {
+  const LaunchCell &launch = *(const LaunchCell *)cell;
+  volatile Control &c = control();
+  if (thread_index() == 0) {
+    c.irregular = c.acquired = 0;
+    c.launch = launch.number;
+  }
+  block_barrier();
+  Access a;
+  a.op = (u32)op;
+  a.site = (u32)site;
+  a.thread = 0;
+  a.base = a.clock = 1;
+  a.uid = (u32)launch.first_uid;
+  a.start = 0;
+  a.first_uid = launch.first_uid;
+  a.blocks = launch.blocks;
+  a.unordered = launch.unordered[0] ? launch.unordered : nullptr;
+  a.shared = false;
+  // Words that a row may have a part of, by where it begins in its first one.
+  u64 words = (width + 6) / 4;
+  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += threads) {
+    u64 row = rows == 1 ? 0 : i / words;
+    u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
+    if (word >= end) continue;
+    a.whole = word >= begin && word + 4 <= end;
+    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), a, word, 4);
+  }
+}
+
 #ifndef __NVPTX__
 
 // For tests: the decision alone.

@@ -88,6 +88,8 @@ GPURACE_INLINE u64 record_of(const Access &a, u32 op) {
 
 // Whether a block of another launch may run beside the access.
 GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
+  // Uids are given in the order of submission: what was submitted later and has run already did not wait for this launch.
+  if (uid >= a.first_uid + a.blocks) return true;
   if (!a.unordered) return false;
   for (u32 i = 0; i < kUnordered; i++) {
     u64 range = a.unordered[i];

@@ -39,4 +39,4 @@ int main() {
     for (int i = 0; i < 64; i++) right &= data[i] == 1;
     return finish(right);
 }
-//~ RACE[racy] copy-read global device: B A
+//~ RACE[racy] copy-read|copy-write global device: B A

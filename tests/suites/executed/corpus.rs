@@ -29,7 +29,8 @@ const SEEDS: [u32; 3] = [0, 1, 2];
 /// The word in the list of what is known, for programs that are not run.
 const NOT_RUN: &str = "not-run";
 /// What the notes of a run say where something was left undecided or out.
-const COUNTED: [&str; 5] = ["undecided on the GPU", "dropped from shadow words", "not checked", "not recorded", "ran without checks"];
+const COUNTED: [&str; 6] =
+    ["undecided on the GPU", "dropped from shadow words", "not checked", "not recorded", "ran without checks", "not looked at on the GPU"];
 
 /// What came of a program, the better ones first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -186,8 +186,8 @@ fn run(launch: &Launch<'_>) -> Result {
     let kernel = launch.kernel;
     let Entry::Host(code) = &kernel.entry else { return foreign() };
     let session = session::get();
-    let mut begun = session.begin(launch);
-    let checks = begun.wanted.take().map(|wanted| session.check(launch, &begun.record, wanted));
+    let begun = session.begin(launch);
+    let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (entry, block_entry) = match &checks {
         Some(_) => (code.run, code.run_block_checked),
         None => (code.run_bare.unwrap_or(code.run), code.run_block),

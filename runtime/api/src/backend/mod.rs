@@ -17,6 +17,7 @@ use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::RaceRecord;
 use gpurace_cpu::{Image, texture};
 use gpurace_report::schema::Device;
+use parking_lot::MutexGuard;
 
 use crate::errors::{Error, Result};
 use crate::launch::Launch;
@@ -27,6 +28,7 @@ use crate::memory::copy::Rows;
 use crate::modules::{Kernel, Payload};
 use crate::order::StreamId;
 use crate::resolve::Object;
+use crate::transfer::Part;
 use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
 pub mod choice;
@@ -94,6 +96,18 @@ pub struct Found {
     pub object: Option<Object>,
     /// Which byte of a block's shared memory, as the device counts them.
     pub shared_offset: Option<u32>,
+}
+
+/// A copy or fill that something may overlap.
+pub struct Copied {
+    /// Its number among launches and copies.
+    pub number: u64,
+    /// Where it is submitted to.
+    pub stream: StreamId,
+    /// Numbers of earlier operations that nothing orders before it, ascending.
+    pub unordered: Vec<u64>,
+    /// What it touches of memory that kernels reach.
+    pub parts: Vec<Part>,
 }
 
 /// What does the work of the CUDA Runtime API.
@@ -326,6 +340,14 @@ pub trait Backend: Sync {
     }
 
     // ---- what was found elsewhere than by the checker of this process ----
+
+    /// To be held from where an operation gets its place among others until [`Backend::touch`] knows of it.
+    fn placing(&self) -> Option<MutexGuard<'_, ()>> {
+        None
+    }
+
+    /// A copy or fill is about to be submitted that something may overlap: launches are to be compared with it.
+    fn touch(&self, _copied: Copied) {}
 
     /// Races on these bytes are meant.
     fn benign(&self, _address: usize, _size: usize) {}

@@ -9,6 +9,8 @@
 //!
 //! A launch whose kernel can reach a fence is left out: the host may have
 //! learnt through memory how far the kernel is.
+//!
+//! On a GPU nothing is protected, and the report says so: managed memory is the driver's there.
 
 mod trap;
 
@@ -19,7 +21,7 @@ use gpurace_check::HostAccess;
 use parking_lot::Mutex;
 
 use crate::call_site::{self, Callers, Position};
-use crate::backend::executor;
+use crate::backend::{self, executor};
 use crate::memory;
 use crate::modules;
 use crate::order::ORDER;
@@ -117,10 +119,17 @@ pub fn resume() {
     {
         return;
     }
+    let Some(session) = session::existing() else { return };
+    if backend::chosen().is_some_and(|backend| !backend.checks_on_host()) {
+        // Its pages are the driver's, which moves them as they are touched.
+        return session.note_once(
+            "accesses to managed memory by the host while a launch may touch it not looked at on the GPU: run with `device=cpu`".to_owned(),
+        );
+    }
     // Nothing to find where nothing was checked.
-    let Some(session) = session::existing().filter(|session| session.has_checker()) else {
+    if !session.has_checker() {
         return;
-    };
+    }
     let _turn = TURN.lock();
     if !CHECKED.load(Ordering::Relaxed) {
         let ready = trap::ready(executor::threads());

@@ -250,6 +250,7 @@ void run(const std::string &kernel, bool checked, void **arguments, u64 cell, St
 // Bytes of a parameter of a kernel, for keeping its arguments: 0 behind the last.
 size_t parameter(const std::string &kernel, u32 n) {
   if (kernel == "__gpurace_begin") return n < 8 ? 8 : 0;
+  if (kernel == "__gpurace_touch") return n < 9 ? 8 : 0;
   if (kernel == "racy_total" || kernel == "_Z5emptyv") return 0;
   if (kernel == "scale") return n < 4 ? (n % 2 ? 4 : 8) : 0;
   return n < 1 ? 8 : 0;
@@ -312,6 +313,17 @@ int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shar
       __gpurace_simulated.state = &f.module->state;
       auto argument = [&](u32 n) { return *(u64 *)places[n]; };
       __gpurace_begin(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6), argument(7), argument(8));
+      return;
+    }
+    if (kernel == "__gpurace_touch") {
+      auto argument = [&](u32 n) { return *(u64 *)places[n]; };
+      for (u32 block = 0; block < blocks; block++) {
+        Control control = {};
+        for (u32 thread = 0; thread < threads; thread++) {
+          __gpurace_simulated = {&control, &f.module->state, thread, threads, block, 0, 0};
+          __gpurace_touch(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6), argument(7), argument(8), argument(9));
+        }
+      }
       return;
     }
     run(kernel, checked, places.data() + 1, checked ? *(u64 *)places.back() : 0, &f.module->state, blocks, threads);
@@ -691,7 +703,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto *of = (MockModule *)module;
-  static const std::set<std::string> known = {"racy", "ordered", "faulty", "racy_shared", "racy_total", "scale", "_Z5emptyv", "__gpurace_begin"};
+  static const std::set<std::string> known = {"racy", "ordered", "faulty", "racy_shared", "racy_total", "scale", "_Z5emptyv", "__gpurace_begin", "__gpurace_touch"};
   if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos) return kNotFound;
   if (of->is_real() && Executor::get()) {
     *function = new MockFunction{of, name, 0, Executor::get()->kernel(name), parameters_of(of->text, name)};

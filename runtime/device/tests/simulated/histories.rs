@@ -206,7 +206,7 @@ impl Device {
 }
 
 /// One at a time: the simulated thread is one variable.
-static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+pub static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 #[derive(Clone, Copy)]
 struct Mix {

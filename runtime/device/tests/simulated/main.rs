@@ -7,6 +7,7 @@ use gpurace_device as _;
 mod decide;
 mod histories;
 mod layout;
+mod touch;
 #[path = "../../../check/tests/oracle/splitmix.rs"]
 #[allow(dead_code, reason = "written for the checker's tests")]
 mod splitmix;

@@ -7,11 +7,13 @@
 //! | `arrays` | arrays, textures and surfaces |
 //! | `code` | modules and kernels |
 //! | `found` | what was found, in the checker's terms |
+//! | `submitted` | what was submitted that something may overlap |
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_abi::device::{COPIES, Counters, FETCHES, UNSEEN};
@@ -21,11 +23,11 @@ use gpurace_check::{RaceRecord, Space};
 use gpurace_cpu::texture::Object;
 use gpurace_cuda::driver::queue::{Pitched, Place};
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
-use gpurace_cuda::{Gpu, LeftOut, Variant};
+use gpurace_cuda::{Gpu, LeftOut, Module, Touched, Transfer, Variant};
 use gpurace_report::schema::Device;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::{Backend, Found, Until, foreign};
+use super::{Backend, Copied, Found, Until, foreign};
 use crate::errors::{self, Error, Result};
 use crate::launch::Launch;
 use crate::memory::Kind;
@@ -39,14 +41,17 @@ use crate::properties;
 use crate::resolve;
 use crate::session;
 use crate::texture;
+use crate::transfer::{self, Part};
 use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
 mod arrays;
 mod code;
 mod found;
+mod submitted;
 
 use arrays::Arrays;
 pub use code::{Code, Entry};
+use submitted::{Fate, Submitted};
 
 /// Codes of what a kernel did that ended the context.
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
@@ -82,6 +87,9 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         device: gpu.device().clone(),
         gpu: Mutex::new(gpu),
         launching: Mutex::default(),
+        submitted: Mutex::default(),
+        checking: OnceLock::new(),
+        undecided: AtomicU64::new(0),
         streams: Mutex::default(),
         events: Mutex::default(),
         benign: Mutex::default(),
@@ -119,9 +127,14 @@ pub struct OnGpu {
     /// Held for as long as a launch or an allocation takes, never while the host waits for
     /// kernels that another thread's launch may have to come to.
     gpu: Mutex<Gpu>,
-    /// Held from where a launch gets its place among others until it was submitted: what is known of those that
+    /// Held from where a launch or copy gets its place among others until it was submitted: what is known of those that
     /// it may overlap has to be known to the GPU, too, when it is told of them.
     launching: Mutex<()>,
+    submitted: Mutex<Submitted>,
+    /// A module with the checker's code, the first one.
+    checking: OnceLock<Arc<Mutex<Module>>>,
+    /// Conflicts of two operations that something may have ordered.
+    undecided: AtomicU64,
     /// The program's streams. A stream that is not here is a thread's own default stream, which only
     /// that thread names.
     streams: Mutex<HashMap<StreamId, Stream>>,
@@ -298,7 +311,12 @@ impl Backend for OnGpu {
             }
         }
         drop(left_out);
-        Ok(super::Code::Gpu(Code { meta: description, module: Arc::new(Mutex::new(module)), variables }))
+        let has_checks = module.has_checks();
+        let module = Arc::new(Mutex::new(module));
+        if has_checks {
+            self.checking.get_or_init(|| module.clone());
+        }
+        Ok(super::Code::Gpu(Code { meta: description, module, variables }))
     }
 
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
@@ -369,8 +387,10 @@ impl Backend for OnGpu {
             cluster: launch.cluster,
             stream: self.stream(launch.stream),
             number: begun.record.operation,
-            unordered: begun.wanted.as_ref().map_or(&[], |wanted| &wanted.ordered.unordered),
+            unordered: &begun.ordered.unordered,
         };
+        let sync = &launch.kernel.meta().sync;
+        self.submitted.lock().add_launch(request.number, request.unordered, sync.fences || sync.observes);
         let submitted = {
             let mut gpu = self.gpu.lock();
             // SAFETY: the arguments lie as the description of the kernel says.
@@ -562,6 +582,28 @@ impl Backend for OnGpu {
         self.benign.lock().push(address..address.saturating_add(size));
     }
 
+    fn placing(&self) -> Option<MutexGuard<'_, ()>> {
+        Some(self.launching.lock())
+    }
+
+    fn touch(&self, copied: Copied) {
+        let touched: Vec<Touched> = copied.parts.iter().flat_map(|&part| rows_of(part)).collect();
+        let (number, unordered, stream) = (copied.number, copied.unordered.clone(), self.stream(copied.stream));
+        self.submitted.lock().add_copy(copied);
+        let transfer = Transfer { touched: &touched, stream, number, unordered: &unordered };
+        // An error of these is said.
+        if self.checking.get().is_none() {
+            modules::load_checked();
+        }
+        let Some(module) = self.checking.get().filter(|_| self.enter().is_ok()) else { return };
+        if let Err(error) = self.gpu.lock().touch(&mut module.lock(), &transfer)
+            // What a kernel did wrong the copy itself fails by.
+            && !FAULTS.contains(&error.code)
+        {
+            session::get().note_once(format!("copies not checked against launches that may overlap them: {error}"));
+        }
+    }
+
     fn take_found(&self) -> Vec<Found> {
         // Once the driver has ended its memory is gone; all was fetched before.
         if self.last.get().is_some() {
@@ -571,7 +613,7 @@ impl Backend for OnGpu {
         let Some(mut gpu) = self.gpu.try_lock_for(std::time::Duration::from_secs(1)) else { return Vec::new() };
         let taken = gpu.take_found();
         drop(gpu);
-        let benign = self.benign.lock();
+        let (benign, submitted) = (self.benign.lock(), self.submitted.lock());
         let meant = |record: &RaceRecord| {
             let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
             benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
@@ -579,6 +621,14 @@ impl Backend for OnGpu {
         taken
             .iter()
             .filter_map(|found| Some((found::record(found)?, found.shared.checked_sub(1))))
+            .filter_map(|(mut record, shared_offset)| match submitted.complete(&mut record) {
+                Fate::Race => Some((record, shared_offset)),
+                Fate::FoundHere => None,
+                Fate::Undecided => {
+                    self.undecided.fetch_add(1, Ordering::Relaxed);
+                    None
+                }
+            })
             .filter(|(record, _)| record.space == Space::Shared || !meant(record))
             .map(|(record, shared_offset)| {
                 let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
@@ -599,9 +649,24 @@ impl Backend for OnGpu {
     fn notes(&self) -> Vec<String> {
         match self.last.get() {
             Some(Last { counters: Some(counters), uncovered, untold, .. }) => {
-                gpurace_cuda::notes(counters, &LeftOut { uncovered: *uncovered, untold: *untold, ..*self.left_out.lock() })
+                let mut counters = *counters;
+                counters.undecided += self.undecided.load(Ordering::Relaxed);
+                gpurace_cuda::notes(&counters, &LeftOut { uncovered: *uncovered, untold: *untold, ..*self.left_out.lock() })
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
     }
+}
+
+/// What a copy touches, slice by slice.
+fn rows_of(part: Part) -> impl Iterator<Item = Touched> {
+    let transfer::Rows { start, width, rows: (rows, pitch), slices: (slices, slice) } = part.rows.joined();
+    (0..slices).map(move |z| Touched {
+        start: (start + z * slice) as u64,
+        width: width as u64,
+        rows: rows as u64,
+        pitch: pitch as u64,
+        writes: part.writes,
+        site: part.site,
+    })
 }
