@@ -1,3 +1,4 @@
+//@ compile-flags: --cuda-gpu-arch=sm_80
 // Products of `nvcuda::wmma` fragments against plain loops: halves, bfloat16, TF32, double and bytes, both layouts, the
 // shapes that are not square, element-wise work on fragments, and fragments in shared memory.
 #include <cmath>

@@ -1,3 +1,4 @@
+//@ compile-flags: --cuda-gpu-arch=sm_80
 // `__reduce_*_sync`: sums, extremes and bitwise reductions of one instruction.
 #include "check.h"
 
