@@ -6,6 +6,7 @@
 //! is what each `unsafe fn` of this module asks for.
 #![allow(clippy::missing_safety_doc)]
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
 use llvm_sys::LLVMOpcode;
@@ -117,6 +118,37 @@ pub unsafe fn uses(value: LLVMValueRef) -> Vec<(LLVMValueRef, u32)> {
         }
     }
     uses
+}
+
+/// The users of a value, each once, in the order of the use list.
+pub unsafe fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    // SAFETY: by contract; the list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(value);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            if seen.insert(user) {
+                found.push(user);
+            }
+            used = LLVMGetNextUse(used);
+        }
+    }
+    found
+}
+
+/// Whether an instruction computes its value from its operands alone, whatever they are: it may be computed elsewhere, and in
+/// vain. Not so a division, which traps.
+pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
+    use LLVMOpcode::*;
+    // SAFETY: by contract.
+    let opcode = unsafe { opcode(instruction) };
+    let is_cast = matches!(opcode, LLVMTrunc | LLVMZExt | LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast);
+    let is_arithmetic = matches!(
+        opcode,
+        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor
+    );
+    is_cast || is_arithmetic || matches!(opcode, LLVMGetElementPtr | LLVMICmp | LLVMSelect)
 }
 
 /// The parameters of a function.

@@ -23,6 +23,7 @@ use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::lower::lines::Before;
 use crate::lower::image::{self, BLOCK_ENTRY, CHECKED_BLOCK_ENTRY};
+use crate::lower::number::to_number;
 use crate::lower::segments::{self, NEXT, Segments};
 use crate::lower::{CONTEXT_FUNCTION, rows};
 use crate::reach::Reach;
@@ -213,7 +214,7 @@ impl Entry<'_> {
             self.threads = LLVMBuildMul(b, LLVMBuildMul(b, x, y, none), z, none);
             for &(offset, ty) in &self.segments.fields {
                 let value = LLVMBuildLoad2(b, ty, self.at(thread, offset as i64), none);
-                self.fields.push(segments::to_number(b, self.context, value));
+                self.fields.push(to_number(b, self.context, value));
             }
         }
     }

@@ -17,7 +17,8 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVMGetModuleDataLayout, LLVMOffsetOfElement};
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 
-use super::segments::{FIELDS, OWN, Own, from_number, is_harmless};
+use super::number::from_number;
+use super::segments::{FIELDS, OWN, Own};
 use super::uniform::Uniform;
 use crate::ir;
 
@@ -320,7 +321,7 @@ impl<'a> Copy<'a> {
                     let (chosen, from) = self.chosen(value)?;
                     self.looking(value, |copy| copy.exact(chosen, from))
                 }
-                When::There if is_harmless(value) => self.looking(value, |copy| {
+                When::There if ir::is_speculatable(value) => self.looking(value, |copy| {
                     let block = LLVMGetInstructionParent(value);
                     let operands: Option<Vec<_>> = ir::operands(value).into_iter().map(|o| copy.exact(o, block)).collect();
                     let (operands, cloned) = (operands?, LLVMInstructionClone(value));

@@ -19,6 +19,7 @@ pub mod codegen;
 pub mod image;
 mod lines;
 pub mod managed;
+mod number;
 pub mod nvvm;
 pub mod ptx;
 pub mod rows;

@@ -1,5 +1,6 @@
 //! What is cut, and beside it the neighbour that must not be.
 
+use gpurace_abi::context::offset;
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction};
 
 use super::*;
