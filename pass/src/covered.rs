@@ -414,27 +414,10 @@ impl Numbers {
                 }
                 // What a thread knows of itself does not change while it runs.
                 LLVMOpcode::LLVMLoad if of_context(LLVMGetOperand(value, 0)) => std::ptr::null_mut(),
-                LLVMOpcode::LLVMBitCast
-                | LLVMOpcode::LLVMAddrSpaceCast
-                | LLVMOpcode::LLVMPtrToInt
-                | LLVMOpcode::LLVMIntToPtr
-                | LLVMOpcode::LLVMSExt
-                | LLVMOpcode::LLVMZExt
-                | LLVMOpcode::LLVMTrunc
-                | LLVMOpcode::LLVMAdd
-                | LLVMOpcode::LLVMSub
-                | LLVMOpcode::LLVMMul
-                | LLVMOpcode::LLVMUDiv
-                | LLVMOpcode::LLVMSDiv
-                | LLVMOpcode::LLVMURem
-                | LLVMOpcode::LLVMSRem
-                | LLVMOpcode::LLVMShl
-                | LLVMOpcode::LLVMLShr
-                | LLVMOpcode::LLVMAShr
-                | LLVMOpcode::LLVMAnd
-                | LLVMOpcode::LLVMOr
-                | LLVMOpcode::LLVMXor
-                | LLVMOpcode::LLVMSelect => std::ptr::null_mut(),
+                // Its predicate is none of its operands.
+                LLVMOpcode::LLVMICmp => return Form::Value(value),
+                LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => std::ptr::null_mut(),
+                _ if ir::is_speculatable(value) => std::ptr::null_mut(),
                 _ => return Form::Value(value),
             };
             let operands = ir::operands(value).into_iter().map(|operand| self.of(operand)).collect();
