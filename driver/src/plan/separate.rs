@@ -4,8 +4,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{Command, Files, LinkTo, Planner, Step, clang, clang_command, joined};
+use super::link::LinkTo;
+use super::{Command, Files, Planner, Step, clang_command, joined};
 use crate::args::{Input, InputKind};
+use crate::clang_options as clang;
 use crate::config::PassConfig;
 use crate::part;
 

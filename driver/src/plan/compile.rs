@@ -1,0 +1,223 @@
+//! The runs of clang that one CUDA source takes: device code, host image, host code.
+
+use std::path::{Path, PathBuf};
+
+use super::{Command, DEFAULT_GPU_ARCH, Files, Planner, Step, clang_command, joined, stem};
+use crate::args::{Input, Role, SaveTemps};
+use crate::config::{self, Cpu, PassConfig};
+use crate::cuda::Origin;
+use crate::flags::Exec;
+use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
+
+impl Planner<'_> {
+    /// What both compilations of a CUDA input start with: clang, and what nvcc
+    /// declares in every source.
+    pub(super) fn cuda_command(&self) -> Command {
+        let mut command = clang_command(self.toolchain);
+        command.arg("-isystem");
+        command.arg(&self.installation.include_dir);
+        command.args(["-include", COMPATIBILITY_HEADER]);
+        command.arg("-idirafter");
+        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
+        if self.args.asked.sanitize {
+            // What `gpurace/gpurace.h` looks for.
+            command.arg("-D__GPURACE__=1");
+        }
+        command
+    }
+
+    /// The headers that clang reads in an adapted copy, and their copies.
+    fn headers(&self) -> impl Iterator<Item = (&PathBuf, PathBuf)> {
+        let copy = |from: &PathBuf| {
+            let name = from.file_name().unwrap_or_default().to_string_lossy();
+            self.work.join(format!("gpurace-{name}"))
+        };
+        let all = self.toolchain.adapted_headers.iter();
+        all.map(move |from| (from, copy(from)))
+    }
+
+    pub(super) fn header_steps(&self) -> Vec<Step> {
+        let step = |(from, to): (&PathBuf, PathBuf)| Step::Header { from: from.clone(), to };
+        self.headers().map(step).collect()
+    }
+
+    /// What both compilations of a CUDA input are told beside the user's options.
+    pub(super) fn cuda_options(&self, command: &mut Command, arch: &str) {
+        command.arg(format!("--cuda-gpu-arch={arch}"));
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            command.arg(joined("--cuda-path=", &toolkit.path));
+        }
+        for (from, to) in self.headers() {
+            command.args(["-Xclang", "-remap-file", "-Xclang"]);
+            command.arg(joined(&format!("{};", from.display()), &to));
+        }
+        self.debug_info(command);
+        // Each step sees options that are another step's.
+        command.arg("-Qunused-arguments");
+    }
+
+    /// The architecture whose code the executor runs.
+    pub(super) fn arch(&self) -> &str {
+        self.args.gpu_archs.first().map_or(DEFAULT_GPU_ARCH, |arch| arch)
+    }
+
+    pub(super) fn debug_info(&self, command: &mut Command) {
+        if self.args.asked.sanitize && !self.args.debug_info {
+            command.arg("-gline-tables-only");
+        }
+    }
+
+    pub(super) fn device(&self, input: &Input, files: &Files) -> Command {
+        let config = self.config(&input.path.to_string_lossy(), files);
+        self.device_for(input, self.arch(), &files.bitcode, &config)
+    }
+
+    /// The compilation of device code for an architecture.
+    pub(super) fn device_for(&self, input: &Input, arch: &str, bitcode: &Path, config: &PassConfig) -> Command {
+        let mut command = self.cuda_command();
+        command.args.extend(self.options(&[Role::Any]));
+        command.arg("--cuda-device-only");
+        self.cuda_options(&mut command, arch);
+        command.args(["-Wno-unknown-cuda-version", "-fno-lto"]);
+        // `#pragma unroll` is for GPUs: that a loop stays one here is no news.
+        command.arg("-Wno-pass-failed");
+        if self.args.asked.sanitize {
+            // What is said of a proof calls parameters by their names.
+            command.arg("-fno-discard-value-names");
+        }
+        // One front end for all levels, after the user's own `-O`: verdicts do
+        // not depend on it. The pass hears of the level and optimises by it.
+        command.arg("-O2");
+        command.arg(joined("-fpass-plugin=", &self.installation.plugin));
+        if self.args.separate_compilation.is_some() {
+            self.unit_options(input, &mut command);
+        }
+        command.args(["-emit-llvm", "-c", "-o"]);
+        command.arg(bitcode);
+        command.source(input);
+        // Strings, numbers and lists of them: nothing that could fail to serialise.
+        let json = serde_json::to_string(&config).unwrap_or_default();
+        command.env.push((config::VARIABLE.to_owned(), json));
+        command
+    }
+
+    pub(super) fn config(&self, main_file: &str, files: &Files) -> PassConfig {
+        let asked = &self.args.asked;
+        let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
+        PassConfig {
+            version: config::VERSION,
+            sanitize: asked.sanitize,
+            exec: match self.args.asked.exec {
+                Some(Exec::Cuda) => "cuda",
+                Some(Exec::Auto) | None if asked.sanitize => "auto",
+                _ => "cpu",
+            }
+            .to_owned(),
+            gpu: self.gpu_of_device(files),
+            prune: asked.prune,
+            solver: self.installation.solver.clone(),
+            opt_level: self.args.opt_level,
+            object: files.device_object.clone(),
+            meta: files.meta.clone(),
+            proofs: files.proofs.clone(),
+            diagnostics: files.diagnostics.clone(),
+            facts: asked.facts.clone(),
+            system_prefixes: self.toolchain.system_prefixes.clone(),
+            cpu: if baseline {
+                Cpu::Baseline
+            } else {
+                self.toolchain.cpu
+            },
+            warn: !asked.no_warn && !self.args.no_warnings,
+            werror: self.warnings_are_errors(),
+            rpass: asked.rpass,
+            rpass_missed: asked.rpass_missed,
+            main_file: main_file.to_owned(),
+            part: self.args.separate_compilation.as_ref().filter(|_| !files.linked).map(|_| files.unit.clone()),
+        }
+    }
+
+    pub(super) fn image(&self, files: &Files) -> Command {
+        let mut command = clang_command(self.toolchain);
+        // As the C driver, or C++'s library would be linked in.
+        command.args([
+            "--driver-mode=gcc",
+            "-shared",
+            "-nostartfiles",
+            "-fuse-ld=lld",
+        ]);
+        // Names that neither the image nor the runtime define are errors here,
+        // not when the program opens the image.
+        command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
+        command.arg(&files.device_object);
+        command.arg("-o");
+        command.arg(&files.image);
+        command.arg(joined("-L", &self.installation.library_dir));
+        command.args(["-lgpurace_rt", "-lm"]);
+        command
+    }
+
+    pub(super) fn host(&self, input: &Input, files: &Files) -> Command {
+        let mut command = self.cuda_command();
+        command
+            .args
+            .extend(self.options(&[Role::Any, Role::Dependency]));
+        command.arg("--cuda-host-only");
+        self.cuda_options(&mut command, self.arch());
+        if self
+            .toolchain
+            .toolkit
+            .as_ref()
+            .is_some_and(|t| t.origin != Origin::Argument)
+        {
+            command.arg("-Wno-unknown-cuda-version");
+        }
+        if self.args.separate_compilation.is_some() {
+            self.unit_options(input, &mut command);
+            command.arg(joined("@", &files.declarations));
+        }
+        command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
+        command.arg(&files.container);
+        command.args(match self.args.save_temps {
+            Some(SaveTemps::Cwd) => &["-save-temps=cwd"][..],
+            Some(SaveTemps::Obj) => &["-save-temps=obj"],
+            None => &[],
+        });
+        if !self.args.compile_only {
+            self.dependency_names(input, &mut command);
+        }
+        command.args(["-c", "-o"]);
+        command.arg(&files.object);
+        command.source(input);
+        command
+    }
+
+    /// Names the dependency file and its target as one run of clang would:
+    /// left alone, it would name them after the temporary object.
+    fn dependency_names(&self, input: &Input, command: &mut Command) {
+        let given: Vec<_> = self.options(&[Role::Dependency]).collect();
+        let has = |options: &[&str]| {
+            given.iter().any(|word| {
+                options
+                    .iter()
+                    .any(|o| word.to_string_lossy().starts_with(o))
+            })
+        };
+        if !has(&["-MD", "-MMD", "--write"]) {
+            return;
+        }
+        if !has(&["-MF"]) {
+            let file = match &self.args.output {
+                Some(output) => Path::new(output).with_extension("d"),
+                None => format!("{}.d", stem(&input.path)).into(),
+            };
+            command.arg("-MF");
+            command.arg(file);
+        }
+        if !has(&["-MT", "-MQ"]) {
+            let object = || format!("{}.o", stem(&input.path)).into();
+            command.arg("-MT");
+            command.arg(self.args.output.clone().unwrap_or_else(object));
+        }
+    }
+}

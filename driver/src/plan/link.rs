@@ -1,0 +1,143 @@
+//! What is no CUDA source: the compilation of other inputs, and the link.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::{Command, Planner, clang_command, joined};
+use crate::args::{InputKind, Item, Role};
+use crate::clang_options as clang;
+use crate::toolchain::{Driver, FALLBACK_HEADERS};
+
+/// What a link is for.
+pub(super) enum LinkTo<'a> {
+    /// What the user asked for, with the object that joins device code, if any.
+    Output { joining: Option<&'a Path> },
+    /// To learn what the linker takes.
+    Trial(&'a Path),
+}
+
+impl LinkTo<'_> {
+    fn is_trial(&self) -> bool {
+        matches!(self, LinkTo::Trial(_))
+    }
+}
+
+impl Planner<'_> {
+    /// `-c` of the inputs that are not CUDA.
+    pub(super) fn compile_others(&self) -> Command {
+        let mut command = clang_command(self.toolchain);
+        command
+            .args
+            .extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
+        self.host_only_options(&mut command);
+        command.arg("-c");
+        if let Some(output) = &self.args.output {
+            command.arg("-o");
+            command.arg(output);
+        }
+        let mut language = None;
+        for input in self
+            .args
+            .inputs()
+            .filter(|input| input.kind() == InputKind::Host)
+        {
+            command.input(&input.path, input.language.as_deref(), &mut language);
+        }
+        command
+    }
+
+    /// For host code that is not CUDA: `cuda_runtime.h` is found after all else.
+    fn host_only_options(&self, command: &mut Command) {
+        self.debug_info(command);
+        if let Some(toolkit) = &self.toolchain.toolkit {
+            command.arg("-idirafter");
+            command.arg(toolkit.path.join("include"));
+        }
+        command.arg("-idirafter");
+        command.arg(self.installation.include_dir.join(FALLBACK_HEADERS));
+    }
+
+    /// The link, with the compilation of what is not CUDA.
+    pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> Command {
+        let compiles = self
+            .args
+            .inputs()
+            .any(|input| input.kind() == InputKind::Host);
+        let mut command = clang_command(self.toolchain);
+        let mut objects = objects.iter();
+        let mut language = None;
+        if compiles {
+            self.host_only_options(&mut command);
+        }
+        if !objects.as_slice().is_empty() {
+            command.arg("-Qunused-arguments");
+        }
+        for item in &self.args.items {
+            match item {
+                Item::Input(input) => match input.kind() {
+                    InputKind::Cuda => {
+                        if let Some(object) = objects.next() {
+                            command.input(object.as_os_str(), None, &mut language);
+                        }
+                    }
+                    _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
+                    _ => command.input(&input.path, input.language.as_deref(), &mut language),
+                },
+                Item::Option {
+                    words,
+                    role: Role::Dependency | Role::Driver,
+                } if compiles && !to.is_trial() => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option {
+                    words,
+                    role: Role::Link,
+                } if !is_replaced_library(words) => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option {
+                    words,
+                    role: Role::Any,
+                } => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option {
+                    words,
+                    role: Role::Output,
+                } if !to.is_trial() => {
+                    command.args.extend(words.iter().cloned());
+                }
+                Item::Option { .. } => {}
+            }
+        }
+        match to {
+            LinkTo::Output { joining: None } => {}
+            LinkTo::Output { joining: Some(object) } => command.input(object.as_os_str(), None, &mut language),
+            LinkTo::Trial(output) => {
+                command.args(["-Wl,--unresolved-symbols=ignore-all", "-o"]);
+                command.arg(output);
+            }
+        }
+        if !self.args.bare_link {
+            let library_dir = &self.installation.library_dir;
+            command.arg(joined("-L", library_dir));
+            command.arg("-lgpurace_rt");
+            command.arg(joined("-Wl,-rpath,", library_dir));
+            if self.toolchain.compiler.driver == Driver::C {
+                // CUDA's host code is C++, and nvcc links its library without being asked.
+                command.args(["-Wl,--push-state,--as-needed", "-lstdc++", "-Wl,--pop-state"]);
+            }
+        }
+        command
+    }
+}
+
+/// Whether these words are `-lcudart` or another library that the runtime stands in for.
+fn is_replaced_library(words: &[OsString]) -> bool {
+    let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
+    text.strip_prefix("-l")
+        .is_some_and(|name| match name.strip_prefix(':') {
+            Some(file) => clang::is_replaced_library_file(file),
+            None => clang::REPLACED_LIBRARIES.contains(&name),
+        })
+}
