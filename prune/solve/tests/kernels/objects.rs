@@ -1,0 +1,186 @@
+//! What objects are: which of them may be one memory, which bytes of them are accessed, and which are only read.
+
+use super::*;
+
+#[test]
+fn objects_that_are_only_read() {
+    let kernel = |written: bool| {
+        let mut k = Kernel::new("lookup");
+        let table = k.pointer("table");
+        let (i, any) = (k.gid(), k.opaque("value loaded from `idx`", Width::W32, Uniform::Thread, &[]));
+        let read = k.read(table, any);
+        if written {
+            k.write(table, i);
+        }
+        (k, read)
+    };
+    assert_eq!(proved(kernel(false).0), Vec::<String>::new());
+    let (k, read) = kernel(true);
+    not_proved(k, &[read]);
+}
+
+#[test]
+fn two_parts_of_dynamic_shared_memory() {
+    let kernel = |guarded: bool| {
+        let mut k = Kernel::new("carved");
+        let (s, n) = (k.dynamic("s"), k.scalar("n"));
+        let t = k.tid();
+        let inside = k.lt(t, n);
+        let cond = if guarded { inside } else { k.p.exprs.truth(true) };
+        k.when(cond, |k| {
+            k.write(s, t);
+            let second = k.add(n, t);
+            k.write(s, second);
+        });
+        k
+    };
+    let guarded = proved(kernel(true));
+    assert!(!guarded.contains(&"blockDim.x <= n".to_owned()), "{guarded:?}");
+    let conditions = proved(kernel(false));
+    assert!(conditions.contains(&"blockDim.x <= n".to_owned()), "{conditions:?}");
+}
+
+#[test]
+fn atomics_on_the_same_bytes() {
+    let kernel = |scope: ScopeOf, size: i64, plain: bool| {
+        let mut k = Kernel::new("histogram");
+        let bins = k.pointer("bins");
+        let any = k.opaque("value loaded from `data`", Width::W32, Uniform::Thread, &[]);
+        let low = k.binc(BinOp::And, any, 255);
+        let first = k.access(Op::Atomic { scope, writes: true }, bins, low, 4);
+        let index = k.p.exprs.zext(Width::W64, low);
+        let by = k.p.exprs.c64(4);
+        let offset = k.p.exprs.product(index, by);
+        let op = if plain { Op::Read } else { Op::Atomic { scope, writes: true } };
+        let second = k.access_bytes(op, bins, offset, size);
+        (k, vec![first, second])
+    };
+    assert_eq!(proved(kernel(ScopeOf::Device, 4, false).0), Vec::<String>::new());
+    for (scope, size, plain) in
+        [(ScopeOf::Block, 4, false), (ScopeOf::Device, 8, false), (ScopeOf::Device, 4, true)]
+    {
+        let (k, sites) = kernel(scope, size, plain);
+        let racing = if scope == ScopeOf::Block { sites } else { vec![sites[0], sites[1]] };
+        not_proved(k, &racing);
+    }
+}
+
+#[test]
+fn bytes_not_elements() {
+    // float4 by one kernel half, one of its floats by the other
+    let kernel = |apart: i64| {
+        let mut k = Kernel::new("vectors");
+        let s = k.shared("s", 1 << 16);
+        let t = k.tid();
+        let wide = k.p.exprs.zext(Width::W64, t);
+        let by = k.p.exprs.c64(apart);
+        let offset = k.p.exprs.product(wide, by);
+        let site = k.access_bytes(Op::Write, s, offset, 16);
+        (k, site)
+    };
+    proved(kernel(16).0);
+    let (k, site) = kernel(12);
+    not_proved(k, &[site]);
+}
+
+#[test]
+fn stencil_with_two_buffers_and_in_place() {
+    let kernel = |in_place: bool| {
+        let mut k = Kernel::new("stencil");
+        let (a, n) = (k.pointer("a"), k.scalar("n"));
+        let b = if in_place { a } else { k.pointer("b") };
+        let i = k.gid();
+        let last = k.addc(n, -1);
+        let zero = k.c(0);
+        let (low, high) = (k.lt(zero, i), k.lt(i, last));
+        let inside = k.p.exprs.both(low, high);
+        let mut sites = Vec::new();
+        k.when(inside, |k| {
+            for d in [-1, 0, 1] {
+                let at = k.addc(i, d);
+                sites.push(k.read(a, at));
+            }
+            sites.push(k.write(b, i));
+        });
+        (k, sites)
+    };
+    let conditions = proved(kernel(false).0);
+    assert!(conditions.contains(&"disjoint(a, b)".to_owned()));
+    let (k, sites) = kernel(true);
+    not_proved(k, &[sites[0], sites[2], sites[3]]);
+}
+
+#[test]
+fn disjoint_is_tested_by_bytes() {
+    let mut k = Kernel::new("copy");
+    let (a, b) = (k.pointer("a"), k.pointer("b"));
+    let i = k.gid();
+    k.read(a, i);
+    k.write(b, i);
+    let p = k.done();
+    let outcome = prove(&p);
+    let holds = |shift: u64| {
+        let mut at = launch([2, 1, 1], [32, 1, 1], &p, &[]);
+        let base = at.params[0] + shift;
+        at.params[1] = base;
+        // Both in one large allocation, as pools do it.
+        let pool = Some((at.params[0], at.params[0] + (1 << 20)));
+        at.objects[0].as_mut().unwrap().allocation = pool;
+        *at.objects[1].as_mut().unwrap() =
+            gpurace_protocol::launch::Extent { base, allocation: pool };
+        outcome.verdicts.sites.iter().all(|s| match &s.verdict {
+            Verdict::ProvedIf(all) => all.iter().all(|c| c.holds(&p, &outcome.verdicts.exprs, &at)),
+            Verdict::Proved => true,
+            _ => false,
+        })
+    };
+    assert!(holds(256));
+    assert!(!holds(252));
+    assert!(!holds(0));
+}
+
+#[test]
+fn in_place_at_a_launch() {
+    // The same array for input and output: right, where each thread reads what
+    // it writes.
+    let mut k = Kernel::new("square");
+    let (a, b) = (k.pointer("a"), k.pointer("b"));
+    let i = k.gid();
+    k.read(a, i);
+    k.write(b, i);
+    let p = k.done();
+    let mut at = launch([2, 1, 1], [32, 1, 1], &p, &[]);
+    at.params[1] = at.params[0];
+    at.objects[1] = at.objects[0];
+    at_launch(&p, &at, &[]);
+    let base = at.params[0] + 4;
+    at.params[1] = base;
+    at.objects[1].as_mut().unwrap().base = base;
+    at_launch(&p, &at, &[SiteId(0), SiteId(1)]);
+}
+
+#[test]
+fn unseen_code_keeps_what_it_can_reach() {
+    let mut k = Kernel::new("calls");
+    let (s, x) = (k.shared("s", 4096), k.pointer("x"));
+    let (t, i) = (k.tid(), k.gid());
+    k.write(s, t);
+    k.write(x, i);
+    let why = "call to unknown function 'f'".to_owned();
+    k.stmt(Stmt::Unknown(Unknown { why, touches: Some(Space::Global), syncs: false }));
+    let outcome = prove(&k.done());
+    assert_eq!(words(&outcome), ["proved-if", "unknown"]);
+}
+
+#[test]
+fn opaque_pointers_meet_everything_of_their_space() {
+    let mut k = Kernel::new("opaque");
+    let (s, x) = (k.shared("s", 4096), k.pointer("x"));
+    let any = k.object("*table", ObjectKind::Opaque { space: Space::Global, uniform: Uniform::Thread });
+    let (t, i) = (k.tid(), k.gid());
+    k.write(s, t);
+    k.write(x, i);
+    k.read(any, i);
+    let outcome = prove(&k.done());
+    assert_eq!(words(&outcome), ["proved-if", "unknown", "unknown"]);
+}
