@@ -6,12 +6,15 @@
 //! several workers at once: they meet in the shadow words, which change by
 //! compare-and-swap, and in chains, which a worker takes by making the word busy.
 
+mod access;
+mod atomic;
+
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use gpurace_abi::scope::{AtomicKind, Order, Scope};
+use gpurace_abi::scope::{Order, Scope};
 
 use crate::benign::Benign;
 use crate::chain::Chain;
@@ -21,19 +24,14 @@ use crate::deferred;
 use crate::interval::Intervals;
 use crate::launch::{Inner, Launch};
 use crate::line::Line;
-use crate::observed::{Logged, Place};
 use crate::order::{BlockOrder, Mode};
 use crate::pool::Pool;
 use crate::race::RaceRecord;
 use crate::region::Ranges;
-use crate::rows::Item;
 use crate::sighting::Sightings;
-use crate::syncvar::{Carried, Location};
-use crate::word::{self, FULL, GRANULE, Op, Touch};
+use crate::syncvar::Carried;
 
-/// Set in the addresses of annotations of order, so that no location of the
-/// program has one of them.
-const HAPPENS: usize = 1 << 62;
+pub(crate) use access::{Access, Value};
 
 /// A running block.
 pub struct Block {
@@ -88,35 +86,6 @@ pub(crate) struct State {
     pub(crate) ranges: Pool<Ranges>,
     /// Chains and lines that the process's count does not know of yet.
     pub(crate) more_chains: i64,
-}
-
-/// What is known of the bytes that an access writes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
-    /// Nothing, or it writes none.
-    Unknown,
-    /// They are these, and memory still holds what was there before.
-    Bytes(u64),
-    /// They are there already, as a row says.
-    Item(Item<'a>),
-}
-
-/// One access to one word.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Access<'a> {
-    pub(crate) thread: u32,
-    pub(crate) touch: Touch,
-    /// The module's index of the instruction.
-    pub(crate) site: u32,
-    /// Address of the word.
-    pub(crate) word: usize,
-    /// The whole access.
-    pub(crate) address: usize,
-    pub(crate) size: u64,
-    /// What a write is about to leave.
-    pub(crate) value: Value<'a>,
-    /// Where an asynchronous copy of the thread makes the access: the epoch of its copies.
-    pub(crate) copy: Option<u32>,
 }
 
 impl Block {
@@ -230,303 +199,6 @@ impl Block {
         }
     }
 
-    /// A plain read of `size` bytes by thread `thread` (linear).
-    #[inline]
-    pub fn read(&mut self, thread: u32, address: usize, size: u32, site: u32) {
-        self.plain(thread, address, size, site, Op::Read, Value::Unknown);
-    }
-
-    /// A plain write of `size` bytes; `value` holds the bytes about to be
-    /// written, zero-extended, where they are known and at most 8.
-    #[inline]
-    pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
-        // What a location released is gone, whether the write is checked or not.
-        self.inner.syncvars.overwrite(address, size as usize, None);
-        self.plain(thread, address, size, site, Op::Write, value.map_or(Value::Unknown, Value::Bytes));
-    }
-
-    /// A plain access of a few bytes.
-    #[inline(always)]
-    fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Value<'_>) {
-        let s = &mut self.state;
-        let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
-        if Sites::is_proved(entry) {
-            return;
-        }
-        s.checks += 1;
-        self.of_a_few_bytes(thread, address, size, site, entry, op, value);
-    }
-
-    /// A plain access of a few bytes by an instruction that is checked.
-    #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    #[inline(always)]
-    pub(crate) fn of_a_few_bytes(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
-        if size == 4 && address % GRANULE == 0 {
-            return self.one_word(thread, address, site, entry, op, value);
-        }
-        self.whole_words(thread, address, size, site, entry, op, value);
-    }
-
-    /// Whether memory is shared memory of the block alone. It is about to be accessed.
-    #[inline(always)]
-    pub(crate) fn is_shared(&mut self, address: usize) -> bool {
-        let shared = self.state.shared.contains(&address);
-        if shared && self.state.intervals.matters() {
-            self.otherwise();
-        }
-        shared
-    }
-
-    /// An access to a whole word alone.
-    #[inline(always)]
-    fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Value<'_>) {
-        let Some(code) = word::op_code(Touch { op, mask: FULL }) else {
-            return self.words(thread, address, 4, site, op, value, None);
-        };
-        let shared = self.is_shared(address);
-        let Some(place) = self.inner.shadow.place(address) else { return };
-        if op != Op::Read && !shared {
-            self.state.before_write(&self.inner, place, address);
-        }
-        let w = self.state.opened_word(&self.inner, place, shared);
-        if !self.state.common(place.word, w, thread, entry, code, shared) {
-            self.whole_word(thread, address, address, 4, site, op, value, w);
-        }
-    }
-
-    /// A plain access of a few bytes, where it is not to one word.
-    #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    fn whole_words(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
-        if (address | size as usize) % GRANULE != 0 {
-            return self.words(thread, address, size.into(), site, op, value, None);
-        }
-        // Its words count once.
-        self.state.sightings.next_access();
-        let code = if op == Op::Write { word::WRITE } else { word::READ };
-        let shared = self.is_shared(address);
-        for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
-            let Some(place) = self.inner.shadow.place(word) else { continue };
-            if op != Op::Read && !shared {
-                self.state.before_write(&self.inner, place, word);
-            }
-            let w = self.state.opened_word(&self.inner, place, shared);
-            if !self.state.common(place.word, w, thread, entry, code, shared) {
-                self.whole_word(thread, word, address, size, site, op, value, w);
-            }
-        }
-    }
-
-    /// A whole word of an access, in which `w` was seen.
-    #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    #[inline(never)]
-    fn whole_word(
-        &mut self,
-        thread: u32,
-        word: usize,
-        address: usize,
-        size: u32,
-        site: u32,
-        op: Op,
-        value: Value<'_>,
-        w: u64,
-    ) {
-        let Some(place) = self.inner.shadow.place(word) else { return };
-        let touch = Touch { op, mask: FULL };
-        let access = Access { thread, touch, site, word, address, size: size.into(), value, copy: None };
-        self.state.word(&self.inner, place.word, w, &access);
-    }
-
-    /// A plain read of any length.
-    pub fn read_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
-        if self.state.launch.proved.contains(site) {
-            return;
-        }
-        self.state.checks += 1;
-        self.words(thread, address, size, site, Op::Read, Value::Unknown, None);
-    }
-
-    /// A plain write of any length.
-    pub fn write_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
-        self.inner.syncvars.overwrite(address, size as usize, None);
-        if self.state.launch.proved.contains(site) {
-            return;
-        }
-        self.state.checks += 1;
-        self.words(thread, address, size, site, Op::Write, Value::Unknown, None);
-    }
-
-    /// An atomic or volatile access, before it happens: what it releases is
-    /// published. Nothing else of the block may run before [`Block::atomic_done`].
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments of the entry point"
-    )]
-    pub fn atomic(
-        &mut self,
-        thread: u32,
-        address: usize,
-        size: u32,
-        site: u32,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let (modifies, volatile) = match kind {
-            AtomicKind::Load => (false, false),
-            AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction => (true, false),
-            AtomicKind::VolatileLoad => (false, true),
-            AtomicKind::VolatileStore => (true, true),
-        };
-        // A volatile access carries order as an atomic one does, and races as a plain one.
-        let op = match (volatile, modifies) {
-            (true, false) => Op::Read,
-            (true, true) => Op::Write,
-            (false, _) => Op::Atomic {
-                modifies,
-                scope,
-                start: 0,
-                size: size as u8,
-            },
-        };
-        // A proved access keeps its effect on order.
-        let s = &mut self.state;
-        let entry = s.sites.get(site, &s.launch.proved, &s.launch.data.sites);
-        if !Sites::is_proved(entry) {
-            s.checks += 1;
-            if size == 4 && address % GRANULE == 0 {
-                self.one_word(thread, address, site, entry, op, Value::Unknown);
-            } else {
-                self.words(thread, address, size.into(), site, op, Value::Unknown, None);
-            }
-        }
-        if self.orders_nothing(order) {
-            return;
-        }
-        let raced = (!volatile).then_some(site);
-        self.announce(thread, (address, size), raced, kind, scope, order);
-    }
-
-    /// As [`Block::atomic`] for an access that is not to be checked: only what
-    /// it orders counts.
-    pub fn atomic_unchecked(
-        &mut self,
-        thread: u32,
-        address: usize,
-        size: u32,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        self.announce(thread, (address, size), None, kind, scope, order);
-    }
-
-    /// Whether an atomic access neither makes an order nor changes or passes on what another launch's has made.
-    #[inline(always)]
-    fn orders_nothing(&self, order: Order) -> bool {
-        let s = &self.state;
-        !s.fences && !s.logs && order == Order::Relaxed && self.inner.syncvars.is_empty()
-    }
-
-    /// What an atomic access that is about to happen does to others' order. `site`: that of
-    /// one that races as an atomic.
-    fn announce(
-        &mut self,
-        thread: u32,
-        location: Location,
-        site: Option<u32>,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let modifies = !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad);
-        let s = &mut self.state;
-        if !s.fences && order != Order::Relaxed {
-            self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
-        }
-        // Where this launch orders nothing itself, it may still overwrite, or
-        // pass on, what a concurrent one released.
-        if !s.fences && !s.logs && self.inner.syncvars.is_empty() {
-            return;
-        }
-        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(location.0).is_some() {
-            // What tells of its copies is more than the thread knows itself, and it
-            // does not read it back. Nobody else changes the block's memory, or that of
-            // its cluster, meanwhile: one worker runs them all.
-            let head = s.order.head(thread, scope);
-            s.seen = Some(self.inner.syncvars.read(location, head, None));
-        }
-        if modifies {
-            // Before what it releases ends its epoch.
-            let log = s.logged(thread, location, site, scope, true);
-            let what = s.order.publish(thread, location, scope, order);
-            let head = s.order.head(thread, scope);
-            let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
-            self.inner.syncvars.write(location, head, &what, rmw, log);
-            if !what.block.is_empty() {
-                s.published.insert(location.0);
-            }
-        }
-    }
-
-    /// The access of the last [`Block::atomic`] has happened: what it
-    /// acquires is learnt.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments of the entry point"
-    )]
-    pub fn atomic_done(
-        &mut self,
-        thread: u32,
-        address: usize,
-        size: u32,
-        site: u32,
-        kind: AtomicKind,
-        scope: Scope,
-        order: Order,
-    ) {
-        let s = &mut self.state;
-        if !s.fences && !s.logs && self.inner.syncvars.is_empty() {
-            return;
-        }
-        let (reads, writes) = match kind {
-            AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
-            AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
-            AtomicKind::Rmw => (true, true),
-        };
-        if reads {
-            let head = s.order.head(thread, scope);
-            let seen = match s.seen.take() {
-                Some(seen) => seen,
-                None => {
-                    let raced = (kind == AtomicKind::Load).then_some(site);
-                    let log = match writes {
-                        true => None,
-                        false => s.logged(thread, (address, size), raced, scope, false),
-                    };
-                    self.inner.syncvars.read((address, size), head, log)
-                }
-            };
-            s.order.observe(thread, (address, size), scope, order, seen);
-        }
-        if writes {
-            self.inner.syncvars.written((address, size), s.order.uid(), thread);
-        }
-    }
-
-    /// The program says that what this thread has done is before what comes
-    /// after a [`Block::happens_after`] with the same address.
-    pub fn happens_before(&mut self, thread: u32, address: usize) {
-        let (address, kind, order) = (address | HAPPENS, AtomicKind::Rmw, Order::Release);
-        self.atomic_unchecked(thread, address, 1, kind, Scope::Device, order);
-        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
-    }
-
-    /// See [`Block::happens_before`].
-    pub fn happens_after(&mut self, thread: u32, address: usize) {
-        let (address, kind, order) = (address | HAPPENS, AtomicKind::Load, Order::Acquire);
-        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
-    }
-
     /// Races on `size` bytes are meant: none is found from here on, until the
     /// memory is freed, or for shared memory the block ends.
     pub fn benign(&mut self, address: usize, size: usize) {
@@ -619,94 +291,6 @@ impl Block {
     #[cold]
     pub(crate) fn unforeseen(&self) {
         self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Checks each word that an access covers.
-    #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    pub(crate) fn words(
-        &mut self,
-        thread: u32,
-        address: usize,
-        size: u64,
-        site: u32,
-        op: Op,
-        value: Value<'_>,
-        copy: Option<u32>,
-    ) {
-        let end = address.saturating_add(size as usize);
-        let mut at = address & !(GRANULE - 1);
-        self.state.sightings.next_access();
-        while at < end {
-            let from = address.max(at) - at;
-            let to = end.min(at + GRANULE) - at;
-            let mask = (FULL << from) & (FULL >> (GRANULE - to));
-            let op = match op {
-                Op::Atomic {
-                    modifies,
-                    scope,
-                    size,
-                    ..
-                } => {
-                    let start = address.wrapping_sub(at) as i8;
-                    Op::Atomic {
-                        modifies,
-                        scope,
-                        start,
-                        size,
-                    }
-                }
-                Op::Read | Op::Write => op,
-            };
-            let touch = Touch { op, mask };
-            let shared = self.is_shared(at);
-            if let Some(place) = self.inner.shadow.place(at) {
-                if op != Op::Read && !shared {
-                    self.state.before_write(&self.inner, place, at);
-                }
-                let w = self.state.opened_word(&self.inner, place, shared);
-                let access = Access {
-                    thread,
-                    touch,
-                    site,
-                    word: at,
-                    address,
-                    size,
-                    value,
-                    copy,
-                };
-                self.state.word(&self.inner, place.word, w, &access);
-            }
-            at += GRANULE;
-        }
-    }
-}
-
-impl State {
-    /// An atomic operation and its launch, for the log of the location, where the launch
-    /// keeps logs. `site`: that of one that is checked, and races as an atomic.
-    fn logged(
-        &mut self,
-        thread: u32,
-        (address, _): Location,
-        site: Option<u32>,
-        scope: Scope,
-        modifies: bool,
-    ) -> Option<(u64, Logged)> {
-        if !self.logs || address & HAPPENS != 0 {
-            return None;
-        }
-        self.logged_shared |= self.shared.contains(&address);
-        let data = &self.launch.data;
-        let op = Logged {
-            uid: self.order.uid(),
-            thread,
-            clock: self.order.clock(thread),
-            site: site.map(|site| data.site_base + site),
-            scope,
-            modifies,
-            place: Place::default(),
-        };
-        Some((data.id, op))
     }
 }
 
