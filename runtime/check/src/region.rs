@@ -21,216 +21,23 @@
 //! its words get records of their own. It is closed again by a row once all that its
 //! words may hold is settled. Words of a closed region hold nothing, or what is settled.
 
+mod past;
+mod records;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::State;
 use crate::cell::put;
 use crate::launch::Inner;
 pub(crate) use crate::line::RECORDS;
-use crate::pool::Pool;
 use crate::shadow::{self, Place};
 use crate::state::{self, Next, Relation, Status};
-use crate::word::{self, CLOCK_VALUES, FULL, GRANULE, KEY_MASK, Op, READ, Span, THREAD_MASK, Touch, UID_VALUES, WRITE};
+use crate::word::{self, CLOCK_VALUES, READ, Span, UID_VALUES, WRITE};
 
-/// Application words of a region.
-pub const WORDS: usize = 32;
-/// Their bytes.
-pub const BYTES: usize = WORDS * GRANULE;
-const ALL: u32 = u32::MAX;
-
-/// The state of a region whose words have records of their own: a word with it has also
-/// the uid and the clock of the block that opened it.
-const OPEN: u64 = word::EXPANDED << word::STATE_SHIFT;
-/// The state of a region with several records.
-const RANGES: u64 = word::LINE << word::STATE_SHIFT;
-/// Of a range by one thread: all words of a region are its first 32.
-pub(crate) const ONE_THREAD: u8 = 5;
-
-/// The records of one access to some words of a region: word `i` was accessed by thread
-/// `base + (i >> shift)`, and where the record's span says so by others, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Range {
-    /// The record of each of them, with thread 0.
-    pub(crate) record: u64,
-    /// Which words: bit `i` is the region's word `i`.
-    pub(crate) mask: u32,
-    /// The thread of word 0, if that were one of them.
-    pub(crate) base: i16,
-    /// How many words a thread has, as a power of 2; [`ONE_THREAD`] where one has all.
-    pub(crate) shift: u8,
-}
-
-impl Range {
-    /// Some consecutive words from a region's word `from` on, by one thread.
-    pub(crate) fn of_thread(record: u64, thread: u32, from: usize, words: usize) -> Self {
-        let mask = (u32::MAX >> (WORDS - words)) << from;
-        // As of threads side by side that have as many each.
-        let shift = if words.is_power_of_two() && from % words == 0 { words.trailing_zeros() as u8 } else { ONE_THREAD };
-        Self { record, mask, base: thread as i16 - (from >> shift) as i16, shift }
-    }
-
-    /// Whether another one of this kind says of its words what this one would.
-    pub(crate) fn joins(&self, other: &Self) -> bool {
-        (self.record, self.base, self.shift) == (other.record, other.base, other.shift)
-    }
-
-    /// Its words in order, each with the thread.
-    pub(crate) fn threads(self) -> impl Iterator<Item = (u32, usize)> {
-        words(self.mask).map(move |i| (self.thread(i) as u32, i as usize))
-    }
-
-    /// The record of its word `i`.
-    fn of(&self, i: u32) -> u64 {
-        self.record | word::thread_bits(self.thread(i) as u32)
-    }
-
-    /// It as a region's word, where it is one that says so.
-    fn alone(&self) -> Option<u64> {
-        (self.mask == ALL && self.shift == 0).then(|| self.of(0))
-    }
-
-    /// Whether it is of a write.
-    pub(crate) fn writes(&self) -> bool {
-        self.op() == WRITE
-    }
-
-    fn op(&self) -> u64 {
-        if word::span_of(self.record, READ).is_some() { READ } else { WRITE }
-    }
-
-    fn span(&self) -> Span {
-        word::span_of(self.record, self.op()).unwrap_or(Span::Thread)
-    }
-
-    fn touch(&self) -> Touch {
-        Touch { op: if self.op() == READ { Op::Read } else { Op::Write }, mask: FULL }
-    }
-
-    /// Which words of `mask` both have by one thread.
-    fn same_thread(&self, other: &Self, mask: u32) -> u32 {
-        if self.shift == other.shift {
-            return if self.base == other.base { mask } else { 0 };
-        }
-        words(mask).filter(|&i| self.thread(i) == other.thread(i)).fold(0, |m, i| m | 1 << i)
-    }
-
-    /// Which words of `mask` both have by threads of one warp.
-    fn same_warp(&self, other: &Self, mask: u32) -> u32 {
-        let warps = |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
-        match (warps(self), warps(other)) {
-            ((a, b), (c, d)) if a == b && c == d => if a == c { mask } else { 0 },
-            _ => words(mask).filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5).fold(0, |m, i| m | 1 << i),
-        }
-    }
-
-    /// Whether it stands for another one, of this epoch, already.
-    fn stands_for(&self, a: &Self) -> bool {
-        if a.mask & !self.mask != 0 || (self.record ^ a.record) & !word::SPAN_MASK != 0 {
-            return false;
-        }
-        match (self.span(), a.span()) {
-            (Span::Block, _) => true,
-            (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == a.mask,
-            (Span::Thread, Span::Thread) => (self.base, self.shift) == (a.base, a.shift),
-            _ => false,
-        }
-    }
-
-    /// Whether each word is by one thread, the same in both, between the same two barriers.
-    fn is_of_the_same(&self, other: &Self) -> bool {
-        const WHEN: u64 = KEY_MASK & !THREAD_MASK;
-        (self.record ^ other.record) & WHEN == 0
-            && (self.base, self.shift) == (other.base, other.shift)
-            && (self.span(), other.span()) == (Span::Thread, Span::Thread)
-    }
-
-    fn thread(&self, i: u32) -> i32 {
-        i32::from(self.base) + (i >> self.shift) as i32
-    }
-}
-
-/// The words of a mask.
-fn words(mask: u32) -> impl Iterator<Item = u32> {
-    (0..WORDS as u32).filter(move |i| mask >> i & 1 != 0)
-}
-
-/// Records of a region side by side: those before the first without words.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(64))]
-pub(crate) struct Ranges([Range; RECORDS]);
-
-/// What a region's word says.
-enum Region {
-    Empty,
-    Open,
-    Busy,
-    Alone(Range),
-    Ranges(*mut Ranges),
-}
-
-impl Region {
-    fn unpack(w: u64) -> Self {
-        match w & word::STATE_MASK {
-            0 => Region::Empty,
-            OPEN => Region::Open,
-            RANGES => Region::Ranges((w & KEY_MASK) as *mut Ranges),
-            word::BUSY_WORD => Region::Busy,
-            _ => Region::Alone(Range { record: w & !THREAD_MASK, mask: ALL, base: word::thread_field(w) as i16, shift: 0 }),
-        }
-    }
-}
-
-/// Records under construction.
-struct List {
-    ranges: [Range; RECORDS],
-    count: usize,
-}
-
-impl List {
-    fn of(region: &Region) -> Self {
-        let mut list = Self { ranges: [Range::default(); RECORDS], count: 0 };
-        match *region {
-            Region::Alone(range) => {
-                list.ranges[0] = range;
-                list.count = 1;
-            }
-            Region::Ranges(at) => {
-                // SAFETY: the region owned them; who made it busy has them.
-                list.ranges = unsafe { (*at).0 };
-                list.count = list.ranges.iter().take_while(|r| r.mask != 0).count();
-            }
-            Region::Empty | Region::Open | Region::Busy => {}
-        }
-        list
-    }
-
-    fn as_slice(&self) -> &[Range] {
-        &self.ranges[..self.count]
-    }
-
-    #[must_use]
-    fn push(&mut self, range: Range) -> bool {
-        if self.count == RECORDS {
-            return false;
-        }
-        self.ranges[self.count] = range;
-        self.count += 1;
-        true
-    }
-
-    /// Keeps those of which `keep` holds.
-    fn retain(&mut self, keep: impl Fn(&Range) -> bool) {
-        let before = self.count;
-        self.count = 0;
-        for i in 0..before {
-            if keep(&self.ranges[i]) {
-                self.ranges[self.count] = self.ranges[i];
-                self.count += 1;
-            }
-        }
-        self.ranges[self.count..before].fill(Range::default());
-    }
-}
+pub(crate) use past::{is_closed, records_of};
+pub(crate) use records::{ONE_THREAD, Range, Ranges};
+pub use records::{BYTES, WORDS};
+use records::{ALL, List, OPEN, RANGES, Region};
 
 /// What an access makes of a region's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -596,7 +403,7 @@ impl State {
     /// Gives a region's words the records that stand for them.
     fn spread(&mut self, inner: &Inner, list: &List, words: &[AtomicU64; WORDS]) {
         let any = list.as_slice().iter().fold(0, |any, r| any | r.mask);
-        for i in self::words(any) {
+        for i in records::words(any) {
             let mut records = [0; RECORDS];
             let mut count = 0;
             for r in list.as_slice().iter().filter(|r| r.mask >> i & 1 != 0) {
@@ -668,57 +475,3 @@ pub(crate) fn prefetch(w: u64) {
     }
 }
 
-/// Whether a region has records for its words together.
-pub(crate) fn is_closed(w: u64) -> bool {
-    matches!(Region::unpack(w), Region::Alone(_) | Region::Ranges(_) | Region::Busy)
-}
-
-/// The records of a word that its region has for it: none where it has its own. No block may
-/// be running.
-pub(crate) fn records_of(w: u64, address: usize) -> impl Iterator<Item = u64> {
-    let i = (address / GRANULE % WORDS) as u32;
-    List::of(&Region::unpack(w)).ranges.into_iter().filter(move |r| r.mask >> i & 1 != 0).map(move |r| r.of(i))
-}
-
-impl Inner {
-    /// Lets go of what a region's word points to, which nobody else has.
-    pub(crate) fn drop_region(&self, w: u64) {
-        if let Region::Ranges(at) = Region::unpack(w) {
-            self.ranges.give_back(at);
-        }
-    }
-
-    /// Takes these words out of a region's records: their history is over.
-    pub(crate) fn forget_in_region(&self, region: &AtomicU64, words: u32) {
-        loop {
-            let w = region.load(Ordering::Acquire);
-            let at = Region::unpack(w);
-            match at {
-                Region::Empty | Region::Open => return,
-                Region::Busy => std::thread::yield_now(),
-                Region::Alone(_) | Region::Ranges(_) => {
-                    let busy = region.compare_exchange(w, word::BUSY_WORD, Ordering::AcqRel, Ordering::Acquire);
-                    if busy.is_err() {
-                        continue;
-                    }
-                    let mut list = List::of(&at);
-                    list.ranges.iter_mut().for_each(|r| r.mask &= !words);
-                    list.retain(|r| r.mask != 0);
-                    let next = if list.count == 0 {
-                        self.drop_region(w);
-                        0
-                    } else {
-                        let at = match at {
-                            Region::Ranges(at) => at,
-                            _ => Pool::new(self.ranges.clone()).take(),
-                        };
-                        // SAFETY: the region's own, which is busy, or a new piece.
-                        unsafe { at.write(Ranges(list.ranges)) };
-                        RANGES | at as u64
-                    };
-                    return region.store(next, Ordering::Release);
-                }
-            }
-        }
-    }
-}
