@@ -1,0 +1,107 @@
+//! What is counted of kernels' launches and accesses.
+
+use std::collections::HashMap;
+
+use gpurace_abi::meta::{ModuleMeta, Verdict};
+use gpurace_report::schema::{KernelStats, Sites, Stats};
+
+use crate::modules::{self, Kernel};
+use crate::prove::Fate;
+
+/// Launches of one kernel.
+#[derive(Clone, Default)]
+pub(super) struct Counts {
+    pub(super) launches: u64,
+    pub(super) unchecked: u64,
+    pub(super) checks: u64,
+    /// What became of its sites, the least of all launches; empty where none
+    /// was to be checked so far.
+    pub(super) fates: Vec<Fate>,
+}
+
+impl Counts {
+    pub(super) fn add_fates(&mut self, fates: &[Fate]) {
+        if self.fates.is_empty() {
+            self.fates = fates.to_vec();
+        }
+        for (own, &new) in self.fates.iter_mut().zip(fates) {
+            *own = (*own).min(new);
+        }
+    }
+}
+
+/// How many accesses came to what.
+fn sites(fates: impl Iterator<Item = Fate>) -> Sites {
+    let mut sites = Sites::default();
+    for fate in fates {
+        sites.total += 1;
+        match fate {
+            Fate::Proved => sites.proved += 1,
+            Fate::ProvedAtLaunch => sites.proved_at_launch += 1,
+            Fate::Checked => sites.checked += 1,
+        }
+    }
+    sites
+}
+
+/// What becomes of an access that no launch has reached. A proof under a
+/// condition that nobody has tested is none.
+fn fate_of(verdict: Verdict) -> Fate {
+    match verdict {
+        Verdict::Proved => Fate::Proved,
+        Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => Fate::Checked,
+    }
+}
+
+pub(super) fn stats(counts: &HashMap<u32, Counts>) -> Stats {
+    let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
+    let mut keys: Vec<_> = counts.iter().collect();
+    keys.sort_by_key(|(key, _)| **key);
+    let mut stats = Stats::default();
+    // By module and site, the least of the kernels that were launched.
+    let mut least: HashMap<(*const ModuleMeta, u32), Fate> = HashMap::new();
+    for (&key, count) in keys {
+        stats.launches += count.launches;
+        stats.launches_unchecked += count.unchecked;
+        stats.checks_executed += count.checks;
+        let Some(kernel) = modules::kernel_of_key(key) else {
+            continue;
+        };
+        let fates = kernel_fates(kernel, count);
+        for (&site, &fate) in kernel.meta().sites.iter().zip(&fates) {
+            let least = least
+                .entry((std::ptr::from_ref(kernel.module.meta), site))
+                .or_insert(fate);
+            *least = (*least).min(fate);
+        }
+        stats.kernels.push(KernelStats {
+            name: kernel.demangled.clone(),
+            sites: sites(fates.into_iter()),
+            launches: count.launches,
+            checks_executed: count.checks,
+        });
+    }
+    let all = metas.iter().filter(|meta| meta.instrumented).flat_map(|&meta| {
+        let least = &least;
+        meta.sites.iter().zip(0u32..).map(move |(site, id)| {
+            let launched = least.get(&(std::ptr::from_ref(meta), id));
+            launched.copied().unwrap_or_else(|| fate_of(site.verdict))
+        })
+    });
+    stats.sites = sites(all);
+    stats
+}
+
+fn kernel_fates(kernel: &Kernel, count: &Counts) -> Vec<Fate> {
+    let meta = &kernel.module.meta;
+    if !meta.instrumented {
+        return Vec::new();
+    }
+    if !count.fates.is_empty() {
+        return count.fates.clone();
+    }
+    let known = &kernel.meta().verdicts;
+    (0..kernel.meta().sites.len())
+        .map(|at| fate_of(known.get(at).copied().unwrap_or_default()))
+        .collect()
+}

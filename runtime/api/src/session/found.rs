@@ -1,0 +1,131 @@
+//! What was found while the program runs: resolved while its objects are alive, and written.
+
+use std::collections::VecDeque;
+
+use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space};
+use gpurace_report::collect::Added;
+use gpurace_report::schema;
+
+use super::{Session, State};
+use crate::backend::{self, Backend};
+use crate::order::ORDER;
+use crate::resolve::{self, LaunchRecord, Object};
+use crate::transfer;
+
+/// A race that was resolved when it was found, while its objects were alive.
+pub(super) struct Found {
+    pub(super) race: schema::Race,
+    /// The options leave it out.
+    pub(super) left_out: bool,
+    /// Its text was written, or another of its entry's.
+    pub(super) written: bool,
+}
+
+impl Session {
+    /// Accesses of the host to managed memory: those to bytes that launches
+    /// have touched which it has not waited for are races.
+    pub fn host_accesses(&self, accesses: impl Iterator<Item = HostAccess>) {
+        let Some(checker) = self.checker.get() else {
+            return;
+        };
+        let unwaited = ORDER.lock().unwaited();
+        let mut state = self.state.lock();
+        let overlaps = |operation| {
+            let launch = find_launch(&state.launches, operation);
+            // Through a fence the kernel may have told the host.
+            unwaited.binary_search(&operation).is_ok()
+                && launch.is_none_or(|launch| !launch.kernel.meta().sync.fences)
+        };
+        for access in accesses {
+            checker.host_access(access, &overlaps);
+        }
+        self.write_new_races(&mut state);
+        drop(state);
+        self.halt_if_asked();
+    }
+
+    /// What a backend has found elsewhere is written.
+    pub fn collect(&self) {
+        self.write_new_races(&mut self.state.lock());
+        self.halt_if_asked();
+    }
+
+    /// Resolves the races that were found since the last time and writes those that are new entries.
+    pub(super) fn write_new_races(&self, state: &mut State) {
+        for record in self.checker.get().into_iter().flat_map(Checker::take_new_races) {
+            let resolved = resolve::race(&record, |operation| find_launch(&state.launches, operation));
+            let found = self.write_if_new(state, &record, resolved);
+            state.found.push(found);
+        }
+        for backend::Found { mut record, object, shared_offset } in backend::chosen().into_iter().flat_map(Backend::take_found) {
+            let launch = find_launch(&state.launches, record.later.launch);
+            // A copy has no kernel; what it races with has.
+            if let Some(launch) = launch.or_else(|| find_launch(&state.launches, record.earlier.launch)) {
+                record.kernel = KernelKey(launch.kernel.key);
+                if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block) {
+                    record.scope = RaceScope::Cluster;
+                }
+            }
+            for side in [&mut record.later, &mut record.earlier] {
+                let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
+                side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
+                side.stream = launch.stream;
+            }
+            let shared = || {
+                let launch = launch.as_ref()?;
+                let place = shared_offset.and_then(|offset| backend::get().shared_place(launch.kernel, offset));
+                Some(place.map_or_else(|| resolve::some_shared_object(launch), |at| resolve::shared_object(launch, at)))
+            };
+            let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());
+            let resolved = resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
+            let found = self.write_if_new(state, &record, resolved);
+            state.elsewhere.extend(found);
+        }
+    }
+
+    /// Writes a race unless it is one of an entry that was written, or is left out.
+    fn write_if_new(
+        &self,
+        state: &mut State,
+        record: &RaceRecord,
+        resolved: Option<(schema::Race, Option<Object>)>,
+    ) -> Option<Found> {
+        let (race, object) = resolved?;
+        let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
+            || [&record.later, &record.earlier].iter().any(|side| {
+                !transfer::is_one(side) && side.block.is_some_and(|block| !self.options.checks_block(block))
+            });
+        let suppressed = if left_out { None } else { self.suppressions.of_race(&race) };
+        let left_out = left_out || suppressed.is_some();
+        if let Some(by) = suppressed {
+            *state.suppressed.entry(by).or_default() += 1;
+        }
+        let added = if left_out { Added::Ignored } else { state.live.add_race(race.clone()) };
+        if added == Added::First {
+            self.log().write(&self.renderer().race(&race));
+        }
+        let written = matches!(added, Added::First | Added::Again);
+        Some(Found { race, left_out, written })
+    }
+
+    /// Adds a divergence or deadlock and writes it if it is new.
+    pub fn add_divergence(&self, divergence: schema::Divergence) {
+        let mut state = self.state.lock();
+        if let Some(by) = self.suppressions.of_divergence(&divergence) {
+            *state.suppressed.entry(by).or_default() += 1;
+            return;
+        }
+        if state.live.add_divergence(divergence.clone()) == Added::First {
+            self.log().write(&self.renderer().divergence(&divergence));
+        }
+        state.divergence.push(divergence);
+    }
+}
+
+/// The launch that the checker knows by this number.
+pub(super) fn find_launch(launches: &VecDeque<LaunchRecord>, operation: u64) -> Option<LaunchRecord> {
+    let at = launches
+        .binary_search_by_key(&operation, |launch| launch.operation)
+        .ok()?;
+    launches.get(at).copied()
+}

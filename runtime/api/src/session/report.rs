@@ -1,0 +1,103 @@
+//! The report at the program's end.
+
+use std::time::Duration;
+
+use gpurace_report::collect::Added;
+use gpurace_report::schema::{self, Report};
+use parking_lot::MutexGuard;
+
+use super::counts::stats;
+use super::found::find_launch;
+use super::{Session, State, collector};
+use crate::backend::{self, Backend};
+
+/// Closes the last finding, as the report's text opens each.
+const RULE: &str = "==================\n";
+
+impl Session {
+    /// Locks the state, or gives up where a signal interrupted its holder.
+    fn state_at_end(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock_for(Duration::from_secs(1))
+    }
+
+    /// The whole report, with what was found since the last launch. Gives
+    /// `None` where a signal came while the findings were being changed.
+    pub fn finish(&self) -> Option<Report> {
+        let mut state = self.state_at_end()?;
+        let state = &mut *state;
+        self.write_new_races(state);
+        let backend = backend::chosen();
+        for (operation, checks) in backend.into_iter().flat_map(Backend::take_checks) {
+            if let Some(launch) = find_launch(&state.launches, operation) {
+                state.counts.entry(launch.kernel.key).or_default().checks += checks;
+            }
+        }
+        let mut last = collector(&self.options);
+        if let Some(checker) = self.checker.get() {
+            // Counts and values have grown since the races were written.
+            for (found, record) in state.found.iter_mut().zip(checker.races()) {
+                let Some(found) = found.as_mut().filter(|found| !found.left_out) else {
+                    continue;
+                };
+                found.race.count = record.count;
+                found.race.same_value = record.same_value;
+                if last.add_race(found.race.clone()) == Added::First && !found.written {
+                    found.written = true;
+                    self.log().write(&self.renderer().race(&found.race));
+                }
+            }
+            for note in checker.notes() {
+                last.note(note);
+            }
+        }
+        for found in state.elsewhere.iter_mut().filter(|found| !found.left_out) {
+            if last.add_race(found.race.clone()) == Added::First && !found.written {
+                found.written = true;
+                self.log().write(&self.renderer().race(&found.race));
+            }
+        }
+        for note in backend.into_iter().flat_map(Backend::notes) {
+            last.note(note);
+        }
+        for divergence in &state.divergence {
+            last.add_divergence(divergence.clone());
+        }
+        for note in &state.notes {
+            last.note(note.clone());
+        }
+        for (by, count) in &state.suppressed {
+            last.note(format!("{count} suppressed by `{by}`"));
+        }
+        let device = backend.map_or(schema::Device::Cpu, Backend::device);
+        Some(last.report(device, stats(&state.counts)))
+    }
+
+    /// What `stats=1` says of suppressions that left nothing out: whoever mends
+    /// a race forgets the line that hid it.
+    fn unused_suppressions(&self) -> String {
+        let Some(state) = self.state_at_end() else {
+            return String::new();
+        };
+        let unused = self.suppressions.unused(&state.suppressed);
+        let lines = unused.iter().map(|line| format!("  unused suppression `{line}`\n"));
+        lines.collect()
+    }
+
+    /// Writes what ends the text of the report.
+    pub fn write_end(&self, report: &Report) {
+        let renderer = self.renderer();
+        let mut text = String::new();
+        if report.has_findings() {
+            text.push_str(RULE);
+        }
+        text.push_str(&renderer.notes(&report.notes));
+        if self.options.stats {
+            text.push_str(&renderer.stats(&report.stats));
+            text.push_str(&self.unused_suppressions());
+        }
+        text.push_str(&renderer.summary(report));
+        if !text.is_empty() {
+            self.log().write(&text);
+        }
+    }
+}
