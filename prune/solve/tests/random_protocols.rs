@@ -15,8 +15,8 @@ use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::run::Open;
 use gpurace_protocol::verdict::{SiteVerdict, Verdict};
+use gpurace_random::Random;
 use gpurace_solve::{Limits, Options, solve, solve_with};
-use random::Random;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
@@ -109,7 +109,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
     }
     for round in 0..5 {
         let launch = random_launch(protocol, &mut r);
-        let salt = r.next();
+        let salt = r.bits();
         let mut choose = |open: &Open| {
             use std::hash::{DefaultHasher, Hash, Hasher};
             let mut hasher = DefaultHasher::new();

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use gpurace_check::{Block, Checker, CoveredRead, KernelKey, LaunchInfo, SyncFeatures};
+use gpurace_random::Random;
 
-#[path = "oracle/splitmix.rs"]
-mod splitmix;
-use splitmix::Random;
 
 const WORD: usize = 0x10_0000_0000;
 const SHARED: Range<usize> = 0x20_0000_0000..0x20_0000_1000;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use gpurace_abi::image;
 use gpurace_check::rows::{Items, Lines, Row, Threads, Values};
 use gpurace_check::{Block, Checker, Launch};
+use gpurace_random::Random;
 
 mod two_ways;
 
-use two_ways::{Accessed, GLOBAL, Random, SHARED, SHARED_BYTES, compare};
+use two_ways::{Accessed, GLOBAL, SHARED, SHARED_BYTES, compare};
 
 /// The same history in two ways.
 struct Both {
@@ -248,7 +249,7 @@ fn repeating(seed: u64) -> usize {
                         let step = random.below(steps.len() as u64) as usize;
                         let (rows, in_rows) = &mut steps[step];
                         let row = random.below(rows.len() as u64) as usize;
-                        let thread = random.below(threads.into()) as usize;
+                        let thread = random.below(threads) as usize;
                         rows[row].3[thread] = if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
                         *in_rows ^= random.below(4) == 0;
                     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use gpurace_check::rows::{Items, Row};
 use gpurace_check::stream::{Item, Stream};
 use gpurace_check::{Block, Checker, Launch, LaunchInfo, SyncFeatures};
+use gpurace_random::Random;
 
 mod two_ways;
 
-use two_ways::{Accessed, GLOBAL, Random, SHARED, SHARED_BYTES, compare};
+use two_ways::{Accessed, GLOBAL, SHARED, SHARED_BYTES, compare};
 
 const GLOBAL_BYTES: usize = 0x1000;
 
@@ -110,14 +111,14 @@ fn history(seed: u64) -> usize {
                 }
                 1 => {
                     // Few enough for something to be left that no race has met.
-                    let (t, at) = (random.below(threads.into()) as u32, base + (random.below(bytes as u64 / size) * size) as usize);
+                    let (t, at) = (random.below(threads), base + (random.below(bytes as u64 / size) * size) as usize);
                     [&mut *together, &mut *apart].into_iter().for_each(|block| block.write(t, at, size as u32, site, None));
                     accessed.add(site, at, size as usize, (id, b as u64, barriers[b], t));
                     log.push(format!("block {b}: write {size} at {at:#x} by {t}, site {site}"));
                 }
                 2 => {
                     // Neighbouring threads, so that regions have their records, too.
-                    let (size, writes, some) = (4, random.below(2) == 0, random.below(threads.into()) as usize);
+                    let (size, writes, some) = (4, random.below(2) == 0, random.below(threads) as usize);
                     let first = random.below(bytes as u64 / 4 - u64::from(threads)) as usize;
                     let items: Vec<_> = (0..threads as usize).map(|t| if t < some { (base + 4 * (first + t)) as u64 } else { 0 }).collect();
                     together.rows(&[Row { site, size, writes, items: Items::Each(&items), values: None }], &(0..0));

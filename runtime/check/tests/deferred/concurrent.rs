@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gpurace_random::Random;
+
 use super::*;
 
 /// How many workers have come to which meeting.
@@ -78,19 +80,19 @@ const READ: usize = 8 * THREADS as usize;
 
 impl Round {
     /// Each time of other memory.
-    fn draw(random: &mut fastrand::Rng, round: usize, writers: usize) -> Self {
-        let some_page = random.usize(..16) * 0x1000;
-        let words = |random: &mut fastrand::Rng| {
-            let count = if random.bool() { 1 } else { THREADS as usize };
+    fn draw(random: &mut Random, round: usize, writers: usize) -> Self {
+        let some_page = random.below(16) * 0x1000;
+        let words = |random: &mut Random| {
+            let count = if random.chance(50) { 1 } else { THREADS as usize };
             // One in five writes what nobody read, of the same page.
-            let start = random.usize(..READ * 5 / 4);
+            let start = random.below(READ * 5 / 4);
             start..start + count
         };
         Self {
             page: GLOBAL + round * 0x1_0000 + some_page,
-            form: [Form::Rows, Form::Items, Form::Streams][random.usize(..3)],
+            form: random.pick(&[Form::Rows, Form::Items, Form::Streams]),
             read: 0..READ,
-            writes: (0..writers).map(|_| (words(random), random.usize(..200))).collect(),
+            writes: (0..writers).map(|_| (words(random), random.below(200))).collect(),
         }
     }
 
@@ -141,7 +143,7 @@ fn common(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
 /// Launches beside each other, the first of which, where `ordered`, comes after one that has read what they write.
 fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     const ROUNDS: usize = 300;
-    let mut random = fastrand::Rng::with_seed(seed);
+    let mut random = Random(seed);
     let rounds: Vec<_> = (0..ROUNDS).map(|round| Round::draw(&mut random, round, writers)).collect();
     // Other instructions in each round: a pair of them is reported once.
     let site = |round: usize, who: usize| (round * (writers + 1) + who) as u32;

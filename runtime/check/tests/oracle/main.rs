@@ -4,7 +4,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `model.rs` | events, and the oracle |
+//! | `model/` | events, and the oracle |
 //! | `drive.rs` | runs a history through the checker and compares |
 //! | `exhaustive.rs` | all histories within bounds |
 //! | `random.rs` | random histories far past the bounds |
@@ -22,4 +22,3 @@ mod drive;
 mod exhaustive;
 mod model;
 mod random;
-mod splitmix;

@@ -2,10 +2,10 @@
 //! history is in its message; `GPURACE_ORACLE_HISTORIES=n` runs `n` per test.
 
 use gpurace_check::{AtomicKind, Limits, Order, Scope, SyncFeatures};
+use gpurace_random::Random;
 
 use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op};
-use crate::splitmix::Random;
 
 /// What the histories of a test are made of.
 struct Mix {
@@ -103,7 +103,7 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
                         .fold(0, |lanes, &t| lanes | 1 << (m.threads[t].2 % 32));
                     let mask = match r.below(4) {
                         0 => !0,
-                        _ => 1 << (tid % 32) | r.next() as u32 & lanes,
+                        _ => 1 << (tid % 32) | r.bits() as u32 & lanes,
                     };
                     return Event::Syncwarp {
                         launch,

@@ -4,24 +4,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use gpurace_check::{Block, KernelKey, LaunchInfo, RaceRecord, SyncFeatures};
 
-/// SplitMix64 (Steele, Lea, Flood, 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    /// 64 bits.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    /// A number below `n`.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
-
 /// Where global memory lies.
 pub const GLOBAL: usize = 0x10_0000;
 /// Where the first block's shared memory lies.

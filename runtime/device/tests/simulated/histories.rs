@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use gpurace_abi::device::{Counters, Found, LaunchCell, SEEN, State, UNKNOWN};
 use gpurace_check::{AtomicKind, Order, Scope};
+use gpurace_random::Random;
 
 use super::model::{Event, Machine, Op, Oracle};
-use super::splitmix::Random;
 use super::{Control, Simulated};
 
 #[allow(improper_ctypes)]

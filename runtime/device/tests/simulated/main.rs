@@ -8,11 +8,8 @@ mod decide;
 mod histories;
 mod layout;
 mod touch;
-#[path = "../../../check/tests/oracle/splitmix.rs"]
-#[allow(dead_code, reason = "written for the checker's tests")]
-mod splitmix;
-#[path = "../../../check/tests/oracle/model.rs"]
-#[allow(dead_code)]
+#[path = "../../../check/tests/oracle/model/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
 mod model;
 
 /// `Control` of `cpp/target.h`.

@@ -1,9 +1,9 @@
 //! Copies and fills: the records of rows of bytes, against a table of bytes.
 
 use gpurace_abi::device::{Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, State};
+use gpurace_random::Random;
 
 use super::histories::LOCK;
-use super::splitmix::Random;
 use super::{Control, Simulated};
 
 #[allow(improper_ctypes)]

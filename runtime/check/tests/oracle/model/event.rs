@@ -1,0 +1,128 @@
+//! Which threads there are, and what they do.
+
+use gpurace_check::{AtomicKind, Order, Scope};
+
+/// A thread: its index in [`Machine::threads`].
+pub type Thread = usize;
+
+/// Which threads there are.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Launch, block in the launch, linear thread in the block.
+    pub threads: Vec<(usize, u64, u32)>,
+    /// For each launch, those it is not ordered after.
+    pub unordered: Vec<Vec<usize>>,
+    /// Launches of kernels that only have barriers and syncs of whole warps.
+    pub regular: Vec<usize>,
+    /// Blocks of a cluster, in launches with clusters; 0 in those without.
+    pub cluster: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Read,
+    Write,
+    Atomic(AtomicKind, Scope, Order),
+}
+
+impl Op {
+    pub(super) fn modifies(self) -> bool {
+        match self {
+            Op::Read => false,
+            Op::Write => true,
+            Op::Atomic(kind, ..) => !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad),
+        }
+    }
+
+    pub(super) fn reads_atomically(self) -> bool {
+        match self {
+            Op::Read | Op::Write => false,
+            Op::Atomic(kind, ..) => !matches!(kind, AtomicKind::Store | AtomicKind::VolatileStore),
+        }
+    }
+
+    /// A volatile access races as a plain one.
+    pub fn as_raced(self) -> Op {
+        match self {
+            Op::Atomic(AtomicKind::VolatileLoad, ..) => Op::Read,
+            Op::Atomic(AtomicKind::VolatileStore, ..) => Op::Write,
+            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction, ..)
+            | Op::Read
+            | Op::Write => self,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Access {
+        thread: Thread,
+        op: Op,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
+    Fence {
+        thread: Thread,
+        scope: Scope,
+        order: Order,
+    },
+    /// One side of an asynchronous copy.
+    Copy {
+        thread: Thread,
+        op: Op,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
+    /// The thread's copies so far become a group.
+    Commit {
+        thread: Thread,
+    },
+    /// The thread waits for all its groups but the last `but`.
+    CopyWait {
+        thread: Thread,
+        but: u32,
+    },
+    /// A releasing read-modify-write that happens when the thread's copies so
+    /// far are done.
+    CopyArrive {
+        thread: Thread,
+        address: usize,
+        size: usize,
+        site: u32,
+    },
+    /// Lanes of one warp of one block.
+    Syncwarp {
+        launch: usize,
+        block: u64,
+        warp: u32,
+        mask: u32,
+    },
+    Barrier {
+        launch: usize,
+        block: u64,
+    },
+    Arrive {
+        thread: Thread,
+        barrier: u32,
+    },
+    /// All these threads, of one block, waited.
+    NamedBarrier {
+        barrier: u32,
+        waited: Vec<Thread>,
+    },
+    /// At the barrier of its cluster: acq_rel by its name, or relaxed.
+    ClusterArrive {
+        thread: Thread,
+        order: Order,
+    },
+    /// A phase of the barrier of a cluster, by its first block, is over.
+    ClusterOver {
+        launch: usize,
+        first: u64,
+    },
+    ClusterWait {
+        thread: Thread,
+    },
+}

@@ -1,0 +1,58 @@
+//! The random numbers of tests. A test names the seed of what failed, and the same seed gives the same numbers in
+//! every version: what was once found can be run again.
+
+/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014), from a seed.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number from 0 on and below `n`, which is positive.
+    pub fn below<N: TryInto<u64> + TryFrom<u64>>(&mut self, n: N) -> N {
+        let n = n.try_into().ok().filter(|&n| n > 0).expect("a positive number");
+        N::try_from(self.bits() % n).ok().expect("less than what is one")
+    }
+
+    /// True so often of a hundred times.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of these.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_these_numbers_for_ever() {
+        // The reference implementation's (Vigna, `splitmix64.c`), of seed 1234567.
+        let mut random = Random(1_234_567);
+        let first = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!([(); 3].map(|()| random.bits()), first);
+    }
+
+    #[test]
+    fn numbers_are_in_bounds_and_all_of_them_come() {
+        let mut random = Random(0);
+        let mut came = [false; 7];
+        (0..200).for_each(|_| came[random.below(7usize)] = true);
+        assert_eq!(came, [true; 7]);
+        assert!((0..200).all(|_| (-3i64..1).contains(&(random.below(4i64) - 3))));
+        assert!((0..200).all(|_| [2, 5].contains(&random.pick(&[2, 5]))));
+        let often = (0..10_000).filter(|_| random.chance(30)).count();
+        assert!((2_800..3_200).contains(&often), "{often}");
+        assert!(!random.chance(0) && random.chance(100));
+    }
+}
