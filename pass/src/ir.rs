@@ -151,6 +151,25 @@ pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
     is_cast || is_arithmetic || matches!(opcode, LLVMGetElementPtr | LLVMICmp | LLVMSelect)
 }
 
+/// Address space of a pointer, `None` for other types.
+pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMTypeOf(value);
+        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind).then(|| LLVMGetPointerAddressSpace(ty))
+    }
+}
+
+/// Whether a parameter is passed as a copy behind a pointer, and the copy's type.
+pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
+        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, kind);
+        (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
+    }
+}
+
 /// The parameters of a function.
 pub unsafe fn params(function: LLVMValueRef) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.

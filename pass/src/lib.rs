@@ -24,6 +24,7 @@
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
 
+pub mod address;
 pub mod annotations;
 pub mod atomics;
 pub mod config;

@@ -16,6 +16,7 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::address;
 use crate::ir::{self, address_space};
 
 /// Values that an address is followed through.
@@ -147,53 +148,18 @@ unsafe fn may_be(value: LLVMValueRef, number: u64) -> bool {
     }
 }
 
-/// Where an address starts, through casts, offsets, phis and selects.
+/// Where an address starts.
 unsafe fn roots(pointer: LLVMValueRef) -> HashSet<Root> {
-    let (mut seen, mut pending, mut found) = (HashSet::new(), vec![pointer], HashSet::new());
-    // SAFETY: operands of live values are live.
-    unsafe {
-        while let Some(value) = pending.pop() {
-            if !seen.insert(value) {
-                continue;
-            }
-            if seen.len() > MOST_STEPS {
-                return HashSet::from([Root::Unknown]);
-            }
-            let opcode = ir::value_opcode(value);
-            match opcode {
-                Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
-                    pending.push(LLVMGetOperand(value, 0));
-                }
-                Some(LLVMOpcode::LLVMPHI) => {
-                    pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
-                }
-                Some(LLVMOpcode::LLVMSelect) => {
-                    pending.extend([LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)]);
-                }
-                _ if !LLVMIsAGlobalVariable(value).is_null() => {
-                    found.insert(Root::Variable(value));
-                }
-                _ if !LLVMIsAArgument(value).is_null() => {
-                    found.insert(Root::Parameter(value));
-                }
-                _ if is_shared(value) => {
-                    found.insert(Root::Shared);
-                }
-                _ => {
-                    found.insert(Root::Unknown);
-                }
-            }
-        }
-    }
-    found
-}
-
-unsafe fn is_shared(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
-        let ty = LLVMTypeOf(value);
-        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
-            && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
+        let root = |value: LLVMValueRef| match value {
+            _ if !LLVMIsAGlobalVariable(value).is_null() => Root::Variable(value),
+            _ if !LLVMIsAArgument(value).is_null() => Root::Parameter(value),
+            _ if ir::space_of(value) == Some(address_space::SHARED) => Root::Shared,
+            _ => Root::Unknown,
+        };
+        let starts = address::starts(pointer, MOST_STEPS, |_| false);
+        starts.map_or_else(|| HashSet::from([Root::Unknown]), |starts| starts.into_iter().map(root).collect())
     }
 }
 

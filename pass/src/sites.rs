@@ -49,7 +49,7 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode};
 use crate::ir::{self, address_space};
 use crate::lower::CONTEXT_FUNCTION;
 use crate::position::Positions;
-use crate::{annotations, atomics, debug_info};
+use crate::{address, annotations, atomics, debug_info};
 
 /// How an access is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +114,9 @@ pub struct Sites {
     /// What was left out, by reason.
     pub skipped: Vec<Skipped>,
 }
+
+/// Values that an address is followed through.
+const MOST_STEPS: usize = 64;
 
 /// Where an address starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,49 +327,32 @@ pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     }
 }
 
-/// Where an address starts, through casts, offsets, phis and selects.
+/// Where an address starts.
 unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
-    let mut seen = HashSet::new();
-    let mut pending = vec![pointer];
-    let mut found: Option<Base> = None;
-    // SAFETY: operands of live values are live.
-    unsafe {
-        while let Some(value) = pending.pop() {
-            if !seen.insert(value) {
-                continue;
-            }
-            // Far-reaching webs of phis are not worth following.
-            if seen.len() > 64 {
-                return Base::Unknown;
-            }
-            let base = match one_step(value, in_kernel) {
-                Step::To(next) => {
-                    pending.extend(next);
-                    continue;
-                }
-                Step::Ends(base) => base,
-            };
-            match found {
-                None => found = Some(base),
-                Some(known) if known == base => {}
-                // Two skipped kinds together are still skipped.
-                Some(Base::Skip(_)) if matches!(base, Base::Skip(_)) => {}
-                Some(_) => return Base::Unknown,
-            }
-        }
-    }
-    found.unwrap_or(Base::Unknown)
-}
-
-enum Step {
-    To(Vec<LLVMValueRef>),
-    Ends(Base),
-}
-
-unsafe fn one_step(value: LLVMValueRef, in_kernel: bool) -> Step {
     // SAFETY: by contract.
     unsafe {
-        let by_space = match pointer_space(value) {
+        // A cast from an unknown generic address into a space says the space.
+        let says = |value| {
+            let by_space = matches!(ir::space_of(value), Some(address_space::SHARED | address_space::GLOBAL));
+            let moves = [LLVMOpcode::LLVMGetElementPtr, LLVMOpcode::LLVMBitCast, LLVMOpcode::LLVMAddrSpaceCast, LLVMOpcode::LLVMFreeze];
+            by_space && ir::value_opcode(value).is_some_and(|opcode| moves.contains(&opcode))
+        };
+        let Some(starts) = address::starts(pointer, MOST_STEPS, says) else { return Base::Unknown };
+        let bases = starts.into_iter().map(|start| base_of_start(start, in_kernel));
+        let common = |known, base| match known {
+            known if known == base => known,
+            // Two skipped kinds together are still skipped.
+            Base::Skip(_) if matches!(base, Base::Skip(_)) => known,
+            _ => Base::Unknown,
+        };
+        bases.reduce(common).unwrap_or(Base::Unknown)
+    }
+}
+
+unsafe fn base_of_start(value: LLVMValueRef, in_kernel: bool) -> Base {
+    // SAFETY: by contract.
+    unsafe {
+        let by_space = match ir::space_of(value) {
             Some(address_space::SHARED) => Some(Base::Shared),
             Some(address_space::GLOBAL) => Some(Base::Global),
             Some(address_space::CONSTANT) => Some(Base::Skip("constant memory")),
@@ -374,35 +360,16 @@ unsafe fn one_step(value: LLVMValueRef, in_kernel: bool) -> Step {
             Some(address_space::PARAM) => Some(Base::Skip("parameter")),
             _ => None,
         };
-        if !LLVMIsAGlobalVariable(value).is_null() {
-            if LLVMIsGlobalConstant(value) != 0 {
-                return Step::Ends(Base::Skip("read-only data"));
-            }
-            return Step::Ends(by_space.unwrap_or(Base::Unknown));
+        if !LLVMIsAGlobalVariable(value).is_null() && LLVMIsGlobalConstant(value) != 0 {
+            return Base::Skip("read-only data");
         }
-        let opcode = ir::value_opcode(value);
-        match opcode {
-            Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast | LLVMOpcode::LLVMFreeze) => {
-                // A cast from an unknown generic address into a space says the space.
-                match by_space {
-                    Some(base @ (Base::Shared | Base::Global)) => Step::Ends(base),
-                    _ => Step::To(vec![LLVMGetOperand(value, 0)]),
-                }
+        match ir::value_opcode(value) {
+            Some(LLVMOpcode::LLVMAlloca) => Base::Skip("local memory"),
+            Some(LLVMOpcode::LLVMCall) if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) => {
+                Base::ThreadContext
             }
-            Some(LLVMOpcode::LLVMPHI) => Step::To(
-                (0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)).collect(),
-            ),
-            Some(LLVMOpcode::LLVMSelect) => {
-                Step::To(vec![LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)])
-            }
-            Some(LLVMOpcode::LLVMAlloca) => Step::Ends(Base::Skip("local memory")),
-            Some(LLVMOpcode::LLVMCall)
-                if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) =>
-            {
-                Step::Ends(Base::ThreadContext)
-            }
-            _ if !LLVMIsAArgument(value).is_null() => Step::Ends(argument_base(value, in_kernel, by_space)),
-            _ => Step::Ends(by_space.unwrap_or(Base::Unknown)),
+            _ if !LLVMIsAArgument(value).is_null() => argument_base(value, in_kernel, by_space),
+            _ => by_space.unwrap_or(Base::Unknown),
         }
     }
 }
@@ -412,10 +379,7 @@ unsafe fn argument_base(argument: LLVMValueRef, in_kernel: bool, by_space: Optio
     unsafe {
         let function = LLVMGetParamParent(argument);
         let index = ir::params(function).iter().position(|&p| p == argument);
-        let byval = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
-        if let Some(index) = index
-            && !LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, byval).is_null()
-        {
+        if index.is_some_and(|index| ir::byval_type(function, index).is_some()) {
             return Base::Skip("parameter");
         }
         match by_space {
@@ -423,15 +387,5 @@ unsafe fn argument_base(argument: LLVMValueRef, in_kernel: bool, by_space: Optio
             None if in_kernel => Base::Global,
             None => Base::Unknown,
         }
-    }
-}
-
-/// The address space of a pointer value; `None` for what is no pointer.
-unsafe fn pointer_space(value: LLVMValueRef) -> Option<u32> {
-    // SAFETY: by contract.
-    unsafe {
-        let ty = LLVMTypeOf(value);
-        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
-            .then(|| LLVMGetPointerAddressSpace(ty))
     }
 }

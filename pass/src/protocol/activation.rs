@@ -43,13 +43,13 @@ impl Extraction<'_> {
                     name = format!("argument {index}");
                 }
                 self.argument_names.insert(place.offset, name.clone());
-                let copy = roots::byval_type(kernel, index).is_some();
+                let copy = ir::byval_type(kernel, index).is_some();
                 let read_only = copy && roots::only_loaded(param);
                 read_only_copies.push(read_only);
                 arguments.push(if copy {
                     let given = Value::Pointer(Rc::new(self.pointer_to(Root::Arguments(place.offset))));
                     Value::Pointer(Rc::new(self.copied(param, given)))
-                } else if roots::space_of(param).is_some() {
+                } else if ir::space_of(param).is_some() {
                     self.argument(&name, place.offset, None)
                 } else {
                     match int_width(LLVMTypeOf(param)) {
@@ -137,7 +137,7 @@ impl Extraction<'_> {
                     }
                     let value = match int_width(LLVMTypeOf(instruction)) {
                         Some(width) => self.eval_int(f, block, instruction, width),
-                        None if roots::space_of(instruction).is_some() => self.eval_pointer(f, block, instruction),
+                        None if ir::space_of(instruction).is_some() => self.eval_pointer(f, block, instruction),
                         None => Value::Other,
                     };
                     f.values.insert(instruction, value);
@@ -175,10 +175,10 @@ impl Extraction<'_> {
             for (index, param) in params.into_iter().enumerate() {
                 let operand = LLVMGetOperand(call, index as u32);
                 uniform.push(f.uniform.at(&f.graph, operand, place));
-                arguments.push(if roots::byval_type(callee, index).is_some() {
+                arguments.push(if ir::byval_type(callee, index).is_some() {
                     let given = self.value(f, operand, place);
                     Value::Pointer(Rc::new(self.copied(param, given)))
-                } else if roots::space_of(param).is_some() {
+                } else if ir::space_of(param).is_some() {
                     Value::Pointer(self.pointer(f, operand, place))
                 } else {
                     match (self.value(f, operand, place), int_width(LLVMTypeOf(param))) {
@@ -330,7 +330,7 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
         let mut wanted = HashSet::new();
         while let Some(value) = pending.pop() {
             let of_interest = graph.block_of.contains_key(&value)
-                && (int_width(LLVMTypeOf(value)).is_some() || roots::space_of(value).is_some());
+                && (int_width(LLVMTypeOf(value)).is_some() || ir::space_of(value).is_some());
             if !of_interest || !wanted.insert(value) {
                 continue;
             }

@@ -198,7 +198,7 @@ impl Extraction<'_> {
                 let (from, distance) = self.source(arguments, known, LLVMGetOperand(value, 0))?;
                 let ty = LLVMTypeOf(value);
                 let width = int_width(ty);
-                if width.is_none() && roots::space_of(value).is_none() {
+                if width.is_none() && ir::space_of(value).is_none() {
                     return None;
                 }
                 let bytes = ir::store_size(self.facts.module, ty);

@@ -54,7 +54,7 @@ impl Extraction<'_> {
             if LLVMIsAGlobalVariable(value).is_null() {
                 return None;
             }
-            let space = roots::space_of(value)?;
+            let space = ir::space_of(value)?;
             if LLVMIsGlobalConstant(value) != 0 || space == address_space::CONSTANT {
                 return Some(Root::Constant(value));
             }
@@ -79,7 +79,7 @@ impl Extraction<'_> {
         }
         // SAFETY: by contract.
         unsafe {
-            let space = match roots::space_of(value) {
+            let space = match ir::space_of(value) {
                 Some(address_space::SHARED) => Space::Shared,
                 Some(address_space::GLOBAL) => Space::Global,
                 _ => Space::Generic,
@@ -136,7 +136,7 @@ impl Extraction<'_> {
                 }
                 LLVMOpcode::LLVMSelect => self.eval_pointer_select(f, place, instruction),
                 LLVMOpcode::LLVMIntToPtr => {
-                    let space = roots::space_of(instruction);
+                    let space = ir::space_of(instruction);
                     if roots::is_grid_workspace(self.facts.module, LLVMGetOperand(instruction, 0)) {
                         let object = self.b.object("the grid's barrier", ObjectKind::GridBarrier);
                         return Value::Pointer(Rc::new(self.pointer_to(Root::Object(object))));

@@ -32,15 +32,6 @@ pub enum Start {
     Other,
 }
 
-/// Address space of a pointer, `None` for other types.
-pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
-    // SAFETY: by contract.
-    unsafe {
-        let ty = LLVMTypeOf(value);
-        matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMPointerTypeKind).then(|| LLVMGetPointerAddressSpace(ty))
-    }
-}
-
 /// One variable part of an address: an index and the bytes that it counts in.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
@@ -89,7 +80,7 @@ pub unsafe fn gep_parts(module: LLVMModuleRef, gep: LLVMValueRef) -> Option<(i64
             }
         }
         // A vector base makes a vector of pointers.
-        space_of(gep)?;
+        ir::space_of(gep)?;
     }
     Some((constant, terms))
 }
@@ -124,7 +115,7 @@ unsafe fn start(value: LLVMValueRef) -> Start {
     // SAFETY: by contract.
     unsafe {
         if !LLVMIsAGlobalVariable(value).is_null() {
-            let space = space_of(value);
+            let space = ir::space_of(value);
             return if LLVMIsGlobalConstant(value) != 0 || space == Some(address_space::CONSTANT) {
                 Start::Constant
             } else {
@@ -204,16 +195,6 @@ pub unsafe fn describe_load(load: LLVMValueRef) -> String {
     }
 }
 
-/// Whether a parameter is passed as a copy behind a pointer, and the copy's type.
-pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
-        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, kind);
-        (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
-    }
-}
-
 /// Whether memory behind a pointer is only ever loaded from, through this
 /// pointer and what is made of it.
 pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
@@ -271,6 +252,6 @@ pub unsafe fn call_only_loads(call: LLVMValueRef, callee: LLVMValueRef, address:
             && arguments as usize == ir::params(callee).len()
             && (0..arguments)
                 .filter(|&i| LLVMGetOperand(call, i) == address)
-                .all(|i| byval_type(callee, i as usize).is_some())
+                .all(|i| ir::byval_type(callee, i as usize).is_some())
     }
 }

@@ -99,7 +99,7 @@ impl Extraction<'_> {
                     None => Value::Other,
                 };
             }
-            if roots::space_of(value).is_some() {
+            if ir::space_of(value).is_some() {
                 return self.constant_pointer(value).map_or(Value::Other, |p| Value::Pointer(Rc::new(p)));
             }
             match (ir::value_opcode(value), int_width(LLVMTypeOf(value))) {
@@ -340,7 +340,7 @@ impl Extraction<'_> {
         unsafe {
             let [a, b] = [0, 1].map(|i| LLVMGetOperand(instruction, i));
             let predicate = LLVMGetICmpPredicate(instruction);
-            let (x, y) = if roots::space_of(a).is_some() {
+            let (x, y) = if ir::space_of(a).is_some() {
                 let (Value::Pointer(p), Value::Pointer(q)) = (self.value(f, a, place), self.value(f, b, place)) else {
                     return None;
                 };
@@ -354,7 +354,7 @@ impl Extraction<'_> {
                 (self.wanted_int(f, a, place)?, self.wanted_int(f, b, place)?)
             };
             // Offsets into one object are signed distances from its base.
-            let signed = roots::space_of(a).is_some();
+            let signed = ir::space_of(a).is_some();
             let (op, x, y) = match predicate {
                 LLVMIntEQ => (CmpOp::Eq, x, y),
                 LLVMIntNE => (CmpOp::Ne, x, y),
@@ -481,7 +481,7 @@ fn as_int(value: Value) -> Option<ExprId> {
 /// have 32 bits.
 unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
     // SAFETY: by contract.
-    let space = unsafe { roots::space_of(pointer) }?;
+    let space = unsafe { ir::space_of(pointer) }?;
     let whole = width == Width::W64 || width == Width::W32 && space == address_space::SHARED;
     whole.then_some(space)
 }
@@ -501,7 +501,7 @@ unsafe fn number_in(pointer: LLVMValueRef, width: Width) -> Option<LLVMValueRef>
     // SAFETY: by contract.
     unsafe {
         let made = ir::value_opcode(pointer) == Some(LLVMOpcode::LLVMIntToPtr);
-        let shared = roots::space_of(pointer) == Some(address_space::SHARED);
+        let shared = ir::space_of(pointer) == Some(address_space::SHARED);
         if !made || shared || width != Width::W64 || LLVMIsAInstruction(pointer).is_null() {
             return None;
         }

@@ -120,10 +120,7 @@ impl Cutter {
     /// Whether a parameter is a struct that the caller copies.
     pub(super) unsafe fn is_by_value(&self, index: u32) -> bool {
         // SAFETY: by contract.
-        unsafe {
-            let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
-            !LLVMGetEnumAttributeAtIndex(self.function, index + 1, kind).is_null()
-        }
+        unsafe { ir::byval_type(self.function, index as usize).is_some() }
     }
 
     pub(super) unsafe fn by_value_is_read_only(&self) -> bool {
