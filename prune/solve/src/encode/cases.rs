@@ -1,0 +1,115 @@
+//! Conditions as formulas, and values that depend on conditions.
+
+use gpurace_protocol::expr::{BinOp, CmpOp, Expr, ExprId, Width};
+use gpurace_protocol::range::{Range, View};
+
+use super::{Cases, Encoder, Frame, Result};
+use crate::linear::{Formula, Lin};
+
+impl<'a> Encoder<'a> {
+    /// The term of a choice.
+    pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Result<Lin> {
+        match cond {
+            Formula::True => Ok(a.clone()),
+            Formula::False => Ok(b.clone()),
+            _ if a == b => Ok(a.clone()),
+            cond => {
+                let range = self.range(a).hull(self.range(b));
+                let cases = vec![(cond.clone(), a.clone()), (cond.negated(), b.clone())];
+                self.by_cases("choice", cases, range)
+            }
+        }
+    }
+
+    /// An unknown with these values.
+    pub(crate) fn by_cases(&mut self, name: &str, cases: Cases, range: Range) -> Result<Lin> {
+        let cases: Cases = cases.into_iter().filter(|(at, _)| *at != Formula::False).collect();
+        if let Some((_, value)) = cases.iter().find(|(at, _)| *at == Formula::True) {
+            return Ok(value.clone());
+        }
+        // The unknown's range must not exclude a case, even of a moment that is
+        // not reached.
+        let range = cases.iter().fold(range, |r, (_, value)| r.hull(self.range(value)));
+        let atom = self.fresh(name, range);
+        let value = Lin::atom(atom);
+        for (at, case) in &cases {
+            let fact = at.clone().implies(Formula::eq(&value, case)?);
+            self.facts.push(fact);
+        }
+        self.cases.insert(atom, cases);
+        Ok(value)
+    }
+
+    /// A 1-bit expression as a formula.
+    pub fn cond(&mut self, f: &mut Frame<'a>, id: ExprId) -> Result<Formula> {
+        if let Some(known) = f.conds.get(&id) {
+            return Ok(known.clone());
+        }
+        let exprs = self.setting.exprs;
+        let formula = match exprs.get(id) {
+            Expr::Const { bits: 0, .. } => Formula::False,
+            Expr::Const { .. } => Formula::True,
+            Expr::Bin(BinOp::And, a, b) => {
+                Formula::all([self.cond(f, a)?, self.cond(f, b)?])
+            }
+            Expr::Bin(BinOp::Or, a, b) => Formula::any([self.cond(f, a)?, self.cond(f, b)?]),
+            Expr::Bin(BinOp::Xor, a, b) => {
+                let (a, b) = (self.cond(f, a)?, self.cond(f, b)?);
+                match (a, b) {
+                    (a, Formula::True) => a.negated(),
+                    (a, Formula::False) => a,
+                    (a, b) => Formula::any([
+                        Formula::all([a.clone(), b.clone().negated()]),
+                        Formula::all([a.negated(), b]),
+                    ]),
+                }
+            }
+            Expr::Select(c, a, b) => {
+                let (c, a, b) = (self.cond(f, c)?, self.cond(f, a)?, self.cond(f, b)?);
+                Formula::any([
+                    Formula::all([c.clone(), a]),
+                    Formula::all([c.negated(), b]),
+                ])
+            }
+            Expr::Cmp(op, a, b) => self.comparison(f, op, a, b)?,
+            _ => {
+                let value = self.computed(f, id, View::Unsigned)?;
+                Formula::eq(&value, &Lin::constant(1))?
+            }
+        };
+        f.conds.insert(id, formula.clone());
+        Ok(formula)
+    }
+
+    fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Result<Formula> {
+        let exprs = self.setting.exprs;
+        if exprs.width(a) == Width::W1 && matches!(op, CmpOp::Eq | CmpOp::Ne) {
+            let (x, y) = (self.cond(f, a)?, self.cond(f, b)?);
+            let same = Formula::any([
+                Formula::all([x.clone(), y.clone()]),
+                Formula::all([x.negated(), y.negated()]),
+            ]);
+            return Ok(if op == CmpOp::Eq { same } else { same.negated() });
+        }
+        let view = match op {
+            CmpOp::Ult | CmpOp::Ule => View::Unsigned,
+            CmpOp::Slt | CmpOp::Sle => View::Signed,
+            CmpOp::Eq | CmpOp::Ne => {
+                // Either will do; the one that needs less is taken.
+                let fits = |f: &mut Frame<'a>, view| f.ranges.fits(a, view) && f.ranges.fits(b, view);
+                if fits(f, View::Unsigned) || !fits(f, View::Signed) && exprs.width(a) != Width::W64 {
+                    View::Unsigned
+                } else {
+                    View::Signed
+                }
+            }
+        };
+        let (x, y) = (self.computed(f, a, view)?, self.computed(f, b, view)?);
+        match op {
+            CmpOp::Eq => Formula::eq(&x, &y),
+            CmpOp::Ne => Ok(Formula::eq(&x, &y)?.negated()),
+            CmpOp::Ult | CmpOp::Slt => Formula::lt(&x, &y),
+            CmpOp::Ule | CmpOp::Sle => Formula::le(&x, &y),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a loop's variables are in an iteration: terms of how many came before.
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
+use gpurace_protocol::protocol::Step;
+use gpurace_protocol::range::{VarInfo, View};
+
+use super::{Encoder, Frame, Key, Result, Wrap};
+use crate::arith::MOST_CASES;
+use crate::linear::{Formula, Lin};
+
+impl<'a> Encoder<'a> {
+    /// A loop variable's value in the view.
+    pub(super) fn var(&mut self, f: &mut Frame<'a>, id: VarId, width: Width, view: View) -> Result<Lin> {
+        let any = |e: &mut Self| Ok(Lin::atom(e.fresh("variable", view.all(width))));
+        let Some(info) = f.ranges.loops().vars.get(&id).copied() else { return any(self) };
+        let Some(k) = f.iteration.get(&info.of.id).cloned() else { return any(self) };
+        if let Some((at, bits)) = f.fixed.get(&id)
+            && *at == k
+        {
+            return Ok(Lin::constant(view.read(width, *bits)));
+        }
+        if k.as_constant() == Some(0) {
+            return self.computed(f, info.var.from, view);
+        }
+        match info.var.step {
+            Step::Add(step) => {
+                let from = self.computed(f, info.var.from, view)?;
+                let step = self.computed(f, step, View::Signed)?;
+                let way = self.product(&k, &step)?;
+                let lift = from.plus(1, &way)?;
+                self.steady(f, info, lift, view)
+            }
+            Step::Mul(factor) => self.geometric(f, info, &k, i128::from(factor), view),
+            Step::UDiv(by) => self.halving(f, info, &k, i128::from(by), View::Unsigned, view),
+            Step::SDiv(by) => self.halving(f, info, &k, i128::from(by), View::Signed, view),
+            Step::AShr(by) if by < 63 => {
+                self.halving(f, info, &k, 1 << by, View::Signed, view)
+            }
+            Step::AShr(_) => any(self),
+            Step::Any(uniform) => {
+                let from = self.computed(f, info.var.from, view)?;
+                self.opaque.insert("a loop variable without a known step".into());
+                let side = if uniform >= self.group.uniform() { 2 } else { f.side };
+                let mut at: Vec<_> = f.iteration.iter().map(|(l, k)| (*l, k.clone())).collect();
+                at.sort();
+                let later = self.keyed(Key::Any(id, side, at, view), "variable", view.all(width));
+                let first = Formula::eq(&k, &Lin::constant(0))?;
+                self.choice(first, &from, &later)
+            }
+        }
+    }
+
+    /// `lift`, where it is the variable's value: proved, assumed or followed.
+    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Result<Lin> {
+        let (id, width) = (info.var.id, info.var.width);
+        if f.ranges.never_wraps(id, view).is_some() {
+            return Ok(lift);
+        }
+        if let (Wrap::Assume, true, Some(next)) =
+            (self.setting.wrap, f.certain, self.setting.next.get(&id))
+        {
+            let mut guards = self.guards_outside(f, info.of.id);
+            if info.of.test == gpurace_protocol::protocol::Test::Before {
+                guards.push((info.of.cond, true));
+            }
+            let signed = view == View::Signed;
+            self.needs.insert(Condition::Fits { value: *next, signed, guards });
+            let fits = Formula::within(&lift, view.all(width))?;
+            self.facts.push(fits);
+            return Ok(lift);
+        }
+        self.wrapped(&lift, width, view)
+    }
+
+    /// Guards of the frame that do not change in a loop.
+    fn guards_outside(&self, f: &Frame<'a>, of: LoopId) -> Vec<(ExprId, bool)> {
+        let loops = f.ranges.loops();
+        let inside = |e: Expr| match e {
+            Expr::Var { id, .. } => loops.vars.get(&id).is_none_or(|v| v.of.id == of),
+            Expr::Iteration(id) => id == of,
+            Expr::Opaque { .. } => true,
+            _ => false,
+        };
+        let exprs = self.setting.exprs;
+        f.guards.iter().copied().filter(|(cond, _)| !exprs.mentions(*cond, inside)).collect()
+    }
+
+    fn geometric(
+        &mut self,
+        f: &mut Frame<'a>,
+        info: VarInfo<'a>,
+        k: &Lin,
+        factor: i128,
+        view: View,
+    ) -> Result<Lin> {
+        let width = info.var.width;
+        let all = view.all(width);
+        let from = self.computed(f, info.var.from, view)?;
+        let least = f.ranges.computed(info.var.from, view).lo.max(self.range(&from).lo);
+        if factor < 2 || least < 1 {
+            let later = Lin::atom(self.fresh("variable", all));
+            let first = Formula::eq(k, &Lin::constant(0))?;
+            return self.choice(first, &from, &later);
+        }
+        let mut cases = Vec::new();
+        let mut power = 1i128;
+        let mut j = 0;
+        while least * power <= all.hi {
+            let at = Formula::eq(k, &Lin::constant(j))?;
+            cases.push((at, from.times(power)?));
+            power *= factor;
+            j += 1;
+        }
+        // Beyond the last case it wraps, to any value as far as is known here.
+        let value = self.by_cases("variable", cases, all)?;
+        let assumed = self.setting.wrap == Wrap::Assume;
+        if f.certain && (assumed || f.ranges.never_wraps(info.var.id, view).is_some()) {
+            let few = Formula::lt(k, &Lin::constant(j))?;
+            self.facts.push(few);
+        }
+        self.steady(f, info, value, view)
+    }
+
+    fn halving(
+        &mut self,
+        f: &mut Frame<'a>,
+        info: VarInfo<'a>,
+        k: &Lin,
+        by: i128,
+        own: View,
+        view: View,
+    ) -> Result<Lin> {
+        let width = info.var.width;
+        let from = self.computed(f, info.var.from, own)?;
+        let range = f.ranges.computed(info.var.from, own).meet(self.range(&from));
+        if by < 2 || range.lo < 0 || !range.within(view.all(width)) {
+            let later = Lin::atom(self.fresh("variable", view.all(width)));
+            let first = Formula::eq(k, &Lin::constant(0))?;
+            let from = self.computed(f, info.var.from, view)?;
+            return self.choice(first, &from, &later);
+        }
+        // A start with few values: each of them, halved so often.
+        if let Some(starts) = self.constant_cases(&from) {
+            let mut cases = Vec::new();
+            for (start, mut value) in starts.into_iter().filter(|(_, c)| *c >= 0) {
+                let mut j = 0;
+                while value > 0 {
+                    let at = Formula::eq(k, &Lin::constant(j))?;
+                    cases.push((Formula::all([start.clone(), at]), Lin::constant(value)));
+                    value /= by;
+                    j += 1;
+                }
+                let beyond = Formula::le(&Lin::constant(j), k)?;
+                cases.push((Formula::all([start, beyond]), Lin::constant(0)));
+            }
+            if cases.len() <= MOST_CASES {
+                return self.by_cases("variable", cases, view.all(width));
+            }
+        }
+        let mut cases = Vec::new();
+        let mut power = 1i128;
+        let mut j = 0;
+        while power <= range.hi {
+            let at = Formula::eq(k, &Lin::constant(j))?;
+            let (quotient, _) = self.divide(&from, power)?;
+            cases.push((at, quotient));
+            power *= by;
+            j += 1;
+        }
+        cases.push((Formula::le(&Lin::constant(j), k)?, Lin::constant(0)));
+        self.by_cases("variable", cases, view.all(width))
+    }
+}
