@@ -1,0 +1,226 @@
+//! What is asked of the solver, and the conditions that its answers rest on.
+
+use std::collections::BTreeSet;
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Expr, ExprId};
+use gpurace_protocol::interval::{Group, controls, uniformity};
+
+use super::Prover;
+use crate::encode::{Encoder, Setting, Wrap};
+use crate::linear::{Formula, Lin, TooBig};
+use crate::pair::{PairFormula, Relation, divergence, needs, reach};
+use crate::smt::{Answer, Query};
+
+/// Most conditions of one query that are tried to be left out.
+const MOST_DROPS: usize = 8;
+
+impl<'a> Prover<'a> {
+    /// Drops candidates until the rest can hold together.
+    pub(super) fn keep_consistent_candidates(&mut self) {
+        while !self.candidates.is_empty() {
+            let mut encoder = Encoder::new(self.setting, Group::Block);
+            let assumptions = encode_candidates(&mut encoder, &self.candidates);
+            let Ok(assumptions) = assumptions else {
+                self.candidates.clear();
+                return;
+            };
+            let query = Query {
+                about: "the candidates hold together",
+                atoms: &encoder.atoms,
+                facts: &[&encoder.facts],
+                assumptions: &assumptions,
+            };
+            match self.asker.ask(query) {
+                Answer::Sat(_) => return,
+                Answer::Unsat(core) => match core.into_iter().max() {
+                    Some(last) => {
+                        self.candidates.remove(last);
+                    }
+                    None => self.candidates.clear(),
+                },
+                Answer::Unknown(_) => {
+                    self.candidates.pop();
+                }
+            }
+        }
+    }
+
+    /// Whether barriers of the group may be taken to be passed together, and
+    /// under which conditions.
+    pub(super) fn align(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
+        if let Some(known) = self.aligned.get(&group) {
+            return known.clone();
+        }
+        let result = self.find_alignment(group);
+        self.aligned.insert(group, result.clone());
+        result
+    }
+
+    fn find_alignment(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
+        let protocol = self.setting.protocol;
+        let mut conditions = BTreeSet::new();
+        let relation = match group {
+            Group::Warp => Relation::SameWarp,
+            Group::Block => Relation::SameBlock,
+            Group::Grid => Relation::OtherBlock,
+        };
+        for control in controls(protocol, group)? {
+            if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
+                continue;
+            }
+            let differ = |why: &str| format!("barriers under control that threads may decide differently{why}");
+            // For the whole grid, threads of one block count too.
+            let relations: &[Relation] = match group {
+                Group::Grid => &[Relation::OtherBlock, Relation::SameBlock],
+                _ => &[relation],
+            };
+            for relation in relations {
+                let built = divergence(self.setting, &control, *relation, &self.candidates)
+                    .map_err(|TooBig| differ(": numbers too big"))?;
+                match self.decide("threads decide alike", &built) {
+                    Ok(used) => conditions.extend(used),
+                    Err(_) => return Err(differ("")),
+                }
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// Asks whether a formula has no solution, and under which conditions.
+    pub(super) fn decide(&mut self, about: &str, built: &PairFormula<'a>) -> Result<BTreeSet<Condition>, Answer> {
+        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
+        let query =
+            Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
+        // What other pairs rest on already costs nothing more.
+        if !self.accepted.is_empty() {
+            let accepted: Vec<_> = self.accepted.iter().copied().collect();
+            let assumptions: Vec<_> =
+                accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
+                let used = used.into_iter().map(|i| accepted[i]);
+                return Ok(self.conditions(built, used));
+            }
+        }
+        let mut tried = BTreeSet::new();
+        let mut core = match self.asker.ask(query) {
+            Answer::Unsat(core) => core,
+            answer => return Err(answer),
+        };
+        // Weaker conditions, where they will do: those that ask for most come
+        // last, and are left out first.
+        let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
+        for _ in 0..MOST_DROPS {
+            let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
+            let Some(dropped) = kept else { break };
+            tried.insert(dropped);
+            let fewer: Vec<_> = left.iter().copied().filter(|i| *i != dropped).collect();
+            let assumptions: Vec<_> =
+                fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
+            if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
+                core = used.into_iter().map(|i| fewer[i]).collect();
+                left = fewer;
+            }
+        }
+        self.accepted.extend(core.iter().copied());
+        Ok(self.conditions(built, core.into_iter()))
+    }
+
+    /// Whether a formula has no solution under what proofs rest on already.
+    pub(super) fn decide_simply(
+        &mut self,
+        about: &str,
+        built: &PairFormula<'a>,
+    ) -> Option<BTreeSet<Condition>> {
+        let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
+        let accepted: Vec<_> = self.accepted.iter().copied().collect();
+        let assumptions: Vec<_> =
+            accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+        let atoms = &built.encoder.atoms;
+        match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
+            Answer::Unsat(used) => {
+                let used = used.into_iter().map(|i| accepted[i]);
+                Some(self.conditions(built, used))
+            }
+            Answer::Sat(_) | Answer::Unknown(_) => None,
+        }
+    }
+
+    /// What a formula without a solution rests on, with these candidates.
+    fn conditions(
+        &self,
+        built: &PairFormula<'a>,
+        used: impl Iterator<Item = usize>,
+    ) -> BTreeSet<Condition> {
+        let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
+        conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
+        conditions
+    }
+
+    /// Whether the access can be reached where the conditions hold, unless it
+    /// can never be reached.
+    pub(super) fn not_vacuous(&mut self, i: usize, conditions: &BTreeSet<Condition>) -> bool {
+        if self.setting.launch.is_some() {
+            // Nothing is assumed of a launch that is known.
+            return true;
+        }
+        let assumed: Vec<ExprId> = conditions
+            .iter()
+            .filter_map(|condition| match condition {
+                Condition::Holds(cond) => Some(*cond),
+                Condition::Fits { .. } | Condition::Disjoint(..) => None,
+            })
+            .collect();
+        if let Some(known) = self.satisfiable.get(&(i, assumed.clone())) {
+            return *known;
+        }
+        let mut reached = |setting: Setting<'a>, assumed: &[ExprId]| {
+            let Ok(built) = reach(setting, &self.places[i], assumed) else { return Answer::Unknown(String::new()) };
+            let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
+            let atoms = &built.encoder.atoms;
+            self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
+        };
+        let possible = match reached(self.setting, &assumed) {
+            Answer::Sat(_) => true,
+            // Never reached at all: nothing rests on the conditions.
+            Answer::Unsat(_) => {
+                let exact = Setting { wrap: Wrap::Exact, ..self.setting };
+                matches!(reached(exact, &[]), Answer::Unsat(_))
+            }
+            Answer::Unknown(_) => false,
+        };
+        self.satisfiable.insert((i, assumed), possible);
+        possible
+    }
+}
+
+fn encode_candidates<'a>(
+    encoder: &mut Encoder<'a>,
+    candidates: &[ExprId],
+) -> Result<Vec<Formula>, TooBig> {
+    let mut all = Vec::new();
+    for cond in candidates {
+        let mut frame = crate::encode::Frame::top(encoder.setting, 0);
+        frame.certain = false;
+        all.push(encoder.cond(&mut frame, *cond)?);
+    }
+    // More than one thread, or nothing can race; but a kernel in which nothing
+    // tells threads apart is written for one.
+    let protocol = encoder.setting.protocol;
+    let index = |node| {
+        matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. })
+    };
+    if !protocol.exprs.iter().any(|(_, node)| index(node)) {
+        encoder.product_facts()?;
+        return Ok(all);
+    }
+    let mut threads = Vec::new();
+    for axis in gpurace_protocol::expr::Axis::ALL {
+        for dim in [encoder.ntid(axis), encoder.nctaid(axis)] {
+            threads.push(Formula::le(&Lin::constant(2), &dim)?);
+        }
+    }
+    encoder.facts.push(Formula::any(threads));
+    encoder.product_facts()?;
+    Ok(all)
+}

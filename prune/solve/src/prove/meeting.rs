@@ -1,0 +1,232 @@
+//! One pair of accesses to one object: how two threads are related, the ways they can meet, and what keeps them apart in each.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpurace_protocol::condition::Condition;
+use gpurace_protocol::expr::{Expr, VarId};
+use gpurace_protocol::interval::{Group, Meeting, holds_sync, meetings, unordered};
+use gpurace_protocol::place::{Place, Turn};
+use gpurace_protocol::protocol::{ObjectKind, Space, Stmt};
+use gpurace_protocol::verdict::Witness;
+
+use super::{Failure, OUT_OF_TIME, Prover};
+use crate::linear::Formula;
+use crate::pair::{Detail, PairFormula, Relation, formula};
+use crate::smt::{Answer, Query};
+use crate::values::assignments;
+use crate::witness;
+
+/// One question: can two threads race in two accesses, where they meet so?
+#[derive(Clone, Copy)]
+struct Ask<'m> {
+    /// The accesses, by their numbers.
+    i: usize,
+    j: usize,
+    /// What has to be added to offsets of the second one.
+    apart: i128,
+    relation: Relation,
+    meeting: &'m Meeting,
+}
+
+impl<'a> Prover<'a> {
+    pub(super) fn same_object(&mut self, i: usize, j: usize, apart: i128) -> Result<BTreeSet<Condition>, Failure> {
+        let protocol = self.setting.protocol;
+        let kind = &protocol.objects[self.places[i].access.object.0 as usize].kind;
+        let mut conditions = self.steady.clone();
+        if !matches!(kind, ObjectKind::Shared { .. } | ObjectKind::DynamicShared)
+            && !matches!(kind, ObjectKind::Opaque { space: Space::Shared, .. })
+        {
+            conditions.extend(self.related(i, j, apart, Relation::OtherBlock, Group::Grid)?);
+        }
+        let block = self.related(i, j, apart, Relation::SameBlock, Group::Block);
+        match block {
+            Ok(more) => conditions.extend(more),
+            Err(failure) => {
+                // Barriers of warps order threads of one warp only.
+                let warps = holds_warp_sync(&protocol.body) && self.align(Group::Warp).is_ok();
+                if !warps {
+                    return Err(failure);
+                }
+                conditions.extend(self.related(i, j, apart, Relation::OtherWarp, Group::Block)?);
+                conditions.extend(self.related(i, j, apart, Relation::SameWarp, Group::Warp)?);
+            }
+        }
+        if !self.not_vacuous(i, &conditions) || !self.not_vacuous(j, &conditions) {
+            if self.asker.out_of_time() {
+                return Err(Failure::Why(OUT_OF_TIME.into()));
+            }
+            return Err(Failure::Why("the proof's assumptions leave no execution".into()));
+        }
+        Ok(conditions)
+    }
+
+    /// Whether two threads related so cannot race in two accesses of one
+    /// object.
+    fn related(
+        &mut self,
+        i: usize,
+        j: usize,
+        apart: i128,
+        relation: Relation,
+        group: Group,
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        let mut conditions = BTreeSet::new();
+        let mut barriers = Ok(());
+        let ways = if holds_sync(&self.setting.protocol.body, group) {
+            match self.align(group) {
+                Ok(more) => {
+                    conditions.extend(more);
+                    meetings(&self.places[i], &self.places[j], group)
+                }
+                Err(why) => {
+                    barriers = Err(why);
+                    unordered()
+                }
+            }
+        } else {
+            unordered()
+        };
+        for meeting in &ways {
+            let ask = Ask { i, j, apart, relation, meeting };
+            match self.value_by_value(ask) {
+                Some(used) => conditions.extend(used),
+                None => conditions.extend(self.meeting(ask, &[], barriers.clone())?),
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// What keeps two threads apart for each value that loop variables take, if
+    /// there are few and something does for each of them.
+    fn value_by_value(&mut self, ask: Ask) -> Option<BTreeSet<Condition>> {
+        let all = assignments(self.setting, (&self.places[ask.i], &self.places[ask.j]), ask.meeting);
+        if all.is_empty() {
+            return None;
+        }
+        let mut conditions = BTreeSet::new();
+        for fixed in all {
+            conditions.extend(self.meeting(ask, &fixed, Ok(())).ok()?);
+        }
+        Some(conditions)
+    }
+
+    /// What keeps two threads apart that meet in one way.
+    fn meeting(
+        &mut self,
+        ask: Ask,
+        fixed: &[(VarId, u64)],
+        barriers: Result<(), String>,
+    ) -> Result<BTreeSet<Condition>, Failure> {
+        let Ask { i, j, apart, relation, meeting } = ask;
+        let places = (&self.places[i], &self.places[j]);
+        let about = format!(
+            "site {} and site {}, {relation:?}, {fixed:?}",
+            places.0.access.site.0, places.1.access.site.0
+        );
+        let guarded = |place: &Place| place.way.iter().any(|t| matches!(t, Turn::Branch { .. }));
+        let build = |detail| {
+            let related = (relation, apart);
+            formula(self.setting, places, meeting, related, &self.candidates, fixed, detail)
+        };
+        // Without the conditions around the two first: where that is
+        // enough, the query is one for many pairs.
+        let simple = if guarded(places.0) || guarded(places.1) {
+            build(Detail::Loops).ok()
+        } else {
+            None
+        };
+        let Ok(mut built) = build(Detail::All) else {
+            return Err(Failure::Why("numbers too big".into()));
+        };
+        if let Some(simple) = simple {
+            if simple.encoder.needs.is_subset(&built.encoder.needs) {
+                if let Some(used) = self.decide_simply(&about, &simple) {
+                    return Ok(used);
+                }
+            }
+        }
+        match self.decide(&about, &built) {
+            Ok(used) => Ok(used),
+            // Whether an iteration with these values is ever run is not asked.
+            Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
+            Err(Answer::Sat(solution)) => {
+                if let Some(witness) = self.witness(i, j, &mut built, solution) {
+                    return Err(Failure::Race(Box::new(witness)));
+                }
+                Err(Failure::Why(self.why_not(i, j, &built, barriers)))
+            }
+            Err(Answer::Unknown(why)) => Err(Failure::Why(format!("solver gave up: {why}"))),
+            Err(Answer::Unsat(_)) => Ok(BTreeSet::new()),
+        }
+    }
+
+    fn why_not(&self, i: usize, j: usize, built: &PairFormula, barriers: Result<(), String>) -> String {
+        let exprs = self.setting.exprs;
+        let opaque = |node: Expr| matches!(node, Expr::Opaque { .. });
+        let offsets = [self.places[i].access.offset, self.places[j].access.offset];
+        if offsets.iter().any(|id| exprs.mentions(*id, opaque)) {
+            let what: Vec<_> = built.encoder.opaque.iter().cloned().collect();
+            return format!("its address rests on {}", what.join(", "));
+        }
+        match barriers {
+            Err(why) => why,
+            Ok(()) => "may touch the same bytes without order".into(),
+        }
+    }
+
+    /// A race, where the solution is one.
+    fn witness(
+        &mut self,
+        i: usize,
+        j: usize,
+        built: &mut PairFormula<'a>,
+        solution: HashMap<crate::linear::Atom, i128>,
+    ) -> Option<Witness> {
+        // The two threads are run alone: that they come to the same barriers
+        // as the others has to be known.
+        for group in [Group::Warp, Group::Block, Group::Grid] {
+            self.align(group).ok()?;
+        }
+        if !self.unknowns.is_empty() {
+            return None;
+        }
+        let numbers = [self.places[i].number, self.places[j].number];
+        let protocol = self.setting.protocol;
+        if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution) {
+            if let Some(found) = witness::confirm(protocol, &launch, threads, numbers) {
+                return Some(found);
+            }
+        }
+        // A smaller one may be quicker to run, or free of products that the
+        // query does not follow.
+        for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
+            let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
+            let facts: [&[Formula]; 4] =
+                [&built.race, &built.encoder.facts, &small, &built.assumptions];
+            let query = Query {
+                about: "a small race",
+                atoms: &built.encoder.atoms,
+                facts: &facts,
+                assumptions: &[],
+            };
+            if let Answer::Sat(solution) = self.asker.ask(query) {
+                if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution) {
+                    let found = witness::confirm(protocol, &launch, threads, numbers);
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+fn holds_warp_sync(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Sync(sync) => *sync == gpurace_protocol::protocol::Sync::Warp,
+        Stmt::Loop(of) => holds_warp_sync(&of.body),
+        Stmt::If { then, otherwise, .. } => holds_warp_sync(then) || holds_warp_sync(otherwise),
+        Stmt::Access(_) | Stmt::Unknown(_) => false,
+    })
+}
