@@ -18,11 +18,12 @@ use gpurace_abi::scope::{Order, Scope};
 
 use crate::benign::Benign;
 use crate::chain::Chain;
+use crate::checker::Inner;
 use crate::common::Sites;
 use crate::copies::{self, ThreadCopies};
 use crate::deferred;
 use crate::interval::Intervals;
-use crate::launch::{Inner, Launch};
+use crate::launch::Launch;
 use crate::line::Line;
 use crate::order::{BlockOrder, Mode};
 use crate::pool::Pool;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{Access, State};
 use crate::chain::{Chain, Entry, Member};
+use crate::checker::Inner;
 use crate::history;
-use crate::launch::{Inner, LaunchData};
+use crate::launch::LaunchData;
 use crate::line::{Line, RECORDS};
 use crate::race::Space;
 use crate::standing::Standing;

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use parking_lot::RwLock;
 
-use crate::launch::Checker;
+use crate::checker::Checker;
 
 /// By the access that is checked, the reads that it stands for.
 #[derive(Default)]

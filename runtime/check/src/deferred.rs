@@ -17,8 +17,9 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::block::Block;
+use crate::checker::Inner;
 use crate::common::Sites;
-use crate::launch::{Inner, Launch};
+use crate::launch::Launch;
 use crate::lines::{Items, Lines, Threads, lines_of};
 use crate::page::{self, STRETCH};
 use crate::rows::{Mask, Row};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::block::{Access, State};
 use crate::chain::{Chain, Entry};
-use crate::launch::Inner;
+use crate::checker::Inner;
 use crate::standing::Standing;
 use crate::state::{self, Next, Relation, Status};
 use crate::word::{Op, Span};

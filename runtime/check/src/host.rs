@@ -6,11 +6,12 @@ use gpurace_abi::scope::Scope;
 
 use crate::cell;
 use crate::chain::Entry;
-use crate::launch::{Checker, KernelKey};
+use crate::checker::Checker;
+use crate::launch::KernelKey;
 use crate::line::Line;
 use crate::race::{RaceRecord, RaceScope, Side, SideOp, Space};
-use crate::sighting::{scope_of, side_op};
 use crate::region;
+use crate::sighting::{scope_of, side_op};
 use crate::word::{Compact, FULL, GRANULE, Op, Word};
 
 /// An access by the host.

@@ -12,14 +12,21 @@
 //! | [`syncvar`] | releases and acquires through atomics and fences |
 //! | `copies` | asynchronous copies: what they touch, when they are done |
 //! | [`observed`] | what was observed, and so happened before what its observer does next |
-//! | [`launch`] | launches and their launch-unique block ids; the process's checker |
+//! | [`checker`] | the process's checker: what all launches share, the ids of their blocks |
+//! | [`launch`] | a launch, and where others stand to it |
 //! | [`block`] | the checks that a running block makes |
 //! | [`host`] | accesses by the host |
 //! | [`transfer`] | copies and fills, as launches of one thread |
 //! | [`cluster`] | clusters of blocks, and their barrier |
 //! | `benign` | bytes on which races are meant |
 //! | `covered` | reads that another access's check stands for |
-//! | `plain` | the common cases of a plain access to a whole word |
+//! | `common` | accesses that the shadow word alone decides |
+//! | `line` | a few records of a word, in a cache line |
+//! | `region` | records of many words at once |
+//! | [`rows`], `lines` | accesses of a block's threads that come together, each at its address or at regular ones |
+//! | [`stream`] | reads that threads make one by one |
+//! | `interval` | shared memory whose accesses repeat |
+//! | `deferred`, `page` | reads that leave no record until something writes there |
 //! | `cell` | one access to one shadow word |
 //! | `history` | a new access against a chain |
 //! | `standing` | how a record's threads are ordered to the one that makes an access |
@@ -45,12 +52,13 @@
 //! One record that fits lies in the shadow word itself, a few such in a cache line that
 //! the word points to, anything else in a side chain. Nothing that could still take part in a
 //! race is ever dropped, except where a bound on memory is reached; that is
-//! counted and said in [`Checker::notes`](launch::Checker::notes).
+//! counted and said in [`Checker::notes`](checker::Checker::notes).
 
 mod benign;
 pub mod block;
 mod cell;
 pub mod chain;
+pub mod checker;
 pub mod cluster;
 mod common;
 mod copies;
@@ -86,6 +94,7 @@ pub use cluster::{ClusterBarrier, Clusters};
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
 pub use host::HostAccess;
-pub use launch::{Checker, KernelKey, Launch, LaunchInfo, LaunchStats, Limits, ProvedSites};
+pub use checker::{Checker, Limits};
+pub use launch::{KernelKey, Launch, LaunchInfo, LaunchStats, ProvedSites};
 pub use race::{RaceRecord, RaceScope, Side, SideOp, Space};
 pub use transfer::{Touched, Transfer};

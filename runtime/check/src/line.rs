@@ -110,7 +110,8 @@ mod tests {
     use super::*;
     use crate::block::Block;
     use crate::host::HostAccess;
-    use crate::launch::{Checker, KernelKey, Launch, LaunchInfo};
+    use crate::checker::Checker;
+    use crate::launch::{KernelKey, Launch, LaunchInfo};
     use crate::race::SideOp;
     use crate::transfer::{Touched, Transfer};
 

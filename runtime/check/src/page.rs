@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::State;
+use crate::checker::Inner;
 use crate::common::Sites;
-use crate::launch::Inner;
 use crate::region;
 use crate::shadow::{Place, Shadow};
 

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::State;
 use crate::cell::put;
-use crate::launch::Inner;
+use crate::checker::Inner;
 pub(crate) use crate::line::RECORDS;
 use crate::shadow::{self, Place};
 use crate::state::{self, Next, Relation, Status};

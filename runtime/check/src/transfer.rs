@@ -17,10 +17,11 @@ use gpurace_abi::meta::SyncFeatures;
 use crate::block::{Access, Block, State, Value};
 use crate::cell;
 use crate::chain::{Chain, Entry, Member};
-use crate::launch::{Checker, KernelKey, LaunchData, LaunchInfo, ProvedSites};
+use crate::checker::Checker;
+use crate::launch::{KernelKey, LaunchData, LaunchInfo, ProvedSites};
 use crate::line::Line;
-use crate::state::{self, Status};
 use crate::region;
+use crate::state::{self, Status};
 use crate::word::{self, FULL, GRANULE, Op, Touch, Word};
 
 /// A copy or fill.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::records::{List, RANGES, Ranges, Region, WORDS};
-use crate::launch::Inner;
+use crate::checker::Inner;
 use crate::pool::Pool;
 use crate::word::{self, GRANULE};
 
