@@ -27,6 +27,8 @@ pub mod segments;
 pub mod shared;
 pub mod spins;
 pub mod streams;
+#[cfg(test)]
+mod testing;
 pub mod thread_context;
 pub mod uniform;
 pub mod yields;

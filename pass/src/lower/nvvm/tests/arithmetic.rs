@@ -32,7 +32,7 @@ fn float_triples(random: usize) -> Vec<(f32, f32, f32)> {
             }
         }
     }
-    let mut bits = Random::new(7);
+    let mut bits = Random(7);
     for i in 0..random {
         let mut next = || {
             let word = bits.bits() as u32;
@@ -53,7 +53,7 @@ fn double_triples(random: usize) -> Vec<(f64, f64, f64)> {
         .iter()
         .flat_map(|&a| edges.iter().map(move |&b| (a, b, -(a * b))))
         .collect();
-    let mut bits = Random::new(9);
+    let mut bits = Random(9);
     for _ in 0..random {
         triples.push((
             f64::from_bits(bits.bits()),

@@ -112,7 +112,7 @@ fn integers() -> Vec<i64> {
             values.extend([v, v.wrapping_neg(), v << 2, v.wrapping_mul(3)]);
         }
     }
-    let mut bits = Random::new(3);
+    let mut bits = Random(3);
     values.extend((0..2000).map(|i| (bits.bits() as i64) >> (i % 60)));
     values
 }
@@ -209,7 +209,7 @@ fn doubles_become_floats_in_every_mode() {
     for (name, mode) in MODES {
         // SAFETY: the type that `list` declares.
         let f: extern "C" fn(f64) -> f32 = unsafe { code.get(&format!("d2f.{name}")) };
-        let mut bits = Random::new(11);
+        let mut bits = Random(11);
         let near_float = (0..5000).map(|_| {
             let word = bits.bits();
             f64::from(f32::from_bits(word as u32)) * (1.0 + (word >> 32) as f64 * 2f64.powi(-58))

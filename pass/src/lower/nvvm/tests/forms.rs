@@ -386,7 +386,7 @@ fn lane_masks() {
     let threaded = lowered
         .text()
         .replace("call ptr @__gpurace_ctx()", "bitcast ptr %context to ptr");
-    let code = Module::parse(&threaded).compile();
+    let code = Module::parse(&threaded).jit(&[]);
     for lane in [0u32, 1, 15, 30, 31] {
         let mut context = [0u8; 256];
         let at = gpurace_abi::context::offset::LANE;
@@ -556,7 +556,7 @@ fn mbarrier_counts_phases() {
             "declare void @__gpurace_atomic_done(ptr, i32, i32, i32, i32, i32) #0",
             "define void @__gpurace_atomic_done(ptr, i32, i32, i32, i32, i32) {\n ret void\n}",
         );
-    let code = Module::parse(&text).compile();
+    let code = Module::parse(&text).jit(&[]);
     // SAFETY: the types that the text defines.
     unsafe {
         let init: extern "C" fn(&mut u64, i32) = code.get("init");

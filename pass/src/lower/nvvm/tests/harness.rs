@@ -1,123 +1,21 @@
-//! Modules from text, lowered and run on the host.
+//! Modules lowered from NVVM intrinsics, and numbers to run them with.
 
-use std::ffi::CString;
-use std::ptr;
-
-use llvm_sys::LLVMAttributeFunctionIndex;
-use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
-use llvm_sys::core::*;
-use llvm_sys::execution_engine::*;
-use llvm_sys::prelude::*;
-use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
-
-use crate::ir;
 use crate::lower::nvvm::{lower_nvvm, make_division_total};
-use crate::prepare::run_passes;
 
-/// A module and the context that it lives in.
-pub struct Module {
-    context: LLVMContextRef,
-    pub module: LLVMModuleRef,
-}
+pub use crate::lower::testing::{Code, Module};
+pub use gpurace_random::Random;
 
 impl Module {
-    /// Parses IR text.
-    pub fn parse(text: &str) -> Self {
-        Self::from_bytes(text.as_bytes())
-    }
-
-    /// Reads IR text or bitcode.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        // SAFETY: the buffer is copied and then belongs to the parser.
-        unsafe {
-            let context = LLVMContextCreate();
-            let name = c"test";
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                name.as_ptr(),
-            );
-            let mut module = ptr::null_mut();
-            let mut message = ptr::null_mut();
-            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(
-                context,
-                buffer,
-                &mut module,
-                &mut message,
-            );
-            assert_eq!(
-                failed,
-                0,
-                "{}\n{}",
-                ir::text(message),
-                String::from_utf8_lossy(bytes)
-            );
-            Self { context, module }
-        }
-    }
-
     /// Lowers the module, checks that it is valid and gives back what was refused.
     pub fn lower(&self) -> Vec<String> {
         // SAFETY: the module is live and this test's alone.
         unsafe {
             let refused = lower_nvvm(self.module);
             make_division_total(self.module);
-            let mut message = ptr::null_mut();
-            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
-            let broken = LLVMVerifyModule(self.module, action, &mut message);
-            assert_eq!(broken, 0, "{}\n{}", ir::text(message), self.text());
+            self.verify();
             refused.into_iter().map(|u| u.what).collect()
         }
     }
-
-    /// The module as text.
-    pub fn text(&self) -> String {
-        // SAFETY: the module is live; the message is freed once.
-        unsafe {
-            let text = LLVMPrintModuleToString(self.module);
-            let owned = ir::text(text);
-            LLVMDisposeMessage(text);
-            owned
-        }
-    }
-
-    /// Compiles the lowered module.
-    pub fn compile(self) -> Code {
-        // SAFETY: the module is live and goes to the engine.
-        unsafe {
-            LLVM_InitializeNativeTarget();
-            LLVM_InitializeNativeAsmPrinter();
-            LLVMLinkInMCJIT();
-            // `half` conversions and `fma` in hardware: no library to find them in.
-            for function in ir::definitions(self.module) {
-                let (key, value) = ("target-features", "+avx2,+fma,+f16c");
-                let attribute = LLVMCreateStringAttribute(
-                    self.context,
-                    key.as_ptr().cast(),
-                    key.len() as u32,
-                    value.as_ptr().cast(),
-                    value.len() as u32,
-                );
-                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-            }
-            // As in a program: the optimiser must keep what the lowering means.
-            run_passes(self.module, "default<O2>", ptr::null_mut()).unwrap();
-            let mut engine = ptr::null_mut();
-            let mut message = ptr::null_mut();
-            let failed = LLVMCreateJITCompilerForModule(&mut engine, self.module, 2, &mut message);
-            assert_eq!(failed, 0, "{}", ir::text(message));
-            Code {
-                engine,
-                context: self.context,
-            }
-        }
-    }
-}
-
-/// Code that can be called.
-pub struct Code {
-    engine: LLVMExecutionEngineRef,
-    context: LLVMContextRef,
 }
 
 impl Code {
@@ -126,7 +24,7 @@ impl Code {
         let module = Module::parse(text);
         let refused = module.lower();
         assert!(refused.is_empty(), "refused: {refused:?}");
-        module.compile()
+        module.jit(&[])
     }
 
     /// Lowers and compiles functions that call one intrinsic each: pairs of the
@@ -152,47 +50,6 @@ impl Code {
             );
         }
         Self::of(&text)
-    }
-
-    /// A function's address, as a function pointer type.
-    ///
-    /// # Safety
-    /// `F` is an `extern "C"` function pointer of the function's type.
-    pub unsafe fn get<F: Copy>(&self, name: &str) -> F {
-        assert_eq!(size_of::<F>(), size_of::<u64>());
-        let symbol = CString::new(name).unwrap();
-        // SAFETY: the engine is live; the caller vouches for the type.
-        unsafe {
-            let address = LLVMGetFunctionAddress(self.engine, symbol.as_ptr());
-            assert_ne!(address, 0, "no function `{name}`");
-            std::mem::transmute_copy(&address)
-        }
-    }
-}
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: created by `compile`, disposed of once.
-        unsafe {
-            LLVMDisposeExecutionEngine(self.engine);
-            LLVMContextDispose(self.context);
-        }
-    }
-}
-
-/// Pseudo-random bits (Marsaglia, "Xorshift RNGs", 2003).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e3779b97f4a7c15) | 1)
-    }
-
-    pub fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
     }
 }
 

@@ -28,7 +28,7 @@ fn integer_intrinsics_compute_what_ptx_says() {
     ];
     let list = list.map(|(n, t)| (n.to_owned(), t));
     let code = Code::of_intrinsics(&list);
-    let mut bits = Random::new(5);
+    let mut bits = Random(5);
     // SAFETY: the types that `list` declares.
     unsafe {
         type B32<T> = extern "C" fn(T, T) -> T;
@@ -156,7 +156,7 @@ fn division_never_traps() {
         printed.contains("udiv i32 %a, 7"),
         "a constant divisor needs no guard:\n{printed}"
     );
-    let code = module.compile();
+    let code = module.jit(&[]);
     let values = [0, 1, -1, 7, -7, i32::MIN, i32::MAX];
     // SAFETY: the types that `text` defines.
     unsafe {

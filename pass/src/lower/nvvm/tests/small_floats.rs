@@ -32,7 +32,7 @@ fn patterns() -> Vec<u16> {
         0x7f7f, 0x7f80, 0x7fff,
     ];
     values.extend(values.clone().into_iter().map(|v| v | 0x8000));
-    let mut bits = Random::new(21);
+    let mut bits = Random(21);
     values.extend((0..60).map(|_| bits.bits() as u16));
     values
 }
@@ -146,7 +146,7 @@ fn conversions_round_by_definition() {
         let hz: extern "C" fn(f32, f32) -> u32 = code.get("hz");
         let bb: extern "C" fn(f32, f32) -> u32 = code.get("bb");
         let t: extern "C" fn(f32) -> u32 = code.get("t");
-        let mut bits = Random::new(13);
+        let mut bits = Random(13);
         let random = (0..20000).map(|i| {
             let word = bits.bits() as u32;
             // Half of them in the range of `half`, near ties.

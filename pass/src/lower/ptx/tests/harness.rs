@@ -1,46 +1,22 @@
 //! Functions that consist of one asm, lowered and run on the host.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_void};
-use std::ptr;
-
-use llvm_sys::LLVMAttributeFunctionIndex;
-use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
-use llvm_sys::core::*;
-use llvm_sys::execution_engine::*;
-use llvm_sys::ir_reader::LLVMParseIRInContext;
-use llvm_sys::prelude::*;
-use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
+use std::ffi::c_void;
 
 use crate::ir;
 use crate::lower::nvvm::{lower_nvvm, make_division_total};
 use crate::lower::ptx::lower_ptx;
-use crate::prepare::run_passes;
+use crate::lower::testing::Entry;
+
+pub use crate::lower::testing::{Code, Module};
+pub use gpurace_random::Random;
 
 /// An asm and what it computes of one word, two, three.
 pub type Of1 = (&'static str, fn(u32) -> u32);
 pub type Of2 = (&'static str, fn(u32, u32) -> u32);
 pub type Of3 = (&'static str, fn(u32, u32, u32) -> u32);
 
-/// A module in a context of its own.
-pub struct Module {
-    context: LLVMContextRef,
-    module: LLVMModuleRef,
-}
-
 impl Module {
-    pub fn parse(text: &str) -> Self {
-        // SAFETY: the buffer is copied and then belongs to the parser.
-        unsafe {
-            let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
-            let (mut module, mut message) = (ptr::null_mut(), ptr::null_mut());
-            let failed = LLVMParseIRInContext(context, buffer, &mut module, &mut message);
-            assert_eq!(failed, 0, "{}\n{text}", ir::text(message));
-            Self { context, module }
-        }
-    }
-
     /// Translates the asm only; gives back what was refused.
     pub fn lower_asm(&self) -> Vec<String> {
         // SAFETY: the module is live and this test's alone.
@@ -51,63 +27,18 @@ impl Module {
         }
     }
 
-    unsafe fn verify(&self) {
-        // SAFETY: the module is live.
-        unsafe {
-            let mut message = ptr::null_mut();
-            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
-            let broken = LLVMVerifyModule(self.module, action, &mut message);
-            assert_eq!(broken, 0, "{}\n{}", ir::text(message), self.text());
-        }
-    }
-
-    pub fn text(&self) -> String {
-        // SAFETY: the module is live; the message is freed once.
-        unsafe {
-            let text = LLVMPrintModuleToString(self.module);
-            let owned = ir::text(text);
-            LLVMDisposeMessage(text);
-            owned
-        }
-    }
-
     /// Lowers all of it, in which everything must be supported, and compiles it.
     pub fn compile(self) -> Code {
         let refused = self.lower_asm();
         assert!(refused.is_empty(), "refused: {refused:?}");
-        // SAFETY: the module is live and goes to the engine.
+        // SAFETY: the module is live and this test's alone.
         unsafe {
             let refused = lower_nvvm(self.module);
             assert!(refused.is_empty(), "refused: {refused:?}");
             make_division_total(self.module);
-            self.verify();
-            LLVM_InitializeNativeTarget();
-            LLVM_InitializeNativeAsmPrinter();
-            LLVMLinkInMCJIT();
-            for function in ir::definitions(self.module) {
-                // `half` conversions in hardware: no library to find them in.
-                let (key, value) = ("target-features", "+avx2,+fma,+f16c");
-                let attribute = LLVMCreateStringAttribute(
-                    self.context,
-                    key.as_ptr().cast(),
-                    key.len() as u32,
-                    value.as_ptr().cast(),
-                    value.len() as u32,
-                );
-                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-            }
-            run_passes(self.module, "default<O2>", ptr::null_mut()).unwrap();
-            let (mut engine, mut message) = (ptr::null_mut(), ptr::null_mut());
-            let failed = LLVMCreateJITCompilerForModule(&mut engine, self.module, 2, &mut message);
-            assert_eq!(failed, 0, "{}", ir::text(message));
-            for (name, address) in ENTRIES {
-                let function = LLVMGetNamedFunction(self.module, ir::c(name).as_ptr());
-                if !function.is_null() {
-                    LLVMAddGlobalMapping(engine, function, address.0.cast_mut());
-                }
-            }
-            Code { engine, context: self.context }
         }
+        self.verify();
+        self.jit(ENTRIES)
     }
 }
 
@@ -136,62 +67,13 @@ pub fn code(list: &[(&str, &str, &str, &[&str])]) -> Code {
     Module::parse(&text).compile()
 }
 
-/// Code that can be called.
-pub struct Code {
-    engine: LLVMExecutionEngineRef,
-    context: LLVMContextRef,
-}
-
-impl Code {
-    /// A function's address, as a function pointer type.
-    ///
-    /// # Safety
-    /// `F` is an `extern "C"` function pointer of the function's type.
-    pub unsafe fn get<F: Copy>(&self, name: &str) -> F {
-        assert_eq!(size_of::<F>(), size_of::<u64>());
-        let symbol = CString::new(name).unwrap();
-        // SAFETY: the engine is live; the caller vouches for the type.
-        unsafe {
-            let address = LLVMGetFunctionAddress(self.engine, symbol.as_ptr());
-            assert_ne!(address, 0, "no function `{name}`");
-            std::mem::transmute_copy(&address)
-        }
-    }
-}
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: created by `compile`, disposed of once.
-        unsafe {
-            LLVMDisposeExecutionEngine(self.engine);
-            LLVMContextDispose(self.context);
-        }
-    }
-}
-
-/// Pseudo-random bits (Marsaglia, "Xorshift RNGs", 2003).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e3779b97f4a7c15) | 1)
-    }
-
-    pub fn bits(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Bits among which ends and small numbers are frequent.
-    pub fn edge(&mut self) -> u32 {
-        let n = self.bits();
-        match n % 5 {
-            0 => [0, 1, 31, 32, 33, u32::MAX, 1 << 31, (1 << 31) - 1][(n >> 8) as usize % 8],
-            1 => (n >> 8) as u32 % 70,
-            _ => (n >> 16) as u32,
-        }
+/// Bits among which ends and small numbers are frequent.
+pub fn edge(random: &mut Random) -> u32 {
+    let n = random.bits();
+    match n % 5 {
+        0 => [0, 1, 31, 32, 33, u32::MAX, 1 << 31, (1 << 31) - 1][(n >> 8) as usize % 8],
+        1 => (n >> 8) as u32 % 70,
+        _ => (n >> 16) as u32,
     }
 }
 
@@ -207,11 +89,6 @@ pub fn calls() -> Vec<String> {
 fn record(call: String) {
     CALLS.with(|c| c.borrow_mut().push(call));
 }
-
-/// An address to map a symbol to.
-pub struct Entry(*const c_void);
-// SAFETY: addresses of functions.
-unsafe impl Sync for Entry {}
 
 extern "C" fn barrier(id: i32, threads: i32, _: i32) {
     record(format!("barrier({id}, {threads})"));

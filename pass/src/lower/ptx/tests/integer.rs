@@ -61,12 +61,12 @@ fn two_operand_instructions() {
         }),
     ];
     let code = twos(&list.iter().map(|(n, _)| *n).collect::<Vec<_>>());
-    let mut random = Random::new(1);
+    let mut random = Random(1);
     for (name, wanted) in list {
         // SAFETY: a function of two words.
         let f: Op2 = unsafe { code.get(name) };
         for _ in 0..2000 {
-            let (a, b) = (random.edge(), random.edge());
+            let (a, b) = (edge(&mut random), edge(&mut random));
             assert_eq!(f(a, b), wanted(a, b), "{name} of {a:#x}, {b:#x}");
         }
     }
@@ -151,12 +151,12 @@ fn three_operand_instructions() {
         ("slct.s32.s32 $0, $1, $2, $3;", |a, b, c| if c as i32 >= 0 { a } else { b }),
     ];
     let code = threes(&list.iter().map(|(n, _)| *n).collect::<Vec<_>>());
-    let mut random = Random::new(2);
+    let mut random = Random(2);
     for (name, wanted) in list {
         // SAFETY: a function of three words.
         let f: Op3 = unsafe { code.get(name) };
         for _ in 0..2000 {
-            let (a, b, c) = (random.edge(), random.edge(), random.edge());
+            let (a, b, c) = (edge(&mut random), edge(&mut random), edge(&mut random));
             assert_eq!(f(a, b, c), wanted(a, b, c), "{name} of {a:#x}, {b:#x}, {c:#x}");
         }
     }
@@ -168,9 +168,9 @@ fn bit_field_insert() {
     let code = code(&[(name, "=r,r,r,r,r", "i32", &["i32"; 4])]);
     // SAFETY: a function of four words.
     let f: Op4 = unsafe { code.get(name) };
-    let mut random = Random::new(3);
+    let mut random = Random(3);
     for _ in 0..3000 {
-        let (a, b, at, n) = (random.edge(), random.edge(), random.edge() % 80, random.edge() % 80);
+        let (a, b, at, n) = (edge(&mut random), edge(&mut random), edge(&mut random) % 80, edge(&mut random) % 80);
         let wanted = (0..32).fold(b, |r, i| {
             if i < n && at + i < 32 { r & !(1 << (at + i)) | (a >> i & 1) << (at + i) } else { r }
         });
@@ -197,12 +197,12 @@ fn one_operand_instructions() {
         ("cvt.sat.s16.u32 $0, $1;", |a| a.min(0x7fff)),
     ];
     let code = code(&list.iter().map(|(n, _)| (*n, "=r,r", "i32", &["i32"][..])).collect::<Vec<_>>());
-    let mut random = Random::new(4);
+    let mut random = Random(4);
     for (name, wanted) in list {
         // SAFETY: a function of one word.
         let f: extern "C" fn(u32) -> u32 = unsafe { code.get(name) };
         for _ in 0..1000 {
-            let a = random.edge();
+            let a = edge(&mut random);
             assert_eq!(f(a), wanted(a), "{name} of {a:#x}");
         }
     }
@@ -235,7 +235,7 @@ fn carries_ripple_through_128_bits() {
     };
     let text = wrap("add", add, 4) + &wrap("sub", sub, 4) + &wrap("mul", mul, 2);
     let code = Module::parse(&text).compile();
-    let mut random = Random::new(6);
+    let mut random = Random(6);
     // SAFETY: the types given above.
     unsafe {
         type Four = unsafe extern "C" fn(*mut [u64; 2], u64, u64, u64, u64);
