@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use gpurace_random::Random;
 use gpurace_tests::report::{Access, Report};
 use gpurace_tests::toolchain::{compile, run_checked, work_folder};
 
@@ -129,14 +130,8 @@ fn memory_that_was_freed_is_no_more_met() {
 
 /// Operations of one program, drawn from a seed.
 fn drawn(seed: u64) -> Vec<String> {
-    // Marsaglia's generator.
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut below = |n: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % n
-    };
+    let mut random = Random(seed);
+    let mut below = |n: u64| random.below(n);
     let kinds = b"faceotpbwvfaceotpbwvinCMHRRWWRWSEDF";
     // Without `i` and `n` in every second one, whose launches would all be checked in full.
     let known = below(2);

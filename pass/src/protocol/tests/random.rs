@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use gpurace_random::Random;
+
 use super::machine::Argument::{Int, Words};
 use super::machine::Program;
 
@@ -11,8 +13,7 @@ const KERNELS: u64 = 40;
 
 /// Writes a kernel.
 struct Writer {
-    /// Of Marsaglia's generator.
-    state: u64,
+    random: Random,
     text: String,
     /// Integers in scope.
     names: Vec<String>,
@@ -26,15 +27,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn bits(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state >> 11
-    }
-
     fn below(&mut self, n: u64) -> u64 {
-        self.bits() % n
+        self.random.below(n)
     }
 
     fn integer(&mut self, depth: u32) -> String {
@@ -198,7 +192,7 @@ fn program(seed: u64, exits: bool) -> String {
     (0..KERNELS)
         .map(|k| {
             let mut writer = Writer {
-                state: (seed * KERNELS + k + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+                random: Random(seed * KERNELS + k),
                 text: String::new(),
                 names: ["n", "m", "ctaid", "ntid", "lane"].map(str::to_owned).to_vec(),
                 next: 0,
@@ -206,7 +200,6 @@ fn program(seed: u64, exits: bool) -> String {
                 budget: 24,
                 exits,
             };
-            writer.bits();
             writer.text.push_str("a[tid] = 1;");
             for _ in 0..3 {
                 writer.statement(3);
