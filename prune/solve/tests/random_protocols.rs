@@ -9,7 +9,6 @@ mod random;
 
 use std::collections::BTreeMap;
 
-
 use gpurace_protocol::launch::{Extent, Launch};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;

@@ -7,7 +7,6 @@ use std::ops::Range;
 use gpurace_check::{Block, Checker, CoveredRead, KernelKey, LaunchInfo, SyncFeatures};
 use gpurace_random::Random;
 
-
 const WORD: usize = 0x10_0000_0000;
 const SHARED: Range<usize> = 0x20_0000_0000..0x20_0000_1000;
 
