@@ -23,6 +23,36 @@ KERNEL racy_between_blocks(int *a, int n) {
   a[i] = other;
 }
 
+// Warps write whole lines, threads read words of others' behind a barrier, and warps write lines again, in wider elements.
+KERNEL clean_lines(int *a, int n) {
+  int *own = a + blockIdx.x * blockDim.x;
+  own[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  int next = own[(threadIdx.x + 1) % blockDim.x];
+  __syncthreads();
+  if (threadIdx.x < blockDim.x / 2) ((double *)own)[threadIdx.x] = next;
+  __syncthreads();
+  if (threadIdx.x < blockDim.x / 4) ((int4 *)own)[threadIdx.x] = make_int4(next, 0, 0, 0);
+}
+
+KERNEL racy_line_and_word(int *a, int n) {
+  if (blockIdx.x == 0) a[threadIdx.x] = 1;
+  if (blockIdx.x == 1 && threadIdx.x == 77) a[n - 1] = a[40];
+}
+
+KERNEL racy_lines_of_wide_elements(int *a, int n) {
+  if (blockIdx.x == 0) a[threadIdx.x] = 1;
+  if (blockIdx.x == 1 && threadIdx.x < blockDim.x / 2) ((double *)a)[threadIdx.x] += 1;
+}
+
+KERNEL racy_lines_without_a_barrier(int *a, int n) {
+  int *own = a + blockIdx.x * blockDim.x;
+  own[threadIdx.x] = threadIdx.x;
+  int other = own[(threadIdx.x + 32) % blockDim.x];
+  __syncthreads();
+  own[threadIdx.x] = other;
+}
+
 KERNEL clean_shared_reverse(int *a, int n) {
   __shared__ int s[kThreads];
   int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,7 +8,7 @@
 // The functions' names and arguments are those of runtime/abi/src/entry.rs where
 // the executor has them too. The pass calls the `before` and `after` functions
 // around the instruction that synchronises, which stays as it is.
-#include "word.h"
+#include "line.h"
 
 using namespace gpurace;
 
@@ -40,6 +40,13 @@ GPURACE_INLINE u64 *global_shadow(u64 address) {
       return (u64 *)(ranges[middle].shadow + (address - ranges[middle].start) / 4 * 8);
   }
   return nullptr;
+}
+
+// The shadow of the first word of the line that an address is in, or null: device variables and managed memory have no lines.
+GPURACE_INLINE u64 *line_at(u64 address) {
+  const State &s = state();
+  u64 offset = address - s.window;
+  return offset < s.window_size ? (u64 *)(s.shadow + offset / (kLineWords * 4) * (kLineWords * 8)) : nullptr;
 }
 
 __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 word, u64 address, u32 size) {
@@ -81,35 +88,50 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   f.complete = 1;
 }
 
-GPURACE_INLINE void one_word(u64 *cell, const Access &a, u64 address, u32 size) {
-  u64 key = key_of(a);
+// Whether the thread itself has made the access, in the same epoch: nothing can tell the two apart.
+GPURACE_INLINE bool is_known(u64 word, const Access &a) {
+  if (((word ^ key_of(a)) & kKeyMask) != 0 || !a.whole) return false;
+  u64 state = word & ~0ul << kStateShift;
+  return state == state_bits(kWrite, kSpanThread) || (state == state_bits(kRead, kSpanThread) && a.op == kRead);
+}
+
+// `line`: the shadow of the first word of the line; null where there are none.
+GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address, u32 size) {
   for (u32 attempt = 0; attempt < kAttempts; attempt++) {
-    u64 word = __atomic_load_n(cell, __ATOMIC_RELAXED);
-    if (((word ^ key) & kKeyMask) == 0 && a.whole) {
-      // The thread itself, in the same epoch: nothing can tell the accesses apart.
-      u64 state = word & ~0ul << kStateShift;
-      if (state == state_bits(kWrite, kSpanThread) || (state == state_bits(kRead, kSpanThread) && a.op == kRead)) return;
+    u64 before = load(cell), word = before;
+    bool lost = false;
+    if (is_known(word, a)) return;
+    if (line) {
+      LineState line_was = open_line(line, a, cell == line, lost);
+      if (line_was == kBusy) {
+        pause(attempt);
+        continue;
+      }
+      // An old record of the word leads to a swap, which fails where the line was opened meanwhile; where there is none to be made it is looked at again.
+      if (line_was == kIsOpened || !a.whole) before = word = load(cell);
+      if (state_of(word) >= kFirstLine) {
+        // Of the first word, of which nothing is left, or which somebody has made one of a line meanwhile.
+        if (state_of(word) != kOpen && is_alive(word, a)) continue;
+        word = 0;
+      }
     }
     Decision d = decide(word, a);
-    if (d.changed && d.word != word &&
-        !__atomic_compare_exchange_n(cell, &word, d.word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    if (d.changed && d.word != before && !swap(cell, before, d.word)) {
       pause(attempt);
       continue;
     }
-    if (d.dropped) count(counters().narrowed);
+    // The mark of another launch that overlaps is gone.
+    if (cell == line && d.changed && is_alive(before, a) && !is_of_launch(before, a)) lost = true;
+    if (d.dropped || lost) count(counters().narrowed);
     if (d.race) found(a, d, word, address, size);
     return;
   }
   count(counters().contended);
 }
 
-// An access of `size` bytes; `op` is that of a word which it covers as a whole,
-// kOps where no code says it.
-__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
-  const void *p = (const void *)address;
-  if (size == 0 || is_private(p)) return;
+// The calling thread's access.
+GPURACE_INLINE Access access_here(u32 op, u32 site) {
   volatile Control &c = control();
-  if (u32 threads = together()) GPURACE_ADD((u64 *)&c.checks, (u64)threads);
   Access a;
   a.op = op;
   a.site = site;
@@ -122,8 +144,54 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   a.first_uid = c.first_uid;
   a.blocks = c.blocks;
   a.unordered = c.unordered ? ((const LaunchCell *)c.cell)->unordered : nullptr;
+  a.shared = false;
+  a.whole = true;
+  return a;
+}
+
+// What the access of a line comes to, whose first thread's is `a`. `met`: the record before it.
+GPURACE_INLINE LineOutcome look_at_line(u64 *line, const Access &a, u32 share, u64 &met) {
+  bool dropped = false;
+  for (u32 attempt = 0; attempt < kAttempts; attempt++) {
+    LineOutcome outcome = access_line(line, a, share, met, dropped);
+    if (outcome != kAgain) {
+      if (dropped) count(counters().narrowed);
+      return outcome;
+    }
+    pause(attempt);
+  }
+  return kEachWord;
+}
+
+// Tells the race of one thread, whose first word of the line is `word`.
+GPURACE_INLINE void found_in_line(u64 met, u32 word, const Access &a, u64 address, u32 size) {
+  u64 own = word_of_line(met, word);
+  found(a, decide(own, a), own, address, size);
+}
+
+// An access by all threads of a warp to whole lines. False: it is to be looked at word by word.
+GPURACE_INLINE bool whole_lines(u64 *line, const Access &a, u64 address, u32 size) {
+  u32 word = (u32)(address / 4 % kLineWords), share = share_of_size(size);
+  // The line's first thread looks for all of them.
+  u64 met = 0, outcome = kEachWord;
+  if (word == 0) outcome = look_at_line(line, a, share, met);
+  u32 leader = (a.thread & 31) - (word >> share);
+  outcome = of_lane(outcome, leader);
+  met = of_lane(met, leader);
+  if (outcome == kRace) found_in_line(met, word, a, address, size);
+  return outcome != kEachWord;
+}
+
+// An access of `size` bytes; `op` is that of a word which it covers as a whole,
+// kOps where no code says it.
+__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
+  const void *p = (const void *)address;
+  if (size == 0 || is_private(p)) return;
+  volatile Control &c = control();
+  if (u32 threads = together()) GPURACE_ADD((u64 *)&c.checks, (u64)threads);
+  Access a = access_here(op, site);
   a.shared = is_shared(p);
-  u64 *cell;
+  u64 *cell, *line = nullptr;
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
@@ -133,13 +201,20 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
     if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);
     cell = global_shadow(address);
     if (!cell) return count(counters().outside);
+    line = line_at(address);
   }
   if (op >= kOps) return count(counters().narrowed);
+  if (op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp()) {
+    // Whether it is the first lane's access, that many elements further. All lanes come to each exchange.
+    u64 base = of_lane(address, 0), what = (u64)op << 32 | site, of_first = of_lane(what, 0);
+    bool same = line && what == of_first && address == base + (a.thread & 31) * size && base % (kLineWords * 4) == 0;
+    if (in_all_lanes(same) && whole_lines(line, a, address, (u32)size)) return;
+  }
   for (u64 word = first; word < end; word += 4, cell++) {
     a.whole = word >= address && word + 4 <= end;
     // The second word of an atomic of 8 bytes has a code of its own.
     if (pair) a.op = word == first ? op : op + 1;
-    one_word(cell, a, address, (u32)size);
+    one_word(cell, line ? line_at(word) : nullptr, a, address, (u32)size);
   }
 }
 
@@ -359,7 +434,7 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
     a.whole = word >= begin && word + 4 <= end;
-    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), a, word, 4);
+    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4);
   }
 }
 
@@ -369,6 +444,25 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
 extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decision) {
   *decision = decide(word, *access);
 }
+
+// For tests: an access of `size` bytes by each lane of the simulated thread's warp, consecutive ones from `address` on, as one.
+extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
+  u32 first = __gpurace_simulated.thread & ~31u, share = share_of_size(size), of_line = kLineWords >> share;
+  u64 met = 0;
+  LineOutcome outcome = kEachWord;
+  for (u32 lane = 0; lane < 32; lane++) {
+    __gpurace_simulated.thread = first + lane;
+    Access a = access_here(op, site);
+    u64 own = address + lane * size;
+    u64 *line = line_at(own);
+    if (lane % of_line == 0) outcome = line ? look_at_line(line, a, share, met) : kEachWord;
+    if (outcome == kRace) found_in_line(met, lane % of_line << share, a, own, size);
+    if (outcome == kEachWord) check(own, size, site, op, false);
+  }
+}
+
+extern "C" void __gpurace_stand_for(const Simulated *who) { __gpurace_simulated = *who; }
+extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
 
 extern "C" const u64 __gpurace_layout[] = {
     sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),

@@ -78,6 +78,14 @@ GPURACE_INLINE u32 together() {
   u32 lane = __nvvm_read_ptx_sreg_laneid();
   return (active & ((1u << lane) - 1)) == 0 ? (u32)__builtin_popcount(active) : 0;
 }
+// Whether all lanes of the warp make the same call together. Then they exchange values.
+GPURACE_INLINE bool whole_warp() { return (u32)__nvvm_activemask() == ~0u; }
+GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
+  u32 low = (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)value, (int)lane, 31);
+  u32 high = (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)(value >> 32), (int)lane, 31);
+  return (u64)high << 32 | low;
+}
+GPURACE_INLINE bool in_all_lanes(bool value) { return __nvvm_vote_all_sync(~0u, value); }
 GPURACE_INLINE void pause(u32 attempt) {
 #if __CUDA_ARCH__ >= 700
   asm volatile("nanosleep.u32 %0;" ::"r"(32u << attempt));
@@ -88,6 +96,8 @@ GPURACE_INLINE void pause(u32 attempt) {
 #define GPURACE_ADD(place, n) __scoped_atomic_fetch_add(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #define GPURACE_OR(place, n) __scoped_atomic_fetch_or(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 #define GPURACE_MAX(place, n) __scoped_atomic_fetch_max(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
+// Tests let another thread go on here.
+GPURACE_INLINE void step() {}
 GPURACE_INLINE void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 GPURACE_INLINE void fence_system() { asm volatile("membar.sys;" ::: "memory"); }
 
@@ -101,9 +111,9 @@ struct Simulated {
   u64 block;
   u64 shared, shared_size;
 };
-extern "C" {
-Simulated __gpurace_simulated;
-}
+static thread_local Simulated __gpurace_simulated;
+// What the test does before each access to shadow by this thread, if anything.
+static thread_local void (*__gpurace_step)();
 
 #define GPURACE_ENTRY extern "C"
 #define GPURACE_INLINE static inline
@@ -114,7 +124,7 @@ GPURACE_INLINE const State &state() { return *__gpurace_simulated.state; }
 GPURACE_INLINE u32 block_threads() { return __gpurace_simulated.threads; }
 GPURACE_INLINE u32 thread_index() { return __gpurace_simulated.thread; }
 GPURACE_INLINE u64 block_index() { return __gpurace_simulated.block; }
-// Threads are simulated one after the other, the first one first: what it has
+// Of a block threads are simulated one after the other, the first one first: what it has
 // written is there.
 GPURACE_INLINE void block_barrier() {}
 GPURACE_INLINE bool is_shared(const void *p) {
@@ -123,10 +133,18 @@ GPURACE_INLINE bool is_shared(const void *p) {
 GPURACE_INLINE bool is_private(const void *) { return false; }
 GPURACE_INLINE u32 shared_offset(const void *p) { return (u32)((u64)p - __gpurace_simulated.shared); }
 GPURACE_INLINE u32 together() { return 1; }
-GPURACE_INLINE void pause(u32) {}
+GPURACE_INLINE bool whole_warp() { return false; }
+GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
+GPURACE_INLINE bool in_all_lanes(bool value) { return value; }
 #define GPURACE_ADD(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
 #define GPURACE_OR(place, n) __atomic_fetch_or(place, n, __ATOMIC_RELAXED)
 #define GPURACE_MAX(place, n) __atomic_fetch_max(place, n, __ATOMIC_RELAXED)
+GPURACE_INLINE void step() {
+  if (__gpurace_step) __gpurace_step();
+}
+GPURACE_INLINE void pause(u32 attempt) {
+  for (u32 turn = 0; turn < 1u << attempt; turn++) step();
+}
 GPURACE_INLINE void fence_device() {}
 GPURACE_INLINE void fence_system() {}
 

@@ -15,7 +15,7 @@ use super::{Control, Simulated};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    static mut __gpurace_simulated: Simulated;
+    fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
     fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64);
@@ -93,9 +93,9 @@ impl Device {
 
     /// Makes the next calls those of a thread of a block.
     fn stand_for(&mut self, block: usize, thread: u32) {
-        // SAFETY: one test thread at a time, by `LOCK`; the memory lives as long as the device.
+        // SAFETY: the memory lives as long as the device.
         unsafe {
-            *(&raw mut __gpurace_simulated) = Simulated {
+            __gpurace_stand_for(&Simulated {
                 control: &raw mut self.controls[block],
                 state: &raw const *self.state,
                 thread,
@@ -103,7 +103,7 @@ impl Device {
                 block: block as u64,
                 shared: (SHARED + block * SHARED_SIZE) as u64,
                 shared_size: SHARED_SIZE as u64,
-            };
+            });
         }
         match self.behind.remove(&(block, thread)) {
             // SAFETY: as above.
@@ -205,9 +205,6 @@ impl Device {
     }
 }
 
-/// One at a time: the simulated thread is one variable.
-pub static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 #[derive(Clone, Copy)]
 struct Mix {
     sub_word: bool,
@@ -276,7 +273,6 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
 /// Runs random histories. Gives how many racing accesses the oracle has, and how
 /// many of those the device reports.
 fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
-    let _one = LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let m = machine();
     let mut device = Device::new(mix.fences);
     let (mut racy, mut reported) = (0, 0);

@@ -7,6 +7,7 @@ use gpurace_device as _;
 mod decide;
 mod histories;
 mod layout;
+mod lines;
 mod touch;
 #[path = "../../../check/tests/oracle/model/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
