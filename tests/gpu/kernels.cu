@@ -53,6 +53,25 @@ KERNEL racy_lines_without_a_barrier(int *a, int n) {
   own[threadIdx.x] = other;
 }
 
+KERNEL clean_bytes(int *a, int n) {
+  char *own = (char *)(a + blockIdx.x * blockDim.x);
+  own[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  char next = own[(threadIdx.x + 1) % blockDim.x];
+  __syncthreads();
+  ((short *)own)[threadIdx.x] = next;
+}
+
+KERNEL racy_bytes(int *a, int n) {
+  if (threadIdx.x == 0) ((char *)a)[7] = blockIdx.x;
+}
+
+KERNEL racy_halves_of_words(int *a, int n) {
+  __shared__ short s[kThreads];
+  s[threadIdx.x] = a[blockIdx.x * blockDim.x + threadIdx.x];
+  a[blockIdx.x * blockDim.x + threadIdx.x] = s[kThreads - 1 - threadIdx.x];
+}
+
 KERNEL clean_shared_reverse(int *a, int n) {
   __shared__ int s[kThreads];
   int i = blockIdx.x * blockDim.x + threadIdx.x;

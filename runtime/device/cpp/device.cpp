@@ -88,9 +88,15 @@ __attribute__((noinline)) void found(const Access &a, const Decision &d, u64 wor
   f.complete = 1;
 }
 
+// Which bytes of a word lie from `begin` to `end`.
+GPURACE_INLINE u32 bytes_of(u64 word, u64 begin, u64 end) {
+  u32 from = word < begin ? (u32)(begin - word) : 0, behind = end < word + 4 ? (u32)(word + 4 - end) : 0;
+  return (kFull << from) & (kFull >> behind);
+}
+
 // Whether the thread itself has made the access, in the same epoch: nothing can tell the two apart.
 GPURACE_INLINE bool is_known(u64 word, const Access &a) {
-  if (((word ^ key_of(a)) & kKeyMask) != 0 || !a.whole) return false;
+  if (((word ^ key_of(a)) & kKeyMask) != 0 || a.mask != kFull) return false;
   u64 state = word & ~0ul << kStateShift;
   return state == state_bits(kWrite, kSpanThread) || (state == state_bits(kRead, kSpanThread) && a.op == kRead);
 }
@@ -108,8 +114,8 @@ GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address,
         continue;
       }
       // An old record of the word leads to a swap, which fails where the line was opened meanwhile; where there is none to be made it is looked at again.
-      if (line_was == kIsOpened || !a.whole) before = word = load(cell);
-      if (state_of(word) >= kFirstLine) {
+      if (line_was == kIsOpened || a.mask != kFull) before = word = load(cell);
+      if (is_of_line(word)) {
         // Of the first word, of which nothing is left, or which somebody has made one of a line meanwhile.
         if (state_of(word) != kOpen && is_alive(word, a)) continue;
         word = 0;
@@ -145,7 +151,7 @@ GPURACE_INLINE Access access_here(u32 op, u32 site) {
   a.blocks = c.blocks;
   a.unordered = c.unordered ? ((const LaunchCell *)c.cell)->unordered : nullptr;
   a.shared = false;
-  a.whole = true;
+  a.mask = kFull;
   return a;
 }
 
@@ -211,7 +217,7 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
     if (in_all_lanes(same) && whole_lines(line, a, address, (u32)size)) return;
   }
   for (u64 word = first; word < end; word += 4, cell++) {
-    a.whole = word >= address && word + 4 <= end;
+    a.mask = bytes_of(word, address, end);
     // The second word of an atomic of 8 bytes has a code of its own.
     if (pair) a.op = word == first ? op : op + 1;
     one_word(cell, line ? line_at(word) : nullptr, a, address, (u32)size);
@@ -433,7 +439,7 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
     u64 row = rows == 1 ? 0 : i / words;
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
-    a.whole = word >= begin && word + 4 <= end;
+    a.mask = bytes_of(word, begin, end);
     one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4);
   }
 }

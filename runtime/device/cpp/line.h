@@ -15,12 +15,14 @@ namespace gpurace {
 // States beyond those of words: `kFirstLine + operation * 4 + span` with the operations read, write, reads after a write; the first word of an open line
 // has no record; somebody opens the line.
 constexpr u32 kFirstLine = 112, kOpen = 124, kOpening = 125;
-static_assert(kFirstCompact + (kReadAfterWrite + 1) * 4 <= kFirstLine, "states are 7 bits");
+static_assert(kFirstCompact + (kReadAfterWrite + 1) * 4 <= kFirstLine && kOpening < kBytesRead, "states are 7 bits");
 constexpr u32 kLineWords = 32;
 // A record of a line has the line's first thread, a multiple of 8, and in the bits below it how many words each thread has: 1 << that.
 constexpr u32 kShareMask = 7;
 
 GPURACE_INLINE bool is_line(u64 word) { return state_of(word) >= kFirstLine && state_of(word) < kOpen; }
+// Of a line as a whole: not a record of its first word.
+GPURACE_INLINE bool is_of_line(u64 word) { return state_of(word) >= kFirstLine && state_of(word) <= kOpening; }
 GPURACE_INLINE u32 share_of(u64 line) { return thread_of(line) & kShareMask; }
 
 // Of accesses of 4, 8 or 16 bytes.

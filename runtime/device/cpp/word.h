@@ -7,6 +7,8 @@
 // state machine's, in `transitions.inc`. A word has no chain here: where the
 // machine keeps both records, the table says which one stays, and that one was
 // dropped is counted.
+//
+// A record of some bytes of a word, read or written by one thread, has a state of its own, and which bytes in the upper four bits of its clock.
 #pragma once
 #include "target.h"
 
@@ -20,6 +22,10 @@ constexpr u64 kSharedClockMask = (1ul << kThreadShift) - 1;
 constexpr u32 kClocks = 1u << kClockBits;
 // A site of this number or more has no place in a word.
 constexpr u32 kNoSite = (1u << kSiteBits) - 1;
+
+// States of records of bytes, and where these say which.
+constexpr u32 kBytesRead = 126, kBytesWrite = 127, kFull = 15, kMaskBits = 4;
+constexpr u32 kMaskShift = kClockBits - kMaskBits, kSharedMaskShift = kThreadShift - kMaskBits;
 
 // Operations of accesses, as word.rs numbers them; a record may also be one more.
 constexpr u32 kRead = 0, kWrite = 1, kOps = 26;
@@ -56,7 +62,7 @@ struct Access {
   u64 first_uid, blocks;
   const u64 *unordered;  // kUnordered ranges of uids, or null: uid << 32 | how many
   bool shared;
-  bool whole;  // all bytes of the word, in a form that a word can say
+  u32 mask;  // bytes of the word; a part of it only of reads and writes
 };
 
 struct Decision {
@@ -86,6 +92,16 @@ GPURACE_INLINE u64 record_of(const Access &a, u32 op) {
   return state_bits(op, kSpanThread) | (u64)site << kSiteShift | key_of(a);
 }
 
+// The record of an access; 0: of bytes, at a time that has no place beside them.
+GPURACE_INLINE u64 new_record(const Access &a) {
+  if (a.mask == kFull) return record_of(a, a.op);
+  u64 when = a.shared ? a.start + a.clock : a.clock;
+  u32 shift = a.shared ? kSharedMaskShift : kMaskShift;
+  if (when >> shift) return 0;
+  u64 rest = record_of(a, a.op) & ((1ul << kStateShift) - 1);
+  return (u64)(kBytesRead + a.op) << kStateShift | rest | (u64)a.mask << shift;
+}
+
 // Whether a block of another launch may run beside the access.
 GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
   // Uids are given in the order of submission: what was submitted later and has run already did not wait for this launch.
@@ -102,33 +118,37 @@ GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
 GPURACE_INLINE Decision decide(u64 word, const Access &a) {
   Decision d = {word, false, false, false, false, kGrid, kRead};
   u32 state = state_of(word);
-  u64 mine = record_of(a, a.op);
+  u64 mine = new_record(a);
   if (state < kFirstCompact) {
-    d.changed = a.whole;
-    d.dropped = !a.whole;
+    d.changed = mine != 0;
+    d.dropped = mine == 0;
     d.word = mine;
     return d;
   }
-  u32 op = (state - kFirstCompact) / 4, span = (state - kFirstCompact) % 4;
+  bool of_bytes = state >= kBytesRead;
+  u32 op = of_bytes ? state - kBytesRead : (state - kFirstCompact) / 4, span = of_bytes ? (u32)kSpanThread : (state - kFirstCompact) % 4;
+  u32 shift = a.shared ? kSharedMaskShift : kMaskShift;
+  u32 mask = of_bytes ? (u32)(word >> shift) & kFull : kFull;
+  u64 when = of_bytes ? word & ~((u64)kFull << shift) : word;
   u32 thread = thread_of(word);
   bool same_warp = thread / 32 == a.thread / 32;
   u64 clock;  // the record's, as the block counts
   bool mine_block, same_launch, beside = false;
   if (a.shared) {
-    u64 at = word & kSharedClockMask;
+    u64 at = when & kSharedClockMask;
     same_launch = mine_block = at >= a.start;
     clock = at - a.start;
   } else {
     u32 uid = uid_of(word);
     mine_block = uid == a.uid;
-    clock = word & (kClocks - 1);
+    clock = when & (kClocks - 1);
     same_launch = mine_block || uid - a.first_uid < a.blocks;
     beside = !same_launch && is_unordered(uid, a);
   }
   if (!same_launch && !beside) {
     // Another block's that had the slot, or another launch's: nothing to race with.
-    d.changed = a.whole;
-    d.dropped = !a.whole;
+    d.changed = mine != 0;
+    d.dropped = mine == 0;
     d.word = mine;
     return d;
   }
@@ -166,8 +186,25 @@ GPURACE_INLINE Decision decide(u64 word, const Access &a) {
     d.earlier_known = false;
   }
   u32 next = cell & ~kRaceBit;
-  if (!a.whole) {
-    d.dropped = true;
+  if (of_bytes || a.mask != kFull) {
+    bool goes_on = of_bytes && a.mask != kFull && relation == kItself && status == kSameEpoch && op == a.op && site == a.site;
+    bool covers = !(mask & ~a.mask), covered = !(a.mask & ~mask), apart = !(mask & a.mask);
+    if (apart) d.race = false;
+    if (goes_on) {
+      // The thread itself, in the same epoch, at more bytes.
+      d.word = word | (u64)a.mask << shift;
+      d.changed = d.word != word;
+    } else if (!apart && next == kKeep) {
+      d.dropped = !covered;
+    } else if (mine == 0 || (apart ? status == kUnsynced : next == kKeepDropping || next == kJoin || (d.race && !of_bytes))) {
+      // Of threads that each have bytes of the word the first one stays, which others will meet as they met it. Of a race the record of the whole
+      // word stays, which says more.
+      d.dropped = true;
+    } else {
+      d.word = mine;
+      d.changed = true;
+      d.dropped = apart || !covers || next != kReplace;
+    }
     return d;
   }
   switch (next) {

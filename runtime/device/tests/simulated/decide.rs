@@ -20,7 +20,7 @@ struct Access {
     blocks: u64,
     unordered: *const u64,
     shared: bool,
-    whole: bool,
+    mask: u32,
 }
 
 #[repr(C)]
@@ -130,7 +130,7 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         blocks: BLOCKS,
         unordered: std::ptr::null(),
         shared,
-        whole: true,
+        mask: 15,
     };
     let in_shared = |word: u64| {
         let clock = word & 0x1fff;
@@ -224,7 +224,7 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
                     blocks: BLOCKS,
                     unordered: unordered.as_ptr(),
                     shared: false,
-                    whole: true,
+                    mask: 15,
                 };
                 let d = decide(word, &access);
                 let s = step(touch, span, later, Relation::Grid, Status::Unsynced, false);
@@ -264,11 +264,11 @@ fn words_say_what_the_checkers_say() {
         blocks: BLOCKS,
         unordered: std::ptr::null(),
         shared: false,
-        whole: true,
+        mask: 15,
     };
     assert_eq!(Word::unpack(decide(0, &access).word), Word::Compact(c));
-    // Bytes of a word are never a record, and still race with one.
-    let byte = Access { whole: false, thread: 70, ..access };
+    // Bytes of a word race with a record of the whole, which stays.
+    let byte = Access { mask: 2, thread: 70, ..access };
     let d = decide(c.pack().unwrap(), &byte);
     assert_eq!((d.race, d.changed, d.dropped), (true, false, true));
     // A site without a place in the word is unknown, not another one.

@@ -358,6 +358,8 @@ fn shared_memory() {
 #[test]
 fn bytes_of_words() {
     at_least(Mix { sub_word: true, ..PLAIN }, 65);
+    at_least(Mix { sub_word: true, shared: true, ..PLAIN }, 65);
+    at_least(Mix { sub_word: true, atomics: true, ..PLAIN }, 50);
 }
 
 #[test]
