@@ -210,10 +210,10 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
     line = line_at(address);
   }
   if (op >= kOps) return count(counters().narrowed);
-  if (op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp()) {
+  if (line && op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp()) {
     // Whether it is the first lane's access, that many elements further. All lanes come to each exchange.
-    u64 base = of_lane(address, 0), what = (u64)op << 32 | site, of_first = of_lane(what, 0);
-    bool same = line && what == of_first && address == base + (a.thread & 31) * size && base % (kLineWords * 4) == 0;
+    u64 base = of_lane(address, 0), what = (size << 8 | op) << 32 | site, of_first = of_lane(what, 0);
+    bool same = what == of_first && address == base + (a.thread & 31) * size && base % (kLineWords * 4) == 0;
     if (in_all_lanes(same) && whole_lines(line, a, address, (u32)size)) return;
   }
   for (u64 word = first; word < end; word += 4, cell++) {
