@@ -348,6 +348,13 @@ int main(int argc, char **argv) {
   RUN(clean_saxpy);
   RUN(racy_one_word);
   RUN(racy_between_blocks);
+  RUN(clean_lines);
+  RUN(racy_line_and_word);
+  RUN(racy_lines_of_wide_elements);
+  RUN(racy_lines_without_a_barrier);
+  RUN(clean_bytes);
+  RUN(racy_bytes);
+  RUN(racy_halves_of_words);
   RUN(clean_shared_reverse);
   RUN(racy_shared_reverse);
   RUN(clean_tree);
