@@ -596,8 +596,9 @@ impl Backend for OnGpu {
             modules::load_checked();
         }
         let Some(module) = self.checking.get().filter(|_| self.enter().is_ok()) else { return };
-        if let Err(error) = self.gpu.lock().touch(&mut module.lock(), &transfer)
-            // What a kernel did wrong the copy itself fails by.
+        let submitted = self.gpu.lock().touch(&mut module.lock(), &transfer);
+        // What a kernel did wrong the copy itself fails by.
+        if let Err(error) = submitted.as_ref()
             && !FAULTS.contains(&error.code)
         {
             session::get().note_once(format!("copies not checked against launches that may overlap them: {error}"));

@@ -7,8 +7,8 @@ use gpurace_check::{RaceRecord, RaceScope, Side, SideOp};
 use crate::backend::Copied;
 use crate::transfer;
 
-/// Operations that are kept.
-const MOST_KEPT: usize = 1 << 16;
+/// Operations that are kept, each with its list of others: entries of all together.
+const MOST_KEPT: usize = 1 << 18;
 
 /// A launch or copy.
 #[derive(Default)]
@@ -21,10 +21,18 @@ struct Operation {
     copied: Option<Copied>,
 }
 
+impl Operation {
+    fn entries(&self) -> usize {
+        1 + self.unordered.len()
+    }
+}
+
 /// Operations by number.
 #[derive(Default)]
 pub struct Submitted {
     operations: BTreeMap<u64, Operation>,
+    /// [`Operation::entries`] of all.
+    entries: usize,
     /// Up to this number some are not kept any more.
     forgotten: u64,
 }
@@ -55,12 +63,14 @@ impl Submitted {
     }
 
     fn add(&mut self, number: u64, operation: Operation) {
-        if self.operations.len() == MOST_KEPT
-            && let Some((oldest, _)) = self.operations.pop_first()
+        self.entries += operation.entries();
+        self.operations.insert(number, operation);
+        while self.entries > MOST_KEPT
+            && let Some((oldest, gone)) = self.operations.pop_first()
         {
+            self.entries -= gone.entries();
             self.forgotten = oldest;
         }
-        self.operations.insert(number, operation);
     }
 
     /// Adds to a race that the device found what it does not know of copies.
@@ -92,9 +102,14 @@ impl Submitted {
             let (first, second) = (a.min(b), a.max(b));
             self.operations.get(&second).is_some_and(|of| of.unordered.binary_search(&first).is_ok())
         };
-        self.operations
-            .range(..later)
-            .any(|(&by, of)| of.learns && !is_unordered(by, later) && by != earlier && is_unordered(by, earlier))
+        // Of what is forgotten it is not known whether it could learn.
+        let beside_earlier = self.operations.get(&earlier).map_or(&[][..], |of| &of.unordered);
+        let mut forgotten = beside_earlier.iter().take_while(|&&by| by <= self.forgotten);
+        forgotten.any(|&by| !is_unordered(by, later))
+            || self
+                .operations
+                .range(..later)
+                .any(|(&by, of)| of.learns && !is_unordered(by, later) && by != earlier && is_unordered(by, earlier))
     }
 }
 
@@ -214,5 +229,21 @@ mod tests {
         assert_eq!(fate(&submitted, 2, MOST_KEPT as u64), Fate::Undecided);
         submitted.add_launch(1 << 20, &[1 << 19], false);
         assert_eq!(fate(&submitted, 1 << 19, (1 << 20) + 1), Fate::Race);
+        // 1 is forgotten: it may have learnt of what ran beside it.
+        submitted.add_launch((1 << 20) + 2, &[1], false);
+        assert_eq!(fate(&submitted, (1 << 20) + 2, (1 << 20) + 3), Fate::Undecided);
+        submitted.add_launch((1 << 20) + 4, &[1, (1 << 20) + 2], false);
+        assert_eq!(fate(&submitted, (1 << 20) + 2, (1 << 20) + 4), Fate::Race, "both ran beside it");
+    }
+
+    #[test]
+    fn long_lists_are_not_kept_for_ever() {
+        let mut submitted = Submitted::default();
+        let list: Vec<u64> = (0..1 << 12).collect();
+        for number in 0..1 << 10 {
+            submitted.add_launch((1 << 12) + number, &list, false);
+        }
+        assert!(submitted.entries <= MOST_KEPT && submitted.operations.len() > 50);
+        assert_eq!(submitted.entries, submitted.operations.values().map(Operation::entries).sum::<usize>());
     }
 }
