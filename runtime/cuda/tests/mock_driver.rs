@@ -247,7 +247,7 @@ fn launches_that_nothing_orders_race() {
     let (earlier, ..) = between(&[1], 3);
     assert!(!earlier.is_empty() && earlier.iter().all(|&launch| launch == 1), "{earlier:?}");
     assert_eq!(between(&[0], 3).1, 0, "the second was ordered after the first, and before the third");
-    // Numbers that are no checked launch's are copies or bare launches; there is room for few, unless they follow each other.
+    // Numbers of no checked launch are those of bare ones, and of copies of memory without shadow; there is room for few, unless they follow each other.
     assert_eq!(between(&[50], 2), (vec![], 0, 0));
     let (_, races, untold) = between(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 10);
     assert!(races > 0 && untold == 0);
