@@ -6,6 +6,7 @@
 //! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
 //! | [`device`] | what the host and the checker on a GPU have in common |
 //! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
+//! | [`event`] | the log of what the threads of a launch on a GPU did |
 //! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
 //! | [`matrix`] | products of matrices that a warp holds together: types, layouts, the word that says which |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
@@ -21,6 +22,7 @@ pub mod context;
 pub mod diagnostic;
 pub mod device;
 pub mod entry;
+pub mod event;
 #[cfg(feature = "meta")]
 pub mod gpu_code;
 pub mod image;

@@ -30,7 +30,6 @@ use crate::pool::Pool;
 use crate::race::RaceRecord;
 use crate::region::Ranges;
 use crate::sighting::Sightings;
-use crate::syncvar::Carried;
 
 pub(crate) use access::{Access, Value};
 
@@ -70,8 +69,8 @@ pub(crate) struct State {
     pub(crate) checks: u64,
     /// Locations on which this block released.
     published: HashSet<usize>,
-    /// What the read-modify-write under way has read, where that was looked up before it.
-    seen: Option<Carried>,
+    /// What read-modify-writes under way have read, where that was looked up before them.
+    seen: Vec<atomic::Seen>,
     /// By thread, in kernels that have asynchronous copies.
     pub(crate) copies: Vec<ThreadCopies>,
     /// Chains without a word, to be used again.
@@ -123,7 +122,7 @@ impl Block {
                 benign: Benign::default(),
                 checks: 0,
                 published: HashSet::new(),
-                seen: None,
+                seen: Vec::new(),
                 copies: copies::of_threads(launch),
                 pool: Vec::new(),
                 lines: Pool::new(launch.inner.lines.clone()),
@@ -180,6 +179,7 @@ impl Block {
         let s = &mut self.state;
         s.launch.checks.fetch_add(s.checks, Ordering::Relaxed);
         s.checks = 0;
+        s.seen.clear();
         s.benign.clear();
         s.intervals.end(&s.shared);
         s.tell_chains(&self.inner);

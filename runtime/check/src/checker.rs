@@ -41,6 +41,9 @@ pub struct Limits {
     pub uids: u64,
     /// Clock at which a block takes a new uid, at most [`word::CLOCK_VALUES`].
     pub clock: u32,
+    /// Of a location with more atomic operations than are kept, whether an atomic write and a plain access that may have observed it are
+    /// reported, or counted.
+    pub reports_unlogged: bool,
 }
 
 impl Default for Limits {
@@ -50,6 +53,7 @@ impl Default for Limits {
             entries: 1 << 16,
             uids: word::UID_VALUES,
             clock: word::CLOCK_VALUES / 2,
+            reports_unlogged: true,
         }
     }
 }
@@ -91,6 +95,8 @@ pub(crate) struct Inner {
     pub(crate) lost_records: AtomicU64,
     pub(crate) lost_words: AtomicU64,
     pub(crate) unforeseen_sync: AtomicU64,
+    /// Pairs that are not reported: [`Limits::reports_unlogged`].
+    pub(crate) unlogged: AtomicU64,
     clears_with_streams: AtomicU64,
 }
 
@@ -159,6 +165,7 @@ impl Checker {
                 lost_records: AtomicU64::new(0),
                 lost_words: AtomicU64::new(0),
                 unforeseen_sync: AtomicU64::new(0),
+                unlogged: AtomicU64::new(0),
                 clears_with_streams: AtomicU64::new(0),
             }),
         }
@@ -337,6 +344,10 @@ impl Checker {
         say(
             n(&inner.unforeseen_sync),
             "synchronisations not modelled: the kernel was not known to reach them; races may be false",
+        );
+        say(
+            n(&inner.unlogged),
+            "conflicts undecided: more atomic operations on a location than are kept",
         );
         say(
             n(&inner.clears_with_streams),

@@ -18,6 +18,7 @@
 //! | [`host`] | accesses by the host |
 //! | [`transfer`] | copies and fills, as launches of one thread |
 //! | [`cluster`] | clusters of blocks, and their barrier |
+//! | [`replay`] | logs of launches on a GPU, replayed |
 //! | `benign` | bytes on which races are meant |
 //! | `covered` | reads that another access's check stands for |
 //! | `common` | accesses that the shadow word alone decides |
@@ -77,6 +78,7 @@ mod page;
 mod pool;
 pub mod race;
 mod region;
+pub mod replay;
 pub mod rows;
 pub mod shadow;
 mod sighting;
@@ -96,5 +98,6 @@ pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
 pub use host::HostAccess;
 pub use checker::{Checker, Limits};
 pub use launch::{KernelKey, Launch, LaunchInfo, LaunchStats, ProvedSites};
+pub use replay::{Logged, Replay, Replayed};
 pub use race::{RaceRecord, RaceScope, Side, SideOp, Space};
 pub use transfer::{Touched, Transfer};

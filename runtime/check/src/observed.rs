@@ -32,6 +32,8 @@ pub struct Logged {
     pub scope: Scope,
     /// It stores, or reads and modifies.
     pub modifies: bool,
+    /// It has begun, and is not known to have happened.
+    pub under_way: bool,
     /// Its place in the log.
     pub place: Place,
 }
@@ -107,24 +109,41 @@ impl Log {
         if let Some(mut op) = kept {
             let seen = if linked { self.writes - 1 } else { 0 };
             op.place = Place { chain: self.chain, at: self.writes, seen };
+            op.under_way = true;
             self.push(op);
         }
     }
 
+    /// The chain that a write under way has begun may go on with the one before: they are taken for one.
+    pub(crate) fn join_before(&mut self) {
+        let Some((before, _)) = self.before.take() else { return };
+        for op in self.ops.iter_mut().filter(|op| op.place.chain == self.chain) {
+            op.place.chain = before;
+        }
+        self.chain = before;
+    }
+
+    /// Writes that the location has had in the launch of the log.
+    pub(crate) fn writes(&self) -> u32 {
+        self.writes
+    }
+
     /// A write has happened that was logged before. What others on other processors
-    /// have begun meanwhile may have happened before it. `last`: no other is under way.
-    pub(crate) fn written(&mut self, uid: u64, thread: u32, last: bool) {
+    /// have begun meanwhile may have happened before it.
+    pub(crate) fn written(&mut self, uid: u64, thread: u32) {
         let (chain, writes) = (self.chain, self.writes);
-        let of_thread = |o: &&mut Logged| (o.uid, o.thread, o.modifies) == (uid, thread, true);
-        if let Some(own) = self.ops.iter_mut().rev().take(NEAR).find(of_thread)
-            && own.place.chain == chain
-            && own.place.at != writes
-        {
-            own.place.seen = writes;
+        let of_thread = |o: &&mut Logged| (o.uid, o.thread, o.under_way) == (uid, thread, true);
+        if let Some(own) = self.ops.iter_mut().rev().find(of_thread) {
+            own.under_way = false;
+            if own.place.chain == chain && own.place.at != writes {
+                own.place.seen = writes;
+            }
         }
-        if last {
-            self.before = None;
-        }
+    }
+
+    /// Nothing is under way any more.
+    pub(crate) fn settle(&mut self) {
+        self.before = None;
     }
 
     /// A load. `observes`: it is morally strong with the location's newest write.
@@ -166,13 +185,15 @@ impl Log {
 
     /// Drops what newer operations stand for: a load by a later one of its thread,
     /// a read-modify-write by a later one of the instruction in its chain: who has observed that,
-    /// or is ordered after it, has observed this one, and who has not races with it.
+    /// or is ordered after it, has observed this one, and who has not races with it. One that is under way is still to be told what it has observed.
     fn drop_older(&mut self, epochs: bool) {
         let (mut loads, mut writes) = (HashMap::new(), HashSet::new());
         let mut kept: Vec<Logged> = Vec::new();
         for op in self.ops.iter().rev() {
             if op.modifies {
-                if !writes.insert((op.place.chain, op.site)) {
+                // What may have observed newer ones stands for itself.
+                let is_stood_for = !op.under_way && op.place.seen < op.place.at;
+                if !writes.insert((op.place.chain, op.site)) && is_stood_for {
                     continue;
                 }
             } else if let Some(&newer) = loads.get(&Load::of(op, epochs)) {
@@ -239,7 +260,7 @@ mod tests {
 
     fn op(thread: u32, site: u32, modifies: bool) -> Logged {
         let (uid, clock, site, scope) = (0, 0, Some(site), Scope::Device);
-        Logged { uid, thread, clock, site, scope, modifies, place: Place::default() }
+        Logged { uid, thread, clock, site, scope, modifies, under_way: false, place: Place::default() }
     }
 
     /// Threads and sites of what `knower` has neither observed nor done itself.
@@ -255,6 +276,8 @@ mod tests {
         let mut log = Log::new(true);
         for thread in 0..1000 {
             log.write(Some((1, op(thread, 7 + thread % 3, true))), thread > 0, true);
+            log.written(0, thread);
+        log.settle();
         }
         assert!(log.ops.len() < 2 * ROOM);
         assert_eq!(left(&log, 999), []);
@@ -276,7 +299,8 @@ mod tests {
         let mut log = Log::new(true);
         log.write(Some((1, op(1, 1, true))), false, true);
         log.write(Some((1, op(2, 2, true))), false, true);
-        log.written(0, 2, true);
+        log.written(0, 2);
+        log.settle();
         log.read(1, op(3, 3, false), true);
         assert_eq!(left(&log, 3), [(1, 1)]);
     }
@@ -286,11 +310,32 @@ mod tests {
         let mut log = Log::new(true);
         log.write(Some((1, op(1, 1, true))), false, true);
         log.write(Some((1, op(2, 2, true))), false, false);
-        log.written(0, 1, false);
-        log.written(0, 2, true);
+        log.written(0, 1);
+        log.written(0, 2);
+        log.settle();
         assert_eq!(left(&log, 1), []);
         log.read(1, op(3, 3, false), true);
         assert_eq!(left(&log, 3), []);
+    }
+
+    #[test]
+    fn of_many_under_way_any_may_have_observed_all() {
+        let mut log = Log::new(true);
+        let threads = 4 * NEAR as u32;
+        for thread in 0..threads {
+            log.write(Some((1, op(thread, 1, true))), thread > 0, thread == 0);
+        }
+        // Nobody is known to have read yet what came later.
+        assert_eq!(left(&log, 1).len() as u32, threads - 2);
+        for thread in 0..threads {
+            log.written(0, thread);
+        }
+        for thread in [0, 1, threads - 1] {
+            assert_eq!(left(&log, thread), [], "{thread}");
+        }
+        // What begins later nobody of them has observed.
+        log.write(Some((1, op(threads, 1, true))), true, true);
+        assert_eq!(left(&log, 1), [(threads, 1)]);
     }
 
     #[test]

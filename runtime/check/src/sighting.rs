@@ -1,6 +1,7 @@
 //! From a record and an access that race to a [`RaceRecord`].
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 use gpurace_abi::scope::Scope;
 
@@ -163,7 +164,13 @@ impl State {
             return None;
         }
         let address = a.word.wrapping_add_signed(start.into());
-        let ops = launch.inner.syncvars.log((address, size.into()), launch.data.id)?;
+        let Some(ops) = launch.inner.syncvars.log((address, size.into()), launch.data.id) else {
+            let inner = &launch.inner;
+            return (!inner.limits.reports_unlogged).then(|| {
+                inner.unlogged.fetch_add(1, Ordering::Relaxed);
+                Vec::new()
+            });
+        };
         let shared = self.shared.contains(&a.word);
         let member = |op: &Logged| Member::thread(op.uid, op.thread, op.clock);
         let standings: Vec<_> = ops.iter().map(|op| self.standing(a.thread, &member(op), shared)).collect();

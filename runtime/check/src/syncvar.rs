@@ -21,9 +21,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use crate::observed::{Log, Logged};
-use crate::vector::Clocks;
+use crate::vector::{COPIES, Clocks};
 
 /// How far an operation reaches, by its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,6 +116,13 @@ impl Carried {
         }
     }
 
+    /// Forgets that a thread's asynchronous copies are done; `home`: the first uid of its block.
+    pub fn forget_copies(&mut self, home: u64, thread: u32) {
+        for clocks in [&mut self.wide, &mut self.cluster, &mut self.block] {
+            clocks.forget_thread(home | COPIES, thread);
+        }
+    }
+
     /// Teaches `clocks` what an acquire of this scope learns.
     pub fn teach(&self, clocks: &mut Clocks, reach: Reach) {
         clocks.join(&self.block);
@@ -155,7 +163,8 @@ impl Pending {
 
 #[derive(Clone, Debug, Default)]
 struct Value {
-    head: Option<Head>,
+    /// Who wrote it, the newest last: several where their writes were under way at once, so that it is not known who came last.
+    heads: SmallVec<[Head; 1]>,
     wide: Clocks,
     /// By the releasing block's first uid; of blocks that run.
     blocks: Vec<(u64, Clocks)>,
@@ -164,6 +173,34 @@ struct Value {
 }
 
 impl Value {
+    /// Whether an operation is morally strong with what may be the newest write.
+    fn is_strong_with(&self, other: Head) -> bool {
+        self.heads.iter().any(|head| head.morally_strong(other))
+    }
+
+    /// A write comes, or one more of several at once.
+    fn set_head(&mut self, writer: Head, alone: bool) {
+        let alike = |head: &Head| Head { thread: writer.thread, ..*head } == writer;
+        self.heads.retain(|head| !alone && !alike(head));
+        if self.heads.len() >= MOST_HEADS {
+            self.heads.remove(0);
+        }
+        self.heads.push(writer);
+    }
+
+    /// It may also be what `other` is.
+    fn join(&mut self, other: &Value) {
+        self.wide.join(&other.wide);
+        for (home, block) in &other.blocks {
+            self.publish(*home, None, &Carried { block: block.clone(), ..Carried::default() });
+        }
+        for (id, cluster) in &other.clusters {
+            self.publish(0, Some(*id), &Carried { cluster: cluster.clone(), ..Carried::default() });
+        }
+        let room = MOST_HEADS.saturating_sub(self.heads.len());
+        self.heads.insert_many(0, other.heads.iter().copied().take(room));
+    }
+
     fn publish(&mut self, home: u64, cluster: Option<u64>, what: &Carried) {
         if let Some(cluster) = cluster.filter(|_| !what.cluster.is_empty()) {
             match self.clusters.iter_mut().find(|c| c.0 == cluster) {
@@ -196,9 +233,6 @@ impl Value {
     }
 
     fn read(&self, reader: Head, into: &mut Carried) {
-        if self.head.is_none_or(|h| !h.morally_strong(reader)) {
-            return;
-        }
         into.wide.join(&self.wide);
         if let Some(b) = self.blocks.iter().find(|b| b.0 == reader.home) {
             into.block.join(&b.1);
@@ -214,16 +248,41 @@ struct SyncVar {
     address: usize,
     size: u32,
     value: Value,
+    /// While the first of the writes under way reads the old value and may not have happened: who wrote that.
+    older: SmallVec<[Head; 1]>,
     /// What was done to it by atomics.
     log: Log,
     /// The value that stores under way replace: until they are done, a reader
     /// on another processor may still see it.
     replaced: Option<Value>,
     stores_under_way: u32,
+    /// One of these, or one that was under way with them, is a read-modify-write.
+    reads_under_way: bool,
+    /// Loads that have begun and are not known to have been made: what is stored meanwhile, and what was before, each of them may read.
+    loads_under_way: u32,
+}
+
+impl SyncVar {
+    /// Once nothing is under way nobody reads any more what was replaced.
+    fn settle(&mut self) {
+        if self.stores_under_way == 0 && self.loads_under_way == 0 {
+            self.replaced = None;
+            self.reads_under_way = false;
+            self.older.clear();
+            self.log.settle();
+        }
+    }
+
+    /// Whether an operation is morally strong with a write that it may observe, but for those that were replaced.
+    fn is_strong_with(&self, other: Head) -> bool {
+        self.value.is_strong_with(other) || self.older.iter().any(|head| head.morally_strong(other))
+    }
 }
 
 /// Variables beyond which none is made for a location on which nothing was released.
 const MOST_UNRELEASED: usize = 1 << 16;
+/// Writers at once of one location that are told apart.
+const MOST_HEADS: usize = 16;
 /// Bytes by which locations are found.
 const LINE: usize = 16;
 const SHARDS: usize = 64;
@@ -248,9 +307,9 @@ impl Default for SyncVars {
     }
 }
 
-/// Hashes lines, by another factor than what chooses their shard: within a shard that would give few values.
+/// Hashes lines and other numbers, by another factor than what chooses their shard: within a shard that would give few values.
 #[derive(Clone, Copy, Debug, Default)]
-struct LineHasher(u64);
+pub(crate) struct LineHasher(u64);
 
 impl Hasher for LineHasher {
     fn finish(&self) -> u64 {
@@ -262,7 +321,11 @@ impl Hasher for LineHasher {
     }
 
     fn write_usize(&mut self, line: usize) {
-        self.0 = (self.0 ^ line as u64).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
+        self.write_u64(line as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
     }
 }
 
@@ -327,76 +390,87 @@ impl SyncVars {
                 address,
                 size,
                 value: Value::default(),
+                older: SmallVec::new(),
                 log,
                 replaced: None,
                 stores_under_way: 0,
+                reads_under_way: false,
+                loads_under_way: 0,
             });
         }
         shard.get_mut(&line)?.iter_mut().find(|v| is_it(v))
     }
 
     /// An atomic write is about to happen. `rmw`: it reads the old value first. `log`: it
-    /// and its launch, where that keeps a log.
-    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, log: Option<(u64, Logged)>) {
+    /// and its launch, where that keeps a log. Returns how many the location has had with it; 0 where nothing is kept of it.
+    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, log: Option<(u64, Logged)>) -> u32 {
         let (address, size) = location;
         self.overwrite(address, size as usize, Some((address, size)));
         let line = address / LINE;
         let few = log.is_some() && self.has_few();
         if what.is_empty() && !few && !self.may_have(line) {
-            return;
+            return 0;
         }
         let mut shard = self.shard(line).lock();
         let Some(var) = self.variable(&mut shard, location, !what.is_empty() || few) else {
-            return;
+            return 0;
         };
-        let linked = rmw && var.value.head.is_some_and(|h| h.morally_strong(writer));
-        var.log.write(log, linked, var.stores_under_way == 0);
-        if !linked {
-            let old = std::mem::take(&mut var.value);
-            match &mut var.replaced {
-                None => var.replaced = Some(old),
-                // Several at once: a reader may see any of them.
-                Some(r) => {
-                    r.wide.join(&old.wide);
-                    for (home, block) in old.blocks {
-                        let block = Carried { block, ..Carried::default() };
-                        r.publish(home, None, &block);
-                    }
-                    for (id, cluster) in old.clusters {
-                        let cluster = Carried { cluster, ..Carried::default() };
-                        r.publish(0, Some(id), &cluster);
-                    }
-                    if r.head.is_none() {
-                        r.head = old.head;
-                    }
-                }
-            }
+        let linked = rmw && var.is_strong_with(writer);
+        let alone = var.stores_under_way == 0 && var.loads_under_way == 0;
+        var.log.write(log, linked, alone);
+        if !linked && alone {
+            var.replaced = Some(std::mem::take(&mut var.value));
+        } else if alone {
+            var.older.clone_from(&var.value.heads);
         }
+        // Of a read-modify-write under way it is not known which write it reads: what linked neither to what was before may link to the other.
+        var.reads_under_way |= rmw;
+        if !alone
+            && var.reads_under_way
+            && let Some(before) = var.replaced.take()
+        {
+            var.value.join(&before);
+            var.log.join_before();
+        }
+        // Of several at once it is not known which comes last: what they leave stands for each of them, until one comes alone.
         var.stores_under_way += 1;
-        var.value.head = Some(writer);
+        var.value.set_head(writer, alone);
         var.value.publish(writer.home, writer.cluster, what);
+        var.log.writes()
     }
 
     /// The atomic write that [`SyncVars::write`] announced has happened; `uid` and
-    /// `thread` made it.
-    pub fn written(&self, (address, size): Location, uid: u64, thread: u32) {
-        let line = address / LINE;
+    /// `thread` made it. Returns how many the location has had by now, as that does.
+    pub fn written(&self, location: Location, uid: u64, thread: u32) -> u32 {
+        let line = location.0 / LINE;
         if !self.may_have(line) {
-            return;
+            return 0;
         }
         let mut shard = self.shard(line).lock();
-        let Some(vars) = shard.get_mut(&line) else {
-            return;
+        let Some(v) = self.variable(&mut shard, location, false) else {
+            return 0;
         };
-        if let Some(v) = vars
-            .iter_mut()
-            .find(|v| v.address == address && v.size == size)
-        {
-            v.stores_under_way = v.stores_under_way.saturating_sub(1);
-            v.log.written(uid, thread, v.stores_under_way == 0);
-            if v.stores_under_way == 0 {
-                v.replaced = None;
-            }
+        v.stores_under_way = v.stores_under_way.saturating_sub(1);
+        v.log.written(uid, thread);
+        v.settle();
+        v.log.writes()
+    }
+
+    /// A load begins whose [`SyncVars::read`] comes later than it is made, with others' writes between. Until [`SyncVars::end_load`] nothing that it may read
+    /// is forgotten.
+    pub fn begin_load(&self, location: Location) {
+        let mut shard = self.shard(location.0 / LINE).lock();
+        if let Some(v) = self.variable(&mut shard, location, true) {
+            v.loads_under_way += 1;
+        }
+    }
+
+    /// A load that was begun has been read.
+    pub fn end_load(&self, location: Location) {
+        let mut shard = self.shard(location.0 / LINE).lock();
+        if let Some(v) = self.variable(&mut shard, location, false) {
+            v.loads_under_way = v.loads_under_way.saturating_sub(1);
+            v.settle();
         }
     }
 
@@ -413,12 +487,14 @@ impl SyncVars {
         let Some(v) = self.variable(&mut shard, location, few) else {
             return learnt;
         };
-        v.value.read(reader, &mut learnt);
-        if let Some(r) = &v.replaced {
+        let observes = v.is_strong_with(reader);
+        if observes {
+            v.value.read(reader, &mut learnt);
+        }
+        if let Some(r) = v.replaced.as_ref().filter(|r| r.is_strong_with(reader)) {
             r.read(reader, &mut learnt);
         }
         if let Some((launch, load)) = log {
-            let observes = v.value.head.is_some_and(|h| h.morally_strong(reader));
             v.log.read(launch, load, observes);
         }
         learnt
@@ -440,14 +516,16 @@ impl SyncVars {
             v.log = Log::new(true);
             v.value = Value::default();
             v.replaced = None;
+            v.older.clear();
         });
     }
 
     /// Bytes are overwritten by something that releases nothing: variables
-    /// that overlap them carry nothing any more, except the one `but`.
+    /// that overlap them carry nothing any more, except the one `but`, those to which atomic writes are
+    /// under way that may come last, and those that a load under way may have read before.
     pub fn overwrite(&self, address: usize, size: usize, but: Option<Location>) {
         self.each(address, size, |v| {
-            if but != Some((v.address, v.size)) {
+            if but != Some((v.address, v.size)) && v.stores_under_way == 0 && v.loads_under_way == 0 {
                 v.value = Value::default();
                 v.replaced = None;
             }

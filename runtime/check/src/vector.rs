@@ -114,6 +114,14 @@ impl Clocks {
         }
     }
 
+    /// Forgets what is known of one thread that has no more than its own epoch, as those have that make copies.
+    pub(crate) fn forget_thread(&mut self, uid: u64, thread: u32) {
+        let forgotten = self.0.as_ref().and_then(|root| without(root, key(uid, u64::from(thread / 32)), thread as usize % 32));
+        if forgotten.is_some() {
+            self.0 = forgotten;
+        }
+    }
+
     /// Whether both are one object: a cheap test that a join is not needed.
     pub fn same(&self, other: &Clocks) -> bool {
         match (&self.0, &other.0) {
@@ -139,6 +147,25 @@ fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
                 }
                 node = if wanted >> bit & 1 == 0 { zero } else { one };
             }
+        }
+    }
+}
+
+/// The tree with 0 for a lane of the leaf with this key; `None` where it has that.
+fn without(node: &Node, wanted: u64, lane: usize) -> Option<Arc<Node>> {
+    match node {
+        Node::Leaf { key, lanes } => {
+            let mut lanes = *lanes;
+            let changes = *key == wanted && std::mem::take(&mut lanes[lane]) != 0;
+            changes.then(|| Arc::new(Node::Leaf { key: *key, lanes }))
+        }
+        Node::Branch { prefix, bit, .. } if wanted >> bit >> 1 != *prefix => None,
+        Node::Branch { prefix, bit, zero, one } => {
+            let (zero, one) = match wanted >> bit & 1 {
+                0 => (without(zero, wanted, lane)?, one.clone()),
+                _ => (zero.clone(), without(one, wanted, lane)?),
+            };
+            Some(Arc::new(Node::Branch { prefix: *prefix, bit: *bit, zero, one }))
         }
     }
 }
@@ -314,6 +341,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_thread_is_forgotten_alone() {
+        let mut a = Clocks::new();
+        for uid in 0..40 {
+            a.learn_warp(uid, 1, [7; 32]);
+            a.learn_warp(uid, 2, [9; 32]);
+        }
+        let before = a.clone();
+        a.forget_thread(50, 33);
+        a.forget_thread(3, 5);
+        assert!(a.same(&before), "nothing was known of either");
+        a.forget_thread(3, 33);
+        assert_eq!([32, 33, 34, 65].map(|thread| a.of(3, thread)), [7, 0, 7, 9]);
+        assert_eq!((a.of(2, 33), a.of(4, 33), before.of(3, 33)), (7, 7, 7));
     }
 
     #[test]

@@ -8,16 +8,25 @@ use super::access::Value;
 use super::{Block, State};
 use crate::common::Sites;
 use crate::observed::{Logged, Place};
-use crate::syncvar::Location;
+use crate::syncvar::{Carried, Location};
 use crate::word::{GRANULE, Op};
 
 /// Set in the addresses of annotations of order, so that no location of the
 /// program has one of them.
 const HAPPENS: usize = 1 << 62;
 
+/// What a read-modify-write under way has read, looked up before it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    thread: u32,
+    /// How many writes the location has had with it.
+    writes: u32,
+    what: Carried,
+}
+
 impl Block {
     /// An atomic or volatile access, before it happens: what it releases is
-    /// published. Nothing else of the block may run before [`Block::atomic_done`].
+    /// published. Its thread does nothing else before [`Block::atomic_done`]; others, also of the block, may.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
     pub fn atomic(
         &mut self,
@@ -106,27 +115,26 @@ impl Block {
         if !s.fences && !s.logs && self.inner.syncvars.is_empty() {
             return;
         }
-        if kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(location.0).is_some() {
-            // What tells of its copies is more than the thread knows itself, and it
-            // does not read it back. Nobody else changes the block's memory, or that of
-            // its cluster, meanwhile: one worker runs them all.
-            let head = s.order.head(thread, scope);
-            s.seen = Some(self.inner.syncvars.read(location, head, None));
-        }
+        // What tells of its copies is more than the thread knows itself, and it does not read it back.
+        let looks = kind == AtomicKind::Rmw && !s.copies.is_empty() && s.shared_of(location.0).is_some();
+        let seen = looks.then(|| self.inner.syncvars.read(location, s.order.head(thread, scope), None));
         if modifies {
             // Before what it releases ends its epoch.
             let log = s.logged(thread, location, site, scope, true);
             let what = s.order.publish(thread, location, scope, order);
             let head = s.order.head(thread, scope);
             let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
-            self.inner.syncvars.write(location, head, &what, rmw, log);
+            let writes = self.inner.syncvars.write(location, head, &what, rmw, log);
+            if let Some(what) = seen {
+                s.seen.push(Seen { thread, writes, what });
+            }
             if !what.block.is_empty() {
                 s.published.insert(location.0);
             }
         }
     }
 
-    /// The access of the last [`Block::atomic`] has happened: what it
+    /// The access of the thread's last [`Block::atomic`] has happened: what it
     /// acquires is learnt.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
     pub fn atomic_done(
@@ -148,24 +156,49 @@ impl Block {
             AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
             AtomicKind::Rmw => (true, true),
         };
+        if kind == AtomicKind::Rmw
+            && let Some(own) = s.seen.iter().position(|seen| seen.thread == thread)
+        {
+            let own = s.seen.swap_remove(own);
+            return self.looked_up_done(own, (address, size), scope, order);
+        }
         if reads {
             let head = s.order.head(thread, scope);
-            let seen = match s.seen.take() {
-                Some(seen) => seen,
-                None => {
-                    let raced = (kind == AtomicKind::Load).then_some(site);
-                    let log = match writes {
-                        true => None,
-                        false => s.logged(thread, (address, size), raced, scope, false),
-                    };
-                    self.inner.syncvars.read((address, size), head, log)
-                }
+            let raced = (kind == AtomicKind::Load).then_some(site);
+            let log = match writes {
+                true => None,
+                false => s.logged(thread, (address, size), raced, scope, false),
             };
+            let seen = self.inner.syncvars.read((address, size), head, log);
             s.order.observe(thread, (address, size), scope, order, seen);
         }
         if writes {
             self.inner.syncvars.written((address, size), s.order.uid(), thread);
         }
+    }
+
+    /// A read-modify-write has happened before which it was looked up what it reads.
+    fn looked_up_done(&mut self, own: Seen, location: Location, scope: Scope, order: Order) {
+        let (s, syncvars) = (&mut self.state, &self.inner.syncvars);
+        let Seen { thread, writes, what: mut seen } = own;
+        if syncvars.written(location, s.order.uid(), thread) != writes {
+            // Others have written there since, before it or after it: it may have read what they wrote,
+            // and what tells of its copies is still its own.
+            let mut others = syncvars.read(location, s.order.head(thread, scope), None);
+            others.forget_copies(s.order.home(), thread);
+            seen.join(&others);
+        }
+        s.order.observe(thread, location, scope, order, seen);
+    }
+
+    /// An atomic load begins of which it is told late that it has been made, by [`Block::atomic_done`] and then [`Block::end_load`]. Others may write meanwhile.
+    pub(crate) fn begin_load(&self, address: usize, size: u32) {
+        self.inner.syncvars.begin_load((address, size));
+    }
+
+    /// See [`Block::begin_load`].
+    pub(crate) fn end_load(&self, address: usize, size: u32) {
+        self.inner.syncvars.end_load((address, size));
     }
 
     /// The program says that what this thread has done is before what comes
@@ -206,6 +239,7 @@ impl State {
             site: site.map(|site| data.site_base + site),
             scope,
             modifies,
+            under_way: false,
             place: Place::default(),
         };
         Some((data.id, op))

@@ -166,6 +166,13 @@ impl Driver {
         );
     }
 
+    /// What is found in one history, which is run as any other.
+    pub fn records(mut self, history: &[Event]) -> Vec<RaceRecord> {
+        self.run(history);
+        self.running.iter_mut().for_each(|running| running.blocks.drain(..).for_each(Block::end));
+        self.checker.races()
+    }
+
     fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
         self.runs += 1;
         if self.runs.is_multiple_of(1 << 18) {

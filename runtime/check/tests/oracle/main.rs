@@ -7,6 +7,7 @@
 //! | `model/` | events, and the oracle |
 //! | `drive.rs` | runs a history through the checker and compares |
 //! | `exhaustive.rs` | all histories within bounds |
+//! | `logged.rs` | random histories as logs of a GPU, replayed |
 //! | `random.rs` | random histories far past the bounds |
 //!
 //! What is compared after each access `j` of a history, word by word:
@@ -20,5 +21,6 @@
 
 mod drive;
 mod exhaustive;
+mod logged;
 mod model;
 mod random;

@@ -8,15 +8,15 @@ use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op};
 
 /// What the histories of a test are made of.
-struct Mix {
-    features: SyncFeatures,
-    words: usize,
-    shared: bool,
-    sub_word: bool,
+pub struct Mix {
+    pub features: SyncFeatures,
+    pub words: usize,
+    pub shared: bool,
+    pub sub_word: bool,
     /// Of 100 events, how many synchronise.
-    sync: usize,
-    length: usize,
-    sites: usize,
+    pub sync: usize,
+    pub length: usize,
+    pub sites: usize,
 }
 
 const SCOPES: [Scope; 4] = [Scope::Block, Scope::Cluster, Scope::Device, Scope::System];
@@ -61,7 +61,7 @@ fn mbarrier(m: &Machine, thread: usize) -> usize {
     shared_memory(m, thread) + SHARED_SIZE - 8
 }
 
-fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
+pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     let threads: Vec<usize> = (0..m.threads.len())
         .filter(|&t| launches.contains(&m.threads[t].0))
         .collect();
@@ -228,7 +228,7 @@ fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
     }
 }
 
-fn histories() -> u64 {
+pub fn histories() -> u64 {
     std::env::var("GPURACE_ORACLE_HISTORIES")
         .ok()
         .and_then(|n| n.parse().ok())
@@ -279,7 +279,7 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
     );
 }
 
-fn blocks(blocks: u64, tids: &[u32]) -> Machine {
+pub fn blocks(blocks: u64, tids: &[u32]) -> Machine {
     Machine {
         threads: (0..blocks)
             .flat_map(|b| tids.iter().map(move |&t| (0, b, t)))
@@ -290,7 +290,7 @@ fn blocks(blocks: u64, tids: &[u32]) -> Machine {
     }
 }
 
-fn regular() -> SyncFeatures {
+pub fn regular() -> SyncFeatures {
     SyncFeatures {
         barriers: true,
         warp_syncs: true,
@@ -300,7 +300,7 @@ fn regular() -> SyncFeatures {
     }
 }
 
-fn exact() -> SyncFeatures {
+pub fn exact() -> SyncFeatures {
     SyncFeatures {
         partial_masks: true,
         named_barriers: true,
@@ -309,7 +309,7 @@ fn exact() -> SyncFeatures {
     }
 }
 
-fn mix(features: SyncFeatures) -> Mix {
+pub fn mix(features: SyncFeatures) -> Mix {
     Mix {
         features,
         words: 2,
