@@ -18,6 +18,9 @@ use crate::entry_calls::EntryCalls;
 use crate::ir;
 use crate::sites::{self, Access, AccessSite};
 
+/// Called behind an atomic or volatile access, with what its check was called with.
+pub const ATOMIC_DONE: &str = "__gpurace_atomic_done";
+
 /// Largest access that a check passes by size alone, bytes.
 const MAX_SCALAR: u64 = 16;
 
@@ -104,6 +107,25 @@ pub unsafe fn open_branch(
 unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) {
     // SAFETY: by contract.
     unsafe {
+        let Some(mut arguments) = check_before(calls, builder, id, site) else { return };
+        // Once it has happened, a read may acquire, and a write has
+        // replaced the value that others might still have seen.
+        let next = LLVMGetNextInstruction(site.instruction);
+        if !next.is_null() {
+            LLVMPositionBuilderBefore(builder, next);
+            calls.call(builder, ATOMIC_DONE, &mut arguments);
+        }
+    }
+}
+
+/// Inserts what comes before an access, at the builder's position. Gives what [`ATOMIC_DONE`] is to be called with behind an access that is
+/// atomic or volatile.
+///
+/// # Safety
+/// The builder is positioned where the access's pointer and length are known; a compare-and-swap is the instruction that follows.
+pub unsafe fn check_before(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) -> Option<[LLVMValueRef; 6]> {
+    // SAFETY: by contract.
+    unsafe {
         let address = calls.generic_pointer(builder, site.pointer);
         let size32 = calls.i32(site.size);
         let id = calls.i32(id);
@@ -146,15 +168,10 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
                 };
                 let mut arguments = [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
                 calls.call(builder, "__gpurace_atomic", &mut arguments);
-                // Once it has happened, a read may acquire, and a write has
-                // replaced the value that others might still have seen.
-                let next = LLVMGetNextInstruction(site.instruction);
-                if !next.is_null() {
-                    LLVMPositionBuilderBefore(builder, next);
-                    calls.call(builder, "__gpurace_atomic_done", &mut arguments);
-                }
+                return Some(arguments);
             }
         }
+        None
     }
 }
 

@@ -70,6 +70,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
         all.async_copies |= some.async_copies;
         all.fences |= some.fences;
         all.clusters |= some.clusters;
+        all.annotated |= some.annotated;
         all.suspends |= some.suspends;
         pending.extend(&own.callees);
         if own.calls_unknown {

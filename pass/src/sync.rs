@@ -157,6 +157,7 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
     unsafe {
         let Some(callee) = ir::callee(call) else { return };
         let name = ir::name(callee);
+        add_of_gpu(&name, call, features);
         let Some(entry) = entry::find(&name) else { return };
         let whole_block = || constant_argument(call, 0) == Some(0) && constant_argument(call, 1) == Some(0);
         match name.as_str() {
@@ -180,5 +181,21 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
         }
         features.suspends |= entry.convergent
             || matches!(name.as_str(), "__gpurace_yield" | "__gpurace_nanosleep" | "__gpurace_exit");
+    }
+}
+
+/// What a call that code for a GPU alone makes ([`crate::gpu`]) adds.
+unsafe fn add_of_gpu(name: &str, call: LLVMValueRef, features: &mut SyncFeatures) {
+    match name {
+        "__gpurace_before_barrier" => features.barriers = true,
+        "__gpurace_before_named" => (features.barriers, features.named_barriers) = (true, true),
+        "__gpurace_before_syncwarp" => {
+            features.warp_syncs = true;
+            // SAFETY: by `add_features`' contract.
+            features.partial_masks |= unsafe { constant_argument(call, 0) } != Some(0xffff_ffff);
+        }
+        // Something that may release and acquire, nobody knows how.
+        "__gpurace_irregular" => features.fences = true,
+        _ => {}
     }
 }

@@ -44,7 +44,7 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 /// What the GPU's checker does not know, or the GPU itself, by what the build says.
 fn is_refusal(said: &str) -> bool {
     // `ptxas` of instructions that the program names and an older GPU lacks.
-    said.contains("requires .target sm_") || ["addresses of shared memory are not known there", "annotations are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
+    said.contains("requires .target sm_") || ["addresses of shared memory are not known there", "`__managed__` variables are not known there"].iter().any(|why| said.contains(why))
 }
 
 #[test]
@@ -189,11 +189,11 @@ fn without_a_word_code_for_a_gpu_is_made_too() {
     // Where threads of a warp are not scheduled independently there is none; who has not asked is told nothing.
     assert!(!made(&["--cuda-gpu-arch=sm_60"]));
     // The program knows why, and says so where it finds a GPU.
-    let source = programs().join("race/annotated_function.cu");
-    let silent = gclang(&folder, &["-fsanitize=gpurace", "-w", "-c", source.to_str().unwrap(), "-o", "annotated.o"]);
+    let source = programs().join("race/host_reads_managed_variable.cu");
+    let silent = gclang(&folder, &["-fsanitize=gpurace", "-w", "-c", source.to_str().unwrap(), "-o", "managed.o"]);
     assert_eq!((silent.status, &silent.stderr[..]), (Some(0), ""));
-    let object = std::fs::read(folder.join("annotated.o")).unwrap();
-    let why = b"annotations are not known there";
+    let object = std::fs::read(folder.join("managed.o")).unwrap();
+    let why = b"`__managed__` variables are not known there";
     assert!(object.windows(why.len()).any(|w| w == why));
 }
 
@@ -314,7 +314,7 @@ fn auto_needs_no_ptxas_and_cuda_no_image() {
 #[test]
 fn what_a_gpu_cannot_have_does_not_fail_a_build_for_the_executor() {
     let folder = work_folder("gpu-refused").unwrap();
-    let source = programs().join("race/annotated_function.cu");
+    let source = programs().join("race/host_reads_managed_variable.cu");
     let source = source.to_str().unwrap();
     let auto = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-w", source, "-o", "auto"]);
     assert_eq!(auto.status, Some(0), "{}", auto.stderr);

@@ -21,6 +21,7 @@ mod values;
 use std::collections::HashMap;
 
 use gpurace_abi::device;
+use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::meta::{ModuleMeta, Skipped};
 use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
 use llvm_sys::core::*;
@@ -94,12 +95,6 @@ pub unsafe fn write(
 unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract.
     unsafe {
-        for name in ["__gpurace_ignore", "__gpurace_benign", "__gpurace_happens"] {
-            let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
-            if !function.is_null() && !LLVMGetFirstUse(function).is_null() {
-                return Err("annotations are not known there".to_owned());
-            }
-        }
         if !managed::annotated(module, managed::ANNOTATION).is_empty() {
             return Err("`__managed__` variables are not known there".to_owned());
         }
@@ -135,22 +130,22 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
     // SAFETY: by `write`'s contract.
     unsafe {
         let mut found = sites::collect(module, positions);
-        let hooked = hooks::insert(module, positions);
-        found.accesses.extend(hooked.accesses);
-        found.sites.extend(hooked.sites);
+        let hooked = hooks::insert(module, found.sites.len(), positions);
         instrument::insert_checks(module, &found.accesses, &Default::default());
-        let functions: Vec<_> = found.accesses.iter().map(|a| ir::name(a.function)).collect();
+        let functions = found.accesses.iter().map(|a| a.function).chain(hooked.functions);
+        let functions: Vec<_> = functions.map(|f| ir::name(f)).collect();
+        found.sites.extend(hooked.sites);
         let (mut meta, shared) = describe_module(module, &functions, positions);
         meta.sites = found.sites;
         meta.skipped = found.skipped;
-        for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::COPIES, hooked.copies), (device::FETCHES, hooked.fetches)] {
+        for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::FETCHES, hooked.fetches)] {
             if count > 0 {
                 meta.skipped.push(Skipped { reason: reason.to_owned(), count });
             }
         }
         for kernel in &mut meta.kernels {
             // One launch-wide question: can anything here release to another block?
-            kernel.sync.fences = hooked.orders;
+            kernel.sync.fences |= kernel.sync.clusters;
         }
         let kernels = ir::kernels(module);
         for function in ir::definitions(module) {
@@ -198,11 +193,30 @@ unsafe fn describe_module(
     }
 }
 
+/// Whether the module is for an architecture with clusters of blocks.
+unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
+    // SAFETY: by `write`'s contract.
+    unsafe {
+        ir::definitions(module).any(|function| {
+            let (name, length) = ("target-cpu", "target-cpu".len() as u32);
+            let attribute = LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, name.as_ptr().cast(), length);
+            if attribute.is_null() {
+                return false;
+            }
+            let mut length = 0;
+            let value = LLVMGetStringAttributeValue(attribute, &mut length);
+            let value = std::slice::from_raw_parts(value.cast::<u8>(), length as usize);
+            std::str::from_utf8(value).ok().and_then(Arch::of_name).is_some_and(|arch| arch.number >= 90)
+        })
+    }
+}
+
 /// Links the device runtime in; of it, only what the host looks for keeps its name.
 unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract; the linker takes the parsed module.
     unsafe {
-        let runtime = lower::parse_bitcode(ir::context(module), gpurace_device::BITCODE)
+        let bitcode = if has_clusters(module) { gpurace_device::BITCODE_OF_CLUSTERS } else { gpurace_device::BITCODE };
+        let runtime = lower::parse_bitcode(ir::context(module), bitcode)
             .ok_or("internal error: cannot read the device runtime")?;
         LLVMSetDataLayout(runtime, LLVMGetDataLayoutStr(module));
         LLVMSetTarget(runtime, LLVMGetTarget(module));

@@ -82,8 +82,13 @@ impl<'a> Values<'a> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let written = match &statement.op {
-                Op::Nop | Op::St { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::Fence { .. } => return,
+                Op::Nop | Op::St { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::CpAsyncArrive { .. } => return,
+                Op::Fence { .. } | Op::WarpSync { .. } | Op::ClusterArrive { .. } | Op::ClusterWait | Op::Nanosleep { .. } => return,
+                Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
+                Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
                 Op::Ld { d, .. } | Op::Atom { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Barrier { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } => return self.forget(d),
                 Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
                     let truth = self.compare(*cmp, *ty, a, b);
                     if let Some(q) = q {

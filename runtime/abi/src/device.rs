@@ -7,7 +7,7 @@
 pub const STATE_SYMBOL: &str = "__gpurace_state";
 /// The kernel that says what a launch is; it runs before the launch, on its stream. Its
 /// parameters: the device address of the launch's [`LaunchCell`], the number of its blocks,
-/// the host's number of it, its first uid, [`LaunchCell::unordered`]; 8 bytes each.
+/// the host's number of it, its first uid, [`LaunchCell::unordered`], [`LaunchCell::log`], [`LaunchCell::log_room`], [`LaunchCell::observes`]; 8 bytes each.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 /// The kernel that makes a copy's or fill's records; it runs before it, on its stream, behind [`BEGIN_KERNEL`] for a launch of one block.
 /// Its parameters: the device address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the next, the shadow of the
@@ -58,6 +58,8 @@ pub struct State {
     /// 1 where the module can make order by fences or by atomics stronger than
     /// relaxed: there, what a block has seen by any atomic may be a release.
     pub orders: u64,
+    /// 1 where code says of races that they are meant: which these are logs alone know, and without one all conflicts are undecided.
+    pub annotated: u64,
 }
 
 /// Number of counters at [`State::seen`].
@@ -94,6 +96,18 @@ pub struct LaunchCell {
     pub checks: u64,
     /// Uids of earlier launches that nothing orders before it: the first `<< 32`, and how many; 0 for none.
     pub unordered: [u64; UNORDERED],
+    /// Where its log's first [`Event`](crate::event::Event) lies, behind its [`LogHead`](crate::event::LogHead), in memory that the host sees; 0 for no log.
+    pub log: u64,
+    /// Events that there is room for.
+    pub log_room: u64,
+    /// Places taken in the log; may exceed the room.
+    pub logged: u64,
+    /// Blocks that have ended, where there is a log.
+    pub ended: u64,
+    /// As [`LogHead::held`](crate::event::LogHead::held).
+    pub held: u64,
+    /// 1 where who has observed an atomic write may be ordered after it: without a log, a plain access that meets an atomic one is undecided.
+    pub observes: u64,
 }
 
 /// Ranges of uids in [`LaunchCell::unordered`].
@@ -123,6 +137,8 @@ pub struct Counters {
     pub exhausted: u64,
     /// Races not written: found before with the same instructions.
     pub repeated: u64,
+    /// Accesses of asynchronous copies that were taken for their thread's, where they begin.
+    pub copies: u64,
     /// Races not written for want of room.
     pub lost: u64,
 }
@@ -171,10 +187,6 @@ pub const SHARED_SUFFIX: &str = "__gpurace_shared";
 /// The reason under which a description counts accesses that only inline PTX, or an instruction
 /// that the pass does not know, makes: no check knows of them.
 pub const UNSEEN: &str = "not seen on the GPU";
-
-/// The reason under which a description counts asynchronous copies, which are checked where they begin and not until
-/// they are waited for.
-pub const COPIES: &str = "asynchronous copies on the GPU";
 
 /// The reason under which a description counts accesses to textures and surfaces, which no check knows of.
 pub const FETCHES: &str = "fetches on the GPU";

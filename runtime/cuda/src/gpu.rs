@@ -6,20 +6,19 @@ use std::mem::size_of;
 
 use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, Range, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL, UIDS,
-    UNORDERED,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, Range, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL,
 };
 
 use crate::driver::kernel::Shape;
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
+use crate::logs::{Log, Logs};
 use crate::memory::Memory;
 use crate::ptx;
 use crate::slots::{AllSlots, Slots};
+use crate::uids::Uids;
 
 /// Records that there is room for.
 const RECORDS: u64 = 16 << 10;
-/// Launches whose uids are kept.
-const RECENT: usize = 1 << 16;
 /// Cells of launches that may be under way.
 const CELLS: u64 = 4096;
 
@@ -35,6 +34,8 @@ pub struct Code<'a> {
     pub ptx: Option<(Arch, &'a [u8])>,
     /// Something in it can release to other blocks.
     pub orders: bool,
+    /// It says of races that they are meant.
+    pub annotated: bool,
     /// Its variables that kernels can write: they lie where the driver puts them, and
     /// get shadow of their own.
     pub variables: &'a [&'a str],
@@ -74,6 +75,10 @@ pub struct Launch<'a> {
     pub number: u64,
     /// Numbers of earlier launches that nothing orders before it, ascending.
     pub unordered: &'a [u64],
+    /// How much it is to log of what its threads do, at most, if there is room: [`Gpu::take_logs`].
+    pub events: u64,
+    /// Its threads may be ordered by what they observe of atomics ([`LaunchCell::observes`]).
+    pub observes: bool,
 }
 
 /// A copy or fill that something may overlap.
@@ -133,6 +138,9 @@ pub struct Gpu {
     pub memory: Memory,
     slots: AllSlots,
     current_slots: Slots,
+    logs: Logs,
+    /// Some code that was loaded says of races that they are meant.
+    annotated: bool,
     /// Managed memory by its address, which lies where the driver puts it; without shadow, where there was no memory for it.
     managed: BTreeMap<Address, Option<Range>>,
     /// Counts its changes.
@@ -148,14 +156,7 @@ pub struct Gpu {
     next_cell: u64,
     /// Of launches whose cells were used again: number and checks.
     checks: Vec<(u64, u64)>,
-    /// Uids given out since shadow was last empty.
-    uids: u64,
-    /// The launches that were checked last, and copies that made records, since then, by number: the first uid, and blocks.
-    recent: BTreeMap<u64, (u64, u64)>,
-    /// Launches up to this number are not in `recent`, though they may have been checked.
-    forgotten: u64,
-    /// Launches that a later one may overlap and was not told of, and races with launches that are not known any more.
-    pub untold: u64,
+    uids: Uids,
     /// What was found before uids began anew.
     found: Vec<Found>,
     /// A kernel did something that ended the context.
@@ -238,6 +239,8 @@ impl Gpu {
             memory,
             slots: AllSlots::default(),
             current_slots: Slots::default(),
+            logs: Logs::default(),
+            annotated: false,
             managed: BTreeMap::new(),
             managed_version: 0,
             variables: BTreeMap::new(),
@@ -248,10 +251,7 @@ impl Gpu {
             cells: zeroed(CELLS * size_of::<LaunchCell>() as u64)?,
             next_cell: 0,
             checks: Vec::new(),
-            uids: 0,
-            recent: BTreeMap::new(),
-            forgotten: 0,
-            untold: 0,
+            uids: Uids::default(),
             found: Vec::new(),
             fault: None,
             device,
@@ -288,6 +288,7 @@ impl Gpu {
             Some(_) => self.shadow_variables(handle, code.variables)?,
             None => Vec::new(),
         };
+        self.annotated |= code.annotated;
         Ok(Module {
             handle,
             begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
@@ -370,13 +371,18 @@ impl Gpu {
             self.take_uids(launch.blocks())?;
             self.ready_slots(shared)?;
             self.update_ranges(module)?;
-            cell = self.begin(module, launch.number, launch.blocks(), launch.unordered, launch.stream)?;
+            let log = self.logs.begin(launch.number, launch.events)?;
+            cell = self.begin(module, launch.number, launch.blocks(), launch.unordered, log, launch.observes, launch.stream)?;
             arguments.push((&raw mut cell).cast());
         }
         let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
         let shape = Shape { grid, block, dynamic_shared, cooperative, cluster };
         // SAFETY: as the caller vouches; a checked kernel's last parameter is the cell's address.
-        unsafe { function.launch(&shape, launch.stream, &mut arguments) }
+        let launched = unsafe { function.launch(&shape, launch.stream, &mut arguments) };
+        if launched.is_err() {
+            self.logs.give_back(launch.number);
+        }
+        launched
     }
 
     /// Makes records of what a copy or fill touches, on its stream; it comes next there. With them, launches that may overlap it
@@ -394,7 +400,7 @@ impl Gpu {
             return Ok(());
         }
         self.take_uids(1)?;
-        let cell = self.begin(module, transfer.number, 1, transfer.unordered, transfer.stream)?;
+        let cell = self.begin(module, transfer.number, 1, transfer.unordered, (0, 0), false, transfer.stream)?;
         let function = module.function_of_name(TOUCH_KERNEL)?;
         for (touched, shadow) in covered {
             let Touched { start, width, rows, pitch, writes, site } = touched;
@@ -421,18 +427,16 @@ impl Gpu {
 
     /// Gives so many uids out.
     fn take_uids(&mut self, blocks: u64) -> Result {
-        if self.uids + blocks > UIDS {
+        if !self.uids.has(blocks) {
             // Nothing runs while the history goes; what was before is ordered before the launch by the wait.
             self.wait()?;
             self.memory.forget_all(&self.device)?;
             let found = self.take_found();
             self.found = found;
             self.device.clear(self.counters, 8)?;
-            self.uids = 0;
-            self.forgotten = self.recent.keys().next_back().copied().unwrap_or(self.forgotten);
-            self.recent.clear();
+            self.uids.begin_anew();
         }
-        self.uids += blocks;
+        self.uids.give(blocks);
         Ok(())
     }
 
@@ -448,7 +452,16 @@ impl Gpu {
     }
 
     /// Gets the module's state ready and says on the stream what a launch, which has the last uids that were given out, or a copy is; gives its cell.
-    fn begin(&mut self, module: &mut Module, number: u64, blocks: u64, unordered: &[u64], stream: Stream) -> Result<Address> {
+    fn begin(
+        &mut self,
+        module: &mut Module,
+        number: u64,
+        blocks: u64,
+        unordered: &[u64],
+        (log, log_room): (Address, u64),
+        observes: bool,
+        stream: Stream,
+    ) -> Result<Address> {
         let slots = self.current_slots;
         let state = State {
             window: self.memory.window,
@@ -466,6 +479,7 @@ impl Gpu {
             record_capacity: RECORDS,
             seen: self.seen,
             orders: module.orders.into(),
+            annotated: self.annotated.into(),
         };
         if let Some(address) = module.state.filter(|_| state != module.written) {
             // SAFETY: a structure of integers without padding.
@@ -480,12 +494,12 @@ impl Gpu {
         let cell = self.cells + self.next_cell * size_of::<LaunchCell>() as u64;
         self.next_cell += 1;
         if let Some(begin) = module.begin {
-            let mut told = [cell, blocks, number, self.uids - blocks, 0, 0, 0, 0];
-            told[4..].copy_from_slice(&self.unordered(unordered));
-            self.remember(number, blocks);
+            let [a, b, c, d] = self.uids.unordered(unordered);
+            let first_uid = self.uids.remember(number, blocks);
+            let mut told = [cell, blocks, number, first_uid, a, b, c, d, log, log_room, observes.into()];
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
             let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
-            // SAFETY: its parameters are eight numbers of 8 bytes.
+            // SAFETY: its parameters are eleven numbers of 8 bytes.
             unsafe { begin.launch(&one, stream, &mut arguments) }?;
         }
         Ok(cell)
@@ -523,68 +537,36 @@ impl Gpu {
         self.fault.get_or_insert_with(|| fault.clone());
     }
 
-    /// The uids of launches and copies with these numbers, as [`LaunchCell::unordered`] has them.
-    fn unordered(&mut self, numbers: &[u64]) -> [u64; UNORDERED] {
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for number in numbers {
-            if *number <= self.forgotten {
-                self.untold += 1;
-                continue;
-            }
-            // Those that are not there ran bare, or are copies of memory without shadow.
-            let Some(&(first_uid, blocks)) = self.recent.get(number) else { continue };
-            let is_full = ranges.len() == UNORDERED;
-            match ranges.last_mut() {
-                Some((first, count)) if *first + *count == first_uid => *count += blocks,
-                _ if is_full => self.untold += 1,
-                _ => ranges.push((first_uid, blocks)),
-            }
-        }
-        std::array::from_fn(|at| ranges.get(at).map_or(0, |(first, count)| first << 32 | count))
-    }
-
-    /// Keeps which uids a launch or a copy has.
-    fn remember(&mut self, number: u64, blocks: u64) {
-        if self.recent.len() == RECENT {
-            self.forgotten = self.recent.pop_first().map_or(self.forgotten, |(oldest, _)| oldest);
-        }
-        // No word holds a uid beyond.
-        self.recent.insert(number, (self.uids - blocks, blocks.min(UIDS)));
-    }
-
-    /// Says of a race between launches which the earlier one is. `false`: it is not known any more.
-    fn resolve(&self, found: &mut Found) -> bool {
-        if found.earlier_launch != u64::MAX {
-            return true;
-        }
-        let uid = found.earlier_block;
-        let mut launches = self.recent.iter();
-        let of = launches.find(|&(_, &(first_uid, blocks))| (first_uid..first_uid + blocks).contains(&uid));
-        let Some((&number, &(first_uid, _))) = of else { return false };
-        (found.earlier_launch, found.earlier_block) = (number, uid - first_uid);
-        true
-    }
-
     /// What was found since the last call. After a fault, too: the records lie in
     /// the host's memory.
     pub fn take_found(&mut self) -> Vec<Found> {
         let mut found = std::mem::take(&mut self.found);
         while self.taken < RECORDS {
             // SAFETY: within the buffer; the GPU may write it meanwhile.
-            let mut record = unsafe { self.records.0.add(self.taken as usize).read_volatile() };
-            if record.complete == 0 {
-                if self.fault.is_none() {
-                    break;
-                }
-            } else {
-                match self.resolve(&mut record) {
-                    true => found.push(record),
-                    false => self.untold += 1,
-                }
+            let record = unsafe { self.records.0.add(self.taken as usize).read_volatile() };
+            if record.complete != 0 {
+                found.extend(self.uids.resolved(record));
+            } else if self.fault.is_none() {
+                break;
             }
             self.taken += 1;
         }
         found
+    }
+
+    /// Whether the launch of this number, under way, has a log.
+    pub fn has_log(&self, number: u64) -> bool {
+        self.logs.has(number)
+    }
+
+    /// The logs of launches that are over since the last call, in the launches' order. After a fault, what was logged before it.
+    pub fn take_logs(&mut self) -> Vec<Log> {
+        self.logs.take(self.fault.is_some())
+    }
+
+    /// Launches that a later one may overlap and was not told of, and races with launches that are not known any more.
+    pub fn untold(&self) -> u64 {
+        self.uids.untold
     }
 
     /// What was counted; `None` after a fault, which takes the device's memory along.

@@ -6,7 +6,9 @@
 //! | [`memory`] | allocations with shadow: a window of addresses, and its shadow at a constant relation |
 //! | `slots` | shadow of shared memory, a slot per resident block |
 //! | [`gpu`] | a context with its modules, launches, and what they found |
+//! | `logs` | memory for the logs of launches |
 //! | `ptx` | the version of PTX, and what drivers know of it |
+//! | `uids` | which launch a number in a shadow word is of |
 //! | `notes` | what the checker on the GPU counted, in words |
 //!
 //! Nothing here needs a driver to be loaded: `libcuda` is opened by
@@ -16,11 +18,14 @@
 
 pub mod driver;
 pub mod gpu;
+mod logs;
 pub mod memory;
 mod notes;
 mod ptx;
 mod slots;
+mod uids;
 
 pub use driver::{Error, Unavailable};
 pub use gpu::{Code, Gpu, Launch, Module, Touched, Transfer, Variant};
+pub use logs::Log;
 pub use notes::{LeftOut, notes};

@@ -9,12 +9,12 @@ pub struct LeftOut {
     pub uncovered: u64,
     /// Accesses of the code that no check knows.
     pub unseen: u64,
-    /// Asynchronous copies of the code.
-    pub copies: u64,
     /// Accesses of the code to textures and surfaces.
     pub fetches: u64,
     /// [`crate::Gpu::untold`].
     pub untold: u64,
+    /// Accesses that a launch's log has and shadow words have not.
+    pub held: u64,
 }
 
 /// The notes.
@@ -35,9 +35,10 @@ pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
     add(counters.exhausted, "accesses not checked: more barriers or blocks than the GPU's shadow words count");
     add(left_out.uncovered, "bytes of allocations not checked: no memory for their shadow");
     add(left_out.unseen, "accesses of inline PTX not checked on the GPU");
-    add(left_out.copies, "asynchronous copies not checked from where they begin to where they are waited for: run with `device=cpu`");
+    add(counters.copies, "asynchronous copies' accesses not checked from where they begin to where they are waited for: run with `device=cpu`");
     add(left_out.fetches, "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`");
     add(left_out.untold, "launches not checked against one that may overlap them: too many were under way");
+    add(left_out.held, "accesses not checked against launches that may overlap theirs: they are in a log, and have no place in shadow words");
     notes
 }
 
@@ -58,11 +59,12 @@ mod tests {
             exhausted: 6,
             repeated: 7,
             lost: 8,
+            copies: 11,
             ..Counters::default()
         };
-        let notes = notes(&all, &LeftOut { uncovered: 9, unseen: 10, copies: 11, fetches: 12, untold: 13 });
-        assert_eq!(notes.len(), 13);
-        for n in 1..=13 {
+        let notes = notes(&all, &LeftOut { uncovered: 9, unseen: 10, fetches: 12, untold: 13, held: 14 });
+        assert_eq!(notes.len(), 14);
+        for n in 1..=14 {
             assert!(notes.iter().any(|note| note.starts_with(&format!("{n} "))), "{n}: {notes:?}");
         }
     }

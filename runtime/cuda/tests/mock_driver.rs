@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use gpurace_abi::device::Found;
+use gpurace_abi::event::EventKind;
 use gpurace_abi::gpu_code::Arch;
 use gpurace_cuda::driver::Stream;
 use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Touched, Transfer, Unavailable, Variant, notes};
@@ -95,7 +96,7 @@ const fn arch(number: u32) -> Arch {
     Arch { number, alone: false }
 }
 
-const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, variables: &["total", "not_there"] };
+const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, annotated: false, variables: &["total", "not_there"] };
 
 fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
     Launch {
@@ -108,6 +109,8 @@ fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
         cooperative: false,
         cluster: None,
         unordered: &[],
+        events: 0,
+        observes: false,
         stream: Stream::DEFAULT,
         number: 7,
     }
@@ -183,6 +186,51 @@ fn races_come_back() {
 }
 
 #[test]
+fn launches_log_what_their_threads_do() {
+    let Some((mut gpu, mut module, _log)) = opened("launches_log_what_their_threads_do", &[]) else { return };
+    let a = gpu.allocate(4096).unwrap();
+    let logging = |kernel, number| Launch { events: 1 << 16, number, ..launch(kernel, Variant::Checked, 2) };
+    run(&mut gpu, &mut module, &logging("ordered", 11), a).unwrap();
+    assert!(gpu.has_log(11) && !gpu.has_log(7));
+    gpu.wait().unwrap();
+    let logs = gpu.take_logs();
+    let [gpurace_cuda::Log { number: 11, events, is_cut: false, held: 0 }] = &logs[..] else { panic!("{logs:?}") };
+    let count = |kind, block| events.iter().filter(|event| event.kind() == Some(kind) && event.block == block).count();
+    for block in 0..2 {
+        // One thread says that the barrier was passed.
+        let of = [EventKind::Write, EventKind::Barrier, EventKind::Read, EventKind::Leave].map(|kind| count(kind, block));
+        assert_eq!(of, [64, 1, 64, 64]);
+    }
+    assert_eq!(events.len(), 2 * (64 + 1 + 64 + 64));
+    let write = events[3];
+    assert_eq!((write.thread(), write.address, write.size, write.site, write.is_shared()), (3, a + 12, 4, 2, false));
+
+    // The log has a race of one launch; that of two the GPU finds.
+    run(&mut gpu, &mut module, &logging("racy", 12), a).unwrap();
+    gpu.wait().unwrap();
+    assert_eq!((gpu.take_found(), gpu.take_logs().len()), (vec![], 1));
+    run(&mut gpu, &mut module, &Launch { unordered: &[12], ..logging("ordered", 13) }, a).unwrap();
+    gpu.wait().unwrap();
+    assert!(gpu.take_found().iter().any(|found| (found.earlier_launch, found.launch) == (12, 13)));
+    assert_eq!(gpu.take_logs().len(), 1);
+    // There is room for 64 of this size at a time, and all of it comes back.
+    for round in 0..2 {
+        for number in 20..20 + 66 {
+            run(&mut gpu, &mut module, &logging("ordered", number), a).unwrap();
+            assert_eq!(gpu.has_log(number), number < 20 + 64);
+        }
+        gpu.wait().unwrap();
+        let numbers: Vec<u64> = gpu.take_logs().iter().map(|log| log.number).collect();
+        assert_eq!(numbers, (20..20 + 64).collect::<Vec<u64>>(), "{round}");
+    }
+    // A fault leaves what was logged before it.
+    run(&mut gpu, &mut module, &logging("faulty", 30), a).unwrap();
+    gpu.wait().unwrap_err();
+    let logs = gpu.take_logs();
+    assert_eq!((logs.len(), logs[0].events.len(), logs[0].is_cut), (1, 64, true));
+}
+
+#[test]
 fn variables_have_shadow() {
     let Some((mut gpu, mut module, _log)) = opened("variables_have_shadow", &[]) else { return };
     let (total, size) = module.variable("total").unwrap();
@@ -240,7 +288,7 @@ fn launches_that_nothing_orders_race() {
         }
         let earlier: Vec<u64> = found.iter().map(|f| f.earlier_launch - first).collect();
         let races = found.len() as u64 + gpu.counters().unwrap().repeated - repeated;
-        (earlier, races, gpu.untold)
+        (earlier, races, gpu.untold())
     };
     assert_eq!(between(&[], 2), (vec![], 0, 0));
     // The last of the launches is compared with those alone that it may overlap.
@@ -324,16 +372,16 @@ fn the_code_for_this_processor_is_taken() {
         let loads = calls.lines().filter(|line| line.starts_with("load"));
         (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
-    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, variables: &["total", "not_there"] };
+    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, annotated: false, variables: &["total", "not_there"] };
     assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
     let other = Code { sass: Some((arch(90), b"CUBIN\0")), ..own };
     assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
     // What does not load gives way to PTX.
     let bad = Code { sass: Some((arch(80), b"broken\0")), ..own };
     assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
-    let newer = Code { sass: None, ptx: ptx(90), orders: false, variables: &["total", "not_there"] };
+    let newer = Code { sass: None, ptx: ptx(90), orders: false, annotated: false, variables: &["total", "not_there"] };
     assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
-    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, variables: &["total", "not_there"] };
+    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, annotated: false, variables: &["total", "not_there"] };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
 }
@@ -343,7 +391,7 @@ fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
     let Some((mut gpu, _module, log)) = opened("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", &[("MOCK_VERSION", "12040")]) else { return };
     let mut load = |text: &'static [u8]| {
         log.clear();
-        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, variables: &[] };
+        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, annotated: false, variables: &[] };
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
         let calls = log.read();
         (loaded, calls.lines().filter_map(|line| line.strip_prefix("version ")).collect::<Vec<_>>().join(" "))

@@ -19,9 +19,55 @@ constexpr u64 kKeyMask = (1ul << kSiteShift) - 1;
 
 GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 
+// ---- the log ----
+
+// An event of the calling thread. False: there is no log, or no room in it, nor for anything to come. `what`: beside thread and kind.
+__attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 address, u32 site, u32 size, u32 extra) {
+  volatile Control &c = control();
+  LaunchCell &launch = *(LaunchCell *)c.cell;
+  u64 at = GPURACE_ADD(&launch.logged, 1ul);
+  if (at >= launch.log_room) {
+    // From here on it is as without a log.
+    c.log = 0;
+    return false;
+  }
+  volatile Event &e = ((Event *)launch.log)[at];
+  e.address = address;
+  e.block = (u32)block_index();
+  e.what = thread_index() | kind << kEventKindShift | what;
+  e.site = site;
+  e.size = size;
+  e.extra = extra;
+  e.complete = 1;
+  return true;
+}
+
+GPURACE_INLINE bool log_event(u32 kind, u32 what = 0, u64 address = 0, u32 site = 0, u32 size = 0, u32 extra = 0) {
+  return control().log != 0 && write_event(kind, what, address, site, size, extra);
+}
+
+// An access, or something else that has an address. `extra`: nothing, for what another block's shared memory may have.
+GPURACE_INLINE bool log_at(u32 kind, u32 what, const void *p, u32 site, u32 size, u32 extra = 0) {
+  if (control().log == 0) return false;
+  if (is_shared(p)) return write_event(kind, what | 1u << kEventSharedShift, shared_offset(p), site, size, extra);
+  if (u32 peer = peer_of(p)) return write_event(kind, what | 1u << kEventSharedShift, peer_offset(p), site, size, peer);
+  return write_event(kind, what, (u64)p, site, size, extra);
+}
+
+// What atomics and fences are.
+GPURACE_INLINE u32 event_order(u32 kind, u32 scope, u32 order) {
+  return kind << kEventAtomicShift | scope << kEventScopeShift | order << kEventOrderShift;
+}
+
 // One addition for all threads that count together: counters are few, and all blocks share them.
 GPURACE_INLINE void count(u64 &counter) {
   if (u32 threads = together()) GPURACE_ADD(&counter, (u64)threads);
+}
+
+// An access that leaves no record, or costs another its own. `logged`: the log has it, so that it is missing to other launches alone.
+GPURACE_INLINE void leave_out(u64 &counter, bool logged) {
+  if (!logged) return count(counter);
+  if (u32 threads = together()) GPURACE_ADD((u32 *)&control().held, threads);
 }
 
 // The address of the first shadow word of global memory at `address`, or null.
@@ -49,11 +95,14 @@ GPURACE_INLINE u64 *line_at(u64 address) {
   return offset < s.window_size ? (u64 *)(s.shadow + offset / (kLineWords * 4) * (kLineWords * 8)) : nullptr;
 }
 
-__attribute__((noinline)) void found(const Access &a, const Decision &d, u64 word, u64 address, u32 size) {
+// `logged`: the launch's log has the access, and with it those of the launch before it; the host looks at these.
+__attribute__((noinline)) void found(const Access &a, const Decision &d, u64 word, u64 address, u32 size, bool logged) {
   volatile Control &c = control();
-  // What might have ordered them: within the block since the last barrier, or by
+  if (logged && d.relation != kLaunches) return;
+  // What might have ordered them: that the atomic access before was observed, within the block since the last barrier, or by
   // something that this block acquired.
-  bool undecided = d.relation >= kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
+  bool may_observe = a.op < 2 && d.earlier_op >= 2 && d.relation != kLaunches && ((const LaunchCell *)c.cell)->observes;
+  bool undecided = state().annotated || may_observe ? true : d.relation >= kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
   if (undecided) return count(counters().undecided);
   u32 op = d.earlier_op, earlier = kUnknown;
   if (d.earlier_known && site_of(word) != kNoSite) earlier = site_of(word);
@@ -102,7 +151,7 @@ GPURACE_INLINE bool is_known(u64 word, const Access &a) {
 }
 
 // `line`: the shadow of the first word of the line; null where there are none.
-GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address, u32 size) {
+GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address, u32 size, bool logged) {
   for (u32 attempt = 0; attempt < kAttempts; attempt++) {
     u64 before = load(cell), word = before;
     bool lost = false;
@@ -128,11 +177,11 @@ GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address,
     }
     // The mark of another launch that overlaps is gone.
     if (cell == line && d.changed && is_alive(before, a) && !is_of_launch(before, a)) lost = true;
-    if (d.dropped || lost) count(counters().narrowed);
-    if (d.race) found(a, d, word, address, size);
+    if (d.dropped || lost) leave_out(counters().narrowed, logged);
+    if (d.race) found(a, d, word, address, size, logged);
     return;
   }
-  count(counters().contended);
+  leave_out(counters().contended, logged);
 }
 
 // The calling thread's access.
@@ -156,12 +205,12 @@ GPURACE_INLINE Access access_here(u32 op, u32 site) {
 }
 
 // What the access of a line comes to, whose first thread's is `a`. `met`: the record before it.
-GPURACE_INLINE LineOutcome look_at_line(u64 *line, const Access &a, u32 share, u64 &met) {
+GPURACE_INLINE LineOutcome look_at_line(u64 *line, const Access &a, u32 share, u64 &met, bool logged) {
   bool dropped = false;
   for (u32 attempt = 0; attempt < kAttempts; attempt++) {
     LineOutcome outcome = access_line(line, a, share, met, dropped);
     if (outcome != kAgain) {
-      if (dropped) count(counters().narrowed);
+      if (dropped) leave_out(counters().narrowed, logged);
       return outcome;
     }
     pause(attempt);
@@ -170,29 +219,28 @@ GPURACE_INLINE LineOutcome look_at_line(u64 *line, const Access &a, u32 share, u
 }
 
 // Tells the race of one thread, whose first word of the line is `word`.
-GPURACE_INLINE void found_in_line(u64 met, u32 word, const Access &a, u64 address, u32 size) {
+GPURACE_INLINE void found_in_line(u64 met, u32 word, const Access &a, u64 address, u32 size, bool logged) {
   u64 own = word_of_line(met, word);
-  found(a, decide(own, a), own, address, size);
+  found(a, decide(own, a), own, address, size, logged);
 }
 
 // An access by all threads of a warp to whole lines. False: it is to be looked at word by word.
-GPURACE_INLINE bool whole_lines(u64 *line, const Access &a, u64 address, u32 size) {
+GPURACE_INLINE bool whole_lines(u64 *line, const Access &a, u64 address, u32 size, bool logged) {
   u32 word = (u32)(address / 4 % kLineWords), share = share_of_size(size);
   // The line's first thread looks for all of them.
   u64 met = 0, outcome = kEachWord;
-  if (word == 0) outcome = look_at_line(line, a, share, met);
+  if (word == 0) outcome = look_at_line(line, a, share, met, logged);
   u32 leader = (a.thread & 31) - (word >> share);
   outcome = of_lane(outcome, leader);
   met = of_lane(met, leader);
-  if (outcome == kRace) found_in_line(met, word, a, address, size);
+  if (outcome == kRace) found_in_line(met, word, a, address, size, logged);
   return outcome != kEachWord;
 }
 
 // An access of `size` bytes; `op` is that of a word which it covers as a whole,
-// kOps where no code says it.
-__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair) {
+// kOps where no code says it. `logged`: the launch's log has it, or is going to.
+__attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair, bool logged) {
   const void *p = (const void *)address;
-  if (size == 0 || is_private(p)) return;
   volatile Control &c = control();
   if (u32 threads = together()) GPURACE_ADD((u64 *)&c.checks, (u64)threads);
   Access a = access_here(op, site);
@@ -201,27 +249,51 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (c.shadow == 0 || offset + size > state().slot_shared) return count(counters().shared_outside);
+    if (c.shadow == 0 || offset + size > state().slot_shared) return logged ? void() : count(counters().shared_outside);
     cell = (u64 *)c.shadow + offset / 4;
   } else {
-    if (a.uid == kUnknown || a.clock >= kClocks) return count(counters().exhausted);
+    if (a.uid == kUnknown || a.clock >= kClocks) return leave_out(counters().exhausted, logged);
     cell = global_shadow(address);
-    if (!cell) return count(counters().outside);
+    if (!cell) return leave_out(counters().outside, logged);
     line = line_at(address);
   }
-  if (op >= kOps) return count(counters().narrowed);
+  if (op >= kOps) return leave_out(counters().narrowed, logged);
   if (line && op <= kWrite && (size == 4 || size == 8 || size == 16) && whole_warp()) {
     // Whether it is the first lane's access, that many elements further. All lanes come to each exchange.
     u64 base = of_lane(address, 0), what = (size << 8 | op) << 32 | site, of_first = of_lane(what, 0);
     bool same = what == of_first && address == base + (a.thread & 31) * size && base % (kLineWords * 4) == 0;
-    if (in_all_lanes(same) && whole_lines(line, a, address, (u32)size)) return;
+    if (in_all_lanes(same) && whole_lines(line, a, address, (u32)size, logged)) return;
   }
   for (u64 word = first; word < end; word += 4, cell++) {
     a.mask = bytes_of(word, address, end);
     // The second word of an atomic of 8 bytes has a code of its own.
     if (pair) a.op = word == first ? op : op + 1;
-    one_word(cell, line ? line_at(word) : nullptr, a, address, (u32)size);
+    one_word(cell, line ? line_at(word) : nullptr, a, address, (u32)size, logged);
   }
+}
+
+// A plain access, or an asynchronous copy's, by what it is in a log.
+GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op, u32 kind) {
+  if (size == 0 || is_private(p)) return;
+  bool logged = log_at(kind, 0, p, site, (u32)size);
+  if (!logged && (kind == kLogAsyncRead || kind == kLogAsyncWrite)) count(counters().copies);
+  check((u64)p, size, site, op, false, logged);
+}
+
+// `kind`, `scope`: runtime/abi/src/scope.rs.
+GPURACE_INLINE bool is_load(u32 kind) { return kind == 0 || kind == 3; }
+
+GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope, bool logged) {
+  if (kind == 3 || kind == 4) return check(address, size, site, kind == 3 ? kRead : kWrite, false, logged);
+  bool aligned = address % 4 == 0 && (size == 4 || size == 8);
+  // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are counted, since
+  // those of two clusters may conflict.
+  if (scope == 1) {
+    scope = 2;
+    if (!logged) count(counters().undecided);
+  }
+  u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
+  check(address, size, site, aligned ? op : kOps, size == 8, logged);
 }
 
 GPURACE_INLINE void irregular() {
@@ -257,6 +329,9 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.irregular = 0;
     c.acquired = 0;
     c.alive = threads;
+    c.log = launch.log;
+    c.passed = c.base;
+    c.held = 0;
     for (u32 w = 0; w < 32; w++) c.warp[w] = 0;
     // A slot that no resident block has.
     const State &s = state();
@@ -293,11 +368,25 @@ GPURACE_ENTRY void __gpurace_shared_at(u32 *slot, u32 offset) {
 
 GPURACE_ENTRY void __gpurace_leave() {
   volatile Control &c = control();
-  // What this thread has done to the slot's shadow comes before the next block's.
+  LaunchCell &launch = *(LaunchCell *)c.cell;
+  log_event(kLogLeave);
+  // What this thread has done to the slot's shadow comes before the next block's, and what it has logged before the log's end.
+  if (launch.log) fence_system();
   fence_device();
   if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
   GPURACE_ADD(&counters().checks, (u64)c.checks);
-  GPURACE_ADD(&((LaunchCell *)c.cell)->checks, (u64)c.checks);
+  GPURACE_ADD(&launch.checks, (u64)c.checks);
+  if (launch.log) {
+    GPURACE_ADD(&launch.held, (u64)c.held);
+    fence_system();
+    if (GPURACE_ADD(&launch.ended, 1ul) + 1 == launch.blocks) {
+      fence_system();
+      volatile LogHead &head = *((LogHead *)launch.log - 1);
+      head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
+      head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
+      fence_system();
+    }
+  }
   if (c.slot == kUnknown) return;
   u64 last = c.base;
   for (u32 i = 0; i < 2; i++) last = c.top[i] > last ? c.top[i] : last;
@@ -313,19 +402,28 @@ GPURACE_ENTRY void __gpurace_leave() {
 // ---- accesses ----
 
 GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
-  check((u64)address, size, site, kRead, false);
+  access(address, size, site, kRead, kLogRead);
 }
 
 GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
-  check((u64)address, size, site, kWrite, false);
+  access(address, size, site, kWrite, kLogWrite);
 }
 
 GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
-  check((u64)address, size, site, kRead, false);
+  access(address, size, site, kRead, kLogRead);
 }
 
 GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
-  check((u64)address, size, site, kWrite, false);
+  access(address, size, site, kWrite, kLogWrite);
+}
+
+// Without a log, an asynchronous copy is its thread's access where it begins.
+GPURACE_ENTRY void __gpurace_async_read(void *address, u64 size, u32 site) {
+  access(address, size, site, kRead, kLogAsyncRead);
+}
+
+GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
+  access(address, size, site, kWrite, kLogAsyncWrite);
 }
 
 // `kind`, `scope`, `order`: runtime/abi/src/scope.rs.
@@ -334,19 +432,23 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
     acquires();
   else if (state().orders)
     control().acquired = 1;
-  if (kind == 3 || kind == 4) return check((u64)address, size, site, kind == 3 ? kRead : kWrite, false);
-  bool aligned = (u64)address % 4 == 0 && (size == 4 || size == 8);
-  // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are counted, since
-  // those of two clusters may conflict.
-  if (scope == 1) {
-    scope = 2;
-    count(counters().undecided);
-  }
-  u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
-  check((u64)address, size, site, aligned ? op : kOps, size == 8);
+  if (is_private(address)) return;
+  bool logged = log_at(kLogAtomic, event_order(kind, scope, order), address, site, size);
+  // Who reads what this writes does so behind its event, and what this reads was written before its other one.
+  if (logged) fence_device();
+  // A load is checked where the log says that it has been made.
+  if (logged && is_load(kind)) return;
+  check_atomic((u64)address, size, site, kind, scope, logged);
 }
 
-GPURACE_ENTRY void __gpurace_atomic_done(void *, u32, u32, u32, u32, u32) {}
+GPURACE_ENTRY void __gpurace_atomic_done(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
+  volatile Control &c = control();
+  if (((const LaunchCell *)c.cell)->log == 0 || is_private(address)) return;
+  fence_device();
+  bool logged = log_at(kLogAtomicDone, event_order(kind, scope, order), address, site, size);
+  // Where the log has become full meanwhile, its check is still to be made, or is made again.
+  if (is_load(kind)) check_atomic((u64)address, size, site, kind, scope, logged);
+}
 
 // ---- order ----
 
@@ -359,8 +461,15 @@ GPURACE_ENTRY u64 __gpurace_before_barrier() {
 GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
   volatile Control &c = control();
   u32 parity = (u32)(before >> 32), base = (u32)before, top = c.top[parity];
-  c.base = (top > base ? top : base) + 1;
+  u32 next = (top > base ? top : base) + 1;
+  c.base = next;
   c.parity = parity ^ 1;
+  if (c.log && c.passed != next) {
+    // Who finds that it is said has nothing in the log before it.
+    log_event(kLogBarrier, 0, 0, 0, 0, next);
+    fence_device();
+    c.passed = next;
+  }
 }
 
 // `__syncwarp`: around the instruction. A mask without some of the warp makes
@@ -369,6 +478,7 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
   volatile Control &c = control();
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
+  log_event(kLogWarpArrive, 0, mask);
   if ((mask & all) != all) {
     irregular();
     return kUnknown;
@@ -378,24 +488,68 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
 }
 
 GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
+  log_event(kLogWarpPassed);
   if (before == kUnknown) return;
   volatile Control &c = control();
   c.warp[thread_index() / 32] = before + 1;
   GPURACE_MAX((u32 *)&c.top[c.parity], before + 1);
 }
 
-// Before anything else that may order threads: named barriers, mbarriers, waits
-// for copies, instructions that the pass does not know.
-GPURACE_ENTRY void __gpurace_irregular() { acquires(); }
+// Before anything else that may order threads: instructions that the pass does not know.
+GPURACE_ENTRY void __gpurace_irregular() {
+  log_event(kLogUnknown);
+  acquires();
+}
 
-GPURACE_ENTRY void __gpurace_fence(u32, u32, u32) { acquires(); }
+GPURACE_ENTRY void __gpurace_fence(u32 scope, u32 order, u32) {
+  log_event(kLogFence, event_order(0, scope, order));
+  acquires();
+}
+
+// A barrier of the block with a number, or for a part of the block: before and after the instruction. `waits`: a `NamedWait` (runtime/abi/src/event.rs).
+GPURACE_ENTRY void __gpurace_before_named(u32 number, u32 waits) {
+  log_event(kLogNamedArrive, 0, number, 0, 0, waits);
+  acquires();
+}
+
+GPURACE_ENTRY void __gpurace_after_named(u32 number) { log_event(kLogNamedPassed, 0, number); }
+
+// Asynchronous copies: before the instruction, and after one that waits.
+GPURACE_ENTRY void __gpurace_async_commit() { log_event(kLogAsyncCommit); }
+
+GPURACE_ENTRY void __gpurace_async_wait(u32 groups) { log_event(kLogAsyncWait, 0, 0, 0, 0, groups); }
+
+GPURACE_ENTRY void __gpurace_async_arrive(void *mbarrier) { log_at(kLogAsyncArrive, 0, mbarrier, 0, 8); }
+
+// The barrier of the cluster: before the arrival, and after the wait.
+GPURACE_ENTRY void __gpurace_cluster_arrive(u32 order, u32) {
+  log_event(kLogClusterArrive, event_order(0, 1, order));
+  acquires();
+}
+
+GPURACE_ENTRY void __gpurace_cluster_wait(u32) {
+  log_event(kLogClusterPassed);
+  acquires();
+}
+
+// ---- annotations ----
+
+// Of these a log alone makes something: see `State`.
+GPURACE_ENTRY void __gpurace_ignore(u32 on) { log_event(kLogIgnore, 0, 0, 0, 0, on); }
+
+GPURACE_ENTRY void __gpurace_benign(void *address, u64 size) { log_at(kLogBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u); }
+
+GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
+  log_at(kLogHappens, 0, address, 0, 1, after);
+  acquires();
+}
 
 // ---- launches ----
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
 // host says of it are arguments: a copy into the cell would wait for other streams.
 GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1, u64 unordered2,
-                                    u64 unordered3) {
+                                    u64 unordered3, u64 log, u64 log_room, u64 observes) {
   LaunchCell &launch = *(LaunchCell *)cell;
   if (launch.number != number) launch.runs = launch.checks = 0;
   launch.number = number;
@@ -406,6 +560,10 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_
   launch.unordered[1] = unordered1;
   launch.unordered[2] = unordered2;
   launch.unordered[3] = unordered3;
+  launch.log = log;
+  launch.log_room = log_room;
+  launch.observes = observes;
+  launch.logged = launch.ended = launch.held = 0;
   launch.runs++;
 }
 
@@ -440,7 +598,7 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
     a.mask = bytes_of(word, begin, end);
-    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4);
+    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4, false);
   }
 }
 
@@ -461,9 +619,9 @@ extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
     Access a = access_here(op, site);
     u64 own = address + lane * size;
     u64 *line = line_at(own);
-    if (lane % of_line == 0) outcome = line ? look_at_line(line, a, share, met) : kEachWord;
-    if (outcome == kRace) found_in_line(met, lane % of_line << share, a, own, size);
-    if (outcome == kEachWord) check(own, size, site, op, false);
+    if (lane % of_line == 0) outcome = line ? look_at_line(line, a, share, met, false) : kEachWord;
+    if (outcome == kRace) found_in_line(met, lane % of_line << share, a, own, size, false);
+    if (outcome == kEachWord) check(own, size, site, op, false, false);
   }
 }
 
@@ -472,7 +630,8 @@ extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
 
 extern "C" const u64 __gpurace_layout[] = {
     sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),
-    sizeof(Found),          sizeof(Control),         __builtin_offsetof(State, orders), __builtin_offsetof(LaunchCell, runs), __builtin_offsetof(LaunchCell, checks),
+    sizeof(Found),          sizeof(Control), sizeof(Event), sizeof(LogHead), kLogHappens,
+            __builtin_offsetof(State, annotated), __builtin_offsetof(LaunchCell, runs), __builtin_offsetof(LaunchCell, checks), __builtin_offsetof(LaunchCell, observes), __builtin_offsetof(Event, complete),
     __builtin_offsetof(Counters, lost), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
 };
 

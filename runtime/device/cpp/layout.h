@@ -16,7 +16,7 @@ struct State {
   u64 counters;
   u64 records, record_capacity;
   u64 seen;
-  u64 orders;
+  u64 orders, annotated;
 };
 
 struct Range {
@@ -29,10 +29,29 @@ constexpr u32 kUnordered = 4;
 struct LaunchCell {
   u64 first_uid, blocks, number, runs, checks;
   u64 unordered[kUnordered];
+  u64 log, log_room, logged, ended, held, observes;
+};
+
+// runtime/abi/src/event.rs
+enum EventKind : u32 {
+  kLogRead = 1, kLogWrite, kLogAtomic, kLogAtomicDone, kLogFence, kLogBarrier, kLogWarpArrive, kLogWarpPassed, kLogNamedArrive,
+  kLogNamedPassed, kLogAsyncRead, kLogAsyncWrite, kLogAsyncCommit, kLogAsyncWait, kLogAsyncArrive, kLogClusterArrive,
+  kLogClusterPassed, kLogUnknown, kLogLeave, kLogIgnore, kLogBenign, kLogHappens,
+};
+constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21, kEventSharedShift = 24;
+
+struct Event {
+  u64 address;
+  u32 block, what;
+  u32 site, size, extra, complete;
+};
+
+struct LogHead {
+  u64 over, held, unused[2];
 };
 
 struct Counters {
-  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, lost;
+  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost;
 };
 
 struct Found {

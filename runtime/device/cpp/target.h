@@ -19,6 +19,7 @@ struct Control {
   u64 blocks;        // of the launch
   u64 launch;        // the host's number of the launch
   u64 cell;          // the launch's cell
+  u64 log;           // the launch's log, 0 for none or a full one
   u32 uid;           // this block's, kUnknown for none
   u32 slot;          // kUnknown for none
   u32 base;          // clock since the last barrier
@@ -28,6 +29,8 @@ struct Control {
   u32 acquired;      // somebody may have acquired from another block
   u32 alive;         // threads that have not left
   u32 unordered;     // 1: earlier launches may run beside this one, the cell says which
+  u32 passed;        // the `base` of the last barrier of which the log knows that it was passed
+  u32 held;          // accesses without a record that the log has
   u32 warp[32];      // clocks of warps; less than `base`: it is `base`
 };
 static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");
@@ -71,6 +74,23 @@ GPURACE_INLINE u32 shared_offset(const void *p) {
   u32 offset;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(offset) : "l"(p));
   return offset;
+}
+// The block of the cluster, by its rank and 1 more, in whose shared memory an address lies that is not in the own block's; 0 for none.
+GPURACE_INLINE u32 peer_of(const void *p) {
+#if __CUDA_ARCH__ >= 900
+  return __nvvm_isspacep_shared_cluster(p) ? (u32)__nvvm_getctarank((void *)p) + 1 : 0;
+#else
+  (void)p;
+  return 0;
+#endif
+}
+// Where in that memory.
+GPURACE_INLINE u32 peer_offset(const void *p) {
+#if __CUDA_ARCH__ >= 900
+  return shared_offset(__nvvm_mapa((void *)p, (int)__nvvm_read_ptx_sreg_cluster_ctarank()));
+#else
+  return shared_offset(p);
+#endif
 }
 // How many threads make the same call together, for the first of them; 0 for the others.
 GPURACE_INLINE u32 together() {
@@ -132,6 +152,8 @@ GPURACE_INLINE bool is_shared(const void *p) {
 }
 GPURACE_INLINE bool is_private(const void *) { return false; }
 GPURACE_INLINE u32 shared_offset(const void *p) { return (u32)((u64)p - __gpurace_simulated.shared); }
+GPURACE_INLINE u32 peer_of(const void *) { return 0; }
+GPURACE_INLINE u32 peer_offset(const void *) { return 0; }
 GPURACE_INLINE u32 together() { return 1; }
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }

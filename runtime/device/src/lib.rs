@@ -11,3 +11,6 @@
 
 /// The device runtime as LLVM 19 bitcode for `nvptx64-nvidia-cuda`.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device.bc"));
+
+/// The same for architectures with clusters of blocks, `sm_90` and later.
+pub const BITCODE_OF_CLUSTERS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device_of_clusters.bc"));

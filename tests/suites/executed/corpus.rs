@@ -26,6 +26,26 @@ use crate::run_on_executor;
 const SAMPLED: u64 = 12;
 /// The executor's schedules.
 const SEEDS: [u32; 3] = [0, 1, 2];
+
+/// By what verdicts are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// The clocks and the shadow words on the GPU alone, as where a launch has no log.
+    Clocks,
+    /// Logs, as long as there is room.
+    Logs,
+}
+
+impl By {
+    const ALL: [Self; 2] = [Self::Clocks, Self::Logs];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Clocks => "clocks",
+            Self::Logs => "logs",
+        }
+    }
+}
 /// The word in the list of what is known, for programs that are not run.
 const NOT_RUN: &str = "not-run";
 /// What the notes of a run say where something was left undecided or out.
@@ -95,11 +115,11 @@ impl Subject {
             && !self.program.words(revision, "compile-flags").contains(&"-fgpu-rdc")
     }
 
-    fn verdict(&self) -> Verdict {
-        self.build_and_run().unwrap_or_else(Verdict::Failure)
+    fn verdicts(&self) -> [Verdict; 2] {
+        self.build_and_run().unwrap_or_else(|why| By::ALL.map(|_| Verdict::Failure(why.clone())))
     }
 
-    fn build_and_run(&self) -> Result<Verdict, String> {
+    fn build_and_run(&self) -> Result<[Verdict; 2], String> {
         let folder = work_folder(&format!("corpus/{}", self.name()))?;
         let flags = self.program.words(self.revision(), "compile-flags");
         let mut command = Command::new(tool("gclang++")?);
@@ -116,23 +136,24 @@ impl Subject {
         }
         let stem = self.program.path.file_stem().unwrap_or_default().to_string_lossy();
         if let Ok(why) = std::fs::read_to_string(folder.join(format!("{stem}.gpurace.device.gpu.note"))) {
-            return Ok(Verdict::Refused(why));
+            return Ok(By::ALL.map(|_| Verdict::Refused(why.clone())));
         }
         let (container, _) = lower(&folder, &format!("{stem}.gpurace.device.gpu.bc"))?;
-        let mut worst = Verdict::Right;
-        for seed in SEEDS {
-            worst = worst.max(self.run_seed(&folder, &container, seed)?);
-        }
-        if !worst.is_wrong() {
+        let of = |by| {
+            let seeds = SEEDS.into_iter().map(|seed| self.run_seed(&folder, &container, seed, by).unwrap_or_else(Verdict::Failure));
+            seeds.max().unwrap_or(Verdict::Right)
+        };
+        let verdicts = By::ALL.map(of);
+        if !verdicts.iter().any(Verdict::is_wrong) {
             // Kept only where somebody will want to look.
             let _ = std::fs::remove_dir_all(&folder);
         }
-        Ok(worst)
+        Ok(verdicts)
     }
 
-    fn run_seed(&self, folder: &Path, container: &Path, seed: u32) -> Result<Verdict, String> {
+    fn run_seed(&self, folder: &Path, container: &Path, seed: u32, by: By) -> Result<Verdict, String> {
         let arguments = self.program.words(self.revision(), "run-args");
-        let (outcome, mut report) = run_on_executor(folder, &folder.join("program"), container, &arguments, seed)?;
+        let (outcome, mut report) = run_on_executor(folder, &folder.join("program"), container, &arguments, seed, by == By::Logs)?;
         let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
         // Whether two writes store the same is not known there. Of one launch's pairs of threads at two lines, the schedule says
         // which is told first, of one warp or of two.
@@ -184,18 +205,20 @@ fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool
     placed
 }
 
-/// What is known: name, verdict and reason, a line each.
-fn known() -> BTreeMap<String, String> {
+/// What is known: name, by what, verdict and reason, a line each. What is not run is so by both.
+fn known() -> BTreeMap<(String, By), String> {
     let text = std::fs::read_to_string(workspace().join("tests/gpu/known")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let parts: Vec<&str> = line.splitn(3, ' ').collect();
-            let [name, verdict, why] = parts[..] else { panic!("`{line}`: wanted a name, `miss`, `alarm` or `not-run`, and why") };
-            assert!(["miss", "alarm", NOT_RUN].contains(&verdict) && !why.trim().is_empty(), "{line}");
-            (name.to_owned(), verdict.to_owned())
-        })
-        .collect()
+    let known = lines.flat_map(|line| {
+        let parts: Vec<&str> = line.splitn(4, ' ').collect();
+        let [name, by, verdict, why] = parts[..] else { panic!("`{line}`: wanted a name, `clocks`, `logs` or `both`, `miss`, `alarm` or `not-run`, and why") };
+        assert!(["miss", "alarm", NOT_RUN].contains(&verdict) && !why.trim().is_empty(), "{line}");
+        let meant = By::ALL.into_iter().filter(move |of| by == "both" || by == of.word());
+        let of_line: Vec<_> = meant.map(|by| ((name.to_owned(), by), verdict.to_owned())).collect();
+        assert!(!of_line.is_empty(), "{line}");
+        of_line
+    });
+    known.collect()
 }
 
 /// A number of a name, the same on each machine (FNV-1a).
@@ -214,9 +237,9 @@ fn programs_have_the_verdicts_that_they_declare() {
         }
     }
     let known = known();
-    let stale: Vec<&String> = known.keys().filter(|name| !subjects.iter().any(|subject| subject.name() == **name)).collect();
+    let stale: Vec<&String> = known.keys().map(|(name, _)| name).filter(|name| !subjects.iter().any(|subject| subject.name() == **name)).collect();
     assert!(stale.is_empty(), "no such programs, of `tests/gpu/known`: {stale:?}");
-    subjects.retain(|subject| known.get(&subject.name()).is_none_or(|word| word != NOT_RUN));
+    subjects.retain(|subject| known.get(&(subject.name(), By::Clocks)).is_none_or(|word| word != NOT_RUN));
     match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
         Ok("all") => {}
         Ok(part) => subjects.retain(|subject| subject.name().contains(part)),
@@ -227,29 +250,29 @@ fn programs_have_the_verdicts_that_they_declare() {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let verdict = subject.verdict();
-                    verdicts.lock().unwrap().insert(subject.name(), verdict);
+                    let of_subject = By::ALL.into_iter().zip(subject.verdicts());
+                    verdicts.lock().unwrap().extend(of_subject.map(|(by, verdict)| ((subject.name(), by), verdict)));
                 }
             });
         }
     });
     let verdicts = verdicts.into_inner().unwrap();
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<(By, &str), u32> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for (name, verdict) in &verdicts {
-        let word = verdict.word();
-        *counts.entry(word).or_default() += 1;
-        match known.get(name) {
+    for (key @ (name, by), verdict) in &verdicts {
+        let (word, by_word) = (verdict.word(), by.word());
+        *counts.entry((*by, word)).or_default() += 1;
+        match known.get(key) {
             Some(wanted) if wanted == word => {}
-            Some(wanted) => wrong.push(format!("{name}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}")),
-            None if verdict.is_wrong() => wrong.push(format!("{name}: {verdict:?}")),
+            Some(wanted) => wrong.push(format!("{name} by {by_word}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}")),
+            None if verdict.is_wrong() => wrong.push(format!("{name} by {by_word}: {verdict:?}")),
             None => {}
         }
     }
-    println!("{} programs: {counts:?}", verdicts.len());
-    for (name, verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_))) {
-        println!("{name}: {verdict:?}");
+    println!("{} programs: {counts:?}", verdicts.len() / 2);
+    for ((name, by), verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_))) {
+        println!("{name} by {}: {verdict:?}", by.word());
     }
     assert!(!verdicts.is_empty(), "no program was taken");
-    assert!(wrong.is_empty(), "{} of {} programs:\n{}", wrong.len(), verdicts.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} programs:\n{}", wrong.len(), verdicts.len() / 2, wrong.join("\n"));
 }

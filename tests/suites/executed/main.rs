@@ -110,20 +110,30 @@ fn races_in_shared_memory_name_the_array_and_the_byte() {
     command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
     must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
     let (container, _) = lower(&folder, "shared.gpurace.device.gpu.bc").unwrap();
-    let report = run_on_executor(&folder, &folder.join("program"), &container, &[], 0).unwrap().1;
-    let mut objects: Vec<_> = report.races.iter().filter_map(|race| race.object.as_ref()).map(|o| (o.name.as_deref(), o.size, o.offset)).collect();
-    objects.sort_unstable();
-    // A race of 8 bytes is one at its first byte.
-    let wanted = [(Some("rest"), Some(128), Some(80)), (Some("second"), Some(512), Some(40)), (Some("third"), Some(200), Some(192))];
-    assert_eq!(objects, wanted);
+    for logs in [false, true] {
+        let report = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, logs).unwrap().1;
+        let mut objects: Vec<_> = report.races.iter().filter_map(|race| race.object.as_ref()).map(|o| (o.name.as_deref(), o.size, o.offset)).collect();
+        objects.sort_unstable();
+        // A race of 8 bytes is one at its first byte.
+        let wanted = [(Some("rest"), Some(128), Some(80)), (Some("second"), Some(512), Some(40)), (Some("third"), Some(200), Some(192))];
+        assert_eq!(objects, wanted, "logs: {logs}");
+    }
 }
 
-/// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report.
-fn run_on_executor(folder: &Path, program: &Path, container: &Path, arguments: &[&str], seed: u32) -> Result<(Outcome, Report), String> {
+/// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report. `logs`: launches may log
+/// what they do.
+fn run_on_executor(
+    folder: &Path,
+    program: &Path,
+    container: &Path,
+    arguments: &[&str],
+    seed: u32,
+    logs: bool,
+) -> Result<(Outcome, Report), String> {
     let json = folder.join(format!("{seed}.json"));
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
+    command.env("GPURACE_OPTIONS", format!("device=cuda:gpu_log={}:json={}", u32::from(logs), json.display()));
     command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
     command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
     let outcome = run(&mut command, folder)?;

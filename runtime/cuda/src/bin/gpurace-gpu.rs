@@ -79,6 +79,7 @@ fn run(object: &[u8]) -> Result<usize, String> {
         sass: code.sass,
         ptx: code.ptx,
         orders: meta.kernels.iter().any(|k| k.sync.fences),
+        annotated: meta.kernels.iter().any(|k| k.sync.annotated),
         variables: &variables,
     };
     let mut module = gpu.load(&code).map_err(|e| e.to_string())?;
@@ -133,6 +134,8 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 cooperative: false,
                 cluster: None,
                 unordered: &[],
+                events: 0,
+        observes: false,
                 stream: Stream::DEFAULT,
                 number: 1,
             };

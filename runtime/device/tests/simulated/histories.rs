@@ -18,7 +18,7 @@ unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64);
+    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
     fn __gpurace_atomic(address: u64, size: u32, site: u32, kind: u32, scope: u32, order: u32);
@@ -117,7 +117,7 @@ impl Device {
     fn begin(&mut self) {
         self.stand_for(0, 0);
         // SAFETY: the cell lives as long as the device.
-        unsafe { __gpurace_begin(&raw const *self.cell as u64, 2, 1, self.counters.next_uid, 0, 0, 0, 0) };
+        unsafe { __gpurace_begin(&raw const *self.cell as u64, 2, 1, self.counters.next_uid, 0, 0, 0, 0, 0, 0, 0) };
         for block in 0..2 {
             for thread in 0..THREADS {
                 self.stand_for(block, thread);

@@ -3,9 +3,10 @@
 use std::mem::{offset_of, size_of};
 
 use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, State};
+use gpurace_abi::event::{Event, EventKind, LogHead};
 
 unsafe extern "C" {
-    static __gpurace_layout: [u64; 12];
+    static __gpurace_layout: [u64; 17];
 }
 
 #[test]
@@ -19,9 +20,14 @@ fn host_and_device_agree() {
         size_of::<Counters>(),
         size_of::<Found>(),
         size_of::<super::Control>(),
-        offset_of!(State, orders),
+        size_of::<Event>(),
+        size_of::<LogHead>(),
+        EventKind::Happens as usize,
+        offset_of!(State, annotated),
         offset_of!(LaunchCell, runs),
         offset_of!(LaunchCell, checks),
+        offset_of!(LaunchCell, observes),
+        offset_of!(Event, complete),
         offset_of!(Counters, lost),
         offset_of!(Found, block),
         offset_of!(Found, shared),

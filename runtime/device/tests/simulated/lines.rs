@@ -14,7 +14,7 @@ use super::{Control, Simulated};
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_step_by(step: Option<extern "C" fn()>);
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64);
+    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
@@ -95,7 +95,7 @@ impl Device {
         let cell = &raw const self.cells[launch] as u64;
         self.stand_for(0, 0);
         // SAFETY: the cell lives as long as the device.
-        unsafe { __gpurace_begin(cell, BLOCKS as u64, launch as u64, first_uid, beside, 0, 0, 0) };
+        unsafe { __gpurace_begin(cell, BLOCKS as u64, launch as u64, first_uid, beside, 0, 0, 0, 0, 0, 0) };
         for block in 0..BLOCKS {
             self.stand_for(block, 0);
             // SAFETY: as above.

@@ -24,6 +24,7 @@ pub struct Control {
     blocks: u64,
     launch: u64,
     cell: u64,
+    log: u64,
     uid: u32,
     slot: u32,
     base: u32,
@@ -32,6 +33,9 @@ pub struct Control {
     irregular: u32,
     acquired: u32,
     alive: u32,
+    unordered: u32,
+    passed: u32,
+    held: u32,
     warp: [u32; 32],
 }
 

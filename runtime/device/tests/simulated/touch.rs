@@ -8,7 +8,7 @@ use super::{Control, Simulated};
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64);
+    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_touch(cell: u64, start: u64, width: u64, rows: u64, pitch: u64, shadow: u64, op: u64, site: u64, threads: u64);
     fn __gpurace_read(address: u64, size: u32, site: u32);
@@ -75,7 +75,7 @@ impl Device {
         let cell = &raw const self.cells[which] as u64;
         self.stand_for(0, 0);
         // SAFETY: the cell lives as long as the device.
-        unsafe { __gpurace_begin(cell, blocks, which as u64 + 1, UIDS[which], beside, 0, 0, 0) };
+        unsafe { __gpurace_begin(cell, blocks, which as u64 + 1, UIDS[which], beside, 0, 0, 0, 0, 0, 0) };
         cell
     }
 

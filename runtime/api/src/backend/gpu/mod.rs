@@ -7,6 +7,7 @@
 //! | `arrays` | arrays, textures and surfaces |
 //! | `code` | modules and kernels |
 //! | `found` | what was found, in the checker's terms |
+//! | `replays` | launches that are checked by what they have logged |
 //! | `submitted` | what was submitted that something may overlap |
 
 use std::cell::Cell;
@@ -16,10 +17,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::device::{COPIES, Counters, FETCHES, UNSEEN};
+use gpurace_abi::device::{Counters, FETCHES, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
-use gpurace_check::{RaceRecord, Space};
+use gpurace_check::replay::Logged;
+use gpurace_check::{Clusters, KernelKey, RaceRecord, Space};
 use gpurace_cpu::texture::Object;
 use gpurace_cuda::driver::queue::{Pitched, Place};
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
@@ -47,16 +49,20 @@ use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceD
 mod arrays;
 mod code;
 mod found;
+mod replays;
 mod submitted;
 
 use arrays::Arrays;
 pub use code::{Code, Entry};
+use replays::Replays;
 use submitted::{Fate, Submitted};
 
 /// Codes of what a kernel did that ended the context.
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
 /// `cudaHostRegisterReadOnly`.
 const REGISTER_READ_ONLY: u32 = 8;
+/// Shared memory that the system keeps at the beginning of a block's, at most, and what alignment may add, bytes.
+const SYSTEM_SHARED: usize = 2 << 10;
 /// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
 const SHARED_OPTIN: u32 = 97;
 const MULTIPROCESSORS: u32 = 16;
@@ -88,6 +94,7 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         gpu: Mutex::new(gpu),
         launching: Mutex::default(),
         submitted: Mutex::default(),
+        replays: Mutex::default(),
         checking: OnceLock::new(),
         undecided: AtomicU64::new(0),
         streams: Mutex::default(),
@@ -131,6 +138,7 @@ pub struct OnGpu {
     /// it may overlap has to be known to the GPU, too, when it is told of them.
     launching: Mutex<()>,
     submitted: Mutex<Submitted>,
+    replays: Mutex<Replays>,
     /// A module with the checker's code, the first one.
     checking: OnceLock<Arc<Mutex<Module>>>,
     /// Conflicts of two operations that something may have ordered.
@@ -215,7 +223,7 @@ impl OnGpu {
             counters: gpu.counters(),
             checks: Mutex::new(gpu.take_checks()),
             uncovered: gpu.memory.uncovered,
-            untold: gpu.untold,
+            untold: gpu.untold(),
         };
         drop(gpu);
         session::get().collect();
@@ -284,6 +292,7 @@ impl Backend for OnGpu {
             sass: code.sass,
             ptx: code.ptx,
             orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
+            annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
             variables: &written,
         });
         let module = match loaded {
@@ -305,7 +314,6 @@ impl Backend for OnGpu {
         for skipped in &description.skipped {
             match &skipped.reason[..] {
                 UNSEEN => left_out.unseen += u64::from(skipped.count),
-                COPIES => left_out.copies += u64::from(skipped.count),
                 FETCHES => left_out.fetches += u64::from(skipped.count),
                 _ => {}
             }
@@ -372,6 +380,9 @@ impl Backend for OnGpu {
                 Variant::Bare
             }
         };
+        let sync = &launch.kernel.meta().sync;
+        let key = KernelKey(launch.kernel.key);
+        let events = if variant == Variant::Checked { self.replays.lock().events_of(key, sync) } else { 0 };
         let start = launch.args.as_ptr().cast::<u8>();
         let params = launch.kernel.meta().params.iter();
         let arguments: Vec<*mut c_void> =
@@ -388,13 +399,20 @@ impl Backend for OnGpu {
             stream: self.stream(launch.stream),
             number: begun.record.operation,
             unordered: &begun.ordered.unordered,
+            events,
+            observes: sync.observes,
         };
-        let sync = &launch.kernel.meta().sync;
         self.submitted.lock().add_launch(request.number, request.unordered, sync.fences || sync.observes);
         let submitted = {
             let mut gpu = self.gpu.lock();
             // SAFETY: the arguments lie as the description of the kernel says.
-            unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) }
+            let submitted = unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) };
+            if submitted.is_ok() && gpu.has_log(request.number) {
+                let shared = entry.checked.map_or(0, |(_, attributes)| attributes.shared) as usize;
+                let logged = logged(launch, request.number, shared + launch.dynamic_shared as usize);
+                self.replays.lock().add(logged, begun.ordered.overlaps);
+            }
+            submitted
         };
         drop(launching);
         submitted.map_err(|error| self.fail(error))
@@ -612,24 +630,32 @@ impl Backend for OnGpu {
         }
         // A signal may have come while another call holds it.
         let Some(mut gpu) = self.gpu.try_lock_for(std::time::Duration::from_secs(1)) else { return Vec::new() };
-        let taken = gpu.take_found();
+        let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
+        let replayed = self.replays.lock().run(&logs);
         let (benign, submitted) = (self.benign.lock(), self.submitted.lock());
         let meant = |record: &RaceRecord| {
             let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
             benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
         };
-        taken
+        let undecided = |count| {
+            self.undecided.fetch_add(count, Ordering::Relaxed);
+            None
+        };
+        let of_device = taken
             .iter()
             .filter_map(|found| Some((found::record(found)?, found.shared.checked_sub(1))))
             .filter_map(|(mut record, shared_offset)| match submitted.complete(&mut record) {
                 Fate::Race => Some((record, shared_offset)),
                 Fate::FoundHere => None,
-                Fate::Undecided => {
-                    self.undecided.fetch_add(1, Ordering::Relaxed);
-                    None
-                }
-            })
+                Fate::Undecided => undecided(1),
+            });
+        let of_logs = replayed.into_iter().flat_map(|launch| {
+            let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
+            launch.races.into_iter().filter_map(move |race| if is_undecided { undecided(race.0.count) } else { Some(race) })
+        });
+        of_device
+            .chain(of_logs)
             .filter(|(record, _)| record.space == Space::Shared || !meant(record))
             .map(|(record, shared_offset)| {
                 let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
@@ -652,10 +678,33 @@ impl Backend for OnGpu {
             Some(Last { counters: Some(counters), uncovered, untold, .. }) => {
                 let mut counters = *counters;
                 counters.undecided += self.undecided.load(Ordering::Relaxed);
-                gpurace_cuda::notes(&counters, &LeftOut { uncovered: *uncovered, untold: *untold, ..*self.left_out.lock() })
+                let replays = self.replays.lock();
+                let left_out = LeftOut { uncovered: *uncovered, untold: *untold, held: replays.left_out, ..*self.left_out.lock() };
+                let mut notes = gpurace_cuda::notes(&counters, &left_out);
+                notes.extend_from_slice(&replays.notes);
+                notes
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
+    }
+}
+
+/// What is to be known of a launch for the replay of its log. `shared`: bytes of a block's shared memory.
+fn logged(launch: &Launch<'_>, id: u64, shared: usize) -> Logged {
+    let meta = launch.kernel.meta();
+    Logged {
+        id,
+        kernel: KernelKey(launch.kernel.key),
+        stream: launch.stream.0,
+        threads_per_block: launch.block.iter().product(),
+        blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+        clusters: gpurace_cpu::clusters(launch.cluster, meta).map(|blocks| Clusters {
+            grid: launch.grid,
+            blocks,
+            end_of_block: launch.kernel.module.end_of_block(),
+        }),
+        features: meta.sync,
+        shared: shared + SYSTEM_SHARED,
     }
 }
 

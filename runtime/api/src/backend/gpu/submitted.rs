@@ -95,6 +95,15 @@ impl Submitted {
         Fate::Race
     }
 
+    /// Whether threads of a launch may have learnt of each other by another one that ran beside it.
+    pub fn may_have_been_told(&self, number: u64) -> bool {
+        let beside = self.operations.get(&number).map_or(&[][..], |of| &of.unordered);
+        // Of what is forgotten it is not known whether it could learn.
+        beside.iter().any(|&by| by <= self.forgotten || self.operations.get(&by).is_some_and(|of| of.learns))
+            || number <= self.forgotten
+            || self.operations.range(number + 1..).any(|(_, of)| of.learns && of.unordered.binary_search(&number).is_ok())
+    }
+
     /// Whether something that is before `later` may have learnt of `earlier`, which nothing else orders before it: a launch that ran beside the one and
     /// is before the other.
     fn may_have_told(&self, earlier: u64, later: u64) -> bool {
@@ -191,6 +200,27 @@ mod tests {
         submitted.add_launch(3, &[1, 2], false);
         assert_eq!(fate(&submitted, 3, 2), Undecided);
         assert_eq!(fate(&submitted, 3, 1), Race, "what itself has acquired the device knows");
+    }
+
+    #[test]
+    fn a_launch_beside_may_have_told_threads_of_each_other() {
+        for (learns, beside, wanted) in [(true, true, true), (false, true, false), (true, false, false)] {
+            let mut submitted = Submitted::default();
+            submitted.add_launch(1, &[], learns);
+            submitted.add_launch(2, if beside { &[1] } else { &[] }, true);
+            submitted.add_launch(3, &[], true);
+            assert_eq!(submitted.may_have_been_told(2), wanted, "learns {learns}, beside {beside}");
+            // The other way round: it began earlier.
+            let mut submitted = Submitted::default();
+            submitted.add_launch(1, &[], true);
+            submitted.add_launch(2, if beside { &[1] } else { &[] }, learns);
+            assert_eq!(submitted.may_have_been_told(1), wanted, "learns {learns}, beside {beside}");
+        }
+        let mut submitted = Submitted { forgotten: 5, ..Submitted::default() };
+        submitted.add_launch(6, &[5], true);
+        submitted.add_launch(7, &[6], false);
+        assert!(submitted.may_have_been_told(6) && submitted.may_have_been_told(7) && submitted.may_have_been_told(4));
+        assert!(!submitted.may_have_been_told(8));
     }
 
     #[test]

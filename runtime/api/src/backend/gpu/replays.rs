@@ -1,0 +1,105 @@
+//! Launches whose threads are ordered by more than barriers of blocks and of whole warps. What they do is logged on the GPU, as long as there is
+//! room, and replayed here in a checker of this process, by vector clocks, as the executor would check it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use gpurace_abi::meta::SyncFeatures;
+use gpurace_check::replay::{Logged, Replay};
+use gpurace_check::{KernelKey, RaceRecord, Space};
+use gpurace_cuda::Log;
+
+use crate::session;
+
+/// Events of one kernel's launches that are replayed, where the kernel needs it: a tenth of a second or so, and some seconds
+/// where all threads contend for one lock. Later launches have no log.
+const MOST_EVENTS: u64 = 1 << 18;
+/// Those of a kernel whose order a GPU's clocks show. What its first threads do is checked more exactly so: shadow words there hold one record.
+const FIRST_EVENTS: u64 = 1 << 16;
+/// What a launch costs beside its events, in events.
+const EVENTS_OF_LAUNCH: u64 = 1 << 10;
+
+/// Launches with logs, and what their replay came to.
+#[derive(Default)]
+pub struct Replays {
+    /// Made when there is something to replay.
+    replay: Option<Replay>,
+    /// Launches under way with a log, by number.
+    launches: BTreeMap<u64, Awaited>,
+    /// By kernel, what its launches have logged.
+    spent: HashMap<KernelKey, u64>,
+    /// Accesses without records, for others that may have overlapped their launch, and what the log of a launch could not say.
+    pub left_out: u64,
+    /// What the checker has lost.
+    pub notes: Vec<String>,
+}
+
+struct Awaited {
+    logged: Logged,
+    /// Something may overlap the launch.
+    overlaps: bool,
+}
+
+/// A launch that was replayed.
+pub struct Replayed {
+    /// Its number.
+    pub number: u64,
+    /// Its races, and for those in shared memory which byte of the block's.
+    pub races: Vec<(RaceRecord, Option<u32>)>,
+    /// Something that the log says nothing of may have ordered its threads.
+    pub is_undecided: bool,
+}
+
+/// Whether what orders a kernel's threads is in no clock of a GPU's.
+fn needs_log(sync: &SyncFeatures) -> bool {
+    sync.fences || sync.partial_masks || sync.named_barriers || sync.async_copies || sync.clusters || sync.observes || sync.annotated
+}
+
+impl Replays {
+    /// How many events a launch of this kernel is to log at most.
+    pub fn events_of(&self, kernel: KernelKey, sync: &SyncFeatures) -> u64 {
+        if !session::get().options.gpu_log {
+            return 0;
+        }
+        let spent = self.spent.get(&kernel).copied().unwrap_or(0);
+        match needs_log(sync) {
+            // The first launch may do all; of others there may be several at one time.
+            true if spent == 0 => MOST_EVENTS,
+            true => MOST_EVENTS.saturating_sub(spent).min(FIRST_EVENTS),
+            false => FIRST_EVENTS.saturating_sub(spent),
+        }
+    }
+
+    /// A launch has been submitted that has a log.
+    pub fn add(&mut self, logged: Logged, overlaps: bool) {
+        *self.spent.entry(logged.kernel).or_default() += EVENTS_OF_LAUNCH;
+        self.launches.insert(logged.id, Awaited { logged, overlaps });
+    }
+
+    /// Replays logs.
+    pub fn run(&mut self, logs: &[Log]) -> Vec<Replayed> {
+        logs.iter().filter_map(|log| self.run_one(log)).collect()
+    }
+
+    fn run_one(&mut self, log: &Log) -> Option<Replayed> {
+        let Awaited { logged, overlaps } = self.launches.remove(&log.number)?;
+        *self.spent.entry(logged.kernel).or_default() += log.events.len() as u64;
+        let replayed = self.replay.get_or_insert_default().launch(&logged, &log.events);
+        self.left_out += replayed.left_out;
+        if overlaps || log.is_cut {
+            self.left_out += log.held;
+        }
+        for note in replayed.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        let races = replayed.races.into_iter().map(with_offset).collect();
+        Some(Replayed { number: log.number, races, is_undecided: replayed.unknown })
+    }
+}
+
+/// A race, and which byte of a block's shared memory it is on.
+fn with_offset(race: RaceRecord) -> (RaceRecord, Option<u32>) {
+    let offset = (race.space == Space::Shared).then(|| race.address.wrapping_sub(race.shared_base) as u32);
+    (race, offset)
+}
