@@ -76,6 +76,8 @@ pub struct Replayed {
     pub races: Vec<RaceRecord>,
     /// Something may have ordered threads that nothing more is known of: races may be false.
     pub unknown: bool,
+    /// Global memory on which its threads have said that races are meant, also those of later launches until it is freed.
+    pub benign: Vec<Range<usize>>,
     /// What the checker has lost, in sentences for the report's notes.
     pub notes: Vec<String>,
     /// Events that make no sense, or are of memory that has no place in the shadow.
@@ -119,8 +121,8 @@ impl Replay {
             }
         }
         let found = log.end();
-        if !found.notes.is_empty() {
-            // They are of this launch alone.
+        if !found.notes.is_empty() || !found.benign.is_empty() {
+            // They are of this launch alone: how long memory is what it is now the caller knows.
             *self = Self::new();
         }
         found
@@ -266,7 +268,7 @@ impl<'a> Log<'a> {
         let Some(clusters) = &self.clusters else {
             self.places.free.push(running.shared());
             if let Part::Running(running) = entry.insert(Part::Over) {
-                running.end();
+                self.found.benign.extend(running.end());
             }
             return;
         };
@@ -281,7 +283,7 @@ impl<'a> Log<'a> {
             self.places.free.extend(cluster.shared);
             for block in cluster.blocks {
                 if let Some(Part::Running(running)) = self.blocks.insert(block, Part::Over) {
-                    running.end();
+                    self.found.benign.extend(running.end());
                 }
             }
         }
@@ -291,7 +293,7 @@ impl<'a> Log<'a> {
     fn end(mut self) -> Replayed {
         for part in self.blocks.into_values() {
             if let Part::Running(running) = part {
-                running.end();
+                self.found.benign.extend(running.end());
             }
         }
         self.checker.end_launch(&self.launch);

@@ -177,6 +177,17 @@ fn load_ptx(text: &[u8]) -> Result<ModuleHandle> {
     })
 }
 
+/// What a launch or copy is, as its blocks are told.
+struct Beginning<'a> {
+    number: u64,
+    blocks: u64,
+    unordered: &'a [u64],
+    /// Where its first event goes, and how many there may be.
+    log: (Address, u64),
+    observes: bool,
+    stream: Stream,
+}
+
 impl Launch<'_> {
     fn blocks(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
@@ -372,7 +383,8 @@ impl Gpu {
             self.ready_slots(shared)?;
             self.update_ranges(module)?;
             let log = self.logs.begin(launch.number, launch.events)?;
-            cell = self.begin(module, launch.number, launch.blocks(), launch.unordered, log, launch.observes, launch.stream)?;
+            let Launch { number, unordered, observes, stream, .. } = *launch;
+            cell = self.begin(module, &Beginning { number, blocks: launch.blocks(), unordered, log, observes, stream })?;
             arguments.push((&raw mut cell).cast());
         }
         let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
@@ -400,7 +412,8 @@ impl Gpu {
             return Ok(());
         }
         self.take_uids(1)?;
-        let cell = self.begin(module, transfer.number, 1, transfer.unordered, (0, 0), false, transfer.stream)?;
+        let Transfer { number, unordered, stream, .. } = *transfer;
+        let cell = self.begin(module, &Beginning { number, blocks: 1, unordered, log: (0, 0), observes: false, stream })?;
         let function = module.function_of_name(TOUCH_KERNEL)?;
         for (touched, shadow) in covered {
             let Touched { start, width, rows, pitch, writes, site } = touched;
@@ -452,16 +465,8 @@ impl Gpu {
     }
 
     /// Gets the module's state ready and says on the stream what a launch, which has the last uids that were given out, or a copy is; gives its cell.
-    fn begin(
-        &mut self,
-        module: &mut Module,
-        number: u64,
-        blocks: u64,
-        unordered: &[u64],
-        (log, log_room): (Address, u64),
-        observes: bool,
-        stream: Stream,
-    ) -> Result<Address> {
+    fn begin(&mut self, module: &mut Module, beginning: &Beginning<'_>) -> Result<Address> {
+        let Beginning { number, blocks, unordered, log: (log, log_room), observes, stream } = *beginning;
         let slots = self.current_slots;
         let state = State {
             window: self.memory.window,

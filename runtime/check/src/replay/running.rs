@@ -28,6 +28,8 @@ pub(super) struct Running {
     /// Shared memory of the blocks of its cluster, by their ranks.
     peers: Vec<Range<usize>>,
     threads: Vec<Thread>,
+    /// Global memory on which its threads have said that races are meant.
+    benign: Vec<Range<usize>>,
     /// Threads that have left.
     left: usize,
     /// What the last barrier of the whole block that was passed is told by.
@@ -61,6 +63,7 @@ impl Running {
             shared,
             peers: Vec::new(),
             threads: vec![Thread::default(); threads as usize],
+            benign: Vec::new(),
             left: 0,
             passed: 0,
             waiting: Default::default(),
@@ -76,8 +79,10 @@ impl Running {
         self.peers = shared.to_vec();
     }
 
-    pub(super) fn end(self) {
+    /// Ends it; gives the global memory on which its threads have said that races are meant.
+    pub(super) fn end(self) -> Vec<Range<usize>> {
         self.checks.end();
+        self.benign
     }
 
     pub(super) fn has_left(&self, thread: u32) -> bool {
@@ -130,7 +135,12 @@ impl Running {
             EventKind::Benign | EventKind::Happens => {
                 let Some(address) = self.address(event) else { return false };
                 match (kind, event.extra) {
-                    (EventKind::Benign, _) => self.checks.benign(address, event.size as usize),
+                    (EventKind::Benign, _) => {
+                        self.checks.benign(address, event.size as usize);
+                        if !event.is_shared() {
+                            self.benign.push(address..address + event.size as usize);
+                        }
+                    }
                     (_, 0) => self.checks.happens_before(thread, address),
                     _ => self.checks.happens_after(thread, address),
                 }

@@ -355,6 +355,15 @@ fn annotations_are_heeded() {
         log.write(0, 0, 1).write(0, 33, 2).races()
     };
     assert_eq!((meant(4), meant(3)), (vec![], vec![(1, 2)]));
+    // Of later launches the caller knows whether it is still the same memory.
+    let mut log = Writer::default();
+    log.push(0, 5, EventKind::Benign, Event { address: GLOBAL, size: 4, ..Event::default() });
+    let mut replay = Replay::new();
+    let bytes = GLOBAL as usize..GLOBAL as usize + 4;
+    assert_eq!(replay.launch(&launch(), &log.0).benign, [bytes]);
+    let mut later = Writer::default();
+    later.write(0, 0, 1).write(0, 33, 2);
+    assert_eq!(sites(&replay.launch(&launch(), &later.0)), [(1, 2)]);
     let told = |address| {
         let mut log = Writer::default();
         log.write(0, 0, 1).push(0, 0, EventKind::Happens, Event { address: FLAG, size: 1, ..Event::default() });

@@ -633,35 +633,34 @@ impl Backend for OnGpu {
         let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
         let replayed = self.replays.lock().run(&logs);
-        let (benign, submitted) = (self.benign.lock(), self.submitted.lock());
-        let meant = |record: &RaceRecord| {
-            let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
-            benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
-        };
+        let (mut benign, submitted) = (self.benign.lock(), self.submitted.lock());
         let undecided = |count| {
             self.undecided.fetch_add(count, Ordering::Relaxed);
-            None
         };
-        let of_device = taken
-            .iter()
-            .filter_map(|found| Some((found::record(found)?, found.shared.checked_sub(1))))
-            .filter_map(|(mut record, shared_offset)| match submitted.complete(&mut record) {
-                Fate::Race => Some((record, shared_offset)),
-                Fate::FoundHere => None,
+        let mut all = Vec::new();
+        for found in &taken {
+            let Some(mut record) = found::record(found) else { continue };
+            match submitted.complete(&mut record) {
+                Fate::Race if !is_meant(&benign, &record) => all.push((record, found.shared.checked_sub(1))),
+                Fate::Race | Fate::FoundHere => {}
                 Fate::Undecided => undecided(1),
-            });
-        let of_logs = replayed.into_iter().flat_map(|launch| {
+            }
+        }
+        for launch in replayed {
             let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
-            launch.races.into_iter().filter_map(move |race| if is_undecided { undecided(race.0.count) } else { Some(race) })
-        });
-        of_device
-            .chain(of_logs)
-            .filter(|(record, _)| record.space == Space::Shared || !meant(record))
-            .map(|(record, shared_offset)| {
-                let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
-                Found { record, object, shared_offset }
-            })
-            .collect()
+            // What the launch itself has said the replay has heeded.
+            let races = launch.races.into_iter().filter(|(record, _)| !is_meant(&benign, record));
+            match is_undecided {
+                true => races.for_each(|(record, _)| undecided(record.count)),
+                false => all.extend(races),
+            }
+            benign.extend(launch.benign);
+        }
+        let found = |(record, shared_offset): (RaceRecord, Option<u32>)| {
+            let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
+            Found { record, object, shared_offset }
+        };
+        all.into_iter().map(found).collect()
     }
 
     fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64> {
@@ -687,6 +686,12 @@ impl Backend for OnGpu {
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
     }
+}
+
+/// Whether the program says of the memory that a race is on that it is meant.
+fn is_meant(benign: &[Range<usize>], record: &RaceRecord) -> bool {
+    let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
+    record.space == Space::Global && benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
 }
 
 /// What is to be known of a launch for the replay of its log. `shared`: bytes of a block's shared memory.

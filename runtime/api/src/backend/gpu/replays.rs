@@ -2,6 +2,7 @@
 //! room, and replayed here in a checker of this process, by vector clocks, as the executor would check it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_check::replay::{Logged, Replay};
@@ -47,6 +48,8 @@ pub struct Replayed {
     pub races: Vec<(RaceRecord, Option<u32>)>,
     /// Something that the log says nothing of may have ordered its threads.
     pub is_undecided: bool,
+    /// Global memory on which it says that races are meant from now on.
+    pub benign: Vec<Range<usize>>,
 }
 
 /// Whether what orders a kernel's threads is in no clock of a GPU's.
@@ -94,7 +97,7 @@ impl Replays {
             }
         }
         let races = replayed.races.into_iter().map(with_offset).collect();
-        Some(Replayed { number: log.number, races, is_undecided: replayed.unknown })
+        Some(Replayed { number: log.number, races, is_undecided: replayed.unknown, benign: replayed.benign })
     }
 }
 
