@@ -14,7 +14,7 @@ using namespace gpurace;
   extern "C" __global__ void name##__gpurace_checked(int *a, int n, u64 cell) {}
 #include "kernels.inc"
 #undef K
-extern "C" __global__ void on_gpu_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64, u64, u64, u64) {}
+extern "C" __global__ void on_gpu_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64, u64, u64, u64, u64, u64, u64) {}
 extern "C" {
 __device__ State on_gpu_state;
 }
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
   // Launches that come one after the other share shadow, slots and clocks.
   for (int launch = 0; launch < launches; launch++) {
     u64 cell = cells + launch * sizeof(LaunchCell);
-    on_gpu_begin<<<1, 1>>>(cell, blocks, launch + 1, launch * blocks, 0, 0, 0, 0);
+    on_gpu_begin<<<1, 1>>>(cell, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0);
 #define K(name) \
   if (!strcmp(argv[1], #name)) name##__gpurace_checked<<<blocks, threads>>>(a, n, cell);
 #include "kernels.inc"

@@ -111,7 +111,7 @@ fn memory_streams_and_events_are_as_on_the_executor() {
     assert_eq!(gpu.stats.sites.total, host.stats.sites.total);
     // Registered memory has no shadow, and that is said.
     assert!(gpu.notes.iter().any(|note| note.contains("not checked against launches that may overlap")), "{:?}", gpu.notes);
-    let clocks = run_program(&folder, true, "values", "gpu_log=0", &[]).report.unwrap();
+    let clocks = run_program(&folder, true, "values", "", &[("GPURACE_GPU_LOG", "0")]).report.unwrap();
     assert!(clocks.notes.iter().any(|note| note.ends_with("accesses to memory without shadow not checked")), "{:?}", clocks.notes);
     assert!(gpu.notes.iter().any(|note| note.contains("by the host while a launch may touch it not looked at on the GPU")), "{:?}", gpu.notes);
 }
@@ -168,14 +168,14 @@ fn graphs_run_in_the_order_of_their_edges() {
 
 #[test]
 fn a_race_in_global_memory_is_reported() {
-    for (options, is_counted) in [("", true), ("gpu_log=0", false)] {
-        a_race_is_reported(options, is_counted);
+    for logs in [true, false] {
+        a_race_is_reported(logs);
     }
 }
 
-/// `is_counted`: how often it happens is known.
-fn a_race_is_reported(options: &str, is_counted: bool) {
-    let ran = run_program(&checked(), true, "racy", options, &[]);
+/// `logs`: the launch logs what it does, so that how often the race happens is known.
+fn a_race_is_reported(logs: bool) {
+    let ran = run_program(&checked(), true, "racy", "", &[("GPURACE_GPU_LOG", if logs { "1" } else { "0" })]);
     assert_eq!(ran.outcome.status, Some(66), "{}", ran.outcome.stderr);
     assert!(ran.outcome.stderr.contains("WARNING: gpurace: data race"), "{}", ran.outcome.stderr);
     assert!(ran.outcome.stderr.ends_with("SUMMARY: gpurace: 1 data race\n"), "{}", ran.outcome.stderr);
@@ -193,8 +193,8 @@ fn a_race_is_reported(options: &str, is_counted: bool) {
     assert_eq!((launch.index, launch.grid, launch.block), (1, [2, 1, 1], [64, 1, 1]));
     assert_eq!(launch.line, Some(line("launch-of-racy")));
     assert_eq!(report.stats.checks_executed, 128);
-    assert_eq!(report.notes.iter().any(|note| note.contains("the same instructions as before")), !is_counted, "{:?}", report.notes);
-    assert_eq!(race.count == 127, is_counted, "{}", race.count);
+    assert_eq!(report.notes.iter().any(|note| note.contains("the same instructions as before")), !logs, "{:?}", report.notes);
+    assert_eq!(race.count == 127, logs, "{}", race.count);
 }
 
 #[test]

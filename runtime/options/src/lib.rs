@@ -127,8 +127,6 @@ options! {
     cache_dir: CacheDir = CacheDir::User, "user cache";
     /// check one launch in this many of each kernel, the others run bare
     every: NonZeroU32 = NonZeroU32::MIN, "1";
-    /// on a GPU, log what the threads of launches do, within bounds, and replay it on the host: what fences and locks order is known then
-    gpu_log: bool = true, "1";
     /// seed of the CPU executor's schedule; the same seed gives the same schedule
     seed: u64 = 0, "0";
     /// print a summary of sites, proofs, checks and times at exit

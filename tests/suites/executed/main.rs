@@ -133,7 +133,8 @@ fn run_on_executor(
     let json = folder.join(format!("{seed}.json"));
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    command.env("GPURACE_OPTIONS", format!("device=cuda:gpu_log={}:json={}", u32::from(logs), json.display()));
+    command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
+    command.env("GPURACE_GPU_LOG", u32::from(logs).to_string());
     command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
     command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
     let outcome = run(&mut command, folder)?;

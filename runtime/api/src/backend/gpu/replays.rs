@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_check::replay::{Logged, Replay};
 use gpurace_check::{KernelKey, RaceRecord, Space};
 use gpurace_cuda::Log;
-
-use crate::session;
 
 /// Events of one kernel's launches that are replayed, where the kernel needs it: a tenth of a second or so, and some seconds
 /// where all threads contend for one lock. Later launches have no log.
@@ -57,10 +56,16 @@ fn needs_log(sync: &SyncFeatures) -> bool {
     sync.fences || sync.partial_masks || sync.named_barriers || sync.async_copies || sync.clusters || sync.observes || sync.annotated
 }
 
+/// Whether launches log at all: not with `GPURACE_GPU_LOG=0`, for what the GPU's clocks alone decide.
+fn may_log() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| std::env::var_os("GPURACE_GPU_LOG").is_none_or(|value| value != "0"))
+}
+
 impl Replays {
     /// How many events a launch of this kernel is to log at most.
     pub fn events_of(&self, kernel: KernelKey, sync: &SyncFeatures) -> u64 {
-        if !session::get().options.gpu_log {
+        if !may_log() {
             return 0;
         }
         let spent = self.spent.get(&kernel).copied().unwrap_or(0);
