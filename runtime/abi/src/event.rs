@@ -8,7 +8,7 @@
 
 use crate::scope::{AtomicKind, Order, Scope};
 
-/// Bytes of [`Event::what`]: the thread, then the kind, and what it has to say of atomics and fences.
+/// Bits of [`Event::what`]: the thread, then the kind, and what it has to say of atomics and fences.
 const KIND_SHIFT: u32 = 10;
 const ATOMIC_SHIFT: u32 = KIND_SHIFT + 6;
 const SCOPE_SHIFT: u32 = ATOMIC_SHIFT + 3;
