@@ -41,9 +41,9 @@ pub struct Limits {
     pub uids: u64,
     /// Clock at which a block takes a new uid, at most [`word::CLOCK_VALUES`].
     pub clock: u32,
-    /// Of a location with more atomic operations than are kept, whether an atomic write and a plain access that may have observed it are
-    /// reported, or counted.
-    pub reports_unlogged: bool,
+    /// Whether a plain access races with an atomic write of which it is not known whether its thread has observed it: of a location
+    /// with more atomic operations than are kept. If not, such pairs are counted, and those of atomics under way at one time, too.
+    pub reports_undecided: bool,
 }
 
 impl Default for Limits {
@@ -53,7 +53,7 @@ impl Default for Limits {
             entries: 1 << 16,
             uids: word::UID_VALUES,
             clock: word::CLOCK_VALUES / 2,
-            reports_unlogged: true,
+            reports_undecided: true,
         }
     }
 }
@@ -95,8 +95,8 @@ pub(crate) struct Inner {
     pub(crate) lost_records: AtomicU64,
     pub(crate) lost_words: AtomicU64,
     pub(crate) unforeseen_sync: AtomicU64,
-    /// Pairs that are not reported: [`Limits::reports_unlogged`].
-    pub(crate) unlogged: AtomicU64,
+    /// Pairs that are not reported: [`Limits::reports_undecided`].
+    pub(crate) undecided: AtomicU64,
     clears_with_streams: AtomicU64,
 }
 
@@ -165,7 +165,7 @@ impl Checker {
                 lost_records: AtomicU64::new(0),
                 lost_words: AtomicU64::new(0),
                 unforeseen_sync: AtomicU64::new(0),
-                unlogged: AtomicU64::new(0),
+                undecided: AtomicU64::new(0),
                 clears_with_streams: AtomicU64::new(0),
             }),
         }
@@ -323,6 +323,11 @@ impl Checker {
         self.inner.races.take_new()
     }
 
+    /// Conflicts that were left undecided since the last call: none unless [`Limits::reports_undecided`] is off.
+    pub fn take_undecided(&self) -> u64 {
+        self.inner.undecided.swap(0, Ordering::Relaxed)
+    }
+
     /// What was lost, in sentences for the report's notes; empty where nothing was.
     pub fn notes(&self) -> Vec<String> {
         let n = |c: &AtomicU64| c.load(Ordering::Relaxed);
@@ -344,10 +349,6 @@ impl Checker {
         say(
             n(&inner.unforeseen_sync),
             "synchronisations not modelled: the kernel was not known to reach them; races may be false",
-        );
-        say(
-            n(&inner.unlogged),
-            "conflicts undecided: more atomic operations on a location than are kept",
         );
         say(
             n(&inner.clears_with_streams),

@@ -45,8 +45,42 @@ pub struct Place {
     chain: u32,
     /// Of a write, how many the location had with it.
     at: u32,
-    /// As a read: it has observed its chain's writes up to this one. 0: none.
+    /// As a read: it may have observed its chain's writes up to this one. 0: none.
     seen: u32,
+    /// Up to this one it has: the others were under way with it.
+    sure: u32,
+}
+
+/// That a thread is not ordered after a write, unless its own one, under way at the same time, has come later and observed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Excuse {
+    /// The thread's own write, by its place among the location's writes.
+    by: u32,
+    /// The other one.
+    of: u32,
+    /// Their instructions, and that of the thread's access that is no race then.
+    sites: [Option<u32>; 3],
+}
+
+impl Excuse {
+    /// Of an access at `site` by a thread that has made `by`.
+    pub(crate) fn new(by: &Logged, of: &Logged, site: u32) -> Self {
+        Self { by: by.place.at, of: of.place.at, sites: [by.site, of.site, Some(site)] }
+    }
+
+    /// Whether only one of both can hold, and what they would be of is the same to who reads of it.
+    fn contradicts(&self, other: &Excuse) -> bool {
+        let [by, of, site] = self.sites;
+        (self.by, self.of) == (other.of, other.by) && [of, by, site] == other.sites
+    }
+}
+
+impl Place {
+    /// What another one of the chain has seen, this one has, too.
+    fn has_seen(&mut self, other: Place) {
+        self.seen = self.seen.max(other.seen);
+        self.sure = self.sure.max(other.sure);
+    }
 }
 
 /// Operations from which on those are dropped that others stand for.
@@ -57,6 +91,8 @@ const MANY: usize = 1024;
 const MOST: usize = 4096;
 /// Operations from the newest among which a load looks for an older one of its thread.
 const NEAR: usize = 16;
+/// Excuses of one location that are kept.
+const MOST_EXCUSES: usize = 64;
 
 /// The atomic operations on a location by the newest launch that made one.
 #[derive(Debug)]
@@ -70,12 +106,13 @@ pub(crate) struct Log {
     /// While the store that began the chain is under way: the chain before, and its writes.
     before: Option<(u32, u32)>,
     room: usize,
+    excuses: Vec<Excuse>,
 }
 
 impl Log {
     /// `whole`: of a location that was not accessed by atomics before.
     pub(crate) fn new(whole: bool) -> Self {
-        Self { launch: 0, whole, ops: Vec::new(), chain: 0, writes: 0, before: None, room: ROOM }
+        Self { launch: 0, whole, ops: Vec::new(), chain: 0, writes: 0, before: None, room: ROOM, excuses: Vec::new() }
     }
 
     fn of_launch(&mut self, launch: u64) -> bool {
@@ -108,10 +145,17 @@ impl Log {
         self.writes += 1;
         if let Some(mut op) = kept {
             let seen = if linked { self.writes - 1 } else { 0 };
-            op.place = Place { chain: self.chain, at: self.writes, seen };
+            let sure = if alone { seen } else { seen.min(self.sure()) };
+            op.place = Place { chain: self.chain, at: self.writes, seen, sure };
             op.under_way = true;
             self.push(op);
         }
+    }
+
+    /// The writes up to here have happened.
+    fn sure(&self) -> u32 {
+        let under_way = self.ops.iter().filter(|op| op.under_way).map(|op| op.place.at - 1);
+        under_way.min().unwrap_or(self.writes)
     }
 
     /// The chain that a write under way has begun may go on with the one before: they are taken for one.
@@ -152,18 +196,18 @@ impl Log {
             return;
         }
         if let Some((chain, seen)) = self.before {
-            op.place = Place { chain, at: 0, seen };
+            op.place = Place { chain, at: 0, seen, sure: 0 };
             self.push_load(op);
         }
         let seen = if observes { self.writes } else { 0 };
-        op.place = Place { chain: self.chain, at: 0, seen };
+        op.place = Place { chain: self.chain, at: 0, seen, sure: seen.min(self.sure()) };
         self.push_load(op);
     }
 
     fn push_load(&mut self, op: Logged) {
         let same = |o: &&mut Logged| !o.modifies && Load::of(o, true) == Load::of(&op, true);
         match self.ops.iter_mut().rev().take(NEAR).find(same) {
-            Some(older) => older.place.seen = older.place.seen.max(op.place.seen),
+            Some(older) => older.place.has_seen(op.place),
             None => self.push(op),
         }
     }
@@ -198,7 +242,7 @@ impl Log {
                 }
             } else if let Some(&newer) = loads.get(&Load::of(op, epochs)) {
                 let newer: &mut Logged = &mut kept[newer];
-                newer.place.seen = newer.place.seen.max(op.place.seen);
+                newer.place.has_seen(op.place);
                 continue;
             } else {
                 loads.insert(Load::of(op, epochs), kept.len());
@@ -207,6 +251,17 @@ impl Log {
         }
         kept.reverse();
         self.ops = kept;
+    }
+
+    /// Keeps what excuses accesses. Whether one of these contradicts what excused another access: it was a race, or this one is.
+    pub(crate) fn excuse(&mut self, excuses: &[Excuse]) -> Option<usize> {
+        let certain = excuses.iter().position(|new| self.excuses.iter().any(|old| old.contradicts(new)));
+        for new in excuses {
+            if self.excuses.len() < MOST_EXCUSES && !self.excuses.contains(new) {
+                self.excuses.push(*new);
+            }
+        }
+        certain
     }
 
     /// The operations, where all of them by the launch are known.
@@ -238,20 +293,54 @@ impl Load {
 }
 
 /// Which of these operations a thread has neither observed nor is ordered after,
-/// by which of them are `known` to be before it.
+/// by which of them are `known` to be before it. What it may have observed counts as observed.
 pub(crate) fn unobserved(ops: &[Logged], known: &[bool]) -> Vec<usize> {
-    let mut observed: Vec<(u32, u32)> = Vec::new();
-    for (op, _) in ops.iter().zip(known).filter(|(_, known)| **known) {
-        let (chain, upto) = (op.place.chain, op.place.seen);
-        match observed.iter_mut().find(|o| o.0 == chain) {
-            Some(o) => o.1 = o.1.max(upto),
-            None => observed.push((chain, upto)),
-        }
-    }
-    let has_observed = |op: &Logged| {
-        op.modifies && observed.iter().any(|&(chain, upto)| chain == op.place.chain && op.place.at <= upto)
+    let observed = Observed::by(ops, known, |place| place.seen);
+    (0..ops.len()).filter(|&i| !known[i] && !observed.has(&ops[i])).collect()
+}
+
+/// A write that a thread may or may not have observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doubtful {
+    /// The write.
+    pub(crate) of: usize,
+    /// The one write of its own, or that is ordered before it, by which it may have.
+    pub(crate) by: Option<usize>,
+}
+
+/// The operations that are not among [`unobserved`], though it is not known whether the thread has observed them.
+pub(crate) fn doubtful(ops: &[Logged], known: &[bool]) -> Vec<Doubtful> {
+    let may = Observed::by(ops, known, |place| place.seen);
+    let surely = Observed::by(ops, known, |place| place.sure);
+    let in_doubt = (0..ops.len()).filter(|&i| !known[i] && may.has(&ops[i]) && !surely.has(&ops[i]));
+    let by = |of: usize| {
+        let place = ops[of].place;
+        let may_have = |&i: &usize| known[i] && ops[i].place.chain == place.chain && ops[i].place.seen >= place.at;
+        let mut by = (0..ops.len()).filter(may_have);
+        by.next().filter(|&i| by.next().is_none() && ops[i].modifies)
     };
-    (0..ops.len()).filter(|&i| !known[i] && !has_observed(&ops[i])).collect()
+    in_doubt.map(|of| Doubtful { of, by: by(of) }).collect()
+}
+
+/// How far each chain was observed.
+struct Observed(Vec<(u32, u32)>);
+
+impl Observed {
+    fn by(ops: &[Logged], known: &[bool], upto: impl Fn(&Place) -> u32) -> Self {
+        let mut observed: Vec<(u32, u32)> = Vec::new();
+        for (op, _) in ops.iter().zip(known).filter(|(_, known)| **known) {
+            let (chain, upto) = (op.place.chain, upto(&op.place));
+            match observed.iter_mut().find(|o| o.0 == chain) {
+                Some(o) => o.1 = o.1.max(upto),
+                None => observed.push((chain, upto)),
+            }
+        }
+        Self(observed)
+    }
+
+    fn has(&self, op: &Logged) -> bool {
+        op.modifies && self.0.iter().any(|&(chain, upto)| chain == op.place.chain && op.place.at <= upto)
+    }
 }
 
 #[cfg(test)]
@@ -277,7 +366,7 @@ mod tests {
         for thread in 0..1000 {
             log.write(Some((1, op(thread, 7 + thread % 3, true))), thread > 0, true);
             log.written(0, thread);
-        log.settle();
+            log.settle();
         }
         assert!(log.ops.len() < 2 * ROOM);
         assert_eq!(left(&log, 999), []);
@@ -336,6 +425,65 @@ mod tests {
         // What begins later nobody of them has observed.
         log.write(Some((1, op(threads, 1, true))), true, true);
         assert_eq!(left(&log, 1), [(threads, 1)]);
+    }
+
+    /// What a thread may have observed, and by which of its own writes, by their threads.
+    fn in_doubt(log: &Log, knower: u32) -> Vec<(u32, Option<u32>)> {
+        let ops = log.of(1).expect("a log");
+        let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
+        doubtful(&ops, &known).iter().map(|d| (ops[d.of].thread, d.by.map(|by| ops[by].thread))).collect()
+    }
+
+    /// Writes of these threads that were under way at one time.
+    fn at_once(threads: &[u32]) -> Log {
+        let mut log = Log::new(true);
+        for (n, &thread) in threads.iter().enumerate() {
+            log.write(Some((1, op(thread, 1, true))), n > 0, n == 0);
+        }
+        for &thread in threads {
+            log.written(0, thread);
+        }
+        log.settle();
+        log
+    }
+
+    #[test]
+    fn of_writes_at_once_it_is_not_known_who_has_observed_the_other() {
+        let mut log = at_once(&[1, 2]);
+        assert_eq!((left(&log, 1), in_doubt(&log, 1)), (vec![], vec![(2, Some(1))]));
+        assert_eq!((left(&log, 2), in_doubt(&log, 2)), (vec![], vec![(1, Some(2))]));
+        // Whoever comes alone has observed both.
+        log.write(Some((1, op(3, 1, true))), true, true);
+        assert_eq!((left(&log, 3), in_doubt(&log, 3)), (vec![], vec![]));
+        // One that comes while another is under way has observed those that were over.
+        log.write(Some((1, op(4, 1, true))), true, false);
+        log.written(0, 4);
+        assert_eq!((left(&log, 4), in_doubt(&log, 4)), (vec![], vec![(3, Some(4))]));
+        // A load that may have been made before or after it. What is known are the writes up to one: that the last one is over says nothing then.
+        log.read(1, op(5, 2, false), true);
+        assert_eq!((left(&log, 5), in_doubt(&log, 5)), (vec![], vec![(3, None), (4, None)]));
+    }
+
+    #[test]
+    fn of_two_excuses_one_does_not_hold_where_each_says_that_it_came_last() {
+        let log = at_once(&[1, 2, 3]);
+        let ops = log.of(1).expect("a log");
+        let of_thread = |thread: u32| *ops.iter().find(|o| o.thread == thread).expect("an operation");
+        let excuse = |by: u32, of: u32, site: u32| Excuse::new(&of_thread(by), &of_thread(of), site);
+        let after = |first: Excuse, then: Excuse| {
+            let mut log = at_once(&[1, 2, 3]);
+            assert_eq!(log.excuse(&[first]), None);
+            log.excuse(&[excuse(3, 1, 40), then])
+        };
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 9)), Some(1));
+        // The same again, one of others, and of another access.
+        assert_eq!(after(excuse(1, 2, 9), excuse(1, 2, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(3, 1, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 3, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 8)), None);
+        // Of another instruction.
+        let other = Logged { site: Some(5), ..of_thread(1) };
+        assert_eq!(after(excuse(1, 2, 9), Excuse::new(&of_thread(2), &other, 9)), None);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! - A barrier is passed by threads one after the other, not at once. The first that says so stands for all that wait; what the others say
 //!   of the same time is late, also where some have come to the next one meanwhile. Who may come to it does so after somebody has passed the one before.
 //! - Between the announcement of an atomic access and what says that it is done, others write the location. Of those it is not known which
-//!   comes first: who reads learns of all of them ([`crate::syncvar`]), so that races may be missed, and none is made up.
+//!   comes first: who reads learns of all of them ([`crate::syncvar`]), so that races may be missed, and none is made up. Where a plain access is
+//!   excused by that alone, it is counted, and told where two threads' excuses cannot both hold ([`crate::observed`]).
 //! - Offsets in shared memory become addresses that no program has. A block that has ended leaves its addresses to another.
 //!
 //! | file | what it knows |
@@ -74,6 +75,8 @@ pub struct Replayed {
     /// The launch's races with itself; sites are the module's. The offset in the block's shared memory is
     /// [`RaceRecord::address`] less [`RaceRecord::shared_base`].
     pub races: Vec<RaceRecord>,
+    /// Conflicts of atomic writes with plain accesses whose threads may or may not have observed them, counted.
+    pub undecided: u64,
     /// Something may have ordered threads that nothing more is known of: races may be false.
     pub unknown: bool,
     /// Global memory on which its threads have said that races are meant, also those of later launches until it is freed.
@@ -101,7 +104,7 @@ impl Replay {
     /// Nothing was replayed.
     pub fn new() -> Self {
         // In the order of a log more atomics are under way at once than workers run blocks.
-        let limits = Limits { reports_unlogged: false, ..Limits::default() };
+        let limits = Limits { reports_undecided: false, ..Limits::default() };
         Self { checker: Checker::with(limits, None), launches: 0, events: 0 }
     }
 
@@ -180,7 +183,7 @@ impl<'a> Log<'a> {
             // Its records are its own.
             kernel: KernelKey(id),
             site_base: 0,
-            features: SyncFeatures { partial_masks: true, named_barriers: true, fences: true, observes: true, ..of.features },
+            features: SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..of.features },
             threads_per_block: threads,
             blocks: of.blocks,
             clusters,
@@ -302,6 +305,7 @@ impl<'a> Log<'a> {
             race.kernel = self.of.kernel;
             (race.launch, race.earlier.launch, race.later.launch) = (self.of.id, self.of.id, self.of.id);
         }
+        self.found.undecided = self.checker.take_undecided();
         self.found.notes = self.checker.notes();
         self.found
     }

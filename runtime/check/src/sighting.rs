@@ -9,10 +9,11 @@ use crate::block::{Access, State, Value};
 use crate::chain::{Entry, Member};
 use crate::covered::CoveredRead;
 use crate::launch::KernelKey;
-use crate::observed::{self, Logged};
+use crate::observed::{self, Doubtful, Excuse, Logged};
 use crate::race::{PairKey, RaceRecord, RaceScope, Races, Side, SideOp, both_same};
 use crate::standing::Standing;
 use crate::state::{self, Relation, Status};
+use crate::syncvar::Location;
 use crate::word::{GRANULE, Op, Span, Touch};
 
 /// A block's own count of what it has seen, so that a race that is seen a
@@ -165,9 +166,9 @@ impl State {
         }
         let address = a.word.wrapping_add_signed(start.into());
         let Some(ops) = launch.inner.syncvars.log((address, size.into()), launch.data.id) else {
-            let inner = &launch.inner;
-            return (!inner.limits.reports_unlogged).then(|| {
-                inner.unlogged.fetch_add(1, Ordering::Relaxed);
+            let undecided = !launch.inner.limits.reports_undecided;
+            return undecided.then(|| {
+                self.leave_undecided();
                 Vec::new()
             });
         };
@@ -175,22 +176,41 @@ impl State {
         let member = |op: &Logged| Member::thread(op.uid, op.thread, op.clock);
         let standings: Vec<_> = ops.iter().map(|op| self.standing(a.thread, &member(op), shared)).collect();
         let known: Vec<_> = standings.iter().map(|s| s.status != Status::Unsynced).collect();
-        let mut others = Vec::new();
-        for (op, standing) in observed::unobserved(&ops, &known).iter().map(|&i| (&ops[i], standings[i])) {
-            let Some(site) = op.site else { continue };
+        let conflicting = |&i: &usize| {
+            let (op, standing) = (&ops[i], standings[i]);
             let touch = Touch {
                 op: Op::Atomic { modifies: op.modifies, scope: op.scope, start, size },
                 mask: e.touch.mask,
             };
-            if !state::conflict(touch, a.touch, standing.relation) {
-                continue;
-            }
-            if (site, op.modifies) == (e.site, true) {
-                return None;
-            }
-            others.push((Entry { touch, site, member: member(op) }, standing));
+            let conflicts = state::conflict(touch, a.touch, standing.relation);
+            op.site.filter(|_| conflicts).map(|site| (Entry { touch, site, member: member(op) }, standing))
+        };
+        let mut left = observed::unobserved(&ops, &known);
+        if !launch.inner.limits.reports_undecided {
+            let mut doubtful = observed::doubtful(&ops, &known);
+            doubtful.retain(|doubtful| conflicting(&doubtful.of).is_some());
+            left.extend(self.certain((address, size.into()), &ops, &doubtful, a.site));
         }
-        Some(others)
+        let others: Vec<_> = left.iter().filter_map(conflicting).collect();
+        let same = others.iter().any(|(other, _)| other.site == e.site && matches!(other.touch.op, Op::Atomic { modifies: true, .. }));
+        (!same).then_some(others)
+    }
+
+    /// Of writes that a thread may or may not have observed before its access, one that it races with in any case, as another thread does otherwise.
+    fn certain(&self, location: Location, ops: &[Logged], doubtful: &[Doubtful], site: u32) -> Option<usize> {
+        let launch = &self.launch;
+        let site = launch.data.site_base + site;
+        let by_one = doubtful.iter().filter_map(|doubtful| Some((doubtful.of, doubtful.by?)));
+        let (of, excuses): (Vec<_>, Vec<_>) = by_one.map(|(of, by)| (of, Excuse::new(&ops[by], &ops[of], site))).unzip();
+        let certain = launch.inner.syncvars.excuse(location, &excuses).map(|i| of[i]);
+        if certain.is_none() && !doubtful.is_empty() {
+            self.leave_undecided();
+        }
+        certain
+    }
+
+    fn leave_undecided(&self) {
+        self.launch.inner.undecided.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether the program has said of all these bytes of a word that races on

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
-use crate::observed::{Log, Logged};
+use crate::observed::{Excuse, Log, Logged};
 use crate::vector::{COPIES, Clocks};
 
 /// How far an operation reaches, by its scope.
@@ -508,6 +508,12 @@ impl SyncVars {
         }
         let mut shard = self.shard(line).lock();
         self.variable(&mut shard, location, false)?.log.of(launch)
+    }
+
+    /// [`Log::excuse`] for a location.
+    pub(crate) fn excuse(&self, location: Location, excuses: &[Excuse]) -> Option<usize> {
+        let mut shard = self.shard(location.0 / LINE).lock();
+        self.variable(&mut shard, location, false)?.log.excuse(excuses)
     }
 
     /// Forgets what was done to these bytes by atomics: other memory lies there.

@@ -17,6 +17,13 @@ namespace {
 constexpr u32 kAttempts = 8;
 constexpr u64 kKeyMask = (1ul << kSiteShift) - 1;
 
+// Lanes that come to a call together leave it together: what the program does next may be to ask who is there (`activemask`), and the checker's
+// own branches and loops must not change the answer.
+struct Together {
+  const u32 lanes = lanes_here();
+  ~Together() { rejoin(lanes); }
+};
+
 GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 
 // ---- the log ----
@@ -25,7 +32,11 @@ GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 __attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 address, u32 site, u32 size, u32 extra) {
   volatile Control &c = control();
   LaunchCell &launch = *(LaunchCell *)c.cell;
-  u64 at = GPURACE_ADD(&launch.logged, 1ul);
+  // One addition for all lanes: their events lie side by side, and go over the bus together.
+  u32 lanes = lanes_here(), rank = rank_in(lanes);
+  u64 first = 0;
+  if (rank == 0) first = GPURACE_ADD(&launch.logged, (u64)__builtin_popcount(lanes));
+  u64 at = of_first(lanes, first) + rank;
   if (at >= launch.log_room) {
     // From here on it is as without a log.
     c.log = 0;
@@ -402,32 +413,39 @@ GPURACE_ENTRY void __gpurace_leave() {
 // ---- accesses ----
 
 GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
+  Together here;
   access(address, size, site, kRead, kLogRead);
 }
 
 GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
+  Together here;
   access(address, size, site, kWrite, kLogWrite);
 }
 
 GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
+  Together here;
   access(address, size, site, kRead, kLogRead);
 }
 
 GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
+  Together here;
   access(address, size, site, kWrite, kLogWrite);
 }
 
 // Without a log, an asynchronous copy is its thread's access where it begins.
 GPURACE_ENTRY void __gpurace_async_read(void *address, u64 size, u32 site) {
+  Together here;
   access(address, size, site, kRead, kLogAsyncRead);
 }
 
 GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
+  Together here;
   access(address, size, site, kWrite, kLogAsyncWrite);
 }
 
 // `kind`, `scope`, `order`: runtime/abi/src/scope.rs.
 GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
+  Together here;
   if (order != 0)
     acquires();
   else if (state().orders)
@@ -442,6 +460,7 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
 }
 
 GPURACE_ENTRY void __gpurace_atomic_done(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
+  Together here;
   volatile Control &c = control();
   if (((const LaunchCell *)c.cell)->log == 0 || is_private(address)) return;
   fence_device();
@@ -454,11 +473,13 @@ GPURACE_ENTRY void __gpurace_atomic_done(void *address, u32 size, u32 site, u32 
 
 // A barrier of the whole block: around the instruction.
 GPURACE_ENTRY u64 __gpurace_before_barrier() {
+  Together here;
   volatile Control &c = control();
   return (u64)c.parity << 32 | c.base;
 }
 
 GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
+  Together here;
   volatile Control &c = control();
   u32 parity = (u32)(before >> 32), base = (u32)before, top = c.top[parity];
   u32 next = (top > base ? top : base) + 1;
@@ -475,6 +496,7 @@ GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
 // `__syncwarp`: around the instruction. A mask without some of the warp makes
 // an order that clocks of warps do not show.
 GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
+  Together here;
   volatile Control &c = control();
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
@@ -488,6 +510,7 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
 }
 
 GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
+  Together here;
   log_event(kLogWarpPassed);
   if (before == kUnknown) return;
   volatile Control &c = control();
@@ -497,37 +520,54 @@ GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
 
 // Before anything else that may order threads: instructions that the pass does not know.
 GPURACE_ENTRY void __gpurace_irregular() {
+  Together here;
   log_event(kLogUnknown);
   acquires();
 }
 
 GPURACE_ENTRY void __gpurace_fence(u32 scope, u32 order, u32) {
+  Together here;
   log_event(kLogFence, event_order(0, scope, order));
   acquires();
 }
 
 // A barrier of the block with a number, or for a part of the block: before and after the instruction. `waits`: a `NamedWait` (runtime/abi/src/event.rs).
 GPURACE_ENTRY void __gpurace_before_named(u32 number, u32 waits) {
+  Together here;
   log_event(kLogNamedArrive, 0, number, 0, 0, waits);
   acquires();
 }
 
-GPURACE_ENTRY void __gpurace_after_named(u32 number) { log_event(kLogNamedPassed, 0, number); }
+GPURACE_ENTRY void __gpurace_after_named(u32 number) {
+  Together here;
+  log_event(kLogNamedPassed, 0, number);
+}
 
 // Asynchronous copies: before the instruction, and after one that waits.
-GPURACE_ENTRY void __gpurace_async_commit() { log_event(kLogAsyncCommit); }
+GPURACE_ENTRY void __gpurace_async_commit() {
+  Together here;
+  log_event(kLogAsyncCommit);
+}
 
-GPURACE_ENTRY void __gpurace_async_wait(u32 groups) { log_event(kLogAsyncWait, 0, 0, 0, 0, groups); }
+GPURACE_ENTRY void __gpurace_async_wait(u32 groups) {
+  Together here;
+  log_event(kLogAsyncWait, 0, 0, 0, 0, groups);
+}
 
-GPURACE_ENTRY void __gpurace_async_arrive(void *mbarrier) { log_at(kLogAsyncArrive, 0, mbarrier, 0, 8); }
+GPURACE_ENTRY void __gpurace_async_arrive(void *mbarrier) {
+  Together here;
+  log_at(kLogAsyncArrive, 0, mbarrier, 0, 8);
+}
 
 // The barrier of the cluster: before the arrival, and after the wait.
 GPURACE_ENTRY void __gpurace_cluster_arrive(u32 order, u32) {
+  Together here;
   log_event(kLogClusterArrive, event_order(0, 1, order));
   acquires();
 }
 
 GPURACE_ENTRY void __gpurace_cluster_wait(u32) {
+  Together here;
   log_event(kLogClusterPassed);
   acquires();
 }
@@ -535,11 +575,18 @@ GPURACE_ENTRY void __gpurace_cluster_wait(u32) {
 // ---- annotations ----
 
 // Of these a log alone makes something: see `State`.
-GPURACE_ENTRY void __gpurace_ignore(u32 on) { log_event(kLogIgnore, 0, 0, 0, 0, on); }
+GPURACE_ENTRY void __gpurace_ignore(u32 on) {
+  Together here;
+  log_event(kLogIgnore, 0, 0, 0, 0, on);
+}
 
-GPURACE_ENTRY void __gpurace_benign(void *address, u64 size) { log_at(kLogBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u); }
+GPURACE_ENTRY void __gpurace_benign(void *address, u64 size) {
+  Together here;
+  log_at(kLogBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u);
+}
 
 GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
+  Together here;
   log_at(kLogHappens, 0, address, 0, 1, after);
   acquires();
 }

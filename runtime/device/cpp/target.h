@@ -92,12 +92,24 @@ GPURACE_INLINE u32 peer_offset(const void *p) {
   return shared_offset(p);
 #endif
 }
+// The lanes that make the same call together.
+GPURACE_INLINE u32 lanes_here() { return (u32)__nvvm_activemask(); }
+// How many of them come before the calling one.
+GPURACE_INLINE u32 rank_in(u32 lanes) { return (u32)__builtin_popcount(lanes & ((1u << __nvvm_read_ptx_sreg_laneid()) - 1)); }
 // How many threads make the same call together, for the first of them; 0 for the others.
 GPURACE_INLINE u32 together() {
-  u32 active = __nvvm_activemask();
-  u32 lane = __nvvm_read_ptx_sreg_laneid();
-  return (active & ((1u << lane) - 1)) == 0 ? (u32)__builtin_popcount(active) : 0;
+  u32 lanes = lanes_here();
+  return rank_in(lanes) == 0 ? (u32)__builtin_popcount(lanes) : 0;
 }
+// What the first of the lanes has; all of them come here.
+GPURACE_INLINE u64 of_first(u32 lanes, u64 value) {
+  int first = __builtin_ctz(lanes);
+  u32 low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (int)value, first, 31);
+  u32 high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (int)(value >> 32), first, 31);
+  return (u64)high << 32 | low;
+}
+// Lanes that were together are so again: the program may ask who is.
+GPURACE_INLINE void rejoin(u32 lanes) { __nvvm_bar_warp_sync(lanes); }
 // Whether all lanes of the warp make the same call together. Then they exchange values.
 GPURACE_INLINE bool whole_warp() { return (u32)__nvvm_activemask() == ~0u; }
 GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
@@ -154,7 +166,11 @@ GPURACE_INLINE bool is_private(const void *) { return false; }
 GPURACE_INLINE u32 shared_offset(const void *p) { return (u32)((u64)p - __gpurace_simulated.shared); }
 GPURACE_INLINE u32 peer_of(const void *) { return 0; }
 GPURACE_INLINE u32 peer_offset(const void *) { return 0; }
+GPURACE_INLINE u32 lanes_here() { return 1; }
+GPURACE_INLINE u32 rank_in(u32) { return 0; }
 GPURACE_INLINE u32 together() { return 1; }
+GPURACE_INLINE u64 of_first(u32, u64 value) { return value; }
+GPURACE_INLINE void rejoin(u32) {}
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
 GPURACE_INLINE bool in_all_lanes(bool value) { return value; }

@@ -126,6 +126,40 @@ fn log() -> Writer {
     Writer::default()
 }
 
+/// Threads add to a counter, all at one time or `one_by_one`, and look at it by plain reads: `readers`.
+fn counted(one_by_one: bool, readers: &[u32], observes: bool) -> (Vec<(u32, u32)>, u64) {
+    let mut log = log();
+    let threads = 0..8;
+    for thread in threads.clone() {
+        log.atomic(0, thread, EventKind::Atomic, AtomicKind::Rmw, Order::Relaxed);
+        if one_by_one {
+            log.atomic(0, thread, EventKind::AtomicDone, AtomicKind::Rmw, Order::Relaxed);
+        }
+    }
+    for thread in threads.filter(|_| !one_by_one) {
+        log.atomic(0, thread, EventKind::AtomicDone, AtomicKind::Rmw, Order::Relaxed);
+    }
+    for &reader in readers {
+        log.push(0, reader, EventKind::Read, Event { address: FLAG, size: 4, site: 7, ..Event::default() });
+    }
+    let found = log.replayed_with(|launch| launch.features.observes = observes);
+    assert_eq!((found.left_out, found.unknown, &found.notes), (0, false, &Vec::new()));
+    (sites(&found), found.undecided)
+}
+
+#[test]
+fn of_those_that_add_at_one_time_all_but_one_race() {
+    // Whoever came last has observed all others.
+    assert_eq!(counted(true, &[7], true), (vec![], 0));
+    assert_eq!(counted(true, &[6], true), (vec![(90, 7)], 0));
+    assert_eq!(counted(false, &[7], true), (vec![], 1));
+    assert_eq!(counted(false, &[3, 5], true), (vec![(90, 7)], 1));
+    // Twice the same thread is one.
+    assert_eq!(counted(false, &[3, 3], true), (vec![], 2));
+    // Whose values nobody looks at, nobody observes.
+    assert_eq!(counted(false, &[7], false), (vec![(90, 7)], 0));
+}
+
 #[test]
 fn a_barrier_is_passed_once_by_whoever_says_so_first() {
     assert_eq!(log().write(0, 0, 1).write(0, 33, 2).races(), [(1, 2)]);

@@ -10,7 +10,7 @@ use gpurace_abi::event::{Event as Logged, EventKind, NamedWait};
 use gpurace_check::{AtomicKind, Clusters, KernelKey, Order, RaceRecord, Replay, Replayed, Scope, Space, SyncFeatures};
 use gpurace_random::Random;
 
-use crate::drive::{Driver, SHARED, SHARED_SIZE};
+use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op, Oracle, Thread};
 use crate::random::{self, Mix, blocks, exact, histories, mix};
 
@@ -336,6 +336,20 @@ fn history_of(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
     of_a_program(m, history)
 }
 
+/// One counter that threads add to, and that they look at by plain reads: who has added last may.
+fn counting(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
+    let one = |r: &mut Random| match r.below(100) {
+        n if n < mix.sync => random::event(r, m, &Mix { sync: 100, ..*mix }, &[0]),
+        _ => {
+            let (thread, adds) = (r.below(m.threads.len()), r.below(2) == 0);
+            let (op, site) = if adds { (Op::Atomic(RMW, Scope::Device, Order::Relaxed), 1) } else { (Op::Read, 2) };
+            Event::Access { thread, op, address: GLOBAL, size: 4, site: site + r.below(2) as u32 * 2 }
+        }
+    };
+    let history = (0..mix.length).map(|_| one(r)).collect();
+    of_a_program(m, history)
+}
+
 /// The records of logs are those of the driver, which the oracle has checked: sites, operations, blocks, threads, bytes, scopes, counts.
 fn run(name: &str, m: &Machine, mix: &Mix) {
     let (mut events, mut races) = (0, 0);
@@ -357,36 +371,53 @@ fn run(name: &str, m: &Machine, mix: &Mix) {
     assert!(races > 0);
 }
 
-/// Each access has an instruction of its own, so that records say which accesses they are of.
-fn with_own_sites(history: &mut [Event]) {
-    let mut next = 0;
-    for e in history {
-        match e {
-            Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => *site = next,
-            // The oracle counts these, too.
-            Event::Fence { .. } => {}
-            _ => continue,
+/// Which instructions make a history's accesses.
+#[derive(Clone, Copy)]
+enum Sites {
+    /// Each access has one of its own, so that records say which accesses they are of.
+    Own,
+    /// Those that a history is made with: several threads run the same.
+    Shared,
+}
+
+impl Sites {
+    fn give(self, history: &mut [Event]) {
+        let mut next = 0;
+        for e in history {
+            let site = match e {
+                Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => Some(site),
+                // The oracle counts these, too.
+                Event::Fence { .. } => None,
+                _ => continue,
+            };
+            if let (Self::Own, Some(site)) = (self, site) {
+                *site = next;
+            }
+            next += 1;
         }
-        next += 1;
     }
 }
 
 /// Where atomic accesses are announced before they happen, and done after it, others between: what is reported is a race in the
 /// history. All that is said of an order then is that of two writes of a location at once either may come first, and that a load may have read
 /// any of those that were there meanwhile. So more may be taken for ordered than is, and never less.
-fn run_split(name: &str, m: &Machine, mix: &Mix) {
+fn run_split(name: &str, m: &Machine, mix: &Mix, sites: Sites) {
     let (mut races, mut missed) = (0, 0);
     let mut replay = Replay::new();
     for seed in 0..histories() / 2 {
-        let mut history = history_of(&mut Random(seed), m, mix);
-        with_own_sites(&mut history);
+        let r = &mut Random(seed);
+        let mut history = match sites {
+            Sites::Own => history_of(r, m, mix),
+            Sites::Shared => counting(r, m, mix),
+        };
+        sites.give(&mut history);
         match split(&mut replay, m, mix.features, &history, seed) {
             Ok((found, racing)) => {
                 races += found;
                 missed += usize::from(found == 0 && racing > 0);
             }
             Err(why) => {
-                let (why, history) = shortest(m, mix.features, history, seed, why);
+                let (why, history) = shortest(m, mix.features, history, sites, seed, why);
                 let lines: Vec<_> = history.iter().map(|e| format!("  {e:?}")).collect();
                 panic!("{name}, seed {seed}: {why}\nthreads: {:?}\n{}", m.threads, lines.join("\n"));
             }
@@ -414,13 +445,13 @@ fn split(replay: &mut Replay, m: &Machine, features: SyncFeatures, history: &[Ev
 }
 
 /// The same with as few events as show it, with some log.
-fn shortest(m: &Machine, features: SyncFeatures, mut history: Vec<Event>, seed: u64, mut why: String) -> (String, Vec<Event>) {
+fn shortest(m: &Machine, features: SyncFeatures, mut history: Vec<Event>, sites: Sites, seed: u64, mut why: String) -> (String, Vec<Event>) {
     let mut i = 0;
     while i < history.len() {
         let mut shorter = history.clone();
         shorter.remove(i);
         let clustered = matches!(history[i], Event::ClusterArrive { .. } | Event::ClusterOver { .. } | Event::ClusterWait { .. });
-        with_own_sites(&mut shorter);
+        sites.give(&mut shorter);
         match (0..8).find_map(|more| split(&mut Replay::new(), m, features, &shorter, seed + more).err()).filter(|_| !clustered) {
             Some(shorter_why) => (history, why, i) = (shorter, shorter_why, 0),
             None => i += 1,
@@ -434,12 +465,17 @@ fn racing(m: &Machine, history: &[Event]) -> HashSet<(u32, u32)> {
     let mut oracle = Oracle::new(m.clone());
     oracle.begin_launch(0);
     let mut racing = HashSet::new();
-    let mut accesses = 0;
+    // By the oracle's number of an access.
+    let mut sites = Vec::new();
     for e in history {
         let pairs = oracle.step(e);
-        racing.extend(pairs.iter().map(|pair| (pair.earlier as u32, accesses)));
-        let counts = matches!(e, Event::Access { .. } | Event::Copy { .. } | Event::CopyArrive { .. } | Event::Fence { .. });
-        accesses += u32::from(counts);
+        match *e {
+            Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => sites.push(site),
+            Event::Fence { .. } => sites.push(u32::MAX),
+            _ => {}
+        }
+        let pairs = pairs.iter().map(|pair| (sites[pair.earlier], sites[sites.len() - 1]));
+        racing.extend(pairs.map(|(one, other)| (one.min(other), one.max(other))));
     }
     racing
 }
@@ -483,9 +519,12 @@ fn a_log_of_clusters_has_the_races_of_its_history() {
 
 #[test]
 fn what_a_log_with_atomics_under_way_says_is_a_race() {
-    run_split("under way", &blocks(3, &[0, 1, 32]), &flags());
-    run_split("under way, few", &blocks(2, &[0, 32]), &flags());
-    run_split("under way, bytes", &blocks(3, &[0, 1, 32]), &Mix { sync: 60, sub_word: true, ..mix(exact()) });
-    run_split("under way, copies", &blocks(2, &[0, 1, 32]), &Mix { features: copies(), ..flags() });
-    run_split("under way, clusters", &clusters(2, 4, &[0, 1]), &flags());
+    run_split("under way", &blocks(3, &[0, 1, 32]), &flags(), Sites::Own);
+    run_split("under way, few", &blocks(2, &[0, 32]), &flags(), Sites::Own);
+    run_split("under way, bytes", &blocks(3, &[0, 1, 32]), &Mix { sync: 60, sub_word: true, ..mix(exact()) }, Sites::Own);
+    run_split("under way, copies", &blocks(2, &[0, 1, 32]), &Mix { features: copies(), ..flags() }, Sites::Own);
+    run_split("under way, clusters", &clusters(2, 4, &[0, 1]), &flags(), Sites::Own);
+    let counting = || Mix { sync: 5, length: 7, ..mix(exact()) };
+    run_split("counting", &blocks(1, &[0, 1, 2, 32]), &counting(), Sites::Shared);
+    run_split("counting, blocks", &blocks(3, &[0, 32]), &counting(), Sites::Shared);
 }

@@ -647,6 +647,7 @@ impl Backend for OnGpu {
             }
         }
         for launch in replayed {
+            undecided(launch.undecided);
             let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
             // What the launch itself has said the replay has heeded.
             let races = launch.races.into_iter().filter(|(record, _)| !is_meant(&benign, record));

@@ -45,6 +45,8 @@ pub struct Replayed {
     pub number: u64,
     /// Its races, and for those in shared memory which byte of the block's.
     pub races: Vec<(RaceRecord, Option<u32>)>,
+    /// Conflicts of which it is not known whether they are races, beside those.
+    pub undecided: u64,
     /// Something that the log says nothing of may have ordered its threads.
     pub is_undecided: bool,
     /// Global memory on which it says that races are meant from now on.
@@ -102,7 +104,8 @@ impl Replays {
             }
         }
         let races = replayed.races.into_iter().map(with_offset).collect();
-        Some(Replayed { number: log.number, races, is_undecided: replayed.unknown, benign: replayed.benign })
+        let (undecided, benign) = (replayed.undecided, replayed.benign);
+        Some(Replayed { number: log.number, races, undecided, is_undecided: replayed.unknown, benign })
     }
 }
 
