@@ -222,19 +222,11 @@ impl Driver {
 
     fn launch_of(&self, e: &Event) -> usize {
         match *e {
-            Event::Access { thread, .. }
-            | Event::Fence { thread, .. }
-            | Event::Copy { thread, .. }
-            | Event::Commit { thread }
-            | Event::CopyWait { thread, .. }
-            | Event::CopyArrive { thread, .. }
-            | Event::ClusterArrive { thread, .. }
-            | Event::ClusterWait { thread }
-            | Event::Arrive { thread, .. } => self.machine.threads[thread].0,
             Event::Syncwarp { launch, .. }
             | Event::Barrier { launch, .. }
             | Event::ClusterOver { launch, .. } => launch,
             Event::NamedBarrier { ref waited, .. } => self.machine.threads[waited[0]].0,
+            _ => self.machine.threads[e.thread().expect("one thread's")].0,
         }
     }
 

@@ -43,22 +43,13 @@ fn of_cluster(m: &Machine, first: u64) -> Vec<Thread> {
 /// Who takes part in an event.
 fn participants(m: &Machine, e: &Event) -> Vec<Thread> {
     match *e {
-        Event::Access { thread, .. }
-        | Event::Fence { thread, .. }
-        | Event::Copy { thread, .. }
-        | Event::Commit { thread }
-        | Event::CopyWait { thread, .. }
-        | Event::CopyArrive { thread, .. }
-        | Event::Arrive { thread, .. }
-        | Event::ClusterArrive { thread, .. }
-        | Event::ClusterWait { thread } => vec![thread],
         Event::Syncwarp { block, warp, mask, .. } => {
             let is_of = |&t: &Thread| m.threads[t].2 / 32 == warp && mask >> (m.threads[t].2 % 32) & 1 == 1;
             of_block(m, block).into_iter().filter(is_of).collect()
         }
         Event::Barrier { block, .. } => of_block(m, block),
         Event::NamedBarrier { ref waited, .. } => waited.clone(),
-        Event::ClusterOver { .. } => Vec::new(),
+        _ => e.thread().into_iter().collect(),
     }
 }
 

@@ -1,16 +1,60 @@
-//! What a GPU found, in the terms of the checker of this process.
+//! What a GPU found, and what the logs of its launches came to, in the terms of the checker of this process.
+
+use std::ops::Range;
 
 use gpurace_abi::device;
 use gpurace_abi::scope::Scope;
 use gpurace_check::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 
+use super::replays::Replayed;
+use super::submitted::{Fate, Submitted};
 use crate::transfer;
 
 /// A site that nobody knows.
 const UNKNOWN_SITE: u32 = transfer::SITE_BASE - 1;
 
+/// What is told of launches that are over.
+#[derive(Default)]
+pub struct Told {
+    /// Races, and for those in shared memory which byte of the block's.
+    pub races: Vec<(RaceRecord, Option<u32>)>,
+    /// Conflicts that something may have ordered.
+    pub undecided: u64,
+}
+
+/// What the clocks of a GPU have `found` and what logs said, `replayed`. Memory on which the program says from now on that races are meant becomes `benign`.
+pub fn join(found: &[device::Found], replayed: Vec<Replayed>, submitted: &Submitted, benign: &mut Vec<Range<usize>>) -> Told {
+    let mut told = Told::default();
+    for found in found {
+        let Some(mut record) = record(found) else { continue };
+        match submitted.complete(&mut record) {
+            Fate::Race if !is_meant(benign, &record) => told.races.push((record, found.shared.checked_sub(1))),
+            Fate::Race | Fate::FoundHere => {}
+            Fate::Undecided => told.undecided += 1,
+        }
+    }
+    for launch in replayed {
+        let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
+        // What the launch itself has said the replay has heeded.
+        let races = launch.races.into_iter().filter(|(record, _)| !is_meant(benign, record));
+        match is_undecided {
+            true => told.undecided += races.map(|(record, _)| record.count).sum::<u64>(),
+            false => told.races.extend(races),
+        }
+        told.undecided += launch.undecided;
+        benign.extend(launch.benign);
+    }
+    told
+}
+
+/// Whether the program says of the memory that a race is on that it is meant.
+fn is_meant(benign: &[Range<usize>], record: &RaceRecord) -> bool {
+    let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
+    record.space == Space::Global && benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
+}
+
 /// A race as the checker of the host has it, with sites of the kernel's module.
-pub fn record(found: &device::Found) -> Option<RaceRecord> {
+fn record(found: &device::Found) -> Option<RaceRecord> {
     let (op, scope) = operation(found.op)?;
     let (earlier_op, earlier_scope) = operation(found.earlier_op)?;
     let shared = found.shared != 0;

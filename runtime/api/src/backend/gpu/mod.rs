@@ -20,8 +20,7 @@ use std::sync::{Arc, OnceLock};
 use gpurace_abi::device::{Counters, FETCHES, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
-use gpurace_check::replay::Logged;
-use gpurace_check::{Clusters, KernelKey, RaceRecord, Space};
+use gpurace_check::{KernelKey, RaceRecord, Space};
 use gpurace_cpu::texture::Object;
 use gpurace_cuda::driver::queue::{Pitched, Place};
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
@@ -55,14 +54,12 @@ mod submitted;
 use arrays::Arrays;
 pub use code::{Code, Entry};
 use replays::Replays;
-use submitted::{Fate, Submitted};
+use submitted::Submitted;
 
 /// Codes of what a kernel did that ended the context.
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
 /// `cudaHostRegisterReadOnly`.
 const REGISTER_READ_ONLY: u32 = 8;
-/// Shared memory that the system keeps at the beginning of a block's, at most, and what alignment may add, bytes.
-const SYSTEM_SHARED: usize = 2 << 10;
 /// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
 const SHARED_OPTIN: u32 = 97;
 const MULTIPROCESSORS: u32 = 16;
@@ -409,8 +406,8 @@ impl Backend for OnGpu {
             let submitted = unsafe { gpu.launch(&mut entry.module.lock(), &request, &arguments) };
             if submitted.is_ok() && gpu.has_log(request.number) {
                 let shared = entry.checked.map_or(0, |(_, attributes)| attributes.shared) as usize;
-                let logged = logged(launch, request.number, shared + launch.dynamic_shared as usize);
-                self.replays.lock().add(logged, begun.ordered.overlaps);
+                let shared = shared + launch.dynamic_shared as usize;
+                self.replays.lock().add(launch, request.number, shared, begun.ordered.overlaps);
             }
             submitted
         };
@@ -633,35 +630,13 @@ impl Backend for OnGpu {
         let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
         let replayed = self.replays.lock().run(&logs);
-        let (mut benign, submitted) = (self.benign.lock(), self.submitted.lock());
-        let undecided = |count| {
-            self.undecided.fetch_add(count, Ordering::Relaxed);
-        };
-        let mut all = Vec::new();
-        for found in &taken {
-            let Some(mut record) = found::record(found) else { continue };
-            match submitted.complete(&mut record) {
-                Fate::Race if !is_meant(&benign, &record) => all.push((record, found.shared.checked_sub(1))),
-                Fate::Race | Fate::FoundHere => {}
-                Fate::Undecided => undecided(1),
-            }
-        }
-        for launch in replayed {
-            undecided(launch.undecided);
-            let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
-            // What the launch itself has said the replay has heeded.
-            let races = launch.races.into_iter().filter(|(record, _)| !is_meant(&benign, record));
-            match is_undecided {
-                true => races.for_each(|(record, _)| undecided(record.count)),
-                false => all.extend(races),
-            }
-            benign.extend(launch.benign);
-        }
+        let told = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
+        self.undecided.fetch_add(told.undecided, Ordering::Relaxed);
         let found = |(record, shared_offset): (RaceRecord, Option<u32>)| {
             let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
             Found { record, object, shared_offset }
         };
-        all.into_iter().map(found).collect()
+        told.races.into_iter().map(found).collect()
     }
 
     fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64> {
@@ -686,31 +661,6 @@ impl Backend for OnGpu {
             }
             _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
         }
-    }
-}
-
-/// Whether the program says of the memory that a race is on that it is meant.
-fn is_meant(benign: &[Range<usize>], record: &RaceRecord) -> bool {
-    let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
-    record.space == Space::Global && benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
-}
-
-/// What is to be known of a launch for the replay of its log. `shared`: bytes of a block's shared memory.
-fn logged(launch: &Launch<'_>, id: u64, shared: usize) -> Logged {
-    let meta = launch.kernel.meta();
-    Logged {
-        id,
-        kernel: KernelKey(launch.kernel.key),
-        stream: launch.stream.0,
-        threads_per_block: launch.block.iter().product(),
-        blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
-        clusters: gpurace_cpu::clusters(launch.cluster, meta).map(|blocks| Clusters {
-            grid: launch.grid,
-            blocks,
-            end_of_block: launch.kernel.module.end_of_block(),
-        }),
-        features: meta.sync,
-        shared: shared + SYSTEM_SHARED,
     }
 }
 

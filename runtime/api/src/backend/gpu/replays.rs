@@ -7,14 +7,18 @@ use std::sync::OnceLock;
 
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_check::replay::{Logged, Replay};
-use gpurace_check::{KernelKey, RaceRecord, Space};
+use gpurace_check::{Clusters, KernelKey, RaceRecord, Space};
 use gpurace_cuda::Log;
+
+use crate::launch::Launch;
 
 /// Events of one kernel's launches that are replayed, where the kernel needs it: a tenth of a second or so, and some seconds
 /// where all threads contend for one lock. Later launches have no log.
 const MOST_EVENTS: u64 = 1 << 18;
 /// Those of a kernel whose order a GPU's clocks show. What its first threads do is checked more exactly so: shadow words there hold one record.
 const FIRST_EVENTS: u64 = 1 << 16;
+/// Shared memory that the system keeps at the beginning of a block's, at most, and what alignment may add, bytes.
+const SYSTEM_SHARED: usize = 2 << 10;
 /// What a launch costs beside its events, in events.
 const EVENTS_OF_LAUNCH: u64 = 1 << 10;
 
@@ -79,8 +83,9 @@ impl Replays {
         }
     }
 
-    /// A launch has been submitted that has a log.
-    pub fn add(&mut self, logged: Logged, overlaps: bool) {
+    /// A launch has been submitted that has a log. `shared`: bytes of a block's shared memory; `overlaps`: something may overlap it.
+    pub fn add(&mut self, launch: &Launch<'_>, number: u64, shared: usize, overlaps: bool) {
+        let logged = logged(launch, number, shared);
         *self.spent.entry(logged.kernel).or_default() += EVENTS_OF_LAUNCH;
         self.launches.insert(logged.id, Awaited { logged, overlaps });
     }
@@ -106,6 +111,25 @@ impl Replays {
         let races = replayed.races.into_iter().map(with_offset).collect();
         let (undecided, benign) = (replayed.undecided, replayed.benign);
         Some(Replayed { number: log.number, races, undecided, is_undecided: replayed.unknown, benign })
+    }
+}
+
+/// What is to be known of a launch for the replay of its log. `shared`: bytes of a block's shared memory.
+fn logged(launch: &Launch<'_>, id: u64, shared: usize) -> Logged {
+    let meta = launch.kernel.meta();
+    Logged {
+        id,
+        kernel: KernelKey(launch.kernel.key),
+        stream: launch.stream.0,
+        threads_per_block: launch.block.iter().product(),
+        blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
+        clusters: gpurace_cpu::clusters(launch.cluster, meta).map(|blocks| Clusters {
+            grid: launch.grid,
+            blocks,
+            end_of_block: launch.kernel.module.end_of_block(),
+        }),
+        features: meta.sync,
+        shared: shared + SYSTEM_SHARED,
     }
 }
 

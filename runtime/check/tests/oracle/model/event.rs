@@ -126,3 +126,21 @@ pub enum Event {
         thread: Thread,
     },
 }
+
+impl Event {
+    /// Whose it is, where it is one thread's.
+    pub fn thread(&self) -> Option<Thread> {
+        match *self {
+            Self::Access { thread, .. }
+            | Self::Fence { thread, .. }
+            | Self::Copy { thread, .. }
+            | Self::Commit { thread }
+            | Self::CopyWait { thread, .. }
+            | Self::CopyArrive { thread, .. }
+            | Self::ClusterArrive { thread, .. }
+            | Self::ClusterWait { thread }
+            | Self::Arrive { thread, .. } => Some(thread),
+            Self::Syncwarp { .. } | Self::Barrier { .. } | Self::ClusterOver { .. } | Self::NamedBarrier { .. } => None,
+        }
+    }
+}
