@@ -6,6 +6,7 @@
 #include "llvm/Analysis/Utils/Local.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
 #include "llvm/Passes/StandardInstrumentations.h"
@@ -94,6 +95,13 @@ LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
 LLVMBasicBlockRef gpurace_split_before(LLVMValueRef instruction) {
   auto *at = llvm::unwrap<llvm::Instruction>(instruction);
   return llvm::wrap(at->getParent()->splitBasicBlock(at->getIterator()));
+}
+
+// Makes instructions of the constant expressions over a constant that
+// instructions use.
+void gpurace_expand_constants(LLVMValueRef constant) {
+  llvm::convertUsersOfConstantsToInstructions(
+      {llvm::unwrap<llvm::Constant>(constant)});
 }
 
 // Keeps a value in a variable of the function's frame, which every use loads.

@@ -9,7 +9,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir::{self, address_space};
-use crate::lower::{image, shared};
+use crate::lower::{image, managed, shared};
 use crate::position::Positions;
 use crate::reach::Reach;
 
@@ -101,6 +101,7 @@ pub unsafe fn variables(
                 matches!(space, address_space::GLOBAL | address_space::CONSTANT)
                     && LLVMIsDeclaration(v) == 0
                     && !matches!(LLVMGetLinkage(v), LLVMLinkage::LLVMPrivateLinkage)
+                    && !ir::name(v).starts_with(managed::CELL)
             })
             .map(|v| {
                 let meta = VariableMeta {

@@ -14,6 +14,7 @@ mod asm;
 mod builtins;
 mod hooks;
 mod kernels;
+mod managed;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -31,10 +32,13 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
 use crate::config::{Config, Gpu};
-use crate::lower::{codegen, image, managed, shared};
+use crate::lower::{codegen, image, shared};
 use crate::position::Positions;
 use crate::ir::address_space;
 use crate::{describe, instrument, ir, lower, reach, sites};
+
+/// Of `__managed__` variables, where code finds their addresses.
+type Cells = HashMap<LLVMValueRef, LLVMValueRef>;
 
 /// Static shared memory of one kernel, bytes, on every GPU.
 const STATIC_SHARED: u32 = 48 << 10;
@@ -56,6 +60,7 @@ pub unsafe fn write(
     // SAFETY: by contract; `bare` is used up by the linker.
     unsafe {
         refuse(module)?;
+        let managed = lower::managed::add_cells(module, address_space::GLOBAL);
         codegen::drop_lists(module);
         builtins::define(module);
         codegen::settle_contraction(module);
@@ -64,7 +69,7 @@ pub unsafe fn write(
             keep_shared_apart(module);
             let bare = LLVMCloneModule(module);
             stand_alone(bare);
-            let meta = check(module, &mut positions)?;
+            let meta = check(module, &managed, &mut positions)?;
             image::share_variables(module, bare);
             if LLVMLinkModules2(module, lower::reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
@@ -72,7 +77,7 @@ pub unsafe fn write(
             link_runtime(module)?;
             meta
         } else {
-            describe_module(module, &[], &mut positions).0
+            describe_module(module, &[], &managed, &mut positions).0
         };
         for kernel in &mut meta.kernels {
             kernel.cluster = clusters.get(&kernel.name).copied();
@@ -80,6 +85,7 @@ pub unsafe fn write(
         meta.source.clone_from(&config.main_file);
         meta.instrumented = config.sanitize;
         meta.files = positions.into_files();
+        managed::replace(&managed);
         forget_processor(module);
         LLVMStripModuleDebugInfo(module);
         lower::verify(module)?;
@@ -95,8 +101,9 @@ pub unsafe fn write(
 unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract.
     unsafe {
-        if !managed::annotated(module, managed::ANNOTATION).is_empty() {
-            return Err("`__managed__` variables are not known there".to_owned());
+        let managed = lower::managed::annotated(module, lower::managed::ANNOTATION);
+        if managed.iter().any(|&variable| managed::is_in_constant(variable)) {
+            return Err("constants that are addresses of `__managed__` variables are not known there".to_owned());
         }
         let names_shared = |global: LLVMValueRef| {
             let initializer = LLVMGetInitializer(global);
@@ -105,10 +112,6 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
         };
         if ir::globals(module).any(names_shared) {
             return Err("constants that are addresses of shared memory are not known there".to_owned());
-        }
-        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
-        if !annotations.is_null() {
-            LLVMDeleteGlobal(annotations);
         }
         Ok(())
     }
@@ -126,7 +129,7 @@ unsafe fn names_shared_memory(constant: LLVMValueRef) -> bool {
 }
 
 /// Makes the checked variants of `module`'s kernels.
-unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<ModuleMeta, String> {
+unsafe fn check(module: LLVMModuleRef, managed: &Cells, positions: &mut Positions) -> Result<ModuleMeta, String> {
     // SAFETY: by `write`'s contract.
     unsafe {
         let mut found = sites::collect(module, positions);
@@ -135,7 +138,7 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
         let functions = found.accesses.iter().map(|a| a.function).chain(hooked.functions);
         let functions: Vec<_> = functions.map(|f| ir::name(f)).collect();
         found.sites.extend(hooked.sites);
-        let (mut meta, shared) = describe_module(module, &functions, positions);
+        let (mut meta, shared) = describe_module(module, &functions, managed, positions);
         meta.sites = found.sites;
         meta.skipped = found.skipped;
         for (reason, count) in [(device::UNSEEN, hooked.unseen), (device::FETCHES, hooked.fetches)] {
@@ -170,6 +173,7 @@ unsafe fn check(module: LLVMModuleRef, positions: &mut Positions) -> Result<Modu
 unsafe fn describe_module(
     module: LLVMModuleRef,
     site_functions: &[String],
+    managed: &Cells,
     positions: &mut Positions,
 ) -> (ModuleMeta, Vec<Vec<LLVMValueRef>>) {
     // SAFETY: by `write`'s contract.
@@ -177,7 +181,7 @@ unsafe fn describe_module(
         let kernels = ir::kernels(module);
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
         let reach = reach::of_kernels(module, &functions);
-        let layout = shared::lay_out(module, &reach);
+        let layout = shared::Layout { managed: managed.clone(), ..shared::lay_out(module, &reach) };
         let meta = ModuleMeta {
             kernels: describe::kernels(module, &kernels, &reach, &layout, site_functions, positions),
             variables: describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect(),

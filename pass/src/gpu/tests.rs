@@ -117,6 +117,52 @@ fn constants_that_name_shared_memory_are_refused() {
 }
 
 #[test]
+fn code_takes_the_addresses_of_managed_variables_from_their_cells() {
+    let module = |globals: &str| {
+        format!(
+            "target triple = \"nvptx64-nvidia-cuda\"
+             @text = private constant [16 x i8] c\"gpurace.managed\\00\", section \"llvm.metadata\"
+             @file = private constant [2 x i8] c\"f\\00\", section \"llvm.metadata\"
+             @m = dso_local addrspace(1) externally_initialized global [4 x i32] zeroinitializer
+             @llvm.global.annotations = appending global [1 x {{ ptr, ptr, ptr, i32, ptr }}] [{{ ptr, ptr, ptr, i32, ptr }}
+                 {{ ptr addrspacecast (ptr addrspace(1) @m to ptr), ptr @text, ptr @file, i32 1, ptr null }}], section \"llvm.metadata\"
+             {globals}
+             define i32 @f(i1 %c) {{
+               br i1 %c, label %a, label %b
+             a:
+               store i32 1, ptr addrspacecast (ptr addrspace(1) getelementptr ([4 x i32], ptr addrspace(1) @m, i64 0, i64 2) to ptr)
+               br label %b
+             b:
+               %p = phi ptr [ addrspacecast (ptr addrspace(1) @m to ptr), %0 ], [ null, %a ]
+               %v = load i32, ptr %p
+               ret i32 %v
+             }}"
+        )
+    };
+    let text = with_module(&module(""), |module| {
+        // SAFETY: live.
+        unsafe {
+            assert_eq!(refuse(module), Ok(()));
+            let cells = crate::lower::managed::add_cells(module, 1);
+            super::managed::replace(&cells);
+            crate::lower::verify(module).unwrap();
+            printed(module)
+        }
+    });
+    let cell = "@__gpurace_managed_m = internal addrspace(1) global ptr addrspacecast (ptr addrspace(1) @m to ptr)";
+    assert!(text.contains(cell), "{text}");
+    let (_, code) = text.split_once("define i32 @f").unwrap();
+    assert!(code.contains("load ptr, ptr addrspace(1) @__gpurace_managed_m"), "{text}");
+    assert!(!code.contains("@m"), "no use is left: {text}");
+    // Nobody would write the variable's address there; addresses of the others are as they are.
+    let refused = |globals: &str| with_module(&module(globals), |module| unsafe { refuse(module) });
+    let why = "constants that are addresses of `__managed__` variables are not known there";
+    let within = "ptr addrspacecast (ptr addrspace(1) getelementptr ([4 x i32], ptr addrspace(1) @m, i64 0, i64 2) to ptr)";
+    assert_eq!(refused(&format!("@where = addrspace(1) global {within}")), Err(why.to_owned()));
+    assert_eq!(refused("@g = addrspace(1) global i32 0\n@where = addrspace(1) global ptr addrspacecast (ptr addrspace(1) @g to ptr)"), Ok(()));
+}
+
+#[test]
 fn plain_accesses_of_inline_ptx_have_checks_at_their_addresses() {
     let text = checked(
         "target triple = \"nvptx64-nvidia-cuda\"

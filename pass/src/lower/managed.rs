@@ -17,13 +17,13 @@ use crate::ir;
 /// The annotation that marks a managed variable.
 pub const ANNOTATION: &str = "gpurace.managed";
 /// Prefix of a cell's name.
-pub const CELL: &str = "__gpurace_managed.";
+pub const CELL: &str = gpurace_abi::device::MANAGED_CELL;
 
-/// Adds a cell for each managed variable of `module`: variable to cell.
+/// Adds a cell for each managed variable of `module`, in this address space: variable to cell.
 ///
 /// # Safety
 /// `module` is live.
-pub unsafe fn add_cells(module: LLVMModuleRef) -> HashMap<LLVMValueRef, LLVMValueRef> {
+pub unsafe fn add_cells(module: LLVMModuleRef, space: u32) -> HashMap<LLVMValueRef, LLVMValueRef> {
     let mut cells = HashMap::new();
     // SAFETY: by contract.
     unsafe {
@@ -43,7 +43,7 @@ pub unsafe fn add_cells(module: LLVMModuleRef) -> HashMap<LLVMValueRef, LLVMValu
                 LLVMGetOperand(annotated, 0)
             };
             let name = format!("{CELL}{}", ir::name(variable));
-            let cell = LLVMAddGlobal(module, ptr, ir::c(&name).as_ptr());
+            let cell = LLVMAddGlobalInAddressSpace(module, ptr, ir::c(&name).as_ptr(), space);
             LLVMSetLinkage(cell, LLVMLinkage::LLVMInternalLinkage);
             LLVMSetInitializer(cell, annotated);
             cells.insert(variable, cell);

@@ -147,7 +147,7 @@ unsafe fn lower_functions<T>(
         let functions: Vec<_> = kernels.iter().map(|&(f, _)| f).collect();
         let reach = reach::of_kernels(module, &functions);
         let mut layout = shared::lay_out(module, &reach);
-        layout.managed = managed::add_cells(module);
+        layout.managed = managed::add_cells(module, 0);
         let of_blocks = blocks::candidates(&kernels, &reach, checks);
         let described = describe(module, &kernels, &reach, &layout);
         let variables = describe::variables(module, &layout)

@@ -184,6 +184,10 @@ pub struct Found {
 /// dynamic shared memory, if it has any, where it lies in a block's, and 1 more. The first launch with checks fills it in.
 pub const SHARED_SUFFIX: &str = "__gpurace_shared";
 
+/// What the name of a cell begins with that holds the address of the `__managed__` variable whose name follows. Until the runtime has written
+/// the host variable's there, it is that of the device's copy, which has the initial value.
+pub const MANAGED_CELL: &str = "__gpurace_managed_";
+
 /// The reason under which a description counts accesses that only inline PTX, or an instruction
 /// that the pass does not know, makes: no check knows of them.
 pub const UNSEEN: &str = "not seen on the GPU";

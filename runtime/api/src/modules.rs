@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
 use gpurace_abi::gpu_code::GpuCode;
-use gpurace_abi::meta::{KernelMeta, ModuleMeta, VariableMeta};
+use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_check::{Checker, CoveredRead};
 use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
@@ -264,7 +264,8 @@ impl Module {
     fn load(&'static self) -> Result<&'static Loaded> {
         *self.loaded.get_or_init(|| {
             let loaded: &'static Loaded = Box::leak(Box::new(self.open()?));
-            with_registry(|registry| registry.add(self, loaded));
+            let managed = self.bind_managed(loaded)?;
+            with_registry(|registry| registry.add(loaded, &managed));
             Ok(loaded)
         })
     }
@@ -293,6 +294,33 @@ impl Module {
             proofs,
             told: Once::new(),
         })
+    }
+
+    /// Has device code find the module's `__managed__` variables: their storage is the host
+    /// program's. Gives their names and addresses.
+    ///
+    /// # Errors
+    /// The device's: it cannot reach them.
+    fn bind_managed(&self, loaded: &'static Loaded) -> Result<Vec<(&'static str, usize)>> {
+        let variables = loaded.meta.variables.iter().filter(|meta| meta.managed);
+        let mut bound = Vec::new();
+        for meta in variables {
+            let (Some(cell), Some(host)) = (loaded.code.variable(&meta.name), self.host_variable(&meta.name)) else { continue };
+            // SAFETY: the code's entry of a managed variable addresses a pointer
+            // to its initial value, and no kernel of the code runs before its
+            // module is loaded; the host's variable has the same size.
+            unsafe { backend::get().bind_managed(cell, host, meta.size as usize) }?;
+            bound.push((&meta.name[..], host));
+        }
+        Ok(bound)
+    }
+
+    /// The host variable that stands for a device variable of this mangled name.
+    fn host_variable(&self, name: &str) -> Option<usize> {
+        let registry = REGISTRY.read();
+        let mut symbols = registry.as_ref()?.symbols.iter();
+        let found = symbols.find(|(_, symbol)| std::ptr::eq(symbol.module, self) && symbol.name.to_bytes() == name.as_bytes());
+        found.map(|(&host, _)| host)
     }
 
     /// The module's description.
@@ -338,7 +366,8 @@ pub fn invalid(what: &str) -> Error {
 }
 
 impl Registry {
-    fn add(&mut self, module: &Module, loaded: &'static Loaded) {
+    /// `managed`: the addresses of its `__managed__` variables, by name.
+    fn add(&mut self, loaded: &'static Loaded, managed: &[(&str, usize)]) {
         self.loaded.push(loaded);
         for (name, address) in loaded.code.variables() {
             let Some(meta) = loaded
@@ -350,7 +379,7 @@ impl Registry {
                 continue;
             };
             let address = match meta.managed {
-                true => self.bind_managed(module, meta, address),
+                true => managed.iter().find(|(own, _)| *own == name).map(|&(_, address)| address),
                 false => Some(address),
             };
             let Some(address) = address else { continue };
@@ -366,26 +395,6 @@ impl Registry {
                 watch::managed_made();
             }
         }
-    }
-
-    /// Lets device code find a `__managed__` variable: its storage is the host
-    /// program's, whose address goes into the cell. Gives that address.
-    fn bind_managed(&self, module: &Module, meta: &VariableMeta, cell: usize) -> Option<usize> {
-        let mut symbols = self.symbols.iter();
-        let found = symbols.find(|(_, symbol)| {
-            std::ptr::eq(symbol.module, module) && symbol.name.to_bytes() == meta.name.as_bytes()
-        });
-        let (&host, _) = found?;
-        let cell = cell as *mut *mut u8;
-        // SAFETY: the image's entry of a managed variable addresses a pointer
-        // to its initial value, and no kernel of the image runs before its
-        // module is loaded; the host's variable has the same size.
-        unsafe {
-            // clang leaves host variables of device ones without a value.
-            std::ptr::copy_nonoverlapping(*cell, host as *mut u8, meta.size as usize);
-            cell.write(host as *mut u8);
-        }
-        Some(host)
     }
 }
 

@@ -19,6 +19,8 @@ use crate::uids::Uids;
 
 /// Records that there is room for.
 const RECORDS: u64 = 16 << 10;
+/// A page of the host, bytes.
+const PAGE: usize = 4096;
 /// Cells of launches that may be under way.
 const CELLS: u64 = 4096;
 
@@ -141,10 +143,13 @@ pub struct Gpu {
     logs: Logs,
     /// Some code that was loaded says of races that they are meant.
     annotated: bool,
-    /// Managed memory by its address, which lies where the driver puts it; without shadow, where there was no memory for it.
+    /// Managed memory, and pages of the program that kernels reach, by address, which lies where the driver puts it; without shadow, where there
+    /// was no memory for it.
     managed: BTreeMap<Address, Option<Range>>,
     /// Counts its changes.
     managed_version: u64,
+    /// Of these, the program's pages: where runs of them begin, and end.
+    host_pages: BTreeMap<usize, usize>,
     /// Variables that have shadow, of all modules, by address.
     variables: BTreeMap<Address, Range>,
     counters: Address,
@@ -254,6 +259,7 @@ impl Gpu {
             annotated: false,
             managed: BTreeMap::new(),
             managed_version: 0,
+            host_pages: BTreeMap::new(),
             variables: BTreeMap::new(),
             counters: zeroed(size_of::<Counters>() as u64)?,
             seen: zeroed(SEEN * 4)?,
@@ -606,6 +612,34 @@ impl Gpu {
         self.managed.insert(address, range);
         self.managed_version += 1;
         Ok(address)
+    }
+
+    /// Has kernels reach memory of the program, at its own address and with shadow: its pages are page-locked from now on.
+    ///
+    /// # Errors
+    /// The driver's, and that the GPU has other addresses for them.
+    pub fn reach_host(&mut self, start: usize, size: usize) -> Result {
+        let (mut at, end) = (start / PAGE * PAGE, (start + size).next_multiple_of(PAGE));
+        while at < end {
+            if let Some((_, &behind)) = self.host_pages.range(..=at).next_back()
+                && behind > at
+            {
+                at = behind;
+                continue;
+            }
+            // Up to the next ones that it reaches already.
+            let behind = self.host_pages.range(at..end).next().map_or(end, |(&start, _)| start);
+            driver::register(at, behind - at, false)?;
+            self.host_pages.insert(at, behind);
+            if driver::device_address(at)? != at as Address {
+                return Err(driver::Error::not_supported("cuMemHostGetDevicePointer"));
+            }
+            let range = self.shadow_range(at as Address, (behind - at) as u64)?;
+            self.managed.insert(at as Address, range);
+            self.managed_version += 1;
+            at = behind;
+        }
+        Ok(())
     }
 
     /// Gives it back. Nothing runs that may use it.

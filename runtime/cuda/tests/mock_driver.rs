@@ -465,6 +465,30 @@ fn managed_memory_has_shadow() {
 }
 
 #[test]
+fn memory_of_the_program_has_shadow_too() {
+    let Some((mut gpu, mut module, _log)) = opened("memory_of_the_program_has_shadow_too", &[]) else { return };
+    let page = 4096;
+    let memory = vec![0u64; 8 * page / 8];
+    let first = memory.as_ptr().addr().next_multiple_of(page);
+    let mut racy = |gpu: &mut Gpu, address: usize| {
+        let before = gpu.counters().unwrap();
+        run(gpu, &mut module, &launch("racy", Variant::Checked, 1), address as u64).unwrap();
+        gpu.wait().unwrap();
+        let now = gpu.counters().unwrap();
+        let _ = gpu.take_found();
+        (now.records + now.repeated > before.records + before.repeated, now.outside - before.outside)
+    };
+    // The driver refuses pages that it has: two variables of one page, one over what is between, and one that it has as a whole.
+    for (start, size) in [(first + 100, 4), (first + 200, 8), (first + 3 * page, page), (first + 50, 5 * page), (first + page, 4)] {
+        gpu.reach_host(start, size).unwrap();
+    }
+    for at in [0, 100, page, 3 * page + 8, 6 * page - 4] {
+        assert_eq!(racy(&mut gpu, first + at), (true, 0), "{at}");
+    }
+    assert_eq!(racy(&mut gpu, first + 6 * page), (false, 64), "behind it");
+}
+
+#[test]
 fn copies_race_with_what_they_may_overlap() {
     let Some((mut gpu, mut module, _log)) = opened("copies_race_with_what_they_may_overlap", &[]) else { return };
     let mut copy = |gpu: &mut Gpu, number, unordered: &[u64], start, writes| {

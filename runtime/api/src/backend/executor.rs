@@ -109,6 +109,17 @@ impl Backend for OnHost {
         Ok(Code::Host(image))
     }
 
+    unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result {
+        let cell = cell as *mut *mut u8;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            // clang leaves host variables of device ones without a value.
+            std::ptr::copy_nonoverlapping(*cell, host as *mut u8, size);
+            cell.write(host as *mut u8);
+        }
+        Ok(())
+    }
+
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
         let capability = capability();
         Ok(cudaFuncAttributes {

@@ -151,6 +151,16 @@ pub trait Backend: Sync {
     /// `cudaErrorNoKernelImageForDevice`, `cudaErrorInvalidKernelImage`.
     fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<Code>;
 
+    /// Has kernels find a `__managed__` variable at `host`, the host program's variable of `size` bytes, which gets its initial value. `cell`:
+    /// where code finds its address, that of the initial value until now.
+    ///
+    /// # Errors
+    /// The device's: it cannot reach it.
+    ///
+    /// # Safety
+    /// `cell` and `host` are such; no kernel has run that uses them.
+    unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result;
+
     /// What `cudaFuncGetAttributes` says.
     ///
     /// # Errors

@@ -40,6 +40,11 @@ impl Error {
     pub fn is_out_of_memory(&self) -> bool {
         self.code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32
     }
+
+    /// The driver does it, and not as it is needed.
+    pub(crate) fn not_supported(call: &'static str) -> Self {
+        Self { call, name: "CUDA_ERROR_NOT_SUPPORTED".to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32 }
+    }
 }
 
 /// The result of a call.
@@ -389,7 +394,7 @@ pub fn free(address: Address) -> Result {
 /// The driver's.
 pub fn mapped(size: u64) -> Result<(*mut c_void, Address)> {
     let host = page_locked(size)?;
-    Ok((host, device_address(host)?))
+    Ok((host, device_address(host as usize)?))
 }
 
 /// Memory that host and device both reach at one address.
@@ -429,26 +434,26 @@ pub unsafe fn free_page_locked(host: *mut c_void) -> Result {
 ///
 /// # Errors
 /// The driver's.
-pub fn register(host: *mut c_void, size: usize, read_only: bool) -> Result {
+pub fn register(host: usize, size: usize, read_only: bool) -> Result {
     // CU_MEMHOSTREGISTER_PORTABLE | DEVICEMAP, READ_ONLY
-    call!(cuMemHostRegister_v2(host, size, 1 | 2 | (u32::from(read_only) << 3)))
+    call!(cuMemHostRegister_v2(host as *mut c_void, size, 1 | 2 | (u32::from(read_only) << 3)))
 }
 
 /// Takes that back.
 ///
 /// # Errors
 /// The driver's.
-pub fn unregister(host: *mut c_void) -> Result {
-    call!(cuMemHostUnregister(host))
+pub fn unregister(host: usize) -> Result {
+    call!(cuMemHostUnregister(host as *mut c_void))
 }
 
 /// Where kernels reach page-locked memory.
 ///
 /// # Errors
 /// The driver's: they do not.
-pub fn device_address(host: *mut c_void) -> Result<Address> {
+pub fn device_address(host: usize) -> Result<Address> {
     let mut address = 0;
-    call!(cuMemHostGetDevicePointer_v2(&mut address, host, 0))?;
+    call!(cuMemHostGetDevicePointer_v2(&mut address, host as *mut c_void, 0))?;
     Ok(address)
 }
 

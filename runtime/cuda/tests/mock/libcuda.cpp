@@ -62,6 +62,8 @@ unsigned long long used = 0;
 bool faulted = false;
 std::map<Address, size_t> allocated;
 std::map<Address, size_t> physical, mapped;
+// Page-locked memory of the program.
+std::map<Address, size_t> registered;
 Address next_handle = 1;
 
 unsigned long long total() { return number("MOCK_MEMORY", 1ull << 30); }
@@ -272,8 +274,13 @@ int cuMemFree_v2(Address address) {
 int cuMemAllocManaged(Address *address, size_t size, unsigned flags) { return flags == 1 ? cuMemAlloc_v2(address, size) : (int)kInvalidValue; }
 int cuMemHostAlloc(void **host, size_t size, unsigned) { return *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096), kSuccess; }
 int cuMemFreeHost(void *host) { return free(host), kSuccess; }
-int cuMemHostRegister_v2(void *, size_t, unsigned) { return kSuccess; }
-int cuMemHostUnregister(void *) { return kSuccess; }
+int cuMemHostRegister_v2(void *host, size_t size, unsigned) {
+  Address start = (Address)host;
+  auto behind = registered.lower_bound(start + size);
+  if (behind != registered.begin() && std::prev(behind)->first + std::prev(behind)->second > start) return 712;
+  return registered[start] = size, kSuccess;
+}
+int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : 713; }
 int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) { return *device = (Address)host, kSuccess; }
 
 // Fills and copies of rows; what is one-dimensional has one.

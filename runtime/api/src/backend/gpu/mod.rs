@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::device::{Counters, FETCHES, UNSEEN};
+use gpurace_abi::device::{Counters, FETCHES, MANAGED_CELL, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::{KernelKey, RaceRecord, Space};
@@ -280,9 +280,8 @@ impl Backend for OnGpu {
         let description: ModuleMeta = serde_json::from_slice(code.meta)
             .map_err(|error| modules::invalid(&format!("cannot read the description of code for a GPU: {error}")))?;
         let description: &'static ModuleMeta = Box::leak(Box::new(description));
-        let names: Vec<&str> = description.variables.iter().map(|variable| &variable.name[..]).collect();
         let written: Vec<&str> =
-            description.variables.iter().filter(|variable| !variable.constant).map(|variable| &variable.name[..]).collect();
+            description.variables.iter().filter(|variable| !variable.constant && !variable.managed).map(|variable| &variable.name[..]).collect();
         self.enter()?;
         let mut gpu = self.gpu.lock();
         let loaded = gpu.load(&gpurace_cuda::Code {
@@ -301,9 +300,10 @@ impl Backend for OnGpu {
             }
         };
         // Of a variable that no kernel uses, nothing may be left.
-        let variables = names.iter().filter_map(|name| {
-            let (address, _) = module.variable(name).ok()?;
-            Some(((*name).to_owned(), address as usize))
+        let variables = description.variables.iter().filter_map(|variable| {
+            let cell = variable.managed.then(|| format!("{MANAGED_CELL}{}", variable.name));
+            let (address, _) = module.variable(cell.as_deref().unwrap_or(&variable.name)).ok()?;
+            Some((variable.name.clone(), address as usize))
         });
         let variables = variables.collect();
         drop(gpu);
@@ -322,6 +322,19 @@ impl Backend for OnGpu {
             self.checking.get_or_init(|| module.clone());
         }
         Ok(super::Code::Gpu(Code { meta: description, module, variables }))
+    }
+
+    unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result {
+        // SAFETY: as the caller vouches.
+        let value = unsafe { std::slice::from_raw_parts_mut(host as *mut u8, size) };
+        self.call(|| {
+            let mut initial = [0; 8];
+            self.device.read(&mut initial, cell as u64)?;
+            self.device.read(value, u64::from_le_bytes(initial))?;
+            self.gpu.lock().reach_host(host, size)?;
+            self.device.write(cell as u64, &host.to_le_bytes())
+        })
+        .inspect_err(|_| message::error("kernels cannot reach the program's `__managed__` variables on this GPU; run with `GPURACE_OPTIONS=device=cpu`"))
     }
 
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
@@ -446,15 +459,15 @@ impl Backend for OnGpu {
     }
 
     fn register(&self, address: usize, size: usize, flags: u32) -> Result {
-        self.call(|| driver::register(address as *mut c_void, size, flags & REGISTER_READ_ONLY != 0))
+        self.call(|| driver::register(address, size, flags & REGISTER_READ_ONLY != 0))
     }
 
     fn unregister(&self, address: usize) {
-        let _ = self.call(|| driver::unregister(address as *mut c_void));
+        let _ = self.call(|| driver::unregister(address));
     }
 
     fn device_address(&self, host: usize) -> Result<usize> {
-        self.call(|| driver::device_address(host as *mut c_void)).map(|address| address as usize)
+        self.call(|| driver::device_address(host)).map(|address| address as usize)
     }
 
     fn make_array(&self, array: &Array) -> Result {
