@@ -114,8 +114,9 @@ fn bytes(element: &str) -> Option<u32> {
         Some(vector) => vector.split_once('i')?,
         None => ("1", element.strip_prefix('i')?),
     };
-    let bytes = count.parse::<u32>().ok()? * bits.parse::<u32>().ok()? / 8;
-    matches!(bytes, 1 | 2 | 4 | 8 | 16).then_some(bytes)
+    let (count, bits) = (count.parse::<u32>().ok()?, bits.parse::<u32>().ok()?);
+    let is_known = matches!(count, 1 | 2 | 4) && matches!(bits, 8 | 16 | 32 | 64) && count * bits <= 128;
+    is_known.then_some(count * bits / 8)
 }
 
 #[cfg(test)]
