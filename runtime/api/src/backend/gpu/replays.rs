@@ -141,3 +141,23 @@ fn with_offset(race: RaceRecord) -> (RaceRecord, Option<u32>) {
     let offset = (race.space == Space::Shared).then(|| race.address.wrapping_sub(race.shared_base) as u32);
     (race, offset)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shadow_words_do_not_show_is_logged_as_long_as_there_is_room() {
+        let (kernel, plain) = (KernelKey(1), SyncFeatures { barriers: true, ..SyncFeatures::default() });
+        let mut replays = Replays::default();
+        assert_eq!(replays.events_of(kernel, &plain), FIRST_EVENTS);
+        for sync in [SyncFeatures { fetches: true, ..plain }, SyncFeatures { fences: true, ..plain }] {
+            assert_eq!(replays.events_of(kernel, &sync), MOST_EVENTS);
+        }
+        replays.spent.insert(kernel, FIRST_EVENTS);
+        let fetches = SyncFeatures { fetches: true, ..plain };
+        assert_eq!((replays.events_of(kernel, &plain), replays.events_of(kernel, &fetches)), (0, FIRST_EVENTS));
+        replays.spent.insert(kernel, MOST_EVENTS);
+        assert_eq!(replays.events_of(kernel, &fetches), 0);
+    }
+}
