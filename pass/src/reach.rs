@@ -71,6 +71,7 @@ fn reach(kernel: LLVMValueRef, own: &HashMap<LLVMValueRef, Own>, address_taken: 
         all.fences |= some.fences;
         all.clusters |= some.clusters;
         all.annotated |= some.annotated;
+        all.fetches |= some.fetches;
         all.suspends |= some.suspends;
         pending.extend(&own.callees);
         if own.calls_unknown {

@@ -174,6 +174,7 @@ pub unsafe fn add_features(call: LLVMValueRef, features: &mut SyncFeatures) {
             "__gpurace_ignore" | "__gpurace_benign" => features.annotated = true,
             name if is_of_cluster(name) => features.clusters = true,
             "__gpurace_async_read" | "__gpurace_async_write" => features.async_copies = true,
+            "__gpurace_texture" | "__gpurace_surface" => features.fetches = true,
             "__gpurace_atomic" | "__gpurace_atomic_done" => {
                 features.fences |= constant_argument(call, 5) != Some(Order::Relaxed as u64);
             }
@@ -194,6 +195,7 @@ unsafe fn add_of_gpu(name: &str, call: LLVMValueRef, features: &mut SyncFeatures
             // SAFETY: by `add_features`' contract.
             features.partial_masks |= unsafe { constant_argument(call, 0) } != Some(0xffff_ffff);
         }
+        "__gpurace_fetch" => features.fetches = true,
         // Something that may release and acquire, nobody knows how.
         "__gpurace_irregular" => features.fences = true,
         _ => {}

@@ -5,6 +5,7 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use crate::ptx::effects::{self, Access, AccessKind, AsyncCopy, Effects, Mbarrier, Sync};
 use crate::ptx::op::{Address, AtomOp};
 use crate::ptx::types::Space;
+use super::fetches;
 use crate::ptx::{self, Asm, Op, Operand, Stmt};
 
 /// Something that a statement does and that the device runtime is told of.
@@ -12,6 +13,8 @@ use crate::ptx::{self, Asm, Op, Operand, Stmt};
 pub(super) enum Act<'a> {
     /// An access that can be checked where its address is known before the asm runs.
     Access(Candidate<'a>),
+    /// An access through a texture or a surface.
+    Fetch(fetches::Candidate<&'a Operand>),
     /// A fence. `again`: what the asm has read before it, it may acquire, so that it is to be said behind the asm as well.
     Fence { scope: Scope, order: Order, again: bool },
     /// A barrier of the block: its number, whether it is for as many threads as something says, and whether it waits.
@@ -49,7 +52,7 @@ pub(super) struct OfAsm<'a> {
     pub irregular: bool,
     /// Accesses that are not among the steps.
     pub unseen: u32,
-    /// Accesses to textures and surfaces.
+    /// Accesses through textures and surfaces that are not among the steps.
     pub fetches: u32,
 }
 
@@ -103,7 +106,12 @@ pub(super) fn of_asm(asm: &Asm) -> OfAsm<'_> {
         if let Some(act) = order(statement, &effects) {
             add(act);
         }
-        out.fetches += u32::from(matches!(statement.op, Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. }));
+        if let Some(fetch) = fetches::of_statement(&statement.op) {
+            match transparent {
+                true => out.steps.push(Step { statement: n, act: Act::Fetch(fetch) }),
+                false => out.fetches += 1,
+            }
+        }
         out.unseen += u32::from(effects.unsupported.is_some());
         out.irregular |= effects.unsupported.is_some();
     }
@@ -130,7 +138,7 @@ fn wait_in_loop(asm: &Asm) -> Option<Step<'_>> {
                 found = Some((n, candidate(asm, n, statement, access))).filter(|_| is_own);
                 found.as_ref()?;
             }
-            (None | Some(Sync::Branch), []) if effects.unsupported.is_none() => {}
+            (None | Some(Sync::Branch), []) if effects.unsupported.is_none() && fetches::of_statement(&statement.op).is_none() => {}
             _ => return None,
         }
     }
@@ -200,6 +208,9 @@ fn is_out_of_order(steps: &mut [Step<'_>]) -> bool {
                     acquired = if order.acquires() { Some(*statement) } else { acquired };
                 }
             }
+            // Of which memory it is, is not known.
+            Act::Fetch(_) if is_later || !read.is_empty() => return true,
+            Act::Fetch(_) => {}
             Act::Fence { again, .. } => {
                 *again = !read.is_empty();
                 acquired = if *again { Some(*statement) } else { acquired };
@@ -511,9 +522,24 @@ mod tests {
     }
 
     #[test]
-    fn fetches_are_counted() {
+    fn fetches_are_told_of_where_they_can_be() {
         let parsed = ptx::parse("suld.b.2d.b32.trap $0, [$1, {$2, $3}];", "=r,l,r,r").unwrap();
-        let of = of_asm(&parsed);
-        assert_eq!((of.fetches, of.unseen), (1, 0));
+        let of_one = of_asm(&parsed);
+        assert!(matches!(&of_one.steps[..], [Step { statement: 0, act: Act::Fetch(_) }]), "{of_one:?}");
+        assert_eq!((of_one.fetches, of_one.unseen, of_one.irregular), (0, 0, false));
+        for (text, constraints, steps, fetches, irregular) in [
+            // Behind a barrier, or it may not happen: nothing can be said of it before the asm.
+            ("{ bar.sync 0; sust.b.1d.b32.trap [$0, {$1}], {$1}; }", "l,r", 1, 1, false),
+            ("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p bra L; sust.b.1d.b32.trap [$0, {$1}], {$1}; L: }", "l,r", 0, 1, false),
+            // What is acquired before it, or observed, it comes behind.
+            ("{ ld.acquire.gpu.u32 $0, [$1]; suld.b.1d.b32.trap $0, [$1, {$2}]; }", "=r,l,r", 2, 0, true),
+            ("{ ld.relaxed.gpu.u32 $0, [$1]; suld.b.1d.b32.trap $0, [$1, {$2}]; }", "=r,l,r", 2, 0, true),
+            ("{ suld.b.1d.b32.trap $0, [$1, {$2}]; ld.acquire.gpu.u32 $0, [$1]; }", "=r,l,r", 2, 0, false),
+            ("{ st.global.u32 [$1], $2; suld.b.1d.b32.trap $0, [$1, {$2}]; }", "=r,l,r", 2, 0, false),
+        ] {
+            let asm = ptx::parse(text, constraints).unwrap();
+            let of = of_asm(&asm);
+            assert_eq!((of.steps.len(), of.fetches, of.irregular), (steps, fetches, irregular), "{text}: {of:?}");
+        }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::ffi::c_uint;
 
-use gpurace_abi::event::NamedWait;
+use gpurace_abi::event::{EventKind, NamedWait};
 use gpurace_abi::meta::{Op, Site, Space, Verdict};
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::core::*;
@@ -21,6 +21,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use super::asm::{self, Act, Candidate, Tells};
+use super::fetches;
 use super::values::Values;
 use crate::entry_calls::EntryCalls;
 use crate::ir::address_space;
@@ -47,7 +48,7 @@ pub struct Hooked {
     pub functions: Vec<LLVMValueRef>,
     /// How many instructions make accesses that are not checked.
     pub unseen: u32,
-    /// How many accesses to textures and surfaces there are, which are not checked.
+    /// How many instructions access textures and surfaces in a way that is not known, so that nothing is checked.
     pub fetches: u32,
 }
 
@@ -58,6 +59,8 @@ type Call = (&'static str, Vec<LLVMValueRef>);
 enum Step {
     /// An access: its check, and once it has happened, what it did. What tells whether it acquires, where it may.
     Check(Checked, Option<Tells>),
+    /// An access through a texture or a surface.
+    Fetch(fetches::Candidate<LLVMValueRef>),
     /// A barrier of the whole block.
     Block,
     /// A sync of the warp's lanes in a mask.
@@ -217,6 +220,10 @@ impl Hooks<'_> {
                     let arguments = self.check(function, instruction, checked);
                     arguments.into_iter().map(|arguments| (instrument::ATOMIC_DONE, arguments.to_vec())).collect()
                 }
+                Step::Fetch(fetch) => {
+                    self.fetch(function, instruction, &fetch);
+                    Vec::new()
+                }
                 Step::Block => {
                     let state = call(module, builder, "__gpurace_before_barrier", long, &mut []);
                     vec![("__gpurace_after_barrier", vec![state])]
@@ -243,21 +250,49 @@ impl Hooks<'_> {
     /// Checks an access before it, where the builder stands. Gives what is to be said of it behind it.
     unsafe fn check(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, checked: Checked) -> Option<[LLVMValueRef; 6]> {
         let Checked { pointer, size, access, op, volatile, asynchronous } = checked;
-        let id = self.first + self.hooked.sites.len();
-        self.hooked.functions.push(function);
-        self.hooked.sites.push(Site {
-            op,
-            size: size as u32,
-            space: Space::Generic,
-            volatile,
-            asynchronous,
-            // SAFETY: by `insert`'s contract.
-            frames: unsafe { self.positions.of_instruction(instruction) },
-            verdict: Verdict::Checked,
-        });
+        let site = Site { size: size as u32, volatile, asynchronous, ..site_of(op) };
+        // SAFETY: by `insert`'s contract.
+        let id = unsafe { self.add_site(function, instruction, site) };
         let site = AccessSite { instruction, function, pointer, size, access };
         // SAFETY: by `insert`'s contract; the builder stands before the instruction.
         unsafe { instrument::check_before(&self.calls, self.builder, id as u64, &site) }
+    }
+
+    /// Adds the site of an access; gives its number.
+    unsafe fn add_site(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, site: Site) -> usize {
+        let id = self.first + self.hooked.sites.len();
+        self.hooked.functions.push(function);
+        // SAFETY: by `insert`'s contract.
+        let frames = unsafe { self.positions.of_instruction(instruction) };
+        self.hooked.sites.push(Site { frames, ..site });
+        id
+    }
+
+    /// Tells of an access through a texture or a surface before it, where the builder stands.
+    unsafe fn fetch(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, fetch: &fetches::Candidate<LLVMValueRef>) {
+        let what = fetch.what;
+        let (op, size) = match what.kind {
+            EventKind::SurfaceWrite => (Op::Write, what.size),
+            EventKind::SurfaceRead => (Op::Read, what.size),
+            // Of a texture's texels it is not known how large they are.
+            _ => (Op::Read, 0),
+        };
+        // SAFETY: by `insert`'s contract; coordinates are numbers of 32 bits.
+        unsafe {
+            let site = self.add_site(function, instruction, Site { size, ..site_of(op) });
+            let word = LLVMInt32TypeInContext(ir::context(self.module));
+            let mut at: Vec<_> = fetch.at.iter().map(|&value| LLVMBuildBitCast(self.builder, value, word, c"".as_ptr())).collect();
+            let is_longer = at.len() > fetches::FIRST;
+            at.resize(2 * fetches::FIRST, self.calls.i32(0));
+            let void = LLVMVoidTypeInContext(ir::context(self.module));
+            let (first, rest) = at.split_at_mut(fetches::FIRST);
+            if is_longer {
+                call(self.module, self.builder, "__gpurace_coordinates", void, rest);
+            }
+            let mut arguments = vec![fetch.object, self.calls.i32(site as u64), self.calls.i32(what.pack().into())];
+            arguments.extend_from_slice(first);
+            call(self.module, self.builder, "__gpurace_fetch", void, &mut arguments);
+        }
     }
 
     /// The order of an access that has it only where a result of its instruction says so, behind it.
@@ -352,11 +387,16 @@ impl Hooks<'_> {
                 None => {
                     match access_of(self.module, name, instruction) {
                         Some((size, access, op)) => vec![Step::Check(Checked::new(LLVMGetOperand(instruction, 0), size, access, op), None)],
+                        None if fetches::is_fetch(name) => match fetches::of_intrinsic(name, instruction) {
+                            Some(fetch) => vec![Step::Fetch(fetch)],
+                            None => {
+                                self.hooked.fetches += 1;
+                                return;
+                            }
+                        },
                         None => {
-                            let fetches = ["tex.", "tld4.", "suld.", "sust."].iter().any(|p| name.starts_with(p));
-                            self.hooked.fetches += u32::from(fetches);
                             // Those that touch memory take a pointer; of the others, nothing is to be known.
-                            self.hooked.unseen += u32::from(!fetches && touches_memory(name, instruction));
+                            self.hooked.unseen += u32::from(touches_memory(name, instruction));
                             return;
                         }
                     }
@@ -454,6 +494,8 @@ impl Hooks<'_> {
                 while let Some(asm::Step { act, .. }) = acts.next_if(|step| step.statement == n) {
                     if let Some(step) = self.step_of(&mut values, statement, act) {
                         steps.push(step);
+                    } else if let Act::Fetch(_) = act {
+                        self.hooked.fetches += 1;
                     } else if let Act::Access(candidate) = act {
                         self.hooked.unseen += 1;
                         irregular |= asm::is_strong(&candidate.access);
@@ -466,7 +508,7 @@ impl Hooks<'_> {
             if irregular {
                 self.irregular(instruction);
                 // Of a part of what orders threads nothing is to be learnt.
-                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::End));
+                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::Fetch(_) | Step::End));
             }
             self.beside(function, instruction, steps);
         }
@@ -483,6 +525,11 @@ impl Hooks<'_> {
             };
             let step = match act {
                 Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?, candidate.tells),
+                Act::Fetch(fetch) => {
+                    let object = values.get(fetch.object, Ty::B(64))?;
+                    let at = fetch.at.iter().map(|at| values.get(at, Ty::B(32))).collect::<Option<_>>()?;
+                    Step::Fetch(fetches::Candidate { what: fetch.what, object, at })
+                }
                 Act::Fence { scope, order, again } => self.fence(*scope, *order, *again),
                 Act::Barrier { number, counted, waits } => self.barrier(values.get(number, Ty::U(32))?, *counted, *waits),
                 // What is said before it and behind it is of one piece.
@@ -550,6 +597,11 @@ impl Hooks<'_> {
             Some(self.calls.generic_pointer(self.builder, pointer))
         }
     }
+}
+
+/// A site of which nothing more is known.
+fn site_of(op: Op) -> Site {
+    Site { op, size: 0, space: Space::Generic, volatile: false, asynchronous: false, frames: Vec::new(), verdict: Verdict::Checked }
 }
 
 /// An arrival at an mbarrier, which is one that gives nothing back where copies make it.

@@ -4,7 +4,7 @@
 //! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and
 //! the checks stand beside them. [`hooks`] finds what synchronises, and accesses that only inline PTX makes: those
 //! whose address is known before the asm runs are checked ([`asm`] reads the text, [`values`] works the address out), the others
-//! counted under the reason [`device::UNSEEN`]. So the module has sites and a description of its own.
+//! counted under the reason [`device::UNSEEN`]. Accesses through textures and surfaces ([`fetches`]) are told of, likewise. So the module has sites and a description of its own.
 //!
 //! What is written is bitcode; `gclang` has clang make PTX of it in a process of
 //! its own, since LLVM's code generation ends the process where it cannot go on,
@@ -12,6 +12,7 @@
 
 mod asm;
 mod builtins;
+mod fetches;
 mod hooks;
 mod kernels;
 mod managed;

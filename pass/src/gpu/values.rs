@@ -1,7 +1,7 @@
 //! Values of an asm's registers before the asm runs: what its accesses' addresses and guards are made of.
 //!
 //! Only what addresses and predicates are made of is known: moves, integer arithmetic, comparisons, conversions between widths
-//! and spaces. A register is not known from any other instruction on that may have written it.
+//! and spaces; floats, which coordinates are, as they came. A register is not known from any other instruction on that may have written it.
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -65,6 +65,7 @@ impl<'a> Values<'a> {
                     Some(self.resize(value, ty.bits(), false))
                 }
                 Operand::Int(n) if ty.bits() <= 64 => Some(self.constant(*n, ty.bits())),
+                Operand::F32(bits) if ty.bits() == 32 => Some(self.constant((*bits).into(), 32)),
                 _ => None,
             }
         }
@@ -82,11 +83,12 @@ impl<'a> Values<'a> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let written = match &statement.op {
-                Op::Nop | Op::St { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::CpAsyncArrive { .. } => return,
+                Op::Nop | Op::St { .. } | Op::SurfaceStore { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::CpAsyncArrive { .. } => return,
                 Op::Fence { .. } | Op::WarpSync { .. } | Op::ClusterArrive { .. } | Op::ClusterWait | Op::Nanosleep { .. } => return,
                 Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
                 Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
-                Op::Ld { d, .. } | Op::Atom { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Ld { d, .. } | Op::Atom { d, .. } | Op::SurfaceLoad { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Texture { d, p, .. } => return d.iter().chain(p).for_each(|d| self.forget(d)),
                 Op::Barrier { d, .. } => return d.iter().for_each(|d| self.forget(d)),
                 Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } => return self.forget(d),
                 Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
@@ -244,6 +246,11 @@ impl<'a> Values<'a> {
                         LLVMTypeKind::LLVMPointerTypeKind => {
                             let long = LLVMInt64TypeInContext(ir::context(self.module));
                             LLVMBuildPtrToInt(self.builder, value, long, c"".as_ptr())
+                        }
+                        // By its bits, as registers hold it.
+                        LLVMTypeKind::LLVMFloatTypeKind => {
+                            let word = LLVMInt32TypeInContext(ir::context(self.module));
+                            LLVMBuildBitCast(self.builder, value, word, c"".as_ptr())
                         }
                         _ => return None,
                     };

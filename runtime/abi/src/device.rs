@@ -141,6 +141,8 @@ pub struct Counters {
     pub copies: u64,
     /// Races not written for want of room.
     pub lost: u64,
+    /// Accesses through textures and surfaces that no log has.
+    pub fetches: u64,
 }
 
 /// A race as the GPU found it.
@@ -192,7 +194,7 @@ pub const MANAGED_CELL: &str = "__gpurace_managed_";
 /// that the pass does not know, makes: no check knows of them.
 pub const UNSEEN: &str = "not seen on the GPU";
 
-/// The reason under which a description counts accesses to textures and surfaces, which no check knows of.
+/// The reason under which a description counts instructions that access textures and surfaces and that no check knows of.
 pub const FETCHES: &str = "fetches on the GPU";
 
 /// What is not known of a race's earlier side.

@@ -14,6 +14,12 @@ const ATOMIC_SHIFT: u32 = KIND_SHIFT + 6;
 const SCOPE_SHIFT: u32 = ATOMIC_SHIFT + 3;
 const ORDER_SHIFT: u32 = SCOPE_SHIFT + 2;
 const SHARED_SHIFT: u32 = ORDER_SHIFT + 3;
+/// Of an access through a texture or a surface instead of all of these: geometry, then the two parts of [`Fetch::operation`] that lie higher, then
+/// the logarithm of [`Fetch::size`].
+const GEOMETRY_SHIFT: u32 = ATOMIC_SHIFT;
+const MODE_SHIFT: u32 = GEOMETRY_SHIFT + 3;
+const GATHER_SHIFT: u32 = MODE_SHIFT + 2;
+const SIZE_SHIFT: u32 = GATHER_SHIFT + 3;
 
 /// What a thread did. Numbers that are not here are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +70,21 @@ pub enum EventKind {
     Benign = 21,
     /// With [`Event::extra`] 0: what it has done is before what comes after such events with 1 and the same address.
     Happens = 22,
+    /// The third and the fourth coordinate of its next access through a texture or a surface, in the lower and the upper half of
+    /// [`Event::address`].
+    Coordinates = 23,
+    /// Fetches through the texture that [`Event::address`] is the handle of; [`Event::size`] and [`Event::extra`] are the first two
+    /// coordinates. Which memory that is follows from what the handle stands for.
+    Fetch = 24,
+    /// Reads from a surface, likewise.
+    SurfaceRead = 25,
+    /// Writes to a surface, likewise.
+    SurfaceWrite = 26,
 }
 
 impl EventKind {
     /// All of them, by number, from 1 on.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::Read,
         Self::Write,
         Self::Atomic,
@@ -91,7 +107,34 @@ impl EventKind {
         Self::Ignore,
         Self::Benign,
         Self::Happens,
+        Self::Coordinates,
+        Self::Fetch,
+        Self::SurfaceRead,
+        Self::SurfaceWrite,
     ];
+}
+
+/// What an access through a texture or a surface is, but for the handle and the coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// [`EventKind::Fetch`], [`EventKind::SurfaceRead`] or [`EventKind::SurfaceWrite`].
+    pub kind: EventKind,
+    /// As the executor's entry points take it: the geometry in bits 0 to 7; of a texture integer coordinates in bit 8 and a
+    /// gather of component n - 1 in bits 16 to 19; of a surface in bits 8 and 9 what happens outside.
+    pub operation: u32,
+    /// Bytes of an access to a surface, a power of two up to 16; 1 for a texture.
+    pub size: u32,
+}
+
+impl Fetch {
+    /// [`Event::what`], but for the thread.
+    pub const fn pack(&self) -> u32 {
+        (self.kind as u32) << KIND_SHIFT
+            | (self.operation & 7) << GEOMETRY_SHIFT
+            | (self.operation >> 8 & 3) << MODE_SHIFT
+            | (self.operation >> 16 & 7) << GATHER_SHIFT
+            | self.size.trailing_zeros() << SIZE_SHIFT
+    }
 }
 
 /// For whom a thread waits at a barrier with a number.
@@ -158,6 +201,17 @@ impl Event {
         self.what >> SHARED_SHIFT & 1 == 1
     }
 
+    /// Of an access through a texture or a surface.
+    pub fn fetch(&self) -> Option<Fetch> {
+        let kind = self.kind()?;
+        if !matches!(kind, EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite) {
+            return None;
+        }
+        let part = |shift: u32, bits: u32| self.what >> shift & ((1 << bits) - 1);
+        let operation = part(GEOMETRY_SHIFT, 3) | part(MODE_SHIFT, 2) << 8 | part(GATHER_SHIFT, 3) << 16;
+        Some(Fetch { kind, operation, size: 1 << part(SIZE_SHIFT, 3) })
+    }
+
     /// Whether it is written.
     pub const fn is_complete(&self) -> bool {
         self.what != 0 && self.complete != 0
@@ -202,6 +256,20 @@ mod tests {
             assert_eq!((event.order(), event.is_shared()), (Some(Order::SeqCst), true));
         }
         assert_eq!(Event::default().kind(), None);
-        assert_eq!(Event { what: 23 << KIND_SHIFT, ..Event::default() }.kind(), None);
+        assert_eq!(Event { what: 27 << KIND_SHIFT, ..Event::default() }.kind(), None);
+    }
+
+    #[test]
+    fn fetches_say_what_they_are_made_of() {
+        for kind in EventKind::ALL {
+            let is_fetch = matches!(kind, EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite);
+            for operation in [0, 6, 5 | 1 << 8, 4 | 2 << 8, 1 | 4 << 16] {
+                for size in [1, 2, 4, 8, 16] {
+                    let fetch = Fetch { kind, operation, size };
+                    let event = Event { what: 1023 | fetch.pack(), ..Event::default() };
+                    assert_eq!((event.thread(), event.kind(), event.fetch()), (1023, Some(kind), is_fetch.then_some(fetch)));
+                }
+            }
+        }
     }
 }

@@ -228,6 +228,9 @@ pub struct SyncFeatures {
     /// meant.
     #[serde(default)]
     pub annotated: bool,
+    /// An access through a texture or a surface. On a GPU a log alone knows of which memory it is.
+    #[serde(default)]
+    pub fetches: bool,
     /// Any suspension point at all: a barrier, a collective, an atomic or
     /// volatile access, an indirect call.
     pub suspends: bool,

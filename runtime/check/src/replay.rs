@@ -10,6 +10,7 @@
 //! - Between the announcement of an atomic access and what says that it is done, others write the location. Of those it is not known which
 //!   comes first: who reads learns of all of them ([`crate::syncvar`]), so that races may be missed, and none is made up. Where a plain access is
 //!   excused by that alone, it is counted, and told where two threads' excuses cannot both hold ([`crate::observed`]).
+//! - Of what is reached through a texture or a surface the addresses are worked out before, by who knows what the handle stands for.
 //! - Offsets in shared memory become addresses that no program has. A block that has ended leaves its addresses to another.
 //!
 //! | file | what it knows |
@@ -134,7 +135,8 @@ impl Replay {
 
 /// Whether an event orders nothing.
 fn is_plain(event: &Event) -> bool {
-    matches!(event.kind(), Some(EventKind::Read | EventKind::Write | EventKind::AsyncRead | EventKind::AsyncWrite))
+    use EventKind::{AsyncRead, AsyncWrite, Coordinates, Fetch, Read, SurfaceRead, SurfaceWrite, Write};
+    matches!(event.kind(), Some(Read | Write | AsyncRead | AsyncWrite | Coordinates | Fetch | SurfaceRead | SurfaceWrite))
 }
 
 /// A block's part in the log.

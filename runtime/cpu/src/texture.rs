@@ -195,8 +195,8 @@ struct Part {
 }
 
 /// A fetch between its plan and its value.
-struct Plan {
-    texture: &'static Texture,
+struct Plan<'a> {
+    texture: &'a Texture,
     addresses: [usize; MOST_TEXELS],
     reads: usize,
     parts: [Part; MOST_TEXELS],
@@ -207,7 +207,7 @@ struct Plan {
 
 thread_local! {
     /// The fetch that this worker is in: device threads do not switch in one.
-    static PLAN: RefCell<Option<Plan>> = const { RefCell::new(None) };
+    static PLAN: RefCell<Option<Plan<'static>>> = const { RefCell::new(None) };
 }
 
 /// One coordinate, resolved: up to two indices with their weights.
@@ -291,6 +291,20 @@ fn cube_face([x, y, z]: [f32; 3]) -> (usize, f32, f32) {
 /// handle is no texture.
 pub fn plan(handle: u64, place: Place) -> Option<usize> {
     let Some(Object::Texture(texture)) = find(handle) else { return None };
+    let plan = plan_of(texture, place)?;
+    let reads = plan.reads;
+    PLAN.with_borrow_mut(|slot| *slot = Some(plan));
+    Some(reads)
+}
+
+/// The addresses of the texels that a fetch through a texture reads, each of as many bytes as its format has; `None` where no
+/// instruction has such a place. What [`plan`] and [`texel`] give for a handle.
+pub fn reads(texture: &Texture, place: Place) -> Option<impl Iterator<Item = usize> + use<>> {
+    let Plan { addresses, reads, .. } = plan_of(texture, place)?;
+    Some(addresses.into_iter().take(reads))
+}
+
+fn plan_of(texture: &Texture, place: Place) -> Option<Plan<'_>> {
     let geometry = Geometry::new(place.operation & 0xff)?;
     let gather = (place.operation >> 16 & 0xf).checked_sub(1).map(|c| c as usize & 3);
     let pair = gather.is_some() || texture.linear;
@@ -363,9 +377,7 @@ pub fn plan(handle: u64, place: Place) -> Option<usize> {
             }
         }
     }
-    let reads = plan.reads;
-    PLAN.with_borrow_mut(|slot| *slot = Some(plan));
-    Some(reads)
+    Some(plan)
 }
 
 /// The address of a texel of the fetch, and how many bytes it has.
@@ -411,7 +423,7 @@ fn number(texture: &Texture, n: usize, bits: u32) -> f32 {
 }
 
 /// One component of what a part of the plan gives: as it is, or as a number.
-fn of_part(plan: &Plan, texels: &[u8], part: Part, n: usize, numbers: bool) -> u32 {
+fn of_part(plan: &Plan<'_>, texels: &[u8], part: Part, n: usize, numbers: bool) -> u32 {
     let texture = plan.texture;
     if n >= texture.texels.format.components {
         return 0;
@@ -484,6 +496,11 @@ pub enum SurfaceAccess {
 /// launch ends, 1 nothing (`.zero`), 2 the edge is meant (`.clamp`).
 pub fn surface(handle: u64, place: Place, size: usize) -> SurfaceAccess {
     let Some(Object::Surface(texels)) = find(handle) else { return SurfaceAccess::NoSurface };
+    surface_of(texels, place, size)
+}
+
+/// As [`surface`], of what a handle stands for.
+pub fn surface_of(texels: &Texels, place: Place, size: usize) -> SurfaceAccess {
     let Some(geometry) = Geometry::new(place.operation & 0xff) else { return SurfaceAccess::NoSurface };
     let c = place.coordinates.map(|c| i64::from(c as i32));
     let [x, y, z] = match geometry {

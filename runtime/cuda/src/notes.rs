@@ -9,7 +9,7 @@ pub struct LeftOut {
     pub uncovered: u64,
     /// Accesses of the code that no check knows.
     pub unseen: u64,
-    /// Accesses of the code to textures and surfaces.
+    /// Instructions of the code that access textures and surfaces in a way that is not known.
     pub fetches: u64,
     /// [`crate::Gpu::untold`].
     pub untold: u64,
@@ -36,7 +36,8 @@ pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
     add(left_out.uncovered, "bytes of allocations not checked: no memory for their shadow");
     add(left_out.unseen, "accesses of inline PTX not checked on the GPU");
     add(counters.copies, "asynchronous copies' accesses not checked from where they begin to where they are waited for: run with `device=cpu`");
-    add(left_out.fetches, "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`");
+    add(counters.fetches, "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`");
+    add(left_out.fetches, "instructions that access textures or surfaces not checked on the GPU: run with `device=cpu`");
     add(left_out.untold, "launches not checked against one that may overlap them: too many were under way");
     add(left_out.held, "accesses not checked against launches that may overlap theirs: they are in a log, and have no place in shadow words");
     notes
@@ -60,11 +61,12 @@ mod tests {
             repeated: 7,
             lost: 8,
             copies: 11,
+            fetches: 15,
             ..Counters::default()
         };
         let notes = notes(&all, &LeftOut { uncovered: 9, unseen: 10, fetches: 12, untold: 13, held: 14 });
-        assert_eq!(notes.len(), 14);
-        for n in 1..=14 {
+        assert_eq!(notes.len(), 15);
+        for n in 1..=15 {
             assert!(notes.iter().any(|note| note.starts_with(&format!("{n} "))), "{n}: {notes:?}");
         }
     }

@@ -591,6 +591,24 @@ GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
   acquires();
 }
 
+// ---- textures and surfaces ----
+
+// Which memory they are of the host works out of the log: it knows what a handle stands for. Shadow words have nothing of them.
+
+// The third and the fourth coordinate, before what follows.
+GPURACE_ENTRY void __gpurace_coordinates(u32 third, u32 fourth) {
+  Together here;
+  log_event(kLogCoordinates, 0, (u64)fourth << 32 | third);
+}
+
+// `what`: a `Fetch` (runtime/abi/src/event.rs).
+GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u32 second) {
+  Together here;
+  bool logged = log_event(0, what, handle, site, first, second);
+  if (u32 threads = logged ? together() : 0) GPURACE_ADD((u64 *)&control().checks, (u64)threads);
+  leave_out(counters().fetches, logged);
+}
+
 // ---- launches ----
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
@@ -677,9 +695,9 @@ extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
 
 extern "C" const u64 __gpurace_layout[] = {
     sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),
-    sizeof(Found),          sizeof(Control), sizeof(Event), sizeof(LogHead), kLogHappens,
+    sizeof(Found),          sizeof(Control), sizeof(Event), sizeof(LogHead), kLogSurfaceWrite,
             __builtin_offsetof(State, annotated), __builtin_offsetof(LaunchCell, runs), __builtin_offsetof(LaunchCell, checks), __builtin_offsetof(LaunchCell, observes), __builtin_offsetof(Event, complete),
-    __builtin_offsetof(Counters, lost), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
+    __builtin_offsetof(Counters, lost), __builtin_offsetof(Counters, fetches), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
 };
 
 #endif

@@ -36,7 +36,7 @@ struct LaunchCell {
 enum EventKind : u32 {
   kLogRead = 1, kLogWrite, kLogAtomic, kLogAtomicDone, kLogFence, kLogBarrier, kLogWarpArrive, kLogWarpPassed, kLogNamedArrive,
   kLogNamedPassed, kLogAsyncRead, kLogAsyncWrite, kLogAsyncCommit, kLogAsyncWait, kLogAsyncArrive, kLogClusterArrive,
-  kLogClusterPassed, kLogUnknown, kLogLeave, kLogIgnore, kLogBenign, kLogHappens,
+  kLogClusterPassed, kLogUnknown, kLogLeave, kLogIgnore, kLogBenign, kLogHappens, kLogCoordinates, kLogFetch, kLogSurfaceRead, kLogSurfaceWrite,
 };
 constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21, kEventSharedShift = 24;
 
@@ -51,7 +51,7 @@ struct LogHead {
 };
 
 struct Counters {
-  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost;
+  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost, fetches;
 };
 
 struct Found {

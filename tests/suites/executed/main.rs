@@ -120,6 +120,44 @@ fn races_in_shared_memory_name_the_array_and_the_byte() {
     }
 }
 
+#[test]
+fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
+    let folder = work_folder("executed-fetches").unwrap();
+    let source = workspace().join("tests/gpu/fetches.cu");
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
+    let (container, unknown) = lower(&folder, "fetches.gpurace.device.gpu.bc").unwrap();
+    assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
+    // Of each kernel how many texels that were written are read, and where the first of them is.
+    let races = |report: &Report| {
+        let of = |race: &gpurace_tests::report::Race| {
+            let lines = [race.accesses[0].line, race.accesses[1].line];
+            (race.kernel.clone(), race.kind.clone(), lines, race.object.as_ref().and_then(|object| object.offset), race.count)
+        };
+        let mut all: Vec<_> = report.races.iter().map(of).collect();
+        all.sort();
+        all
+    };
+    let mut on_executor = Command::new(folder.join("program"));
+    let json = folder.join("executor.json");
+    on_executor.env("GPURACE_OPTIONS", format!("device=cpu:json={}", json.display()));
+    let outcome = run(&mut on_executor, &folder).unwrap();
+    assert_eq!(outcome.status, Some(RACE_STATUS), "{}{}", outcome.stdout, outcome.stderr);
+    let wanted = races(&Report::parse(&std::fs::read_to_string(&json).unwrap()).unwrap());
+    assert_eq!(wanted.len(), 13, "each shape of coordinates, and each kind of memory: {wanted:?}");
+    for seed in 0..2 {
+        let (outcome, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], seed, true).unwrap();
+        assert_eq!(races(&report), wanted, "seed {seed}: {}", outcome.stderr);
+        assert!(!report.notes.iter().any(|note| note.contains("textures")), "{:?}", report.notes);
+    }
+    // Without logs nothing is known of them, and that is said.
+    let (_, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, false).unwrap();
+    let said = "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`";
+    let count = report.notes.iter().find_map(|note| note.strip_suffix(said)?.trim().parse::<u64>().ok());
+    assert!(races(&report).is_empty() && count.is_some_and(|count| count > 13 * 24), "{:?}", report.notes);
+}
+
 /// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report. `logs`: launches may log
 /// what they do.
 fn run_on_executor(

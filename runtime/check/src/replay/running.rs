@@ -145,6 +145,8 @@ impl Running {
                     _ => self.checks.happens_after(thread, address),
                 }
             }
+            // Of memory that is not known here: who does makes reads and writes of them.
+            EventKind::Coordinates | EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite => return false,
             // Of more than this block.
             EventKind::ClusterArrive | EventKind::ClusterPassed | EventKind::Unknown | EventKind::Leave => return false,
         }

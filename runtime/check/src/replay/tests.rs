@@ -595,3 +595,11 @@ fn what_was_replayed_before_is_nothing_to_a_launch() {
         assert_eq!(replay.launch(&launch(), &quiet.0), quiet_alone);
     }
 }
+
+#[test]
+fn accesses_whose_memory_nobody_has_worked_out_are_left_out_and_order_nothing() {
+    for kind in [EventKind::Coordinates, EventKind::Fetch, EventKind::SurfaceRead, EventKind::SurfaceWrite] {
+        let found = log().write(0, 0, 1).plain(0, 0, kind).plain(0, 33, kind).write(0, 33, 2).replayed();
+        assert_eq!((sites(&found), found.left_out, found.unknown), (vec![(1, 2)], 2, false));
+    }
+}

@@ -161,6 +161,7 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         (&mut counters.exhausted, before.exhausted),
         (&mut counters.repeated, before.repeated),
         (&mut counters.lost, before.lost),
+        (&mut counters.fetches, before.fetches),
     ] {
         *now -= then;
     }

@@ -6,7 +6,7 @@ use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, St
 use gpurace_abi::event::{Event, EventKind, LogHead};
 
 unsafe extern "C" {
-    static __gpurace_layout: [u64; 17];
+    static __gpurace_layout: [u64; 18];
 }
 
 #[test]
@@ -22,13 +22,14 @@ fn host_and_device_agree() {
         size_of::<super::Control>(),
         size_of::<Event>(),
         size_of::<LogHead>(),
-        EventKind::Happens as usize,
+        EventKind::SurfaceWrite as usize,
         offset_of!(State, annotated),
         offset_of!(LaunchCell, runs),
         offset_of!(LaunchCell, checks),
         offset_of!(LaunchCell, observes),
         offset_of!(Event, complete),
         offset_of!(Counters, lost),
+        offset_of!(Counters, fetches),
         offset_of!(Found, block),
         offset_of!(Found, shared),
     ];

@@ -5,6 +5,7 @@
 use gpurace_device as _;
 
 mod decide;
+mod fetches;
 mod histories;
 mod layout;
 mod lines;

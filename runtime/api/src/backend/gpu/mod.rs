@@ -6,6 +6,7 @@
 //! | this one | the backend |
 //! | `arrays` | arrays, textures and surfaces |
 //! | `code` | modules and kernels |
+//! | `fetches` | which memory kernels reach through textures and surfaces |
 //! | `found` | what was found, in the checker's terms |
 //! | `replays` | launches that are checked by what they have logged |
 //! | `submitted` | what was submitted that something may overlap |
@@ -47,6 +48,7 @@ use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceD
 
 mod arrays;
 mod code;
+mod fetches;
 mod found;
 mod replays;
 mod submitted;
@@ -476,11 +478,15 @@ impl Backend for OnGpu {
     }
 
     fn create_object(&self, object: Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> Result<u64> {
-        self.call(|| self.arrays.object(&object, resource, desc))
+        let handle = self.call(|| self.arrays.object(&object, resource, desc))?;
+        self.replays.lock().add_object(handle, object);
+        Ok(handle)
     }
 
     fn destroy_object(&self, handle: u64, is_texture: bool) -> Result {
-        self.call(|| if is_texture { driver::array::destroy_texture(handle) } else { driver::array::destroy_surface(handle) })
+        self.call(|| if is_texture { driver::array::destroy_texture(handle) } else { driver::array::destroy_surface(handle) })?;
+        self.replays.lock().end_object(handle, is_texture);
+        Ok(())
     }
 
     unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, stream: StreamId, wait: bool) -> Result {
@@ -667,6 +673,7 @@ impl Backend for OnGpu {
                 let mut counters = *counters;
                 counters.undecided += self.undecided.load(Ordering::Relaxed);
                 let replays = self.replays.lock();
+                counters.fetches += replays.fetches;
                 let left_out = LeftOut { uncovered: *uncovered, untold: *untold, held: replays.left_out, ..*self.left_out.lock() };
                 let mut notes = gpurace_cuda::notes(&counters, &left_out);
                 notes.extend_from_slice(&replays.notes);

@@ -8,8 +8,10 @@ use std::sync::OnceLock;
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_check::replay::{Logged, Replay};
 use gpurace_check::{Clusters, KernelKey, RaceRecord, Space};
+use gpurace_cpu::texture::Object;
 use gpurace_cuda::Log;
 
+use super::fetches::Objects;
 use crate::launch::Launch;
 
 /// Events of one kernel's launches that are replayed, where the kernel needs it: a tenth of a second or so, and some seconds
@@ -31,6 +33,12 @@ pub struct Replays {
     launches: BTreeMap<u64, Awaited>,
     /// By kernel, what its launches have logged.
     spent: HashMap<KernelKey, u64>,
+    /// What textures and surfaces show.
+    objects: Objects,
+    /// The last launch under way with a log, by number; there may be none any more.
+    latest: u64,
+    /// Accesses through textures and surfaces of which it is not known what these show.
+    pub fetches: u64,
     /// Accesses without records, for others that may have overlapped their launch, and what the log of a launch could not say.
     pub left_out: u64,
     /// What the checker has lost.
@@ -57,9 +65,9 @@ pub struct Replayed {
     pub benign: Vec<Range<usize>>,
 }
 
-/// Whether what orders a kernel's threads is in no clock of a GPU's.
+/// Whether what orders a kernel's threads is in no clock of a GPU's, or what they access in no shadow word.
 fn needs_log(sync: &SyncFeatures) -> bool {
-    sync.fences || sync.partial_masks || sync.named_barriers || sync.async_copies || sync.clusters || sync.observes || sync.annotated
+    sync.fences || sync.partial_masks || sync.named_barriers || sync.async_copies || sync.clusters || sync.observes || sync.annotated || sync.fetches
 }
 
 /// Whether launches log at all: not with `GPURACE_GPU_LOG=0`, for what the GPU's clocks alone decide.
@@ -87,18 +95,39 @@ impl Replays {
     pub fn add(&mut self, launch: &Launch<'_>, number: u64, shared: usize, overlaps: bool) {
         let logged = logged(launch, number, shared);
         *self.spent.entry(logged.kernel).or_default() += EVENTS_OF_LAUNCH;
+        self.latest = logged.id;
         self.launches.insert(logged.id, Awaited { logged, overlaps });
+    }
+
+    /// A texture or a surface was made.
+    pub fn add_object(&mut self, handle: u64, object: Object) {
+        self.objects.add(handle, object, self.latest);
+    }
+
+    /// It has ended.
+    pub fn end_object(&mut self, handle: u64, is_texture: bool) {
+        self.objects.end(handle, is_texture, self.latest);
+        self.forget_objects();
+    }
+
+    /// Forgets textures and surfaces that no log names any more.
+    fn forget_objects(&mut self) {
+        self.objects.forget(self.launches.keys().next().copied());
     }
 
     /// Replays logs.
     pub fn run(&mut self, logs: &[Log]) -> Vec<Replayed> {
-        logs.iter().filter_map(|log| self.run_one(log)).collect()
+        let replayed = logs.iter().filter_map(|log| self.run_one(log)).collect();
+        self.forget_objects();
+        replayed
     }
 
     fn run_one(&mut self, log: &Log) -> Option<Replayed> {
         let Awaited { logged, overlaps } = self.launches.remove(&log.number)?;
         *self.spent.entry(logged.kernel).or_default() += log.events.len() as u64;
-        let replayed = self.replay.get_or_insert_default().launch(&logged, &log.events);
+        let (events, unknown) = self.objects.accesses(log.number, &log.events);
+        self.fetches += unknown;
+        let replayed = self.replay.get_or_insert_default().launch(&logged, &events);
         self.left_out += replayed.left_out;
         if overlaps || log.is_cut {
             self.left_out += log.held;
@@ -137,4 +166,24 @@ fn logged(launch: &Launch<'_>, id: u64, shared: usize) -> Logged {
 fn with_offset(race: RaceRecord) -> (RaceRecord, Option<u32>) {
     let offset = (race.space == Space::Shared).then(|| race.address.wrapping_sub(race.shared_base) as u32);
     (race, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shadow_words_do_not_show_is_logged_as_long_as_there_is_room() {
+        let (kernel, plain) = (KernelKey(1), SyncFeatures { barriers: true, ..SyncFeatures::default() });
+        let mut replays = Replays::default();
+        assert_eq!(replays.events_of(kernel, &plain), FIRST_EVENTS);
+        for sync in [SyncFeatures { fetches: true, ..plain }, SyncFeatures { fences: true, ..plain }] {
+            assert_eq!(replays.events_of(kernel, &sync), MOST_EVENTS);
+        }
+        replays.spent.insert(kernel, FIRST_EVENTS);
+        let fetches = SyncFeatures { fetches: true, ..plain };
+        assert_eq!((replays.events_of(kernel, &plain), replays.events_of(kernel, &fetches)), (0, FIRST_EVENTS));
+        replays.spent.insert(kernel, MOST_EVENTS);
+        assert_eq!(replays.events_of(kernel, &fetches), 0);
+    }
 }
