@@ -405,9 +405,9 @@ fn the_run_on_a_gpu_can_be_carried_away() {
     let cpu = tables(Some("cpu"));
     let row = cpu.stdout.lines().find(|line| line.starts_with("| launch |")).unwrap_or_else(|| panic!("{}", cpu.stdout));
     let columns: Vec<&str> = row.split(" | ").collect();
-    assert_eq!(columns.len(), 9, "{row}");
-    assert!(columns[1].contains(" to ") && columns[2].contains(" to ") && columns[3].contains(" to "), "{row}");
-    assert_eq!(columns[4..6], ["not run"; 2], "{row}");
+    assert_eq!(columns.len(), 10, "{row}");
+    assert!(columns[1].contains(" to ") && columns[2].contains(" to ") && columns[3].contains(" to ") && columns[4].contains(" to "), "{row}");
+    assert_eq!(columns[5..7], ["not run"; 2], "{row}");
     let ran = tables(None);
     if has_gpu() {
         assert!(ran.stdout.contains("| kernel | wanted |"), "{}", ran.stdout);
