@@ -12,7 +12,7 @@ use gpurace_tests::toolchain::{Outcome, has_gpu, programs, run, tool, work_folde
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
 /// One for each way to synchronise and to access memory.
-const SAMPLE: [&str; 9] = [
+const SAMPLE: [&str; 11] = [
     // The address of a check is a constant.
     "race/device_variable_plain_counter.cu",
     "race/block_barrier_across_blocks.cu",
@@ -23,6 +23,9 @@ const SAMPLE: [&str; 9] = [
     "clean/cooperative_groups_sync_in_branches.cu",
     "exec/math_functions.cu",
     "exec/malloc_in_kernel.cu",
+    "race/fragments_side_by_side.cu",
+    // Each index says for which architecture it is made.
+    "race/matrix_rows_stored_beside_others.cu",
 ];
 
 fn gclang(folder: &Path, arguments: &[&str]) -> Outcome {

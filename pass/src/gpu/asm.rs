@@ -2,6 +2,7 @@
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
+use super::matrix::Rows;
 use crate::ptx::effects::{self, Access, AccessKind, AsyncCopy, Effects, Mbarrier, Sync};
 use crate::ptx::op::{Address, AtomOp};
 use crate::ptx::types::Space;
@@ -61,6 +62,8 @@ pub(super) struct Candidate<'a> {
     pub unless: Option<&'a Operand>,
     /// An asynchronous copy's.
     pub asynchronous: bool,
+    /// Of the whole warp: what it accesses together, at rows the lane's own of which is the access.
+    pub rows: Option<Rows>,
     /// Of a load of an mbarrier that acquires only where the phase is over: what tells.
     pub tells: Option<Tells>,
 }
@@ -158,7 +161,7 @@ fn candidate<'a>(asm: &Asm, n: usize, statement: &'a Stmt, access: &Access<'a>) 
         _ => None,
     };
     let asynchronous = matches!(statement.op, Op::CpAsync { .. });
-    Candidate { access: Access { kind: kind_of(statement, access), ..access.clone() }, unless, asynchronous, tells }
+    Candidate { access: Access { kind: kind_of(statement, access), ..access.clone() }, unless, asynchronous, rows: Rows::of(&statement.op), tells }
 }
 
 /// What a statement orders by, beside its accesses.
@@ -248,7 +251,7 @@ fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &Acc
         None | Some(Sync::AsyncCopy(AsyncCopy::Start | AsyncCopy::Arrive(_)) | Sync::Mbarrier(Mbarrier::Lifetime(_) | Mbarrier::Arrive(_) | Mbarrier::Wait(..)))
     );
     matches!(access.space, Space::Generic | Space::Global | Space::Shared)
-        && at_once
+        && (at_once || Rows::of(&statement.op).is_some())
         // One that fails is a read: it has to be known before.
         && (!is_swap || effects::swap_arguments(asm).is_some())
 }
@@ -482,6 +485,7 @@ mod tests {
             ("{ bar.sync 0; ld.global.u32 $0, [$1]; }", "=r,l"),
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p exit; st.u32 [$1], 1; }", "r,l"),
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bra L; st.u32 [$1], 1; L: }", "r,l"),
+            ("{ bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1]; }", "=r,r"),
             // In another block's memory.
             ("ld.shared::cluster.u32 $0, [$1];", "=r,r"),
             // Whether it will write is not known: the expected value, or the new one, is not an argument of the asm.
@@ -501,6 +505,9 @@ mod tests {
         for (text, constraints, kind) in [
             ("ld.global.nc.u32 $0, [$1];", "=r,l", AccessKind::Read),
             ("st.shared.u8 [$1], $0;", "r,r", AccessKind::Write),
+            // A row of a matrix.
+            ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];", "=r,r", AccessKind::Read),
+            ("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$1], {$0};", "r,r", AccessKind::Write),
             // Under a guard, and at an address that the asm computes.
             ("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }", "=r,r,l", AccessKind::Read),
             ("{ .reg .u64 a; add.u64 a, $1, 64; ld.global.u32 $0, [a]; }", "=r,l", AccessKind::Read),

@@ -21,6 +21,7 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use super::asm::{self, Act, Candidate, Tells};
+use super::matrix::Moved;
 use super::values::Values;
 use crate::entry_calls::EntryCalls;
 use crate::ir::address_space;
@@ -58,6 +59,8 @@ type Call = (&'static str, Vec<LLVMValueRef>);
 enum Step {
     /// An access: its check, and once it has happened, what it did. What tells whether it acquires, where it may.
     Check(Checked, Option<Tells>),
+    /// An access of the whole warp.
+    Matrix(Moved),
     /// A barrier of the whole block.
     Block,
     /// A sync of the warp's lanes in a mask.
@@ -217,6 +220,13 @@ impl Hooks<'_> {
                     let arguments = self.check(function, instruction, checked);
                     arguments.into_iter().map(|arguments| (instrument::ATOMIC_DONE, arguments.to_vec())).collect()
                 }
+                Step::Matrix(moved) => {
+                    let op = if moved.store { Op::Write } else { Op::Read };
+                    let site = self.site(function, instruction, op, moved.size(), false, false);
+                    let (name, mut arguments) = moved.check(&self.calls, builder, site);
+                    call(module, builder, name, void, &mut arguments);
+                    Vec::new()
+                }
                 Step::Block => {
                     let state = call(module, builder, "__gpurace_before_barrier", long, &mut []);
                     vec![("__gpurace_after_barrier", vec![state])]
@@ -243,21 +253,22 @@ impl Hooks<'_> {
     /// Checks an access before it, where the builder stands. Gives what is to be said of it behind it.
     unsafe fn check(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, checked: Checked) -> Option<[LLVMValueRef; 6]> {
         let Checked { pointer, size, access, op, volatile, asynchronous } = checked;
-        let id = self.first + self.hooked.sites.len();
-        self.hooked.functions.push(function);
-        self.hooked.sites.push(Site {
-            op,
-            size: size as u32,
-            space: Space::Generic,
-            volatile,
-            asynchronous,
-            // SAFETY: by `insert`'s contract.
-            frames: unsafe { self.positions.of_instruction(instruction) },
-            verdict: Verdict::Checked,
-        });
         let site = AccessSite { instruction, function, pointer, size, access };
         // SAFETY: by `insert`'s contract; the builder stands before the instruction.
-        unsafe { instrument::check_before(&self.calls, self.builder, id as u64, &site) }
+        unsafe {
+            let id = self.site(function, instruction, op, size as u32, volatile, asynchronous);
+            instrument::check_before(&self.calls, self.builder, id, &site)
+        }
+    }
+
+    /// The id of a new site.
+    unsafe fn site(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, op: Op, size: u32, volatile: bool, asynchronous: bool) -> u64 {
+        let id = self.first + self.hooked.sites.len();
+        self.hooked.functions.push(function);
+        // SAFETY: by `insert`'s contract.
+        let frames = unsafe { self.positions.of_instruction(instruction) };
+        self.hooked.sites.push(Site { op, size, space: Space::Generic, volatile, asynchronous, frames, verdict: Verdict::Checked });
+        id as u64
     }
 
     /// The order of an access that has it only where a result of its instruction says so, behind it.
@@ -405,7 +416,7 @@ impl Hooks<'_> {
                     Step::Check(Checked::new(argument(0), MBARRIER, access, Op::Atomic), Some(Tells { result: 0, over: 1 }))
                 }
                 _ if name.starts_with("mbarrier.arrive") => arrive(argument(0), AtomicKind::Rmw),
-                _ => return None,
+                _ => Step::Matrix(Moved::of_intrinsic(name, instruction)?),
             }])
         }
     }
@@ -466,7 +477,7 @@ impl Hooks<'_> {
             if irregular {
                 self.irregular(instruction);
                 // Of a part of what orders threads nothing is to be learnt.
-                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::End));
+                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::Matrix(_) | Step::End));
             }
             self.beside(function, instruction, steps);
         }
@@ -482,6 +493,10 @@ impl Hooks<'_> {
                 None => None,
             };
             let step = match act {
+                Act::Access(Candidate { access, rows: Some(rows), .. }) => {
+                    let pointer = self.pointer(values, access.space, access.address, access.element_offset)?;
+                    Step::Matrix(Moved::rows(pointer, *rows, access.kind == AccessKind::Write))
+                }
                 Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?, candidate.tells),
                 Act::Fence { scope, order, again } => self.fence(*scope, *order, *again),
                 Act::Barrier { number, counted, waits } => self.barrier(values.get(number, Ty::U(32))?, *counted, *waits),

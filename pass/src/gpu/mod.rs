@@ -14,6 +14,7 @@ mod asm;
 mod builtins;
 mod hooks;
 mod kernels;
+mod matrix;
 #[cfg(test)]
 mod tests;
 mod values;

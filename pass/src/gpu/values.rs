@@ -86,9 +86,10 @@ impl<'a> Values<'a> {
                 Op::Fence { .. } | Op::WarpSync { .. } | Op::ClusterArrive { .. } | Op::ClusterWait | Op::Nanosleep { .. } => return,
                 Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
                 Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
-                Op::Ld { d, .. } | Op::Atom { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Stmatrix { .. } => return,
+                Op::Ld { d, .. } | Op::Atom { d, .. } | Op::Ldmatrix { d, .. } | Op::Mma { d, .. } => return d.iter().for_each(|d| self.forget(d)),
                 Op::Barrier { d, .. } => return d.iter().for_each(|d| self.forget(d)),
-                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } => return self.forget(d),
+                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } | Op::Movmatrix { d, .. } => return self.forget(d),
                 Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
                     let truth = self.compare(*cmp, *ty, a, b);
                     if let Some(q) = q {

@@ -106,6 +106,8 @@ GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
   return (u64)high << 32 | low;
 }
 GPURACE_INLINE bool in_all_lanes(bool value) { return __nvvm_vote_all_sync(~0u, value); }
+// All lanes of the warp go on together.
+GPURACE_INLINE void come_together() { __nvvm_bar_warp_sync(~0u); }
 GPURACE_INLINE void pause(u32 attempt) {
 #if __CUDA_ARCH__ >= 700
   asm volatile("nanosleep.u32 %0;" ::"r"(32u << attempt));
@@ -158,6 +160,7 @@ GPURACE_INLINE u32 together() { return 1; }
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
 GPURACE_INLINE bool in_all_lanes(bool value) { return value; }
+GPURACE_INLINE void come_together() {}
 #define GPURACE_ADD(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
 #define GPURACE_OR(place, n) __atomic_fetch_or(place, n, __ATOMIC_RELAXED)
 #define GPURACE_MAX(place, n) __atomic_fetch_max(place, n, __ATOMIC_RELAXED)
