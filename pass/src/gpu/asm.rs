@@ -250,7 +250,7 @@ fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &Acc
         effects.sync,
         None | Some(Sync::AsyncCopy(AsyncCopy::Start | AsyncCopy::Arrive(_)) | Sync::Mbarrier(Mbarrier::Lifetime(_) | Mbarrier::Arrive(_) | Mbarrier::Wait(..)))
     );
-    matches!(access.space, Space::Generic | Space::Global | Space::Shared)
+    matches!(access.space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
         && (at_once || Rows::of(&statement.op).is_some())
         // One that fails is a read: it has to be known before.
         && (!is_swap || effects::swap_arguments(asm).is_some())
@@ -356,9 +356,7 @@ mod tests {
             // Not known at all.
             ("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"),
             ("cp.async.bulk.commit_group;", ""),
-            // In another block's memory, or not checked before it.
-            ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r"),
-            ("ld.acquire.gpu.shared::cluster.u32 $0, [$1];", "=r,r"),
+            // Not checked before it.
             ("{ bar.sync 0; atom.add.relaxed.gpu.u32 $0, [$1], 1; }", "=r,l"),
             ("{ .reg .u32 o; atom.cas.relaxed.gpu.b32 o, [$1], 1, 2; mov.u32 $0, o; }", "=r,l"),
         ] {
@@ -410,6 +408,7 @@ mod tests {
             ("mbarrier.arrive.shared.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
             ("mbarrier.arrive_drop.noComplete.b64 $0, [$1], $2;", "=l,l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
             ("mbarrier.arrive.release.cluster.shared::cta.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
+            ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
             ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", &[atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Block)]),
             ("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", "=r,r,l", &[atomic(AtomicKind::Load, Order::Acquire, Scope::Block)]),
             ("mbarrier.pending_count.b64 $0, $1;", "=r,l", &[]),
@@ -466,6 +465,7 @@ mod tests {
         for (text, constraints, kind) in [
             ("ld.acquire.gpu.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Device)),
             ("ld.relaxed.sys.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Relaxed, Scope::System)),
+            ("ld.acquire.cluster.shared::cluster.u32 $0, [$1];", "=r,r", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Cluster)),
             ("st.release.cta.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::Store, Order::Release, Scope::Block)),
             ("st.volatile.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::VolatileStore, Order::Relaxed, Scope::System)),
             ("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l", AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device)),
@@ -486,8 +486,6 @@ mod tests {
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p exit; st.u32 [$1], 1; }", "r,l"),
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bra L; st.u32 [$1], 1; L: }", "r,l"),
             ("{ bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1]; }", "=r,r"),
-            // In another block's memory.
-            ("ld.shared::cluster.u32 $0, [$1];", "=r,r"),
             // Whether it will write is not known: the expected value, or the new one, is not an argument of the asm.
             ("atom.cas.b32 $0, [$1], 1, $2;", "=r,l,r"),
             ("{ .reg .pred p; setp.ne.u32 p, $4, 0; @p atom.cas.b32 $0, [$1], $2, $3; }", "=r,l,r,r,r"),
@@ -505,6 +503,8 @@ mod tests {
         for (text, constraints, kind) in [
             ("ld.global.nc.u32 $0, [$1];", "=r,l", AccessKind::Read),
             ("st.shared.u8 [$1], $0;", "r,r", AccessKind::Write),
+            // In another block's memory.
+            ("ld.shared::cluster.u32 $0, [$1];", "=r,r", AccessKind::Read),
             // A row of a matrix.
             ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];", "=r,r", AccessKind::Read),
             ("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$1], {$0};", "r,r", AccessKind::Write),

@@ -24,11 +24,10 @@ use super::asm::{self, Act, Candidate, Tells};
 use super::matrix::Moved;
 use super::values::Values;
 use crate::entry_calls::EntryCalls;
-use crate::ir::address_space;
 use crate::position::Positions;
 use crate::ptx::effects::{AccessKind, Size};
-use crate::ptx::op::{Address, AtomOp};
-use crate::ptx::types::{Space as PtxSpace, Ty};
+use crate::ptx::op::AtomOp;
+use crate::ptx::types::Ty;
 use crate::ptx::{self, Stmt};
 use crate::sites::{Access, AccessSite};
 use crate::{atomics, instrument, ir};
@@ -494,7 +493,7 @@ impl Hooks<'_> {
             };
             let step = match act {
                 Act::Access(Candidate { access, rows: Some(rows), .. }) => {
-                    let pointer = self.pointer(values, access.space, access.address, access.element_offset)?;
+                    let pointer = values.pointer(access.space, access.address, access.element_offset)?;
                     Step::Matrix(Moved::rows(pointer, *rows, access.kind == AccessKind::Write))
                 }
                 Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?, candidate.tells),
@@ -507,7 +506,7 @@ impl Hooks<'_> {
                 Act::Wait(None) => self.wait(None),
                 Act::Wait(Some(groups)) => self.wait(Some(values.get(groups, Ty::U(32))?)),
                 Act::End => Step::End,
-                Act::CopiesArrive(space, at) => self.copies_arrive(self.pointer(values, *space, at, 0)?),
+                Act::CopiesArrive(space, at) => self.copies_arrive(values.pointer(*space, at, 0)?),
                 Act::ClusterArrive(order) => self.cluster_arrive(*order),
                 Act::ClusterWait => self.cluster_wait(),
             };
@@ -547,22 +546,8 @@ impl Hooks<'_> {
                     (Access::Atomic { kind, scope, order }, op, access.volatile)
                 }
             };
-            let pointer = self.pointer(values, access.space, access.address, access.element_offset)?;
+            let pointer = values.pointer(access.space, access.address, access.element_offset)?;
             Some(Checked { pointer, size, access: access_kind, op, volatile, asynchronous: candidate.asynchronous })
-        }
-    }
-
-    /// A generic pointer to an address of an asm.
-    unsafe fn pointer(&self, values: &mut Values<'_>, space: PtxSpace, address: &Address, offset: u32) -> Option<LLVMValueRef> {
-        // SAFETY: by `insert`'s contract.
-        unsafe {
-            let base = values.get(&address.base, Ty::U(64))?;
-            let offset = address.offset + i64::from(offset);
-            let name = c"".as_ptr();
-            let address = LLVMBuildAdd(self.builder, base, LLVMConstInt(self.calls.i64_type(), offset as u64, 1), name);
-            let space = if space == PtxSpace::Shared { address_space::SHARED } else { address_space::GENERIC };
-            let pointer = LLVMBuildIntToPtr(self.builder, address, LLVMPointerTypeInContext(ir::context(self.module), space), name);
-            Some(self.calls.generic_pointer(self.builder, pointer))
         }
     }
 }

@@ -585,8 +585,25 @@ fn barriers_of_clusters_are_said() {
 }
 
 #[test]
+fn shared_memory_of_other_blocks_is_reached_by_generic_pointers() {
+    let cast = "call i64 asm \"cvta.shared::cluster.u64 $0, $1;\", \"=l,l\"(i64 %";
+    let text = checked_asm("void", "st.shared::cluster.u32 [$0+4], $1;", "r,r", "i32 %a, i32 %b");
+    stand_in_turn(&text, &["zext i32 %a to i64", ", 4", cast, "inttoptr i64 %", "to ptr", "call void @__gpurace_write_range(ptr %", "asm sideeffect"]);
+    let text = checked_asm("void", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", "i32 %a");
+    let arrives = format!("i32 8, i32 0, i32 {}, i32 1, i32 2)", AtomicKind::Rmw as u32);
+    stand_in_turn(&text, &[cast, "call void @__gpurace_atomic(ptr %", &arrives, "asm sideeffect", "call void @__gpurace_atomic_done(ptr %", &arrives]);
+    assert!(!text.contains("__gpurace_irregular") && !text.contains("addrspacecast"), "{text}");
+    // Also where the asm casts it.
+    let text = checked_asm("void", "{ .reg .u64 a; cvt.u64.u32 a, $0; cvta.shared::cluster.u64 a, a; st.u32 [a], $1; }", "r,r", "i32 %a, i32 %b");
+    stand_in_turn(&text, &[cast, "call void @__gpurace_write_range(ptr %", "asm sideeffect"]);
+    // The own block's needs no such cast.
+    let text = checked_asm("void", "st.shared::cta.u32 [$0], $1;", "r,r", "i32 %a, i32 %b");
+    assert!(text.contains("addrspacecast ptr addrspace(3)") && !text.contains("cvta"), "{text}");
+}
+
+#[test]
 fn what_is_not_known_is_announced() {
-    for asm in ["fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "bar.sync 0; bar.sync 1, 64;", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$1];"] {
+    for asm in ["fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "bar.sync 0; bar.sync 1, 64;", "cp.async.bulk.commit_group;"] {
         let text = checked_asm("void", asm, "l,r", "i64 %p, i32 %a");
         stand_in_turn(&text, &["call void @__gpurace_irregular()", "asm sideeffect"]);
         // Nothing is said of a part of it.

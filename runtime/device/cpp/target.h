@@ -73,7 +73,8 @@ GPURACE_INLINE u32 shared_offset(const void *p) {
   // is a variable's of global memory, and has no code for such a cast.
   u32 offset;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(offset) : "l"(p));
-  return offset;
+  // Addresses of the block's own memory have its rank in its cluster in the bits from there on, which is 0 but for clusters.
+  return offset & 0xffffffu;
 }
 // The block of the cluster, by its rank and 1 more, in whose shared memory an address lies that is not in the own block's; 0 for none.
 GPURACE_INLINE u32 peer_of(const void *p) {
