@@ -20,6 +20,8 @@ fn main() {
         let status = Command::new(&clang)
             .args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-nostdinc", "-ffreestanding", "-x", "c++"])
             .args([&format!("-march={arch}"), "-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti"])
+            // Lanes exchange values in it: no call of it may be made apart by those that came to it together.
+            .args(["-Xclang", "-fconvergent-functions"])
             .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument"])
             .args(["-Xclang", "-target-feature", "-Xclang", ptx, "-emit-llvm", "-c", "cpp/device.cpp", "-o"])
             .arg(folder.join(name))

@@ -325,6 +325,30 @@ KERNEL racy_async_copy(int *a, int n) {
   a[blockIdx.x * blockDim.x + threadIdx.x] = s[kThreads - 1 - threadIdx.x];
 }
 
+// The lanes of a warp store rows of 8 elements of 2 bytes, and load columns of them.
+#define COLUMN(value, row) \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" \
+               : "=r"(value) \
+               : "r"((unsigned)__cvta_generic_to_shared(row)) \
+               : "memory")
+
+KERNEL clean_matrix(int *a, int n) {
+  __shared__ __align__(16) int s[kThreads];
+  int *mine = &a[blockIdx.x * blockDim.x + threadIdx.x], value;
+  s[threadIdx.x] = threadIdx.x;
+  __syncwarp();
+  COLUMN(value, &s[threadIdx.x / 32 * 32 + threadIdx.x % 8 * 4]);
+  *mine = value;
+}
+
+KERNEL racy_matrix(int *a, int n) {
+  __shared__ __align__(16) int s[kThreads];
+  int *mine = &a[blockIdx.x * blockDim.x + threadIdx.x], value;
+  s[threadIdx.x] = threadIdx.x;
+  COLUMN(value, &s[threadIdx.x / 32 * 32 + threadIdx.x % 8 * 4]);
+  *mine = value;
+}
+
 // A lock, right by its fences.
 KERNEL clean_lock(int *a, int n) {
   if (threadIdx.x != 0) return;
@@ -385,6 +409,8 @@ int main(int argc, char **argv) {
   RUN(racy_swap_ptx);
   RUN(clean_async_copy);
   RUN(racy_async_copy);
+  RUN(clean_matrix);
+  RUN(racy_matrix);
   RUN(clean_lock);
   return cudaGetLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess;
 }

@@ -2,6 +2,7 @@
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
+use super::matrix::Rows;
 use crate::ptx::effects::{self, Access, AccessKind, AsyncCopy, Effects, Mbarrier, Sync};
 use crate::ptx::op::{Address, AtomOp};
 use crate::ptx::types::Space;
@@ -64,6 +65,8 @@ pub(super) struct Candidate<'a> {
     pub unless: Option<&'a Operand>,
     /// An asynchronous copy's.
     pub asynchronous: bool,
+    /// Of the whole warp: what it accesses together, at rows the lane's own of which is the access.
+    pub rows: Option<Rows>,
     /// Of a load of an mbarrier that acquires only where the phase is over: what tells.
     pub tells: Option<Tells>,
 }
@@ -166,7 +169,7 @@ fn candidate<'a>(asm: &Asm, n: usize, statement: &'a Stmt, access: &Access<'a>) 
         _ => None,
     };
     let asynchronous = matches!(statement.op, Op::CpAsync { .. });
-    Candidate { access: Access { kind: kind_of(statement, access), ..access.clone() }, unless, asynchronous, tells }
+    Candidate { access: Access { kind: kind_of(statement, access), ..access.clone() }, unless, asynchronous, rows: Rows::of(&statement.op), tells }
 }
 
 /// What a statement orders by, beside its accesses.
@@ -258,8 +261,8 @@ fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &Acc
         effects.sync,
         None | Some(Sync::AsyncCopy(AsyncCopy::Start | AsyncCopy::Arrive(_)) | Sync::Mbarrier(Mbarrier::Lifetime(_) | Mbarrier::Arrive(_) | Mbarrier::Wait(..)))
     );
-    matches!(access.space, Space::Generic | Space::Global | Space::Shared)
-        && at_once
+    matches!(access.space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
+        && (at_once || Rows::of(&statement.op).is_some())
         // One that fails is a read: it has to be known before.
         && (!is_swap || effects::swap_arguments(asm).is_some())
 }
@@ -364,9 +367,7 @@ mod tests {
             // Not known at all.
             ("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"),
             ("cp.async.bulk.commit_group;", ""),
-            // In another block's memory, or not checked before it.
-            ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r"),
-            ("ld.acquire.gpu.shared::cluster.u32 $0, [$1];", "=r,r"),
+            // Not checked before it.
             ("{ bar.sync 0; atom.add.relaxed.gpu.u32 $0, [$1], 1; }", "=r,l"),
             ("{ .reg .u32 o; atom.cas.relaxed.gpu.b32 o, [$1], 1, 2; mov.u32 $0, o; }", "=r,l"),
         ] {
@@ -418,6 +419,7 @@ mod tests {
             ("mbarrier.arrive.shared.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
             ("mbarrier.arrive_drop.noComplete.b64 $0, [$1], $2;", "=l,l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
             ("mbarrier.arrive.release.cluster.shared::cta.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
+            ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
             ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", &[atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Block)]),
             ("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", "=r,r,l", &[atomic(AtomicKind::Load, Order::Acquire, Scope::Block)]),
             ("mbarrier.pending_count.b64 $0, $1;", "=r,l", &[]),
@@ -474,6 +476,7 @@ mod tests {
         for (text, constraints, kind) in [
             ("ld.acquire.gpu.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Device)),
             ("ld.relaxed.sys.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Relaxed, Scope::System)),
+            ("ld.acquire.cluster.shared::cluster.u32 $0, [$1];", "=r,r", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Cluster)),
             ("st.release.cta.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::Store, Order::Release, Scope::Block)),
             ("st.volatile.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::VolatileStore, Order::Relaxed, Scope::System)),
             ("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l", AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device)),
@@ -493,8 +496,7 @@ mod tests {
             ("{ bar.sync 0; ld.global.u32 $0, [$1]; }", "=r,l"),
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p exit; st.u32 [$1], 1; }", "r,l"),
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bra L; st.u32 [$1], 1; L: }", "r,l"),
-            // In another block's memory.
-            ("ld.shared::cluster.u32 $0, [$1];", "=r,r"),
+            ("{ bar.sync 0; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1]; }", "=r,r"),
             // Whether it will write is not known: the expected value, or the new one, is not an argument of the asm.
             ("atom.cas.b32 $0, [$1], 1, $2;", "=r,l,r"),
             ("{ .reg .pred p; setp.ne.u32 p, $4, 0; @p atom.cas.b32 $0, [$1], $2, $3; }", "=r,l,r,r,r"),
@@ -512,6 +514,11 @@ mod tests {
         for (text, constraints, kind) in [
             ("ld.global.nc.u32 $0, [$1];", "=r,l", AccessKind::Read),
             ("st.shared.u8 [$1], $0;", "r,r", AccessKind::Write),
+            // In another block's memory.
+            ("ld.shared::cluster.u32 $0, [$1];", "=r,r", AccessKind::Read),
+            // A row of a matrix.
+            ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];", "=r,r", AccessKind::Read),
+            ("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$1], {$0};", "r,r", AccessKind::Write),
             // Under a guard, and at an address that the asm computes.
             ("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }", "=r,r,l", AccessKind::Read),
             ("{ .reg .u64 a; add.u64 a, $1, 64; ld.global.u32 $0, [a]; }", "=r,l", AccessKind::Read),

@@ -22,13 +22,13 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode, LLVMTyp
 
 use super::asm::{self, Act, Candidate, Tells};
 use super::fetches;
+use super::matrix::Moved;
 use super::values::Values;
 use crate::entry_calls::EntryCalls;
-use crate::ir::address_space;
 use crate::position::Positions;
 use crate::ptx::effects::{AccessKind, Size};
-use crate::ptx::op::{Address, AtomOp};
-use crate::ptx::types::{Space as PtxSpace, Ty};
+use crate::ptx::op::AtomOp;
+use crate::ptx::types::Ty;
 use crate::ptx::{self, Stmt};
 use crate::sites::{Access, AccessSite};
 use crate::{atomics, instrument, ir};
@@ -61,6 +61,8 @@ enum Step {
     Check(Checked, Option<Tells>),
     /// An access through a texture or a surface.
     Fetch(fetches::Candidate<LLVMValueRef>),
+    /// An access of the whole warp.
+    Matrix(Moved),
     /// A barrier of the whole block.
     Block,
     /// A sync of the warp's lanes in a mask.
@@ -224,6 +226,13 @@ impl Hooks<'_> {
                     self.fetch(function, instruction, &fetch);
                     Vec::new()
                 }
+                Step::Matrix(moved) => {
+                    let op = if moved.store { Op::Write } else { Op::Read };
+                    let site = self.add_site(function, instruction, Site { size: moved.size(), ..site_of(op) });
+                    let (name, mut arguments) = moved.check(&self.calls, builder, site);
+                    call(module, builder, name, void, &mut arguments);
+                    Vec::new()
+                }
                 Step::Block => {
                     let state = call(module, builder, "__gpurace_before_barrier", long, &mut []);
                     vec![("__gpurace_after_barrier", vec![state])]
@@ -255,17 +264,17 @@ impl Hooks<'_> {
         let id = unsafe { self.add_site(function, instruction, site) };
         let site = AccessSite { instruction, function, pointer, size, access };
         // SAFETY: by `insert`'s contract; the builder stands before the instruction.
-        unsafe { instrument::check_before(&self.calls, self.builder, id as u64, &site) }
+        unsafe { instrument::check_before(&self.calls, self.builder, id, &site) }
     }
 
     /// Adds the site of an access; gives its number.
-    unsafe fn add_site(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, site: Site) -> usize {
+    unsafe fn add_site(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, site: Site) -> u64 {
         let id = self.first + self.hooked.sites.len();
         self.hooked.functions.push(function);
         // SAFETY: by `insert`'s contract.
         let frames = unsafe { self.positions.of_instruction(instruction) };
         self.hooked.sites.push(Site { frames, ..site });
-        id
+        id as u64
     }
 
     /// Tells of an access through a texture or a surface before it, where the builder stands.
@@ -289,7 +298,7 @@ impl Hooks<'_> {
             if is_longer {
                 call(self.module, self.builder, "__gpurace_coordinates", void, rest);
             }
-            let mut arguments = vec![fetch.object, self.calls.i32(site as u64), self.calls.i32(what.pack().into())];
+            let mut arguments = vec![fetch.object, self.calls.i32(site), self.calls.i32(what.pack().into())];
             arguments.extend_from_slice(first);
             call(self.module, self.builder, "__gpurace_fetch", void, &mut arguments);
         }
@@ -445,7 +454,7 @@ impl Hooks<'_> {
                     Step::Check(Checked::new(argument(0), MBARRIER, access, Op::Atomic), Some(Tells { result: 0, over: 1 }))
                 }
                 _ if name.starts_with("mbarrier.arrive") => arrive(argument(0), AtomicKind::Rmw),
-                _ => return None,
+                _ => Step::Matrix(Moved::of_intrinsic(name, instruction)?),
             }])
         }
     }
@@ -508,7 +517,7 @@ impl Hooks<'_> {
             if irregular {
                 self.irregular(instruction);
                 // Of a part of what orders threads nothing is to be learnt.
-                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::Fetch(_) | Step::End));
+                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::Fetch(_) | Step::Matrix(_) | Step::End));
             }
             self.beside(function, instruction, steps);
         }
@@ -524,6 +533,10 @@ impl Hooks<'_> {
                 None => None,
             };
             let step = match act {
+                Act::Access(Candidate { access, rows: Some(rows), .. }) => {
+                    let pointer = values.pointer(access.space, access.address, access.element_offset)?;
+                    Step::Matrix(Moved::rows(pointer, *rows, access.kind == AccessKind::Write))
+                }
                 Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?, candidate.tells),
                 Act::Fetch(fetch) => {
                     let object = values.get(fetch.object, Ty::B(64))?;
@@ -539,7 +552,7 @@ impl Hooks<'_> {
                 Act::Wait(None) => self.wait(None),
                 Act::Wait(Some(groups)) => self.wait(Some(values.get(groups, Ty::U(32))?)),
                 Act::End => Step::End,
-                Act::CopiesArrive(space, at) => self.copies_arrive(self.pointer(values, *space, at, 0)?),
+                Act::CopiesArrive(space, at) => self.copies_arrive(values.pointer(*space, at, 0)?),
                 Act::ClusterArrive(order) => self.cluster_arrive(*order),
                 Act::ClusterWait => self.cluster_wait(),
             };
@@ -579,22 +592,8 @@ impl Hooks<'_> {
                     (Access::Atomic { kind, scope, order }, op, access.volatile)
                 }
             };
-            let pointer = self.pointer(values, access.space, access.address, access.element_offset)?;
+            let pointer = values.pointer(access.space, access.address, access.element_offset)?;
             Some(Checked { pointer, size, access: access_kind, op, volatile, asynchronous: candidate.asynchronous })
-        }
-    }
-
-    /// A generic pointer to an address of an asm.
-    unsafe fn pointer(&self, values: &mut Values<'_>, space: PtxSpace, address: &Address, offset: u32) -> Option<LLVMValueRef> {
-        // SAFETY: by `insert`'s contract.
-        unsafe {
-            let base = values.get(&address.base, Ty::U(64))?;
-            let offset = address.offset + i64::from(offset);
-            let name = c"".as_ptr();
-            let address = LLVMBuildAdd(self.builder, base, LLVMConstInt(self.calls.i64_type(), offset as u64, 1), name);
-            let space = if space == PtxSpace::Shared { address_space::SHARED } else { address_space::GENERIC };
-            let pointer = LLVMBuildIntToPtr(self.builder, address, LLVMPointerTypeInContext(ir::context(self.module), space), name);
-            Some(self.calls.generic_pointer(self.builder, pointer))
         }
     }
 }

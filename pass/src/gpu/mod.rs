@@ -16,6 +16,7 @@ mod fetches;
 mod hooks;
 mod kernels;
 mod managed;
+mod matrix;
 #[cfg(test)]
 mod tests;
 mod values;

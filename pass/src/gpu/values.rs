@@ -5,11 +5,11 @@
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMIntPredicate, LLVMTypeKind};
+use llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMTypeKind};
 
 use crate::ir;
 use crate::ir::address_space;
-use crate::ptx::op::{BinaryOp, Carry, MulAddOp};
+use crate::ptx::op::{Address, BinaryOp, Carry, MulAddOp};
 use crate::ptx::types::{Cmp, Space, Ty};
 use crate::ptx::{Asm, Guard, Op, Operand, Reg, Stmt};
 
@@ -78,6 +78,27 @@ impl<'a> Values<'a> {
         unsafe { self.get(&operand, Ty::Pred) }
     }
 
+    /// A generic pointer to so many bytes behind an address.
+    pub(super) unsafe fn pointer(&mut self, space: Space, address: &Address, offset: u32) -> Option<LLVMValueRef> {
+        // SAFETY: by `new`'s contract.
+        unsafe {
+            let base = self.get(&address.base, Ty::U(64))?;
+            let offset = address.offset + i64::from(offset);
+            let name = c"".as_ptr();
+            let address = LLVMBuildAdd(self.builder, base, self.constant(offset as u64, 64), name);
+            let address = if space == Space::SharedCluster { self.of_cluster(address, false) } else { address };
+            let to = |space| LLVMPointerTypeInContext(ir::context(self.module), space);
+            let generic = to(address_space::GENERIC);
+            Some(match space {
+                Space::Shared => {
+                    let own = LLVMBuildIntToPtr(self.builder, address, to(address_space::SHARED), name);
+                    LLVMBuildAddrSpaceCast(self.builder, own, generic, name)
+                }
+                _ => LLVMBuildIntToPtr(self.builder, address, generic, name),
+            })
+        }
+    }
+
     /// Goes on behind a statement.
     pub(super) unsafe fn pass(&mut self, statement: &Stmt) {
         // SAFETY: by `new`'s contract.
@@ -87,10 +108,13 @@ impl<'a> Values<'a> {
                 Op::Fence { .. } | Op::WarpSync { .. } | Op::ClusterArrive { .. } | Op::ClusterWait | Op::Nanosleep { .. } => return,
                 Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
                 Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
-                Op::Ld { d, .. } | Op::Atom { d, .. } | Op::SurfaceLoad { d, .. } => return d.iter().for_each(|d| self.forget(d)),
+                Op::Stmatrix { .. } => return,
+                Op::Ld { d, .. } | Op::Atom { d, .. } | Op::SurfaceLoad { d, .. } | Op::Ldmatrix { d, .. } | Op::Mma { d, .. } => {
+                    return d.iter().for_each(|d| self.forget(d));
+                }
                 Op::Texture { d, p, .. } => return d.iter().chain(p).for_each(|d| self.forget(d)),
                 Op::Barrier { d, .. } => return d.iter().for_each(|d| self.forget(d)),
-                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } => return self.forget(d),
+                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } | Op::Movmatrix { d, .. } => return self.forget(d),
                 Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
                     let truth = self.compare(*cmp, *ty, a, b);
                     if let Some(q) = q {
@@ -146,7 +170,7 @@ impl<'a> Values<'a> {
                     let value = self.get(a, *a_ty).map(|value| self.resize(value, d_ty.bits(), a_ty.is_signed()));
                     (d, *d_ty, value)
                 }
-                Op::Cvta { to, space: space @ (Space::Shared | Space::Global), ty, d: d @ Operand::Reg(_), a } => {
+                Op::Cvta { to, space: space @ (Space::Shared | Space::SharedCluster | Space::Global), ty, d: d @ Operand::Reg(_), a } => {
                     (d, *ty, self.get(a, *ty).map(|value| self.between_spaces(value, *space, *to, ty.bits())))
                 }
                 _ => return None,
@@ -214,6 +238,10 @@ impl<'a> Values<'a> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let context = ir::context(self.module);
+            if space == Space::SharedCluster {
+                let number = self.of_cluster(self.resize(value, 64, false), to);
+                return self.resize(number, bits, false);
+            }
             let own = if space == Space::Shared { address_space::SHARED } else { address_space::GLOBAL };
             let pointer = |space| LLVMPointerTypeInContext(context, space);
             let (from, into) = if to { (pointer(address_space::GENERIC), pointer(own)) } else { (pointer(own), pointer(address_space::GENERIC)) };
@@ -223,6 +251,20 @@ impl<'a> Values<'a> {
             let cast = LLVMBuildAddrSpaceCast(self.builder, address, into, name);
             let number = LLVMBuildPtrToInt(self.builder, cast, LLVMInt64TypeInContext(context), name);
             self.resize(number, bits, false)
+        }
+    }
+
+    /// An address of shared memory of any block of the cluster as a generic one, or with `to` the other way. LLVM takes all shared memory for the block's
+    /// own, and would know too much of a cast.
+    unsafe fn of_cluster(&self, address: LLVMValueRef, to: bool) -> LLVMValueRef {
+        let text = if to { "cvta.to.shared::cluster.u64 $0, $1;" } else { "cvta.shared::cluster.u64 $0, $1;" };
+        let (constraints, dialect) = ("=l,l", LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
+        // SAFETY: by `new`'s contract; the texts are as long as is said, and the asm takes and gives 64 bits.
+        unsafe {
+            let long = LLVMInt64TypeInContext(ir::context(self.module));
+            let ty = LLVMFunctionType(long, [long].as_mut_ptr(), 1, 0);
+            let asm = LLVMGetInlineAsm(ty, text.as_ptr().cast(), text.len(), constraints.as_ptr().cast(), constraints.len(), 0, 0, dialect, 0);
+            LLVMBuildCall2(self.builder, ty, asm, [address].as_mut_ptr(), 1, c"".as_ptr())
         }
     }
 

@@ -17,7 +17,7 @@
 
 mod blocks;
 mod floats;
-mod matrix;
+pub(crate) mod matrix;
 mod table;
 pub(in crate::lower) mod template;
 mod totality;

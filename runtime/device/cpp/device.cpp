@@ -443,6 +443,32 @@ GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
   access(address, size, site, kWrite, kLogAsyncWrite);
 }
 
+// ---- matrices that a warp accesses together ----
+
+// Before the instruction, which all lanes are to come to together: what each lane accesses is logged and checked by branches of its own.
+
+// `count` matrices of 8 by 8 elements of 2 bytes: each lane accesses those that its registers hold (PTX ISA, "ldmatrix"). `row`: the one that the lane names.
+GPURACE_ENTRY void __gpurace_rows(void *row, u32 count, u32 transposed, u32 store, u32 site) {
+  u32 lane = thread_index() & 31, pieces = transposed ? 2 : 1, size = 4 / pieces;
+  for (u32 n = 0; n < count * pieces; n++) {
+    u32 of = transposed ? lane % 4 * 2 + n % 2 : lane / 4, offset = transposed ? lane / 4 * 2 : lane % 4 * 4;
+    u64 at = of_lane((u64)row, n / pieces * 8 + of) + offset;
+    access((void *)at, size, site, store ? kWrite : kRead, store ? kLogWrite : kLogRead);
+  }
+  come_together();
+}
+
+// A matrix of `rows` by `columns` elements, `stride` of them from one row to the next, or from one column. Which lane accesses what is open; elements go round
+// the lanes, row by row, as on the executor.
+GPURACE_ENTRY void __gpurace_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes, u32 store, u32 site) {
+  for (u32 n = thread_index() & 31; n < rows * columns; n += 32) {
+    u32 row = n / columns, column = n % columns, outer = by_column ? column : row, inner = by_column ? row : column;
+    u64 at = (u64)start + ((u64)(int)stride * outer + inner) * bytes;
+    access((void *)at, bytes, site, store ? kWrite : kRead, store ? kLogWrite : kLogRead);
+  }
+  come_together();
+}
+
 // `kind`, `scope`, `order`: runtime/abi/src/scope.rs.
 GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
   Together here;

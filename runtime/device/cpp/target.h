@@ -73,7 +73,8 @@ GPURACE_INLINE u32 shared_offset(const void *p) {
   // is a variable's of global memory, and has no code for such a cast.
   u32 offset;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(offset) : "l"(p));
-  return offset;
+  // Addresses of the block's own memory have its rank in its cluster in the bits from there on, which is 0 but for clusters.
+  return offset & 0xffffffu;
 }
 // The block of the cluster, by its rank and 1 more, in whose shared memory an address lies that is not in the own block's; 0 for none.
 GPURACE_INLINE u32 peer_of(const void *p) {
@@ -118,6 +119,8 @@ GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
   return (u64)high << 32 | low;
 }
 GPURACE_INLINE bool in_all_lanes(bool value) { return __nvvm_vote_all_sync(~0u, value); }
+// All lanes of the warp go on together.
+GPURACE_INLINE void come_together() { __nvvm_bar_warp_sync(~0u); }
 GPURACE_INLINE void pause(u32 attempt) {
 #if __CUDA_ARCH__ >= 700
   asm volatile("nanosleep.u32 %0;" ::"r"(32u << attempt));
@@ -174,6 +177,7 @@ GPURACE_INLINE void rejoin(u32) {}
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
 GPURACE_INLINE bool in_all_lanes(bool value) { return value; }
+GPURACE_INLINE void come_together() {}
 #define GPURACE_ADD(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
 #define GPURACE_OR(place, n) __atomic_fetch_or(place, n, __ATOMIC_RELAXED)
 #define GPURACE_MAX(place, n) __atomic_fetch_max(place, n, __ATOMIC_RELAXED)

@@ -97,7 +97,7 @@ fn verdicts_are_by_the_kernels_names() {
     }
     assert!(decided > 4 * 6, "{decided} races");
     // Strong accesses and copies of inline PTX are decided where nothing of the kernel can have ordered them.
-    for kernel in ["racy_guarded_ptx", "racy_async_copy", "racy_strong_beside_plain_ptx", "racy_swap_ptx"] {
+    for kernel in ["racy_guarded_ptx", "racy_async_copy", "racy_strong_beside_plain_ptx", "racy_swap_ptx", "racy_matrix"] {
         assert!(execute(kernel, 0).races > 0, "{kernel}");
     }
 }
@@ -189,7 +189,7 @@ fn run_on_executor(
 fn each_access_is_checked_once() {
     // Three launches of 8 blocks of 256 threads.
     let threads = 3 * 8 * 256;
-    for (kernel, of_thread) in [("clean_saxpy", 2), ("racy_one_word", 1), ("clean_shared_reverse", 4), ("clean_inline_ptx", 2), ("clean_async_copy", 4)] {
+    for (kernel, of_thread) in [("clean_saxpy", 2), ("racy_one_word", 1), ("clean_shared_reverse", 4), ("clean_inline_ptx", 2), ("clean_async_copy", 4), ("clean_matrix", 4)] {
         assert_eq!(execute(kernel, 0).count("checks"), threads * of_thread, "{kernel}");
     }
     // Under a guard that every second thread has.
