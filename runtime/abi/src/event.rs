@@ -38,9 +38,10 @@ pub enum EventKind {
     /// Has passed a barrier of the whole block; [`Event::extra`] is greater for later ones. One thread of the block at least says so, before any that has passed
     /// it does anything else.
     Barrier = 6,
-    /// Comes to a `__syncwarp` of the lanes in [`Event::address`].
+    /// Comes to a `__syncwarp` of the lanes in [`Event::address`], not all of its warp's.
     WarpArrive = 7,
-    /// Has passed it.
+    /// Has passed it; or, where [`Event::extra`] is not 0, one of all lanes of its warp. That is greater for later ones, and one of those that come on
+    /// together says so.
     WarpPassed = 8,
     /// Comes to the barrier of the block with the number that [`Event::address`] is; [`Event::extra`] is a [`NamedWait`].
     NamedArrive = 9,
@@ -62,7 +63,7 @@ pub enum EventKind {
     ClusterPassed = 17,
     /// Does something that may order threads and that nothing more is known of.
     Unknown = 18,
-    /// Ends.
+    /// Ends, with the others of its warp's lanes that are in [`Event::address`], if any are.
     Leave = 19,
     /// From here on its accesses are not checked ([`Event::extra`] 1), until as many events with 0.
     Ignore = 20,

@@ -190,7 +190,7 @@ impl Block {
         for address in s.published.drain() {
             if s.shared.contains(&address) {
                 // The next block's shared memory may lie there.
-                self.inner.syncvars.overwrite(address, 1, None);
+                self.inner.syncvars.overwrite(address, 1);
             } else {
                 self.inner.syncvars.block_ended(s.order.home(), s.order.cluster(), address);
             }

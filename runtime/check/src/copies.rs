@@ -56,7 +56,7 @@ impl Block {
 
     /// An asynchronous copy of this thread writes `size` bytes.
     pub fn async_write(&mut self, thread: u32, address: usize, size: u64, site: u32) {
-        self.inner.syncvars.overwrite(address, size as usize, None);
+        self.inner.syncvars.overwrite(address, size as usize);
         self.copy(thread, address, size, site, Op::Write);
     }
 

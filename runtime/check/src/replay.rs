@@ -219,7 +219,14 @@ impl<'a> Log<'a> {
         }
         match kind {
             EventKind::Unknown => self.found.unknown = true,
-            EventKind::Leave => self.leave(block, thread),
+            EventKind::Leave => {
+                let lanes = if event.address == 0 { 1 << (thread % 32) } else { event.address as u32 };
+                let threads = self.threads;
+                let of_warp = (0..32).filter(|lane| lanes >> lane & 1 == 1).map(|lane| thread / 32 * 32 + lane);
+                for thread in of_warp.filter(|&thread| thread < threads) {
+                    self.leave(block, thread);
+                }
+            }
             EventKind::ClusterArrive | EventKind::ClusterPassed => {
                 let cluster = self.clusters.map(|clusters| clusters.first_of(block));
                 match cluster.and_then(|first| self.running_clusters.get_mut(&first)) {
@@ -267,7 +274,7 @@ impl<'a> Log<'a> {
     fn leave(&mut self, block: u64, thread: u32) {
         let Entry::Occupied(mut entry) = self.blocks.entry(block) else { return };
         let Part::Running(running) = entry.get_mut() else { return };
-        if !running.leave(thread) {
+        if running.has_left(thread) || !running.leave(thread) {
             return;
         }
         let Some(clusters) = &self.clusters else {

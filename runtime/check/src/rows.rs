@@ -381,7 +381,7 @@ impl Block {
                 continue;
             }
             let value = if row.writes {
-                self.inner.syncvars.overwrite(address, row.size as usize, None);
+                self.inner.syncvars.overwrite(address, row.size as usize);
                 Value::Item(Item { rows, thread })
             } else {
                 Value::Unknown

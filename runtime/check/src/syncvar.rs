@@ -258,14 +258,21 @@ struct SyncVar {
     stores_under_way: u32,
     /// One of these, or one that was under way with them, is a read-modify-write.
     reads_under_way: bool,
+    /// Atomic writes under way that overlap it, of another size or at another address: what they overwrite may still be read.
+    overwrites_under_way: u32,
     /// Loads that have begun and are not known to have been made: what is stored meanwhile, and what was before, each of them may read.
     loads_under_way: u32,
 }
 
 impl SyncVar {
+    /// Nothing is under way.
+    fn is_quiet(&self) -> bool {
+        self.stores_under_way == 0 && self.loads_under_way == 0 && self.overwrites_under_way == 0
+    }
+
     /// Once nothing is under way nobody reads any more what was replaced.
     fn settle(&mut self) {
-        if self.stores_under_way == 0 && self.loads_under_way == 0 {
+        if self.is_quiet() {
             self.replaced = None;
             self.reads_under_way = false;
             self.older.clear();
@@ -295,6 +302,8 @@ pub struct SyncVars {
     /// One bit per hash of a line: clear where no variable is in it.
     filter: Box<[AtomicU64]>,
     count: AtomicUsize,
+    /// Sum of [`SyncVar::overwrites_under_way`].
+    overwrites: AtomicUsize,
 }
 
 impl Default for SyncVars {
@@ -303,6 +312,7 @@ impl Default for SyncVars {
             shards: std::array::from_fn(|_| Mutex::default()),
             filter: (0..FILTER_BITS / 64).map(|_| AtomicU64::new(0)).collect(),
             count: AtomicUsize::new(0),
+            overwrites: AtomicUsize::new(0),
         }
     }
 }
@@ -362,6 +372,7 @@ impl SyncVars {
             bits.store(0, Ordering::Release);
         }
         self.count.store(0, Ordering::Release);
+        self.overwrites.store(0, Ordering::Release);
     }
 
     /// Whether variables are still made for locations on which nothing was released.
@@ -395,6 +406,7 @@ impl SyncVars {
                 replaced: None,
                 stores_under_way: 0,
                 reads_under_way: false,
+                overwrites_under_way: 0,
                 loads_under_way: 0,
             });
         }
@@ -405,7 +417,15 @@ impl SyncVars {
     /// and its launch, where that keeps a log. Returns how many the location has had with it; 0 where nothing is kept of it.
     pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, log: Option<(u64, Logged)>) -> u32 {
         let (address, size) = location;
-        self.overwrite(address, size as usize, Some((address, size)));
+        self.each(address, size as usize, |v| {
+            if (v.address, v.size) != location {
+                if v.is_quiet() {
+                    v.replaced = Some(std::mem::take(&mut v.value));
+                }
+                v.overwrites_under_way += 1;
+                self.overwrites.fetch_add(1, Ordering::AcqRel);
+            }
+        });
         let line = address / LINE;
         let few = log.is_some() && self.has_few();
         if what.is_empty() && !few && !self.may_have(line) {
@@ -416,7 +436,7 @@ impl SyncVars {
             return 0;
         };
         let linked = rmw && var.is_strong_with(writer);
-        let alone = var.stores_under_way == 0 && var.loads_under_way == 0;
+        let alone = var.is_quiet();
         var.log.write(log, linked, alone);
         if !linked && alone {
             var.replaced = Some(std::mem::take(&mut var.value));
@@ -442,6 +462,15 @@ impl SyncVars {
     /// The atomic write that [`SyncVars::write`] announced has happened; `uid` and
     /// `thread` made it. Returns how many the location has had by now, as that does.
     pub fn written(&self, location: Location, uid: u64, thread: u32) -> u32 {
+        if self.overwrites.load(Ordering::Acquire) > 0 {
+            self.each(location.0, location.1 as usize, |v| {
+                if (v.address, v.size) != location && v.overwrites_under_way > 0 {
+                    v.overwrites_under_way -= 1;
+                    self.overwrites.fetch_sub(1, Ordering::AcqRel);
+                    v.settle();
+                }
+            });
+        }
         let line = location.0 / LINE;
         if !self.may_have(line) {
             return 0;
@@ -527,11 +556,11 @@ impl SyncVars {
     }
 
     /// Bytes are overwritten by something that releases nothing: variables
-    /// that overlap them carry nothing any more, except the one `but`, those to which atomic writes are
+    /// that overlap them carry nothing any more, except those to which atomic writes are
     /// under way that may come last, and those that a load under way may have read before.
-    pub fn overwrite(&self, address: usize, size: usize, but: Option<Location>) {
+    pub fn overwrite(&self, address: usize, size: usize) {
         self.each(address, size, |v| {
-            if but != Some((v.address, v.size)) && v.stores_under_way == 0 && v.loads_under_way == 0 {
+            if v.is_quiet() {
                 v.value = Value::default();
                 v.replaced = None;
             }

@@ -21,6 +21,8 @@ constexpr u64 kKeyMask = (1ul << kSiteShift) - 1;
 // own branches and loops must not change the answer.
 struct Together {
   const u32 lanes = lanes_here();
+  // One of them does what is to be done once for all.
+  const bool first = rank_in(lanes) == 0;
   ~Together() { rejoin(lanes); }
 };
 
@@ -380,7 +382,10 @@ GPURACE_ENTRY void __gpurace_shared_at(u32 *slot, u32 offset) {
 GPURACE_ENTRY void __gpurace_leave() {
   volatile Control &c = control();
   LaunchCell &launch = *(LaunchCell *)c.cell;
-  log_event(kLogLeave);
+  {
+    Together here;
+    if (here.first) log_event(kLogLeave, 0, here.lanes);
+  }
   // What this thread has done to the slot's shadow comes before the next block's, and what it has logged before the log's end.
   if (launch.log) fence_system();
   fence_device();
@@ -512,10 +517,12 @@ GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
   c.base = next;
   c.parity = parity ^ 1;
   if (c.log && c.passed != next) {
-    // Who finds that it is said has nothing in the log before it.
-    log_event(kLogBarrier, 0, 0, 0, 0, next);
-    fence_device();
-    c.passed = next;
+    // Who finds that it is said, or comes behind the others of its warp, has nothing in the log before it.
+    if (here.first) {
+      log_event(kLogBarrier, 0, 0, 0, 0, next);
+      fence_device();
+      c.passed = next;
+    }
   }
 }
 
@@ -526,8 +533,8 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
   volatile Control &c = control();
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
-  log_event(kLogWarpArrive, 0, mask);
   if ((mask & all) != all) {
+    log_event(kLogWarpArrive, 0, mask);
     irregular();
     return kUnknown;
   }
@@ -537,8 +544,12 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
 
 GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
   Together here;
-  log_event(kLogWarpPassed);
-  if (before == kUnknown) return;
+  if (before == kUnknown) {
+    log_event(kLogWarpPassed);
+    return;
+  }
+  // All lanes that there are have come to it. One says so, by what the clock is then.
+  if (here.first) log_event(kLogWarpPassed, 0, 0, 0, 0, before + 1);
   volatile Control &c = control();
   c.warp[thread_index() / 32] = before + 1;
   GPURACE_MAX((u32 *)&c.top[c.parity], before + 1);

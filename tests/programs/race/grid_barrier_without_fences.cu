@@ -10,9 +10,12 @@ __device__ void wait_for_grid(unsigned* count, unsigned* sense) {
 #ifdef FIXED
         __threadfence();
 #endif
-        if (atomicInc(count, gridDim.x - 1) == gridDim.x - 1)
+        if (atomicInc(count, gridDim.x - 1) == gridDim.x - 1) {
+#ifdef FIXED
+            __threadfence();  // whoever opens the barrier passes on what it has learnt of the others
+#endif
             atomicAdd(sense, 1);
-        else
+        } else
             while (atomicAdd(sense, 0) == old) {
             }
 #ifdef FIXED

@@ -46,7 +46,7 @@ impl Block {
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         // What a location released is gone, whether the write is checked or not.
-        self.inner.syncvars.overwrite(address, size as usize, None);
+        self.inner.syncvars.overwrite(address, size as usize);
         self.plain(thread, address, size, site, Op::Write, value.map_or(Value::Unknown, Value::Bytes));
     }
 
@@ -152,7 +152,7 @@ impl Block {
 
     /// A plain write of any length.
     pub fn write_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
-        self.inner.syncvars.overwrite(address, size as usize, None);
+        self.inner.syncvars.overwrite(address, size as usize);
         if self.state.launch.proved.contains(site) {
             return;
         }

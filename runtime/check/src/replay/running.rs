@@ -34,6 +34,8 @@ pub(super) struct Running {
     left: usize,
     /// What the last barrier of the whole block that was passed is told by.
     passed: u32,
+    /// By warp, what its last sync of all lanes that was passed is told by.
+    synced: Vec<u32>,
     /// By barrier, threads that wait there, and such as have left meanwhile.
     waiting: [Vec<u32>; BARRIERS],
 }
@@ -66,6 +68,7 @@ impl Running {
             benign: Vec::new(),
             left: 0,
             passed: 0,
+            synced: vec![0; threads.div_ceil(32) as usize],
             waiting: Default::default(),
         }
     }
@@ -115,6 +118,7 @@ impl Running {
             }
             EventKind::Barrier => self.barrier(event.extra),
             EventKind::WarpArrive => self.warp_arrive(thread, event.address as u32),
+            EventKind::WarpPassed if event.extra > 0 => self.warp_synced(thread / 32, event.extra),
             EventKind::WarpPassed => self.warp_passed(thread),
             EventKind::NamedArrive | EventKind::NamedPassed => {
                 let Ok(number @ 0..BARRIERS) = usize::try_from(event.address) else { return false };
@@ -246,6 +250,15 @@ impl Running {
         let threads = (0..).zip(&self.threads);
         self.checks.acquire_at_barrier(threads.filter(|(_, thread)| !thread.left).map(|(n, _)| n));
         self.checks.barrier();
+    }
+
+    /// A thread has passed a sync of all lanes of its warp.
+    fn warp_synced(&mut self, warp: u32, told_by: u32) {
+        let synced = &mut self.synced[warp as usize];
+        if told_by > *synced {
+            *synced = told_by;
+            self.checks.syncwarp(warp, u32::MAX >> (32 - (self.threads.len() as u32 - warp * 32).min(32)));
+        }
     }
 
     fn warp_arrive(&mut self, thread: u32, lanes: u32) {

@@ -44,6 +44,11 @@ impl Writer {
         self.push(0, thread, EventKind::WarpArrive, Event { address: lanes.into(), ..Event::default() })
     }
 
+    /// One of all lanes.
+    fn warp_synced(&mut self, thread: u32, extra: u32) -> &mut Self {
+        self.push(0, thread, EventKind::WarpPassed, Event { extra, ..Event::default() })
+    }
+
     fn warp_passed(&mut self, thread: u32) -> &mut Self {
         self.plain(0, thread, EventKind::WarpPassed)
     }
@@ -145,6 +150,43 @@ fn counted(one_by_one: bool, readers: &[u32], observes: bool) -> (Vec<(u32, u32)
     let found = log.replayed_with(|launch| launch.features.observes = observes);
     assert_eq!((found.left_out, found.unknown, &found.notes), (0, false, &Vec::new()));
     (sites(&found), found.undecided)
+}
+
+#[test]
+fn a_sync_of_all_lanes_is_said_once() {
+    assert_eq!(log().write(0, 0, 1).warp_synced(5, 2).write(0, 31, 2).races(), []);
+    assert_eq!(log().write(0, 0, 1).warp_synced(40, 2).write(0, 31, 2).races(), [(1, 2)], "another warp's");
+    assert_eq!(log().write(0, 0, 1).warp_synced(5, 2).write(0, 40, 2).races(), [(1, 2)], "of another warp");
+    // Lanes that come on later say it late.
+    let late = |told_by| log().warp_synced(5, 4).write(0, 0, 1).warp_synced(9, told_by).write(0, 31, 2).races();
+    assert_eq!((late(4), late(3), late(5)), (vec![(1, 2)], vec![(1, 2)], vec![]));
+    // One of some lanes says nothing of it.
+    let mut log = log();
+    log.write(0, 0, 1).warp_arrive(0, 3).warp_synced(1, 2).write(0, 1, 2).warp_arrive(1, 3).warp_passed(0).write(0, 0, 3);
+    assert_eq!(log.races(), []);
+}
+
+#[test]
+fn lanes_leave_together_or_alone() {
+    let leave = |log: &mut Writer, thread, lanes: u32| {
+        log.push(0, thread, EventKind::Leave, Event { address: lanes.into(), ..Event::default() });
+    };
+    let then = |left: &[(u32, u32)], thread| {
+        let mut log = log();
+        log.write(0, 63, 1);
+        left.iter().for_each(|&(thread, lanes)| leave(&mut log, thread, lanes));
+        let found = log.write(0, thread, 2).replayed();
+        (sites(&found), found.left_out)
+    };
+    let all = u32::MAX;
+    assert_eq!(then(&[(0, all)], 40), (vec![(1, 2)], 0), "the other warp is there");
+    assert_eq!(then(&[(0, all)], 7), (vec![], 1), "who has left does nothing");
+    assert_eq!(then(&[(0, 3), (2, 0)], 3), (vec![(1, 2)], 0));
+    assert_eq!(then(&[(0, 3), (2, 0)], 2), (vec![], 1));
+    // Whoever has left stays so, and says nothing.
+    assert_eq!(then(&[(0, 1), (5, all), (32, all >> 1)], 63), (vec![], 0));
+    assert_eq!(then(&[(0, all), (5, all)], 63), (vec![], 1));
+    assert_eq!(then(&[(0, all), (32, all)], 63), (vec![], 1), "its block is over");
 }
 
 #[test]

@@ -168,6 +168,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
     // Of each thread, where its next event may lie at the earliest.
     let mut from = vec![0; m.threads.len()];
     let mut told_by = vec![1; block_count(m) as usize];
+    let mut synced: HashMap<(u64, u32), u32> = HashMap::new();
     for (i, e) in history.iter().enumerate() {
         let slot = i + 1;
         let mut here = participants(m, e);
@@ -217,13 +218,21 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                     core[slot].push(event(EventKind::AtomicDone));
                 }
             }
-            Event::Syncwarp { mask, .. } => {
+            Event::Syncwarp { block, warp, mask, .. } => {
+                // One of all lanes that are left may be one of all that there were.
+                let all = of_block(m, block).into_iter().filter(|&t| m.threads[t].2 / 32 == warp).count();
+                let whole = here.len() == all && r.below(2) == 0;
+                let synced = synced.entry((block, warp)).or_insert(0);
+                *synced += u32::from(whole) * (1 + r.below(3) as u32);
+                let extra = if whole { *synced } else { 0 };
                 for (n, &t) in here.iter().enumerate() {
-                    behind.early[early(r, from[t])].push(logged(m, t, EventKind::WarpArrive, mask as usize));
-                    let passed = logged(m, t, EventKind::WarpPassed, 0);
+                    if !whole {
+                        behind.early[early(r, from[t])].push(logged(m, t, EventKind::WarpArrive, mask as usize));
+                    }
+                    let passed = Logged { extra, ..logged(m, t, EventKind::WarpPassed, 0) };
                     if n == 0 {
                         core[slot].push(passed);
-                    } else {
+                    } else if !whole || r.below(2) == 0 {
                         until[n] = late(r, t);
                         behind.late[until[n]].push(passed);
                     }
