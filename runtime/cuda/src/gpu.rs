@@ -306,6 +306,8 @@ impl Gpu {
             None => Vec::new(),
         };
         self.annotated |= code.annotated;
+        // Loaded before anything runs that a copy may overlap.
+        let touch = state.and_then(|_| Function::of(handle, TOUCH_KERNEL).ok());
         Ok(Module {
             handle,
             begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
@@ -314,7 +316,7 @@ impl Gpu {
             variables,
             ranges: (0, 0),
             managed: None,
-            functions: HashMap::new(),
+            functions: touch.map(|function| (TOUCH_KERNEL.to_owned(), function)).into_iter().collect(),
             written: State::default(),
         })
     }

@@ -68,11 +68,13 @@ impl Memory {
     /// # Errors
     /// The driver's; that addresses cannot be reserved is none.
     pub fn new(device: &Device) -> Result<Self> {
-        let granularity = device.granularity()?;
-        let (_, total) = device.memory()?;
         // An old driver or virtual machine has none: everything is uncovered, and said to be.
+        let has_window = device.granularity();
+        let granularity = *has_window.as_ref().unwrap_or(&1);
+        let (_, total) = device.memory()?;
         let (window, shadow, window_size) = WINDOWS
             .iter()
+            .filter(|_| has_window.is_ok())
             .find_map(|times| reserve_both((times * total).next_multiple_of(granularity)))
             .unwrap_or_default();
         Ok(Self {

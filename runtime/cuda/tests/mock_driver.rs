@@ -351,6 +351,41 @@ fn without_memory_for_shadow_the_program_goes_on() {
 }
 
 #[test]
+fn where_no_memory_can_be_mapped_the_program_goes_on() {
+    let name = "where_no_memory_can_be_mapped_the_program_goes_on";
+    let Some((mut gpu, mut module, _log)) = opened(name, &[("MOCK_UNMAPPED", "1")]) else { return };
+    let a = gpu.allocate(4096).unwrap();
+    run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 2), a).unwrap();
+    gpu.wait().unwrap();
+    assert_eq!(gpu.take_found(), []);
+    assert!(gpu.counters().unwrap().outside > 0 && gpu.memory.uncovered >= 4096);
+}
+
+#[test]
+fn kernels_are_loaded_before_they_run() {
+    let Some((mut gpu, mut module, log)) = opened("kernels_are_loaded_before_they_run", &[]) else { return };
+    // Those of the checker with the module: the driver might wait for all that runs, later.
+    assert_eq!((log.count("ready __gpurace_begin"), log.count("ready __gpurace_touch")), (1, 1));
+    let a = gpu.allocate(4096).unwrap();
+    for _ in 0..2 {
+        run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 1), a).unwrap();
+    }
+    assert_eq!(log.count("ready "), 3, "{}", log.read());
+}
+
+#[test]
+fn clusters_may_be_as_wide_as_the_gpu_takes() {
+    let Some((mut gpu, mut module, log)) = opened("clusters_may_be_as_wide_as_the_gpu_takes", &[]) else { return };
+    let a = gpu.allocate(4096).unwrap();
+    // More than eight blocks are to be asked for, of each variant.
+    for (variant, blocks) in [(Variant::Bare, 8), (Variant::Bare, 16), (Variant::Checked, 16)] {
+        run(&mut gpu, &mut module, &Launch { cluster: Some([blocks, 1, 1]), ..launch("ordered", variant, 16) }, a).unwrap();
+        assert_eq!(log.count(&format!("launch clusters of {blocks} ")), 1, "{}", log.read());
+        log.clear();
+    }
+}
+
+#[test]
 fn freed_memory_has_no_history() {
     let Some((mut gpu, _module, _log)) = opened("freed_memory_has_no_history", &[]) else { return };
     let a = gpu.allocate(1000).unwrap();

@@ -5,7 +5,7 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
-use super::{ModuleHandle, Result, Stream, c, call};
+use super::{ModuleHandle, Result, Stream, c, call, check};
 
 /// A kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,10 @@ const MAX_DYNAMIC_SHARED: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 const CARVEOUT: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+const NON_PORTABLE_CLUSTER: sys::CUfunction_attribute =
+    sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+/// Blocks of a cluster that each GPU with clusters takes. Source: CUDA Programming Guide, "Thread Block Clusters".
+const PORTABLE_CLUSTER: u32 = 8;
 
 /// A launch as the driver takes it.
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +61,26 @@ pub struct Shape {
 }
 
 impl Function {
-    /// A kernel of a module.
+    /// A kernel of a module, loaded.
     ///
     /// # Errors
     /// The driver's: not found.
     pub fn of(module: ModuleHandle, name: &str) -> Result<Self> {
         let mut function = ptr::null_mut();
         call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
+        Self(function).load()?;
         Ok(Self(function))
+    }
+
+    /// Has the driver load its code now. By itself it does so at the first launch, and may wait for all that runs then, which for
+    /// kernels that wait for what comes later would be for ever. Source: CUDA Programming Guide, "Lazy Loading".
+    fn load(self) -> Result {
+        type Load = unsafe extern "C" fn(sys::CUfunction) -> sys::CUresult;
+        // Drivers before CUDA 12.4's have no such call.
+        // SAFETY: the function's own signature.
+        let load = unsafe { sys::culib().get::<Load>(b"cuFuncLoad\0") };
+        // SAFETY: a handle that the driver has just given.
+        load.map_or(Ok(()), |load| check("cuFuncLoad", unsafe { load(self.0) }))
     }
 
     /// Its attributes.
@@ -126,6 +142,11 @@ impl Function {
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
         let (shared, arguments) = (shape.dynamic_shared, arguments.as_mut_ptr());
         if let Some([x, y, z]) = shape.cluster {
+            if x.saturating_mul(y).saturating_mul(z) > PORTABLE_CLUSTER {
+                // Whether the program has asked for it was looked at when it launched; a kernel's two variants are functions
+                // of their own to the driver.
+                call!(cuFuncSetAttribute(self.0, NON_PORTABLE_CLUSTER, 1))?;
+            }
             use sys::CUlaunchAttributeID as Id;
             let attribute = |id| sys::CUlaunchAttribute {
                 id,

@@ -12,6 +12,7 @@
 // MOCK_LOG names a file for the calls; MOCK_DEVICES, MOCK_MEMORY (bytes) and
 // MOCK_ARCH say what there is; MOCK_CHECKED_THREADS: most threads of a checked block;
 // MOCK_LAUNCH_TIME: microseconds that a launch takes the host;
+// MOCK_UNMAPPED: there is no memory that can be mapped;
 // MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
 #include <sys/mman.h>
 
@@ -37,7 +38,8 @@ namespace {
 
 enum Result {
   kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kUnsupportedPtx = 222, kInvalidHandle = 400,
-  kNotFound = 500, kNotReady = 600, kIllegalAddress = 700, kOutOfResources = 701,
+  kNotFound = 500, kNotReady = 600, kNotSupported = 801, kIllegalAddress = 700, kOutOfResources = 701,
+  kInvalidClusterSize = 912,
 };
 
 void log(const char *format, ...) {
@@ -471,19 +473,28 @@ int cuMemcpy3DAsync_v2(const Copy3 *copy, void *stream) {
   });
 }
 
-int cuMemGetAllocationGranularity(size_t *granularity, const void *, int) { return *granularity = kGranularity, kSuccess; }
+int cuMemGetAllocationGranularity(size_t *granularity, const void *, int) {
+  // A virtual machine may have no memory to be mapped.
+  if (getenv("MOCK_UNMAPPED")) return kNotSupported;
+  return *granularity = kGranularity, kSuccess;
+}
 int cuMemAddressReserve(Address *address, size_t size, size_t, Address, unsigned long long) {
-  void *got = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return got == MAP_FAILED ? (int)kOutOfMemory : (*address = (Address)got, (int)kSuccess);
+  if (!size || size % kGranularity) return kInvalidValue;
+  void *got = mmap(nullptr, size + kGranularity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) return kOutOfMemory;
+  // What lies before and behind stays reserved.
+  *address = ((Address)got + kGranularity - 1) / kGranularity * kGranularity;
+  return kSuccess;
 }
 int cuMemAddressFree(Address address, size_t size) { return munmap((void *)address, size) ? kInvalidValue : kSuccess; }
 int cuMemCreate(Address *handle, size_t size, const void *, unsigned long long) {
-  if (size % kGranularity) return kInvalidValue;
+  if (!size || size % kGranularity) return kInvalidValue;
   if (!take(size)) return kOutOfMemory;
   physical[*handle = next_handle++] = size;
   return kSuccess;
 }
-int cuMemMap(Address address, size_t size, size_t, Address handle, unsigned long long) {
+int cuMemMap(Address address, size_t size, size_t offset, Address handle, unsigned long long flags) {
+  if (offset || flags || address % kGranularity) return kInvalidValue;
   if (physical[handle] != size || mapped.count(address)) return kInvalidValue;
   mapped[address] = size;
   return mprotect((void *)address, size, PROT_READ | PROT_WRITE) ? kInvalidValue : kSuccess;
@@ -567,6 +578,7 @@ int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const cha
   if (!found) return kNotFound;
   return *address = (Address)found->first, *size = found->second, kSuccess;
 }
+int cuFuncLoad(void *function) { return log("ready %s", ((MockFunction *)function)->name.c_str()), kSuccess; }
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
   auto &f = *(MockFunction *)function;
   bool checked = bare_name(f.name) != f.name;
@@ -580,8 +592,11 @@ int cuFuncGetAttribute(int *value, int attribute, void *function) {
   }
   return kSuccess;
 }
+// Those that may have clusters of more than eight blocks.
+static std::set<void *> of_wide_clusters;
 int cuFuncSetAttribute(void *function, int attribute, int value) {
   auto &f = *(MockFunction *)function;
+  if (attribute == 14 && value) of_wide_clusters.insert(function);
   if (attribute == 8) f.dynamic_shared = value;
   return attribute == 8 && value > 99 << 10 ? kInvalidValue : kSuccess;
 }
@@ -621,6 +636,7 @@ int cuLaunchKernelEx(const Config *config, void *function, void **arguments, voi
     else if (attribute.id == 2) cooperative = attribute.cooperative;
     else return kInvalidValue;
   }
+  if (cluster.x * cluster.y * cluster.z > 8 && !of_wide_clusters.count(function)) return kInvalidClusterSize;
   std::string how = "launch clusters of " + std::to_string(cluster.x * cluster.y * cluster.z) + (cooperative ? " together" : "");
   return launch(function, how.c_str(), config->grid, config->block, config->shared, cooperative, cluster, config->stream, arguments);
 }
