@@ -183,9 +183,11 @@ impl Block {
         let Seen { thread, writes, what: mut seen } = own;
         if syncvars.written(location, s.order.uid(), thread) != writes {
             // Others have written there since, before it or after it: it may have read what they wrote,
-            // and what tells of its copies is still its own.
+            // and what tells of its copies is still its own. In a log it may be what another one has learnt of them before.
             let mut others = syncvars.read(location, s.order.head(thread, scope), None);
-            others.forget_copies(s.order.home(), thread);
+            if self.inner.limits.reports_undecided {
+                others.forget_copies(s.order.home(), thread);
+            }
             seen.join(&others);
         }
         s.order.observe(thread, location, scope, order, seen);
