@@ -306,7 +306,7 @@ impl Gpu {
             None => Vec::new(),
         };
         self.annotated |= code.annotated;
-        // Loaded before anything runs that a copy may overlap.
+        // Loaded before anything runs that a copy may overlap: to load may be to wait for all that runs.
         let touch = state.and_then(|_| Function::of(handle, TOUCH_KERNEL).ok());
         Ok(Module {
             handle,

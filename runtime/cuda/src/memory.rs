@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 
 use crate::driver::{self, Address, Device, Result};
 
-/// Allocations begin at multiples of this many bytes, as CUDA's do.
-const ALIGNMENT: u64 = 256;
+/// Allocations begin at multiples of this many bytes, as CUDA's do: what textures show of plain memory has to
+/// (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`).
+const ALIGNMENT: u64 = 512;
 /// Smaller ones share a piece of the window.
 const SHARED_PIECE: u64 = 2 << 20;
 /// How many times the device's memory the window is, the most wanted first.

@@ -440,15 +440,23 @@ fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
 }
 
 #[test]
+fn small_allocations_lie_where_textures_may_show_them() {
+    let Some((mut gpu, _module, _log)) = opened("small_allocations_lie_where_textures_may_show_them", &[]) else { return };
+    let all: Vec<_> = [1, 256, 300, 4].map(|size| gpu.allocate(size).unwrap()).to_vec();
+    assert!(all.iter().all(|address| address % 512 == 0), "{all:x?}");
+    assert!(all.is_sorted_by(|a, b| a < b) && all[3] - all[0] == 3 * 512, "{all:x?}");
+}
+
+#[test]
 fn freed_memory_serves_what_comes_later() {
     let Some((mut gpu, mut module, log)) = opened("freed_memory_serves_what_comes_later", &[("MOCK_MEMORY", "67108864")]) else { return };
     let unmapped = || log.count("unmap ");
     // A place that is somewhat larger, of small allocations and of large ones.
-    for (first, later) in [(1000u64, 600u64), (4 << 20, 3 << 20)] {
+    for (first, later) in [(2000u64, 1200u64), (4 << 20, 3 << 20)] {
         let a = gpu.allocate(first).unwrap();
         gpu.memory.free(a).unwrap();
         assert_eq!(gpu.allocate(later), Ok(a));
-        assert_eq!(gpu.memory.find(a), Some((a, later.next_multiple_of(256), true)));
+        assert_eq!(gpu.memory.find(a), Some((a, later.next_multiple_of(512), true)));
         // Its history begins anew.
         run(&mut gpu, &mut module, &launch("racy", Variant::Checked, 1), a).unwrap();
         gpu.memory.free(a).unwrap();

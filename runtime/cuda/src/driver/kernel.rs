@@ -5,7 +5,7 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
-use super::{ModuleHandle, Result, Stream, c, call, check};
+use super::{ModuleHandle, Result, Stream, c, call};
 
 /// A kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,26 +61,14 @@ pub struct Shape {
 }
 
 impl Function {
-    /// A kernel of a module, loaded.
+    /// A kernel of a module, loaded: a driver that loads lazily does so here. Source: CUDA Programming Guide, "Lazy Loading".
     ///
     /// # Errors
     /// The driver's: not found.
     pub fn of(module: ModuleHandle, name: &str) -> Result<Self> {
         let mut function = ptr::null_mut();
         call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
-        Self(function).load()?;
         Ok(Self(function))
-    }
-
-    /// Has the driver load its code now. By itself it does so at the first launch, and may wait for all that runs then, which for
-    /// kernels that wait for what comes later would be for ever. Source: CUDA Programming Guide, "Lazy Loading".
-    fn load(self) -> Result {
-        type Load = unsafe extern "C" fn(sys::CUfunction) -> sys::CUresult;
-        // Drivers before CUDA 12.4's have no such call.
-        // SAFETY: the function's own signature.
-        let load = unsafe { sys::culib().get::<Load>(b"cuFuncLoad\0") };
-        // SAFETY: a handle that the driver has just given.
-        load.map_or(Ok(()), |load| check("cuFuncLoad", unsafe { load(self.0) }))
     }
 
     /// Its attributes.

@@ -262,7 +262,7 @@ int cuEventElapsedTime(float *time, void *start, void *end) {
 int cuMemGetInfo_v2(size_t *free, size_t *all) { return *free = total() - used, *all = total(), kSuccess; }
 int cuMemAlloc_v2(Address *address, size_t size) {
   if (!take(size)) return kOutOfMemory;
-  *address = (Address)aligned_alloc(256, (size + 255) / 256 * 256);
+  *address = (Address)aligned_alloc(512, (size + 511) / 512 * 512);
   allocated[*address] = size;
   return kSuccess;
 }
@@ -386,6 +386,8 @@ static int make_object(u64 *object, const Resource &resource, const Sampling *sa
   bool is_array = resource.type == 0;
   if (is_array && !arrays.count((MockArray *)resource.of.at)) return kInvalidHandle;
   if (!is_array && (!sampling || !bits_of(resource.of.format))) return kInvalidValue;
+  // The alignment of textures.
+  if (!is_array && resource.of.at % 512) return kInvalidValue;
   static u64 next = 1;
   *object = next++;
   if (Executor::get()) {
@@ -540,6 +542,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
     return kSuccess;
   }
   if (!known.count(bare_name(name))) return kNotFound;
+  log("ready %s", name);
   *function = new MockFunction{of, name, 0, nullptr, {}};
   return kSuccess;
 }
@@ -578,7 +581,6 @@ int cuModuleGetGlobal_v2(Address *address, size_t *size, void *module, const cha
   if (!found) return kNotFound;
   return *address = (Address)found->first, *size = found->second, kSuccess;
 }
-int cuFuncLoad(void *function) { return log("ready %s", ((MockFunction *)function)->name.c_str()), kSuccess; }
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
   auto &f = *(MockFunction *)function;
   bool checked = bare_name(f.name) != f.name;
