@@ -2,11 +2,11 @@
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
+use super::fetches;
 use super::matrix::Rows;
 use crate::ptx::effects::{self, Access, AccessKind, AsyncCopy, Effects, Mbarrier, Sync};
 use crate::ptx::op::{Address, AtomOp};
 use crate::ptx::types::Space;
-use super::fetches;
 use crate::ptx::{self, Asm, Op, Operand, Stmt};
 
 /// Something that a statement does and that the device runtime is told of.
