@@ -14,7 +14,8 @@ using namespace gpurace;
   extern "C" __global__ void name##__gpurace_checked(int *a, int n, u64 cell) {}
 #include "kernels.inc"
 #undef K
-extern "C" __global__ void on_gpu_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64, u64, u64, u64, u64, u64, u64) {}
+extern "C" __global__ void on_gpu_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64, u64, u64, u64, u64, u64, u64, u64 slots,
+                                        u64 ranges, u64 range_count) {}
 extern "C" {
 __device__ State on_gpu_state;
 }
@@ -44,17 +45,14 @@ int main(int argc, char **argv) {
   Range range = {(u64)variable, (u64)variable + 4, zeros(8)};
   u64 ranges = zeros(sizeof range);
   must(cudaMemcpy((void *)ranges, &range, sizeof range, cudaMemcpyHostToDevice), "ranges");
+  const u64 stride = 8 + 2 * shared;
+  Slots set = {zeros(slots / 8), zeros(slots * stride), slots, stride, shared};
+  u64 sets = zeros(sizeof set);
+  must(cudaMemcpy((void *)sets, &set, sizeof set, cudaMemcpyHostToDevice), "slots");
   State state = {};
   state.window = (u64)a;
   state.window_size = n * sizeof(int);
   state.shadow = zeros(2 * state.window_size);
-  state.ranges = ranges;
-  state.range_count = 1;
-  state.slot_bits = zeros(slots / 8);
-  state.slot_stride = 8 + 2 * shared;
-  state.slots = zeros(slots * state.slot_stride);
-  state.slot_count = slots;
-  state.slot_shared = shared;
   state.counters = zeros(sizeof(Counters));
   state.records = zeros(records * sizeof(Found));
   state.record_capacity = records;
@@ -65,7 +63,7 @@ int main(int argc, char **argv) {
   // Launches that come one after the other share shadow, slots and clocks.
   for (int launch = 0; launch < launches; launch++) {
     u64 cell = cells + launch * sizeof(LaunchCell);
-    on_gpu_begin<<<1, 1>>>(cell, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0);
+    on_gpu_begin<<<1, 1>>>(cell, 1, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0, sets, ranges, 1);
 #define K(name) \
   if (!strcmp(argv[1], #name)) name##__gpurace_checked<<<blocks, threads>>>(a, n, cell);
 #include "kernels.inc"
@@ -83,7 +81,7 @@ int main(int argc, char **argv) {
          counted.exhausted, counted.next_uid, [&] {
            int taken = 0;
            std::vector<u32> bits(slots / 32);
-           must(cudaMemcpy(bits.data(), (void *)state.slot_bits, slots / 8, cudaMemcpyDeviceToHost), "slots");
+           must(cudaMemcpy(bits.data(), (void *)set.bits, slots / 8, cudaMemcpyDeviceToHost), "slots");
            for (u32 word : bits) taken += __builtin_popcount(word);
            return taken;
          }());

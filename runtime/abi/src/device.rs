@@ -6,12 +6,13 @@
 /// Symbol of the [`State`] in a checked GPU module.
 pub const STATE_SYMBOL: &str = "__gpurace_state";
 /// The kernel that says what a launch is; it runs before the launch, on its stream. Its
-/// parameters: the device address of the launch's [`LaunchCell`], the number of its blocks,
-/// the host's number of it, its first uid, [`LaunchCell::unordered`], [`LaunchCell::log`], [`LaunchCell::log_room`], [`LaunchCell::observes`]; 8 bytes each.
+/// parameters, 8 bytes each: the device address of the launch's [`LaunchCell`], [`LaunchCell::turn`], the number of its blocks,
+/// the host's number of it, its first uid, [`LaunchCell::unordered`], [`LaunchCell::log`], [`LaunchCell::log_room`], [`LaunchCell::observes`],
+/// [`LaunchCell::slots`], [`LaunchCell::ranges`], [`LaunchCell::range_count`].
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 /// The kernel that makes a copy's or fill's records; it runs before it, on its stream, behind [`BEGIN_KERNEL`] for a launch of one block.
 /// Its parameters: the device address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the next, the shadow of the
-/// word of the first byte, the operation's code, the site, and how many threads it is launched with; 8 bytes each.
+/// word of the first byte, the operation's code, the site, how many blocks it is launched with, and 1 where no other comes for this cell, else 0; 8 bytes each.
 pub const TOUCH_KERNEL: &str = "__gpurace_touch";
 /// What the name of a kernel's checked variant ends with. It has one parameter
 /// more than the kernel, the last: the device address of its [`LaunchCell`].
@@ -21,8 +22,8 @@ pub const SHARED_CONTROL: u32 = 256;
 /// Uids that words can hold.
 pub const UIDS: u64 = (1 << 24) - 1;
 
-/// Where the checker of one module finds its memory. Written by the host when the
-/// module is loaded and when a range or the size of a slot changes; all addresses are the device's.
+/// Where the checker of one module finds its memory. Written by the host before the
+/// module's first launch with checks; all addresses are the device's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
@@ -32,21 +33,6 @@ pub struct State {
     pub window_size: u64,
     /// The shadow of the window: 8 bytes per 4.
     pub shadow: u64,
-    /// [`Range`]s outside of the window, ordered by address.
-    pub ranges: u64,
-    /// How many.
-    pub range_count: u64,
-    /// One bit per slot of a resident block, taken or free: `u32` words.
-    pub slot_bits: u64,
-    /// The slots' memory: each begins with the clock that its next block starts
-    /// at (`u64`), then the shadow of shared memory.
-    pub slots: u64,
-    /// How many.
-    pub slot_count: u64,
-    /// Bytes from one slot to the next.
-    pub slot_stride: u64,
-    /// Bytes of shared memory that a slot has shadow for.
-    pub slot_shared: u64,
     /// The [`Counters`].
     pub counters: u64,
     /// [`Found`] records, in memory that the host sees.
@@ -79,8 +65,24 @@ pub struct Range {
     pub shadow: u64,
 }
 
-/// One launch, or one node of a graph that is launched again and again. Written by
-/// [`BEGIN_KERNEL`] and by the launch's blocks; zeros before.
+/// Slots of one size: see `slots.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// One bit per slot, taken by a resident block or free: `u32` words.
+    pub bits: u64,
+    /// The first slot: each begins with the clock that its next block starts
+    /// at (`u64`), then the shadow of shared memory.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// Bytes from one slot to the next.
+    pub stride: u64,
+    /// Bytes of shared memory that a slot has shadow for.
+    pub shared: u64,
+}
+
+/// One launch, or one copy that makes records. Written by [`BEGIN_KERNEL`] and by the launch's blocks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchCell {
@@ -90,8 +92,6 @@ pub struct LaunchCell {
     pub blocks: u64,
     /// The host's number of the launch, for reports.
     pub number: u64,
-    /// How often it ran.
-    pub runs: u64,
     /// Checks that it made.
     pub checks: u64,
     /// Uids of earlier launches that nothing orders before it: the first `<< 32`, and how many; 0 for none.
@@ -102,12 +102,31 @@ pub struct LaunchCell {
     pub log_room: u64,
     /// Places taken in the log; may exceed the room.
     pub logged: u64,
-    /// Blocks that have ended, where there is a log.
+    /// Blocks that have ended.
     pub ended: u64,
     /// As [`LogHead::held`](crate::event::LogHead::held).
     pub held: u64,
     /// 1 where who has observed an atomic write may be ordered after it: without a log, a plain access that meets an atomic one is undecided.
     pub observes: u64,
+    /// The [`Slots`] of its blocks; 0 for none.
+    pub slots: u64,
+    /// [`Range`]s outside of the window, ordered by address.
+    pub ranges: u64,
+    /// How many.
+    pub range_count: u64,
+    /// Which use of a cell this is: another number for each.
+    pub turn: u64,
+    /// The `turn` of the last use that is over: nobody uses the cell any more.
+    pub over: u64,
+}
+
+impl LaunchCell {
+    /// What [`BEGIN_KERNEL`] is told for it to write this into the cell at an address.
+    pub fn told(&self, cell: u64) -> [u64; 15] {
+        let [a, b, c, d] = self.unordered;
+        let Self { turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, .. } = *self;
+        [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count]
+    }
 }
 
 /// Ranges of uids in [`LaunchCell::unordered`].

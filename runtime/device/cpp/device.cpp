@@ -9,6 +9,8 @@
 // the executor has them too. The pass calls the `before` and `after` functions
 // around the instruction that synchronises, which stays as it is.
 #include "line.h"
+#include "log.h"
+#include "slots.h"
 
 using namespace gpurace;
 
@@ -28,50 +30,6 @@ struct Together {
 
 GPURACE_INLINE Counters &counters() { return *(Counters *)state().counters; }
 
-// ---- the log ----
-
-// An event of the calling thread. False: there is no log, or no room in it, nor for anything to come. `what`: beside thread and kind.
-__attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 address, u32 site, u32 size, u32 extra) {
-  volatile Control &c = control();
-  LaunchCell &launch = *(LaunchCell *)c.cell;
-  // One addition for all lanes: their events lie side by side, and go over the bus together.
-  u32 lanes = lanes_here(), rank = rank_in(lanes);
-  u64 first = 0;
-  if (rank == 0) first = GPURACE_ADD(&launch.logged, (u64)__builtin_popcount(lanes));
-  u64 at = of_first(lanes, first) + rank;
-  if (at >= launch.log_room) {
-    // From here on it is as without a log.
-    c.log = 0;
-    return false;
-  }
-  volatile Event &e = ((Event *)launch.log)[at];
-  e.address = address;
-  e.block = (u32)block_index();
-  e.what = thread_index() | kind << kEventKindShift | what;
-  e.site = site;
-  e.size = size;
-  e.extra = extra;
-  e.complete = 1;
-  return true;
-}
-
-GPURACE_INLINE bool log_event(u32 kind, u32 what = 0, u64 address = 0, u32 site = 0, u32 size = 0, u32 extra = 0) {
-  return control().log != 0 && write_event(kind, what, address, site, size, extra);
-}
-
-// An access, or something else that has an address. `extra`: nothing, for what another block's shared memory may have.
-GPURACE_INLINE bool log_at(u32 kind, u32 what, const void *p, u32 site, u32 size, u32 extra = 0) {
-  if (control().log == 0) return false;
-  if (is_shared(p)) return write_event(kind, what | 1u << kEventSharedShift, shared_offset(p), site, size, extra);
-  if (u32 peer = peer_of(p)) return write_event(kind, what | 1u << kEventSharedShift, peer_offset(p), site, size, peer);
-  return write_event(kind, what, (u64)p, site, size, extra);
-}
-
-// What atomics and fences are.
-GPURACE_INLINE u32 event_order(u32 kind, u32 scope, u32 order) {
-  return kind << kEventAtomicShift | scope << kEventScopeShift | order << kEventOrderShift;
-}
-
 // One addition for all threads that count together: counters are few, and all blocks share them.
 GPURACE_INLINE void count(u64 &counter) {
   if (u32 threads = together()) GPURACE_ADD(&counter, (u64)threads);
@@ -87,8 +45,9 @@ GPURACE_INLINE void leave_out(u64 &counter, bool logged) {
 GPURACE_INLINE u64 *global_shadow(u64 address) {
   const State &s = state();
   if (address - s.window < s.window_size) return (u64 *)(s.shadow + (address - s.window) / 4 * 8);
-  const Range *ranges = (const Range *)s.ranges;
-  u64 low = 0, high = s.range_count;
+  const LaunchCell &launch = *(const LaunchCell *)control().cell;
+  const Range *ranges = (const Range *)launch.ranges;
+  u64 low = 0, high = launch.range_count;
   while (low < high) {
     u64 middle = (low + high) / 2;
     if (address < ranges[middle].start)
@@ -262,7 +221,7 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (c.shadow == 0 || offset + size > state().slot_shared) return logged ? void() : count(counters().shared_outside);
+    if (c.shadow == 0 || offset + size > c.shadowed) return logged ? void() : count(counters().shared_outside);
     cell = (u64 *)c.shadow + offset / 4;
   } else {
     if (a.uid == kUnknown || a.clock >= kClocks) return leave_out(counters().exhausted, logged);
@@ -319,6 +278,22 @@ GPURACE_INLINE void acquires() {
   control().acquired = 1;
 }
 
+// One of so many blocks has ended. What is counted here is the last that it does with the cell, but for the last of them.
+GPURACE_INLINE void ends(LaunchCell &launch, u64 blocks) {
+  if (launch.log) fence_system();
+  fence_device();
+  if (GPURACE_ADD(&launch.ended, 1ul) + 1 != blocks) return;
+  fence_system();
+  if (launch.log) {
+    volatile LogHead &head = *((LogHead *)launch.log - 1);
+    head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
+    head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
+    fence_system();
+  }
+  // From here on the host may give the cell to another launch.
+  *(volatile u64 *)&launch.over = launch.turn;
+}
+
 }  // namespace
 
 // ---- the block ----
@@ -346,30 +321,11 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.passed = c.base;
     c.held = 0;
     for (u32 w = 0; w < 32; w++) c.warp[w] = 0;
-    // A slot that no resident block has.
-    const State &s = state();
-    u32 *bits = (u32 *)s.slot_bits;
-    u32 words = (u32)((s.slot_count + 31) / 32);
     c.slot = kUnknown;
     c.shadow = 0;
+    c.shadowed = 0;
     c.start = 0;
-    for (u32 i = 0; i < words && c.slot == kUnknown; i++) {
-      u32 at = (i + (u32)block_index()) % words;
-      u32 usable = at == words - 1 && s.slot_count % 32 ? (1u << s.slot_count % 32) - 1 : ~0u;
-      for (u32 taken = __atomic_load_n(bits + at, __ATOMIC_RELAXED); ~taken & usable;) {
-        u32 bit = (u32)__builtin_ctz(~taken & usable);
-        u32 before = GPURACE_OR(bits + at, 1u << bit);
-        if (!(before >> bit & 1)) {
-          fence_device();
-          c.slot = at * 32 + bit;
-          u64 slot = s.slots + c.slot * s.slot_stride;
-          c.start = *(volatile u64 *)slot;
-          c.shadow = slot + 8;
-          break;
-        }
-        taken = before;
-      }
-    }
+    if (launch.slots) take_slot(*(const Slots *)launch.slots);
   }
   block_barrier();
 }
@@ -390,29 +346,11 @@ GPURACE_ENTRY void __gpurace_leave() {
   if (launch.log) fence_system();
   fence_device();
   if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
+  if (c.slot != kUnknown) give_slot(*(const Slots *)launch.slots);
   GPURACE_ADD(&counters().checks, (u64)c.checks);
   GPURACE_ADD(&launch.checks, (u64)c.checks);
-  if (launch.log) {
-    GPURACE_ADD(&launch.held, (u64)c.held);
-    fence_system();
-    if (GPURACE_ADD(&launch.ended, 1ul) + 1 == launch.blocks) {
-      fence_system();
-      volatile LogHead &head = *((LogHead *)launch.log - 1);
-      head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
-      head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
-      fence_system();
-    }
-  }
-  if (c.slot == kUnknown) return;
-  u64 last = c.base;
-  for (u32 i = 0; i < 2; i++) last = c.top[i] > last ? c.top[i] : last;
-  u64 next = c.start + last + 1;
-  // A slot whose clock would not fit any more is not given back.
-  if (next + ~0u > kSharedClockMask) return;
-  const State &s = state();
-  *(volatile u64 *)(s.slots + c.slot * s.slot_stride) = next;
-  fence_device();
-  __atomic_fetch_and((u32 *)s.slot_bits + c.slot / 32, ~(1u << c.slot % 32), __ATOMIC_RELAXED);
+  if (launch.log) GPURACE_ADD(&launch.held, (u64)c.held);
+  ends(launch, c.blocks);
 }
 
 // ---- accesses ----
@@ -650,10 +588,11 @@ GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u3
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
 // host says of it are arguments: a copy into the cell would wait for other streams.
-GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1, u64 unordered2,
-                                    u64 unordered3, u64 log, u64 log_room, u64 observes) {
+GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1,
+                                    u64 unordered2, u64 unordered3, u64 log, u64 log_room, u64 observes, u64 slots, u64 ranges,
+                                    u64 range_count) {
   LaunchCell &launch = *(LaunchCell *)cell;
-  if (launch.number != number) launch.runs = launch.checks = 0;
+  launch.turn = turn;
   launch.number = number;
   launch.blocks = blocks;
   launch.first_uid = first_uid;
@@ -665,17 +604,19 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 blocks, u64 number, u64 first_
   launch.log = log;
   launch.log_room = log_room;
   launch.observes = observes;
-  launch.logged = launch.ended = launch.held = 0;
-  launch.runs++;
+  launch.slots = slots;
+  launch.ranges = ranges;
+  launch.range_count = range_count;
+  launch.checks = launch.logged = launch.ended = launch.held = 0;
 }
 
 // ---- copies ----
 
 // A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch` bytes from one to the next, the
-// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, `threads` in all,
-// stand for the one of that block.
-GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 threads) {
-  const LaunchCell &launch = *(const LaunchCell *)cell;
+// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, of `blocks` blocks,
+// stand for the one of that block. `last`: nothing more comes of it.
+GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 blocks, u64 last) {
+  LaunchCell &launch = *(LaunchCell *)cell;
   volatile Control &c = control();
   if (thread_index() == 0) {
     c.irregular = c.acquired = 0;
@@ -695,13 +636,16 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
   a.shared = false;
   // Words that a row may have a part of, by where it begins in its first one.
   u64 words = (width + 6) / 4;
-  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += threads) {
+  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += blocks * block_threads()) {
     u64 row = rows == 1 ? 0 : i / words;
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
     a.mask = bytes_of(word, begin, end);
     one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4, false);
   }
+  block_barrier();
+  // The simulated threads come one after the other, this one last.
+  if (last && thread_index() + 1 == block_threads()) ends(launch, blocks);
 }
 
 #ifndef __NVPTX__
@@ -731,9 +675,9 @@ extern "C" void __gpurace_stand_for(const Simulated *who) { __gpurace_simulated 
 extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
 
 extern "C" const u64 __gpurace_layout[] = {
-    sizeof(State),          sizeof(Range),           sizeof(LaunchCell),    sizeof(Counters),
+    sizeof(State),          sizeof(Range),           sizeof(Slots), sizeof(LaunchCell),    sizeof(Counters),
     sizeof(Found),          sizeof(Control), sizeof(Event), sizeof(LogHead), kLogSurfaceWrite,
-            __builtin_offsetof(State, annotated), __builtin_offsetof(LaunchCell, runs), __builtin_offsetof(LaunchCell, checks), __builtin_offsetof(LaunchCell, observes), __builtin_offsetof(Event, complete),
+            __builtin_offsetof(State, annotated), __builtin_offsetof(LaunchCell, checks), __builtin_offsetof(LaunchCell, over), __builtin_offsetof(LaunchCell, observes), __builtin_offsetof(Event, complete),
     __builtin_offsetof(Counters, lost), __builtin_offsetof(Counters, fetches), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
 };
 

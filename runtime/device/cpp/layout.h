@@ -11,8 +11,6 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "as on both targets");
 
 struct State {
   u64 window, window_size, shadow;
-  u64 ranges, range_count;
-  u64 slot_bits, slots, slot_count, slot_stride, slot_shared;
   u64 counters;
   u64 records, record_capacity;
   u64 seen;
@@ -23,13 +21,19 @@ struct Range {
   u64 start, end, shadow;
 };
 
+struct Slots {
+  u64 bits, first, count, stride, shared;
+};
+
 // Ranges of uids of earlier launches that a launch may overlap.
 constexpr u32 kUnordered = 4;
 
 struct LaunchCell {
-  u64 first_uid, blocks, number, runs, checks;
+  u64 first_uid, blocks, number, checks;
   u64 unordered[kUnordered];
   u64 log, log_room, logged, ended, held, observes;
+  u64 slots, ranges, range_count;
+  u64 turn, over;
 };
 
 // runtime/abi/src/event.rs

@@ -5,12 +5,11 @@ use std::mem::size_of;
 use gpurace_abi::device::{Counters, LaunchCell, State};
 use gpurace_abi::event::{Event, EventKind, Fetch, LogHead};
 
-use super::{Control, Simulated};
+use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
     fn __gpurace_coordinates(third: u32, fourth: u32);
@@ -32,7 +31,7 @@ fn launched(what: Fetch, fetches: u32, room: u64) -> (Counters, LaunchCell, [Eve
     // SAFETY: all of it lives until the last call.
     unsafe {
         __gpurace_stand_for(&who);
-        __gpurace_begin(at, 4, 1, 5, 0, 0, 0, 0, first, room, 0);
+        begin(at, &LaunchCell { blocks: 4, number: 1, first_uid: 5, log: first, log_room: room, ..LaunchCell::default() });
         __gpurace_enter(at);
         for n in 0..fetches {
             __gpurace_coordinates(n + 12, 13);

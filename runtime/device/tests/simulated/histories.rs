@@ -6,19 +6,18 @@
 
 use std::collections::HashMap;
 
-use gpurace_abi::device::{Counters, Found, LaunchCell, SEEN, State, UNKNOWN};
+use gpurace_abi::device::{Counters, Found, LaunchCell, SEEN, Slots, State, UNKNOWN};
 use gpurace_check::{AtomicKind, Order, Scope};
 use gpurace_random::Random;
 
 use super::model::{Event, Machine, Op, Oracle};
-use super::{Control, Simulated};
+use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
     fn __gpurace_atomic(address: u64, size: u32, site: u32, kind: u32, scope: u32, order: u32);
@@ -52,6 +51,7 @@ struct Device {
     window: Vec<u64>,
     slots: Vec<u64>,
     bits: u32,
+    set: Box<Slots>,
     cell: Box<LaunchCell>,
     controls: Vec<Control>,
     behind: HashMap<(usize, u32), Behind>,
@@ -68,6 +68,7 @@ impl Device {
             window: vec![0; 64],
             slots: vec![0; stride * SLOTS / 8],
             bits: 0,
+            set: Box::default(),
             cell: Box::default(),
             controls: vec![Control::default(); 2],
             behind: HashMap::new(),
@@ -76,17 +77,19 @@ impl Device {
             window: GLOBAL as u64,
             window_size: 256,
             shadow: device.window.as_ptr() as u64,
-            slot_bits: &raw const device.bits as u64,
-            slots: device.slots.as_ptr() as u64,
-            slot_count: SLOTS as u64,
-            slot_stride: stride as u64,
-            slot_shared: SHARED_SIZE as u64,
             counters: &raw const *device.counters as u64,
             records: device.records.as_ptr() as u64,
             record_capacity: 64,
             seen: device.seen.as_ptr() as u64,
             orders: orders.into(),
             ..State::default()
+        };
+        *device.set = Slots {
+            bits: &raw const device.bits as u64,
+            first: device.slots.as_ptr() as u64,
+            count: SLOTS as u64,
+            stride: stride as u64,
+            shared: SHARED_SIZE as u64,
         };
         device
     }
@@ -116,8 +119,10 @@ impl Device {
 
     fn begin(&mut self) {
         self.stand_for(0, 0);
+        let slots = &raw const *self.set as u64;
+        let told = LaunchCell { turn: self.cell.turn + 1, blocks: 2, number: 1, first_uid: self.counters.next_uid, slots, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
-        unsafe { __gpurace_begin(&raw const *self.cell as u64, 2, 1, self.counters.next_uid, 0, 0, 0, 0, 0, 0, 0) };
+        unsafe { begin(&raw const *self.cell as u64, &told) };
         for block in 0..2 {
             for thread in 0..THREADS {
                 self.stand_for(block, thread);
@@ -130,11 +135,13 @@ impl Device {
     fn end(&mut self) {
         for block in 0..2 {
             for thread in 0..THREADS {
+                assert_ne!(self.cell.over, self.cell.turn, "thread {thread} of block {block} is still there");
                 self.stand_for(block, thread);
                 // SAFETY: as above.
                 unsafe { __gpurace_leave() };
             }
         }
+        assert_eq!(self.cell.over, self.cell.turn);
         assert_eq!(self.bits, 0, "all slots are given back");
     }
 

@@ -2,11 +2,11 @@
 
 use std::mem::{offset_of, size_of};
 
-use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, State};
+use gpurace_abi::device::{Counters, Found, LaunchCell, Range, SHARED_CONTROL, Slots, State};
 use gpurace_abi::event::{Event, EventKind, LogHead};
 
 unsafe extern "C" {
-    static __gpurace_layout: [u64; 18];
+    static __gpurace_layout: [u64; 19];
 }
 
 #[test]
@@ -16,6 +16,7 @@ fn host_and_device_agree() {
     let host = [
         size_of::<State>(),
         size_of::<Range>(),
+        size_of::<Slots>(),
         size_of::<LaunchCell>(),
         size_of::<Counters>(),
         size_of::<Found>(),
@@ -24,8 +25,8 @@ fn host_and_device_agree() {
         size_of::<LogHead>(),
         EventKind::SurfaceWrite as usize,
         offset_of!(State, annotated),
-        offset_of!(LaunchCell, runs),
         offset_of!(LaunchCell, checks),
+        offset_of!(LaunchCell, over),
         offset_of!(LaunchCell, observes),
         offset_of!(Event, complete),
         offset_of!(Counters, lost),

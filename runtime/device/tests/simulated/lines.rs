@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gpurace_abi::device::{Counters, Found, LaunchCell, OP_READ, OP_WRITE, Range, SEEN, State, UNKNOWN};
 use gpurace_random::Random;
 
-use super::{Control, Simulated};
+use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_step_by(step: Option<extern "C" fn()>);
-    fn __gpurace_begin(cell: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
@@ -63,8 +62,6 @@ impl Device {
             window: GLOBAL,
             window_size: if lines { WORDS as u64 * 4 } else { 0 },
             shadow: device.shadow.as_ptr() as u64,
-            ranges: device.ranges.as_ptr() as u64,
-            range_count: 1,
             counters: &raw const device.counters as u64,
             records: device.records.as_ptr() as u64,
             record_capacity: RECORDS as u64,
@@ -94,8 +91,11 @@ impl Device {
     fn begin(&mut self, launch: usize, first_uid: u64, beside: u64) {
         let cell = &raw const self.cells[launch] as u64;
         self.stand_for(0, 0);
+        let (unordered, ranges) = ([beside, 0, 0, 0], self.ranges.as_ptr() as u64);
+        let (blocks, number) = (BLOCKS as u64, launch as u64);
+        let told = LaunchCell { blocks, number, first_uid, unordered, ranges, range_count: 1, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
-        unsafe { __gpurace_begin(cell, BLOCKS as u64, launch as u64, first_uid, beside, 0, 0, 0, 0, 0, 0) };
+        unsafe { begin(cell, &told) };
         for block in 0..BLOCKS {
             self.stand_for(block, 0);
             // SAFETY: as above.

@@ -14,6 +14,26 @@ mod touch;
 #[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
 mod model;
 
+use gpurace_abi::device::LaunchCell;
+
+unsafe extern "C" {
+    #[allow(clippy::too_many_arguments, reason = "LaunchCell::told")]
+    fn __gpurace_begin(
+        cell: u64, turn: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64,
+        slots: u64, ranges: u64, range_count: u64,
+    );
+}
+
+/// Has what the host says of a launch be written into a cell, by the simulated thread.
+///
+/// # Safety
+/// There is a simulated thread, and a cell.
+unsafe fn begin(cell: u64, told: &LaunchCell) {
+    let [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count] = told.told(cell);
+    // SAFETY: as the caller vouches.
+    unsafe { __gpurace_begin(cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count) };
+}
+
 /// `Control` of `cpp/target.h`.
 #[repr(C)]
 #[derive(Clone, Default)]
@@ -37,6 +57,8 @@ pub struct Control {
     unordered: u32,
     passed: u32,
     held: u32,
+    shadowed: u32,
+    unused: u32,
     warp: [u32; 32],
 }
 
