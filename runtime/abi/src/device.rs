@@ -53,15 +53,15 @@ pub const SEEN: u64 = 4096;
 /// Records of one hash that are written; the others are counted.
 pub const RECORDS_OF_ONE: u32 = 4;
 
-/// Memory with shadow elsewhere.
+/// Memory with shadow elsewhere. Where two have parts of one word, each has shadow of its own for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// First address, a multiple of 4.
+    /// First address.
     pub start: u64,
     /// Behind the last.
     pub end: u64,
-    /// Shadow of `start`.
+    /// Shadow of the word that `start` is in.
     pub shadow: u64,
 }
 

@@ -1,29 +1,26 @@
 //! A GPU: its context, modules, launches, and what they found.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::size_of;
 
 use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, Range, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL,
 };
 
+use crate::cells::Cells;
 use crate::driver::kernel::Shape;
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
 use crate::logs::{Log, Logs};
 use crate::memory::Memory;
 use crate::ptx;
-use crate::slots::{AllSlots, Slots};
+use crate::ranges::Ranges;
+use crate::slots::AllSlots;
 use crate::uids::Uids;
 
 /// Records that there is room for.
 const RECORDS: u64 = 16 << 10;
-/// A page of the host, bytes.
-const PAGE: usize = 4096;
-/// Cells of launches that may be under way.
-const CELLS: u64 = 4096;
-
 /// Threads of a block that makes records of a copy, and words that each thread should have at least, and most blocks.
 const TOUCHING: (u64, u64, u64) = (256, 4, 1 << 11);
 
@@ -38,6 +35,8 @@ pub struct Code<'a> {
     pub orders: bool,
     /// It says of races that they are meant.
     pub annotated: bool,
+    /// Events that a launch of its kernels may log, at most.
+    pub events: u64,
     /// Its variables that kernels can write: they lie where the driver puts them, and
     /// get shadow of their own.
     pub variables: &'a [&'a str],
@@ -121,12 +120,6 @@ pub struct Module {
     /// Where its [`State`] lies; `None` for one without checks.
     state: Option<Address>,
     orders: bool,
-    /// Its variables that have shadow.
-    variables: Vec<Range>,
-    /// Table of these and of managed memory on the device, and how many.
-    ranges: (Address, u64),
-    /// Which version of the managed memory that table has: [`Gpu::managed_version`].
-    managed: Option<u64>,
     functions: HashMap<String, Function>,
     /// What [`State`] holds now.
     written: State,
@@ -139,28 +132,16 @@ pub struct Gpu {
     /// Its allocations.
     pub memory: Memory,
     slots: AllSlots,
-    current_slots: Slots,
+    ranges: Ranges,
     logs: Logs,
     /// Some code that was loaded says of races that they are meant.
     annotated: bool,
-    /// Managed memory, and pages of the program that kernels reach, by address, which lies where the driver puts it; without shadow, where there
-    /// was no memory for it.
-    managed: BTreeMap<Address, Option<Range>>,
-    /// Counts its changes.
-    managed_version: u64,
-    /// Of these, the program's pages: where runs of them begin, and end.
-    host_pages: BTreeMap<usize, usize>,
-    /// Variables that have shadow, of all modules, by address.
-    variables: BTreeMap<Address, Range>,
     counters: Address,
     seen: Address,
     records: (*const Found, Address),
     /// Records before this one were given out.
     taken: u64,
-    cells: Address,
-    next_cell: u64,
-    /// Of launches whose cells were used again: number and checks.
-    checks: Vec<(u64, u64)>,
+    cells: Cells,
     uids: Uids,
     /// What was found before uids began anew.
     found: Vec<Found>,
@@ -180,17 +161,6 @@ fn load_ptx(text: &[u8]) -> Result<ModuleHandle> {
         error.name += &format!(" (the program's PTX is of version {major}.{minor}, the driver knows {newest}.{of_newest})");
         error
     })
-}
-
-/// What a launch or copy is, as its blocks are told.
-struct Beginning<'a> {
-    number: u64,
-    blocks: u64,
-    unordered: &'a [u64],
-    /// Where its first event goes, and how many there may be.
-    log: (Address, u64),
-    observes: bool,
-    stream: Stream,
 }
 
 impl Launch<'_> {
@@ -254,20 +224,14 @@ impl Gpu {
         Ok(Self {
             memory,
             slots: AllSlots::default(),
-            current_slots: Slots::default(),
+            ranges: Ranges::new()?,
             logs: Logs::default(),
             annotated: false,
-            managed: BTreeMap::new(),
-            managed_version: 0,
-            host_pages: BTreeMap::new(),
-            variables: BTreeMap::new(),
             counters: zeroed(size_of::<Counters>() as u64)?,
             seen: zeroed(SEEN * 4)?,
             records: (host.cast_const().cast(), records),
             taken: 0,
-            cells: zeroed(CELLS * size_of::<LaunchCell>() as u64)?,
-            next_cell: 0,
-            checks: Vec::new(),
+            cells: Cells::new(&device)?,
             uids: Uids::default(),
             found: Vec::new(),
             fault: None,
@@ -301,10 +265,12 @@ impl Gpu {
         };
         let state = driver::variable(handle, STATE_SYMBOL).ok();
         let state = state.filter(|(_, size)| *size == size_of::<State>() as u64).map(|(address, _)| address);
-        let variables = match state {
-            Some(_) => self.shadow_variables(handle, code.variables)?,
-            None => Vec::new(),
-        };
+        if state.is_some() {
+            self.shadow_variables(handle, code.variables)?;
+            // Most kernels' blocks have no more shared memory of their own.
+            self.slots.of(&self.device, 0)?;
+            self.logs.prepare(code.events)?;
+        }
         self.annotated |= code.annotated;
         // Loaded before anything runs that a copy may overlap: to load may be to wait for all that runs.
         let touch = state.and_then(|_| Function::of(handle, TOUCH_KERNEL).ok());
@@ -313,58 +279,17 @@ impl Gpu {
             begin: state.and_then(|_| Function::of(handle, BEGIN_KERNEL).ok()),
             state,
             orders: code.orders,
-            variables,
-            ranges: (0, 0),
-            managed: None,
             functions: touch.map(|function| (TOUCH_KERNEL.to_owned(), function)).into_iter().collect(),
             written: State::default(),
         })
     }
 
     /// Gives a module's variables shadow.
-    fn shadow_variables(&mut self, module: ModuleHandle, names: &[&str]) -> Result<Vec<Range>> {
-        let mut ranges = Vec::new();
+    fn shadow_variables(&mut self, module: ModuleHandle, names: &[&str]) -> Result {
         for name in names {
             // Of a variable that no kernel uses, nothing may be left.
             let Ok((address, size)) = driver::variable(module, name) else { continue };
-            if let Some(range) = self.shadow_range(address, size)? {
-                self.variables.insert(address, range);
-                ranges.push(range);
-            }
-        }
-        Ok(ranges)
-    }
-
-    /// Shadow for memory that lies where the driver has put it; `None` where there is no memory for it.
-    fn shadow_range(&mut self, address: Address, size: u64) -> Result<Option<Range>> {
-        let (start, end) = (address & !3, (address + size).next_multiple_of(4));
-        let shadow = self.memory.shadow_elsewhere(&self.device, end - start)?;
-        Ok(shadow.map(|shadow| Range { start, end, shadow }))
-    }
-
-    /// Has the module's table of ranges say what there is.
-    fn update_ranges(&mut self, module: &mut Module) -> Result {
-        if module.managed == Some(self.managed_version) {
-            return Ok(());
-        }
-        let mut ranges = module.variables.clone();
-        ranges.extend(self.managed.values().flatten());
-        ranges.sort_by_key(|range| range.start);
-        if module.managed.is_some() {
-            // Kernels that run look there.
-            self.wait()?;
-        }
-        if module.ranges.0 != 0 {
-            driver::free(module.ranges.0)?;
-        }
-        module.ranges = (0, 0);
-        module.managed = Some(self.managed_version);
-        if !ranges.is_empty() {
-            // SAFETY: structures of integers without padding.
-            let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
-            let table = driver::allocate(bytes.len() as u64)?;
-            module.ranges = (table, ranges.len() as u64);
-            self.device.write(table, bytes)?;
+            self.ranges.add(&mut self.memory, &self.device, address, size)?;
         }
         Ok(())
     }
@@ -388,11 +313,18 @@ impl Gpu {
         if launch.variant == Variant::Checked {
             let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
             self.take_uids(launch.blocks())?;
-            self.ready_slots(shared)?;
-            self.update_ranges(module)?;
-            let log = self.logs.begin(launch.number, launch.events)?;
-            let Launch { number, unordered, observes, stream, .. } = *launch;
-            cell = self.begin(module, &Beginning { number, blocks: launch.blocks(), unordered, log, observes, stream })?;
+            let slots = self.slots.of(&self.device, shared)?;
+            let (log, log_room) = self.logs.begin(launch.number, launch.events)?;
+            let told = LaunchCell {
+                number: launch.number,
+                blocks: launch.blocks(),
+                log,
+                log_room,
+                observes: launch.observes.into(),
+                slots,
+                ..LaunchCell::default()
+            };
+            cell = self.begin(module, told, launch.unordered, launch.stream).inspect_err(|_| self.logs.give_back(launch.number))?;
             arguments.push((&raw mut cell).cast());
         }
         let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
@@ -414,36 +346,34 @@ impl Gpu {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let covered = transfer.touched.iter().filter_map(|touched| Some((*touched, self.shadow_of_word(touched.start & !3)?)));
+        let covered = transfer.touched.iter().filter_map(|touched| Some((*touched, self.shadow_of(touched.start)?)));
         let covered: Vec<(Touched, Address)> = covered.collect();
         if covered.is_empty() {
             return Ok(());
         }
         self.take_uids(1)?;
         let Transfer { number, unordered, stream, .. } = *transfer;
-        let cell = self.begin(module, &Beginning { number, blocks: 1, unordered, log: (0, 0), observes: false, stream })?;
+        let cell = self.begin(module, LaunchCell { number, blocks: 1, ..LaunchCell::default() }, unordered, stream)?;
         let function = module.function_of_name(TOUCH_KERNEL)?;
-        for (touched, shadow) in covered {
+        for (at, &(touched, shadow)) in covered.iter().enumerate() {
             let Touched { start, width, rows, pitch, writes, site } = touched;
             let (of_block, of_thread, most) = TOUCHING;
             let blocks = (rows * (width / 4 + 1)).div_ceil(of_block * of_thread).clamp(1, most);
             let op = if writes { OP_WRITE } else { OP_READ };
-            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks * of_block];
+            let is_last = at + 1 == covered.len();
+            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks, is_last.into()];
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
             let shape =
                 Shape { grid: [blocks as u32, 1, 1], block: [of_block as u32, 1, 1], dynamic_shared: 0, cooperative: false, cluster: None };
-            // SAFETY: its parameters are nine numbers of 8 bytes.
+            // SAFETY: its parameters are ten numbers of 8 bytes.
             unsafe { function.launch(&shape, transfer.stream, &mut arguments) }?;
         }
         Ok(())
     }
 
-    /// The shadow of a word of global memory.
-    fn shadow_of_word(&self, word: Address) -> Option<Address> {
-        let range = |(_, range): (&Address, &Range)| (word < range.end).then_some(range.shadow + (word - range.start) * 2);
-        let managed = || self.managed.range(..word + 4).next_back().and_then(|(start, of)| range((start, of.as_ref()?)));
-        let variable = || self.variables.range(..word + 4).next_back().and_then(range);
-        self.memory.shadow_of_word(word).or_else(managed).or_else(variable)
+    /// The shadow of the word of global memory that a byte is in.
+    fn shadow_of(&self, address: Address) -> Option<Address> {
+        self.memory.shadow_of_word(address & !3).or_else(|| self.ranges.shadow_of(address))
     }
 
     /// Gives so many uids out.
@@ -461,32 +391,13 @@ impl Gpu {
         Ok(())
     }
 
-    /// Has slots for blocks with so much shared memory of their own be those in use.
-    fn ready_slots(&mut self, shared: u64) -> Result {
-        let slots = self.slots.of(&self.device, shared)?;
-        if slots != self.current_slots {
-            // Blocks that run keep a slot's number only, so they end first.
-            self.wait()?;
-            self.current_slots = slots;
-        }
-        Ok(())
-    }
-
     /// Gets the module's state ready and says on the stream what a launch, which has the last uids that were given out, or a copy is; gives its cell.
-    fn begin(&mut self, module: &mut Module, beginning: &Beginning<'_>) -> Result<Address> {
-        let Beginning { number, blocks, unordered, log: (log, log_room), observes, stream } = *beginning;
-        let slots = self.current_slots;
+    /// `told`: all but where its memory lies, and its uids. Nothing waits for what runs.
+    fn begin(&mut self, module: &mut Module, told: LaunchCell, unordered: &[u64], stream: Stream) -> Result<Address> {
         let state = State {
             window: self.memory.window,
             window_size: self.memory.window_size,
             shadow: self.memory.shadow,
-            ranges: module.ranges.0,
-            range_count: module.ranges.1,
-            slot_bits: slots.bits,
-            slots: slots.slots,
-            slot_count: slots.count,
-            slot_stride: slots.stride,
-            slot_shared: slots.shared,
             counters: self.counters,
             records: self.records.1,
             record_capacity: RECORDS,
@@ -500,41 +411,23 @@ impl Gpu {
             self.device.write(address, bytes)?;
             module.written = state;
         }
-        if self.next_cell == CELLS {
-            self.wait()?;
-            self.read_cells()?;
-        }
-        let cell = self.cells + self.next_cell * size_of::<LaunchCell>() as u64;
-        self.next_cell += 1;
+        let (ranges, range_count) = self.ranges.table(&self.device, &mut self.cells)?;
+        let (cell, turn) = self.cells.take(&self.device, ranges)?;
         if let Some(begin) = module.begin {
-            let [a, b, c, d] = self.uids.unordered(unordered);
-            let first_uid = self.uids.remember(number, blocks);
-            let mut told = [cell, blocks, number, first_uid, a, b, c, d, log, log_room, observes.into()];
+            let unordered = self.uids.unordered(unordered);
+            let first_uid = self.uids.remember(told.number, told.blocks);
+            let mut told = LaunchCell { turn, first_uid, unordered, ranges, range_count, ..told }.told(cell);
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
             let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
-            // SAFETY: its parameters are eleven numbers of 8 bytes.
+            // SAFETY: its parameters are as many numbers of 8 bytes.
             unsafe { begin.launch(&one, stream, &mut arguments) }?;
         }
         Ok(cell)
     }
 
-    /// Notes what the launches of all cells in use have checked, and gives the cells back.
-    fn read_cells(&mut self) -> Result {
-        let mut cells = vec![LaunchCell::default(); self.next_cell as usize];
-        // SAFETY: structures of integers without padding, any bytes are one.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..])) };
-        self.device.read(bytes, self.cells)?;
-        self.checks.extend(cells.iter().map(|cell| (cell.number, cell.checks)));
-        self.next_cell = 0;
-        Ok(())
-    }
-
-    /// Launches that are over, by number, and the checks that each has made; each launch once.
-    /// To be called when nothing runs.
+    /// Launches by number, and the checks that each has made; each launch once. To be called when nothing runs that is to end.
     pub fn take_checks(&mut self) -> Vec<(u64, u64)> {
-        // After a fault the device's memory is gone: what was read before stays known.
-        let _ = self.read_cells();
-        std::mem::take(&mut self.checks)
+        self.cells.take_checks(&self.device)
     }
 
     /// Waits for all that was submitted.
@@ -610,9 +503,7 @@ impl Gpu {
     /// The driver's; that there is no memory for shadow is none.
     pub fn allocate_managed(&mut self, size: u64) -> Result<Address> {
         let address = driver::managed(size)?;
-        let range = self.shadow_range(address, size)?;
-        self.managed.insert(address, range);
-        self.managed_version += 1;
+        self.ranges.add(&mut self.memory, &self.device, address, size)?;
         Ok(address)
     }
 
@@ -621,27 +512,7 @@ impl Gpu {
     /// # Errors
     /// The driver's, and that the GPU has other addresses for them.
     pub fn reach_host(&mut self, start: usize, size: usize) -> Result {
-        let (mut at, end) = (start / PAGE * PAGE, (start + size).next_multiple_of(PAGE));
-        while at < end {
-            if let Some((_, &behind)) = self.host_pages.range(..=at).next_back()
-                && behind > at
-            {
-                at = behind;
-                continue;
-            }
-            // Up to the next ones that it reaches already.
-            let behind = self.host_pages.range(at..end).next().map_or(end, |(&start, _)| start);
-            driver::register(at, behind - at, false)?;
-            self.host_pages.insert(at, behind);
-            if driver::device_address(at)? != at as Address {
-                return Err(driver::Error::not_supported("cuMemHostGetDevicePointer"));
-            }
-            let range = self.shadow_range(at as Address, (behind - at) as u64)?;
-            self.managed.insert(at as Address, range);
-            self.managed_version += 1;
-            at = behind;
-        }
-        Ok(())
+        self.ranges.reach_host(&mut self.memory, &self.device, start, size)
     }
 
     /// Gives it back. Nothing runs that may use it.
@@ -649,12 +520,7 @@ impl Gpu {
     /// # Errors
     /// The driver's.
     pub fn free_managed(&mut self, address: Address) -> Result {
-        if let Some(range) = self.managed.remove(&address) {
-            self.managed_version += 1;
-            if let Some(range) = range {
-                self.memory.free_elsewhere(range.shadow)?;
-            }
-        }
+        self.ranges.remove(&mut self.memory, address)?;
         driver::free(address)
     }
 }

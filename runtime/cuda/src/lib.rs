@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`driver`] | calls of the driver API and their errors; the only place that names `cudarc` |
 //! | [`memory`] | allocations with shadow: a window of addresses, and its shadow at a constant relation |
+//! | `ranges` | memory with shadow elsewhere, and the tables that kernels find it by |
+//! | `cells` | what a launch's blocks are told, and what they leave |
 //! | `slots` | shadow of shared memory, a slot per resident block |
 //! | [`gpu`] | a context with its modules, launches, and what they found |
 //! | `logs` | memory for the logs of launches |
@@ -16,12 +18,14 @@
 //!
 //! What does not live here: CUDA's runtime API, and what a report looks like.
 
+mod cells;
 pub mod driver;
 pub mod gpu;
 mod logs;
 pub mod memory;
 mod notes;
 mod ptx;
+mod ranges;
 mod slots;
 mod uids;
 

@@ -10,6 +10,8 @@ use crate::driver::{self, Address, Result};
 const LEAST: u64 = 1 << 14;
 /// Events that all logs at one time have room for: 128 MiB.
 const OF_ALL: u64 = 1 << 22;
+/// Events that there is room for before the first launch: 16 MiB. To make room may be to wait for what runs.
+const PREPARED: u64 = 1 << 19;
 
 /// What a launch has logged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl Logs {
         if events == 0 {
             return Ok((0, 0));
         }
-        let room = events.clamp(LEAST, OF_ALL).next_power_of_two();
+        let room = room_of(events);
         if self.free(room).is_none() {
             let finished = self.take_places(false);
             self.finished.extend(finished);
@@ -67,6 +69,19 @@ impl Logs {
         let Some(place) = self.free(room) else { return Ok((0, 0)) };
         place.of = Some(number);
         Ok((place.events, place.room.min(events)))
+    }
+
+    /// Makes room for launches to come that log so many events at most.
+    ///
+    /// # Errors
+    /// The driver's; that there is no memory is none.
+    pub fn prepare(&mut self, events: u64) -> Result {
+        if events == 0 {
+            return Ok(());
+        }
+        let room = room_of(events);
+        let places = self.places.iter().filter(|place| place.room >= room).count() as u64;
+        (places..(PREPARED / room).max(1)).try_for_each(|_| self.make(room))
     }
 
     /// Makes a place, unless there are enough.
@@ -141,6 +156,11 @@ impl Place {
         unsafe { self.head.write_volatile(LogHead::default()) };
         Some(Log { number, events, is_cut: head.over == 0 || (written as u64) < logged, held: head.held })
     }
+}
+
+/// Events that the log of a launch gets room for.
+fn room_of(events: u64) -> u64 {
+    events.clamp(LEAST, OF_ALL).next_power_of_two()
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! first needs it. A slot's clock goes on from block to block, so that nothing is cleared.
 
 use std::collections::BTreeMap;
+use std::mem::size_of;
 
-use gpurace_abi::device::SHARED_CONTROL;
+use gpurace_abi::device::{SHARED_CONTROL, Slots};
 
 use crate::driver::{self, Address, Device, Result};
 
@@ -17,58 +18,53 @@ const SLACK: u64 = 1 << 10;
 /// The smallest size.
 const SMALLEST: u64 = 4 << 10;
 
-/// A set of slots, on the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slots {
-    /// Taken or free, a bit each.
-    pub bits: Address,
-    /// The slots.
-    pub slots: Address,
-    /// How many; 0 where there is no memory for them.
-    pub count: u64,
-    /// Bytes from one to the next.
-    pub stride: u64,
-    /// Bytes of shared memory that each has shadow for.
-    pub shared: u64,
-}
-
 /// All sets.
 #[derive(Debug, Default)]
 pub struct AllSlots {
-    by_size: BTreeMap<u64, Slots>,
+    /// Where each one's [`Slots`] lies on the device; 0 where there is no memory for it.
+    by_size: BTreeMap<u64, Address>,
 }
 
 impl AllSlots {
-    /// The slots for blocks with so much shared memory of their own.
+    /// The slots for blocks with so much shared memory of their own: where their [`Slots`] lies on the device.
     ///
     /// # Errors
-    /// The driver's; that there is no memory is none: the set is then empty.
-    pub fn of(&mut self, device: &Device, shared: u64) -> Result<Slots> {
+    /// The driver's; that there is no memory is none: that is 0 then.
+    pub fn of(&mut self, device: &Device, shared: u64) -> Result<Address> {
         let shared = class(shared);
-        if let Some(slots) = self.by_size.get(&shared) {
-            return Ok(*slots);
+        if let Some(&slots) = self.by_size.get(&shared) {
+            return Ok(slots);
         }
-        let count = device.multiprocessors * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
-        let stride = 8 + shared * 2;
-        let slots = match (driver::allocate(count.div_ceil(32) * 4), driver::allocate(count * stride)) {
-            (Ok(bits), Ok(slots)) => {
-                device.clear(bits, count.div_ceil(32) * 4)?;
-                device.clear(slots, count * stride)?;
-                Slots { bits, slots, count, stride, shared }
-            }
-            (bits, slots) => {
-                for outcome in [bits, slots] {
-                    match outcome {
-                        Ok(address) => driver::free(address)?,
-                        Err(error) if error.is_out_of_memory() => {}
-                        Err(error) => return Err(error),
-                    }
-                }
-                Slots { shared, ..Slots::default() }
-            }
-        };
+        let slots = make(device, shared)?.unwrap_or(0);
         self.by_size.insert(shared, slots);
         Ok(slots)
+    }
+}
+
+/// Makes the slots of a class; `None` where there is no memory for them.
+fn make(device: &Device, shared: u64) -> Result<Option<Address>> {
+    let count = device.multiprocessors * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
+    let stride = 8 + shared * 2;
+    let head = size_of::<Slots>() as u64;
+    let size = head + count.div_ceil(32) * 4;
+    let Some(address) = allocate(size)? else { return Ok(None) };
+    let Some(first) = allocate(count * stride)? else {
+        driver::free(address)?;
+        return Ok(None);
+    };
+    device.clear(address, size)?;
+    device.clear(first, count * stride)?;
+    let slots = Slots { bits: address + head, first, count, stride, shared };
+    // SAFETY: a structure of integers without padding.
+    device.write(address, unsafe { std::slice::from_raw_parts((&raw const slots).cast::<u8>(), size_of::<Slots>()) })?;
+    Ok(Some(address))
+}
+
+fn allocate(size: u64) -> Result<Option<Address>> {
+    match driver::allocate(size) {
+        Ok(address) => Ok(Some(address)),
+        Err(error) if error.is_out_of_memory() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

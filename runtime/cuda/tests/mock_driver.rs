@@ -96,7 +96,7 @@ const fn arch(number: u32) -> Arch {
     Arch { number, alone: false }
 }
 
-const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, annotated: false, variables: &["total", "not_there"] };
+const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
 
 fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
     Launch {
@@ -268,6 +268,53 @@ fn launches_are_ordered_without_clearing() {
 }
 
 #[test]
+fn no_launch_waits_for_what_runs() {
+    let Some((mut gpu, mut module, log)) = opened("no_launch_waits_for_what_runs", &[]) else { return };
+    let of = |number, kilobytes: u32| Launch { number, dynamic_shared: kilobytes << 10, ..launch("ordered", Variant::Checked, 1) };
+    let (a, b) = (gpu.allocate(4096).unwrap(), gpu.allocate(4096).unwrap());
+    // SAFETY: the mock's memory is this process's; the kernels that write it run when they are waited for.
+    let has_run = || unsafe { (a as *const u32).read_volatile() } != 0;
+    run(&mut gpu, &mut module, &of(1, 0), a).unwrap();
+    // Blocks of all sizes; memory that has shadow elsewhere, of which each launch has to know; more launches, and copies, than there are cells.
+    let mut number = 1;
+    for kilobytes in [2, 10, 30, 60, 0] {
+        number += 1;
+        run(&mut gpu, &mut module, &of(number, kilobytes), b).unwrap();
+        let managed = gpu.allocate_managed(4096).unwrap();
+        number += 1;
+        run(&mut gpu, &mut module, &of(number, 0), managed).unwrap();
+    }
+    let many = |gpu: &mut Gpu, module: &mut Module, number: &mut u64| {
+        for _ in 0..3000 {
+            *number += 2;
+            run(gpu, module, &of(*number - 1, 0), b).unwrap();
+            let touched = [0, 8].map(|at| Touched { start: b + at, width: 4, rows: 1, pitch: 0, writes: false, site: 7 });
+            gpu.touch(module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number: *number, unordered: &[] }).unwrap();
+        }
+    };
+    many(&mut gpu, &mut module, &mut number);
+    assert_eq!((has_run(), log.count("wait for all")), (false, 0));
+    gpu.wait().unwrap();
+    assert!(has_run());
+    let counters = gpu.counters().unwrap();
+    assert_eq!((gpu.take_found(), counters.outside, counters.shared_outside), (vec![], 0, 0));
+    // Once they are over, their cells and tables serve others.
+    let free = gpu.device().memory().unwrap().0;
+    for _ in 0..4 {
+        many(&mut gpu, &mut module, &mut number);
+        gpu.wait().unwrap();
+    }
+    assert_eq!(gpu.device().memory().unwrap().0, free);
+    // None is forgotten, none comes twice. A thread of the kernel reads and writes once.
+    let mut checks = gpu.take_checks();
+    checks.sort_unstable();
+    assert!(checks.iter().map(|(number, _)| *number).eq(1..=number));
+    let launches = checks.iter().filter(|(_, checks)| *checks == 2 * 64).count() as u64;
+    assert_eq!((launches, counters.checks), (11 + 5 * 3000, (11 + 3000) * 2 * 64));
+    assert_eq!(gpu.take_checks(), []);
+}
+
+#[test]
 fn launches_that_nothing_orders_race() {
     let Some((mut gpu, mut module, _log)) = opened("launches_that_nothing_orders_race", &[]) else { return };
     let mut between = |unordered: &[u64], launches: u64| {
@@ -407,16 +454,16 @@ fn the_code_for_this_processor_is_taken() {
         let loads = calls.lines().filter(|line| line.starts_with("load"));
         (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
-    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, annotated: false, variables: &["total", "not_there"] };
+    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
     assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
     let other = Code { sass: Some((arch(90), b"CUBIN\0")), ..own };
     assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
     // What does not load gives way to PTX.
     let bad = Code { sass: Some((arch(80), b"broken\0")), ..own };
     assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
-    let newer = Code { sass: None, ptx: ptx(90), orders: false, annotated: false, variables: &["total", "not_there"] };
+    let newer = Code { sass: None, ptx: ptx(90), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
     assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
-    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, annotated: false, variables: &["total", "not_there"] };
+    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
 }
@@ -426,7 +473,7 @@ fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
     let Some((mut gpu, _module, log)) = opened("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", &[("MOCK_VERSION", "12040")]) else { return };
     let mut load = |text: &'static [u8]| {
         log.clear();
-        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, annotated: false, variables: &[] };
+        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, annotated: false, events: 0, variables: &[] };
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
         let calls = log.read();
         (loaded, calls.lines().filter_map(|line| line.strip_prefix("version ")).collect::<Vec<_>>().join(" "))
@@ -504,6 +551,15 @@ fn managed_memory_has_shadow() {
     assert_eq!(racy(&mut gpu, b), (true, 0));
     gpu.free_managed(b).unwrap();
     assert_eq!(racy(&mut gpu, total), (true, 0));
+    // Those that come and go need no more memory than one.
+    let mut free = Vec::new();
+    for _ in 0..20 {
+        let address = gpu.allocate_managed(1000).unwrap();
+        assert_eq!(racy(&mut gpu, address), (true, 0));
+        gpu.free_managed(address).unwrap();
+        free.push(gpu.device().memory().unwrap().0);
+    }
+    assert!(free[4..].iter().all(|now| *now == free[4]), "{free:?}");
     assert_eq!(racy(&mut gpu, device), (true, 0));
 }
 

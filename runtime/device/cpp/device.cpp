@@ -55,7 +55,7 @@ GPURACE_INLINE u64 *global_shadow(u64 address) {
     else if (address >= ranges[middle].end)
       low = middle + 1;
     else
-      return (u64 *)(ranges[middle].shadow + (address - ranges[middle].start) / 4 * 8);
+      return (u64 *)(ranges[middle].shadow + (address / 4 - ranges[middle].start / 4) * 8);
   }
   return nullptr;
 }

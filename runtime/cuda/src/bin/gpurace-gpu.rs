@@ -80,6 +80,7 @@ fn run(object: &[u8]) -> Result<usize, String> {
         ptx: code.ptx,
         orders: meta.kernels.iter().any(|k| k.sync.fences),
         annotated: meta.kernels.iter().any(|k| k.sync.annotated),
+        events: 0,
         variables: &variables,
     };
     let mut module = gpu.load(&code).map_err(|e| e.to_string())?;

@@ -38,7 +38,7 @@ struct Device {
     records: Vec<Found>,
     seen: Vec<u32>,
     shadow: Vec<u64>,
-    ranges: [Range; 1],
+    ranges: Vec<Range>,
     cells: Vec<LaunchCell>,
     controls: [Control; BLOCKS],
 }
@@ -54,7 +54,7 @@ impl Device {
             records: vec![Found::default(); RECORDS],
             seen: vec![0; SEEN as usize],
             shadow,
-            ranges: [range],
+            ranges: vec![range],
             cells: vec![LaunchCell::default(); 8],
             controls: Default::default(),
         });
@@ -93,7 +93,7 @@ impl Device {
         self.stand_for(0, 0);
         let (unordered, ranges) = ([beside, 0, 0, 0], self.ranges.as_ptr() as u64);
         let (blocks, number) = (BLOCKS as u64, launch as u64);
-        let told = LaunchCell { blocks, number, first_uid, unordered, ranges, range_count: 1, ..LaunchCell::default() };
+        let told = LaunchCell { blocks, number, first_uid, unordered, ranges, range_count: self.ranges.len() as u64, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
         unsafe { begin(cell, &told) };
         for block in 0..BLOCKS {
@@ -397,4 +397,31 @@ fn blocks_that_access_a_line_at_one_time_lose_nothing() {
     assert_eq!(device.counters.contended, 0);
     println!("{met} rounds with races, {apart} without, {lost} accesses dropped");
     assert!(met > 1000 && apart > 100);
+}
+
+#[test]
+fn variables_that_share_a_word_have_each_their_own_shadow() {
+    let mut device = Device::new(false);
+    let at = |word: usize| device.shadow.as_ptr() as u64 + word as u64 * 8;
+    let of = |start, end, shadow| Range { start: GLOBAL + start, end: GLOBAL + end, shadow };
+    // A byte, one that begins beside it and goes on in other words, and one far behind.
+    device.ranges = vec![of(1, 2, at(0)), of(2, 9, at(8)), of(40, 44, at(16))];
+    device.begin(1, 5, 0);
+    let races = |device: &mut Device, accesses: &[(u32, u64, u32)]| {
+        let before = device.counters.records + device.counters.repeated;
+        for &(thread, offset, size) in accesses {
+            device.stand_for(0, thread);
+            // SAFETY: looks at shadow alone.
+            unsafe { __gpurace_write(GLOBAL + offset, size, offset as u32, 0) };
+        }
+        device.counters.records + device.counters.repeated - before
+    };
+    assert_eq!(races(&mut device, &[(0, 1, 1), (32, 2, 2), (33, 4, 4), (34, 8, 1), (0, 40, 4)]), 0);
+    assert_eq!(device.counters.outside, 0);
+    for (offset, size) in [(1, 1), (3, 1), (7, 1), (8, 1), (40, 4)] {
+        assert_eq!(races(&mut device, &[(40, offset, size)]), 1, "{offset}");
+    }
+    assert_eq!(races(&mut device, &[(41, 0, 1), (41, 9, 1), (41, 36, 4), (41, 44, 4)]), 0);
+    assert_eq!(device.counters.outside, 4);
+    assert!(device.shadow[1..8].iter().chain(&device.shadow[11..16]).chain(&device.shadow[17..]).all(|&word| word == 0));
 }

@@ -291,6 +291,7 @@ impl Backend for OnGpu {
             ptx: code.ptx,
             orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
             annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
+            events: description.kernels.iter().map(|kernel| replays::most_events(&kernel.sync)).max().unwrap_or(0),
             variables: &written,
         });
         let module = match loaded {

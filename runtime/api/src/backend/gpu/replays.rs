@@ -76,6 +76,15 @@ fn may_log() -> bool {
     *MAY.get_or_init(|| std::env::var_os("GPURACE_GPU_LOG").is_none_or(|value| value != "0"))
 }
 
+/// How many events a launch of such a kernel logs at most.
+pub fn most_events(sync: &SyncFeatures) -> u64 {
+    match needs_log(sync) {
+        _ if !may_log() => 0,
+        true => MOST_EVENTS,
+        false => FIRST_EVENTS,
+    }
+}
+
 impl Replays {
     /// How many events a launch of this kernel is to log at most.
     pub fn events_of(&self, kernel: KernelKey, sync: &SyncFeatures) -> u64 {
