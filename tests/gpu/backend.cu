@@ -424,6 +424,44 @@ static void copies() {
   CHECK(cudaDeviceSynchronize());
 }
 
+// Memory that comes and goes in a stream's order: more in all than there is.
+static void stream_ordered() {
+  const size_t size = 32 << 20;
+  int *a, *first, back = 0;
+  cudaStream_t stream, beside;
+  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
+  // What nothing waits for.
+  CHECK(cudaMalloc(&a, 4096));
+  CHECK(cudaMemsetAsync(a, 0, 4096, beside));
+  ordered<<<1, 64, 0, beside>>>(a);
+  CHECK(cudaMallocAsync(&first, size, stream));
+  racy<<<1, 64, 0, stream>>>(first);
+  CHECK(cudaFreeAsync(first, stream));
+  EXPECT(cudaFreeAsync(first, stream) == cudaErrorInvalidValue);
+  EXPECT(cudaFreeAsync((char *)a + 4, stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  for (int round = 0; round < 30; round++) {
+    int *memory;
+    CHECK(cudaMallocAsync(&memory, size, stream));
+    CHECK(cudaMemsetAsync(memory, 0, 256, stream));
+    scale<<<1, 64, 0, stream>>>(memory, 1, round, 64);
+    CHECK(cudaMemcpyAsync(&back, memory + 5, 4, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaFreeAsync(memory, stream));
+  }
+  // Memory for another is there as soon as what was freed is no longer used.
+  int *large, *next;
+  CHECK(cudaMallocAsync(&large, 200 << 20, stream));
+  scale<<<1, 64, 0, stream>>>(large, 0, 1, 64);
+  CHECK(cudaFreeAsync(large, stream));
+  CHECK(cudaMalloc(&next, 201 << 20));
+  CHECK(cudaMemsetAsync(next, 0, 256, stream));
+  puts("all are there");
+  fflush(stdout);
+  CHECK(cudaStreamSynchronize(stream));
+  EXPECT(back == 29);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "values";
   auto is = [&](const char *name) { return !strcmp(what, name); };
@@ -431,6 +469,7 @@ int main(int argc, char **argv) {
   if (is("graphs")) return graphs(), 0;
   if (is("arrays")) return arrays(), 0;
   if (is("copies")) return copies(), 0;
+  if (is("stream_ordered")) return stream_ordered(), 0;
   if (is("overlapping") || is("overlapping threads")) return overlapping(is("overlapping threads")), 0;
   if (is("properties")) {
     cudaDeviceProp p;

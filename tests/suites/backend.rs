@@ -153,6 +153,22 @@ fn copies_race_as_on_the_executor() {
 }
 
 #[test]
+fn memory_is_freed_in_a_streams_order_without_a_wait() {
+    let folder = checked();
+    let gpu = on_gpu(&folder, "stream_ordered");
+    assert_eq!((gpu.outcome.status, &gpu.outcome.stdout[..]), (Some(66), "all are there\n"), "{}", gpu.outcome.stderr);
+    // The end of the program waits, and nothing else.
+    assert_eq!(gpu.calls.matches("wait for all").count(), 1, "{}", gpu.calls);
+    // A race in what is gone since is told with its memory.
+    let report = gpu.report.unwrap();
+    let [race] = &report.races[..] else { panic!("{:?}", report.races) };
+    let object = race.object.as_ref().unwrap();
+    assert_eq!((race.kernel.as_deref(), &object.kind[..], object.name.as_deref(), object.size), (Some("racy"), "allocation", Some("#2"), Some(32 << 20)));
+    let host = run_program(&folder, true, "stream_ordered", "device=cpu", &[]);
+    assert_eq!((host.outcome.status, &host.outcome.stdout), (Some(66), &gpu.outcome.stdout), "{}", host.outcome.stderr);
+}
+
+#[test]
 fn graphs_run_in_the_order_of_their_edges() {
     let folder = checked();
     let gpu = on_gpu(&folder, "graphs");

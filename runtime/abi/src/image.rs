@@ -24,7 +24,7 @@ use crate::context::ThreadCtx;
 pub const MAGIC: [u8; 8] = *b"GPURACE\x01";
 /// Version of the container, of [`ImageTable`], of [`ThreadCtx`] and of the
 /// entry points: raised with each change of any of them.
-pub const FORMAT_VERSION: u32 = 15;
+pub const FORMAT_VERSION: u32 = 16;
 /// The symbol that a host image exports.
 pub const IMAGE_SYMBOL: &str = "__gpurace_image";
 /// Magic of clang's and nvcc's `__cuda_fatbin_wrapper`.

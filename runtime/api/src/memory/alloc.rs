@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use crate::graph::work;
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
+use crate::memory::later;
 use crate::memory::map::{self, Kind};
 use crate::properties::{MAX_PITCH, PITCH_ALIGNMENT};
 use crate::types::{
@@ -35,7 +36,13 @@ pub unsafe fn allocate_to(to: *mut *mut c_void, size: usize, kind: Kind, flags: 
     }
     let pointer = match size {
         0 => std::ptr::null_mut(),
-        _ => map::allocate(size, kind, flags)?.address as *mut c_void,
+        _ => {
+            let allocated = map::allocate(size, kind, flags).or_else(|error| match error {
+                Error::MEMORY_ALLOCATION if later::wait() => map::allocate(size, kind, flags),
+                error => Err(error),
+            });
+            allocated?.address as *mut c_void
+        }
     };
     // SAFETY: not null, and the caller vouches for it.
     unsafe { put(to, pointer) }
@@ -203,6 +210,7 @@ api! {
         if free.is_null() || total.is_null() {
             return Err(Error::INVALID_VALUE);
         }
+        later::give_back();
         let (left, all) = backend::get().memory();
         put(free, left)?;
         put(total, all)

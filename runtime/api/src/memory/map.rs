@@ -48,6 +48,8 @@ pub struct Allocation {
     pub flags: u32,
     /// Who asked for it.
     pub callers: Callers,
+    /// The program has freed it; it is given back once nothing uses it: [`retire`].
+    pub is_retired: bool,
 }
 
 impl Allocation {
@@ -103,6 +105,7 @@ pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
         order,
         flags,
         callers: call_site::callers(),
+        is_retired: false,
     };
     LIVE.write().insert(address, allocation);
     if kind == Kind::Managed {
@@ -120,13 +123,39 @@ pub fn free(address: usize, kinds: &[Kind]) -> Result<Allocation> {
     let allocation = {
         let mut live = LIVE.write();
         match live.get(&address) {
-            Some(found) if kinds.contains(&found.kind) => live.remove(&address),
+            Some(found) if kinds.contains(&found.kind) && !found.is_retired => live.remove(&address),
             _ => None,
         }
     };
     let allocation = allocation.ok_or(Error::INVALID_VALUE)?;
     release(allocation);
     Ok(allocation)
+}
+
+/// Has the program free the allocation of this kind that starts at `address`: it stays, for reports, until [`release_retired`].
+///
+/// # Errors
+/// `cudaErrorInvalidValue` where there is none.
+pub fn retire(address: usize, kind: Kind) -> Result {
+    match LIVE.write().get_mut(&address) {
+        Some(found) if found.kind == kind && !found.is_retired => {
+            found.is_retired = true;
+            Ok(())
+        }
+        _ => Err(Error::INVALID_VALUE),
+    }
+}
+
+/// Gives back what was retired. Nothing uses it any more.
+pub fn release_retired(address: usize) {
+    let allocation = {
+        let mut live = LIVE.write();
+        // It may be gone with all others, and another one there.
+        live.get(&address).is_some_and(|found| found.is_retired).then(|| live.remove(&address)).flatten()
+    };
+    if let Some(allocation) = allocation {
+        release(allocation);
+    }
 }
 
 fn release(allocation: Allocation) {
@@ -170,6 +199,7 @@ pub fn register(address: usize, size: usize, flags: u32) -> Result {
             order,
             flags,
             callers: call_site::callers(),
+            is_retired: false,
         },
     );
     Ok(())

@@ -8,6 +8,7 @@
 //! | [`copy`] | the functions that copy and fill |
 //! | [`array`] | CUDA arrays: opaque, row by row |
 //! | [`pool`] | stream-ordered allocation and its pools |
+//! | [`later`] | frees in a stream's order |
 //!
 //! Addresses are numbers here: what they mean is the backend's. On the executor a device
 //! pointer is a host pointer, and all of the machine's memory is the device's.
@@ -16,6 +17,7 @@ pub mod alloc;
 pub mod arena;
 pub mod array;
 pub mod copy;
+pub mod later;
 pub mod map;
 pub mod pool;
 

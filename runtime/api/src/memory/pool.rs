@@ -1,5 +1,5 @@
-//! Stream-ordered allocation. An allocation is usable at once, and a free happens at once,
-//! for which it waits where work is still under way; pools only keep attributes.
+//! Stream-ordered allocation. An allocation is usable at once; what is freed is given back once the work
+//! before it is over, without a wait; pools only keep attributes.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -12,6 +12,7 @@ use crate::errors::{Error, Result};
 use crate::graph::capture;
 use crate::graph::work::{self, Work};
 use crate::memory::alloc::allocate_to;
+use crate::memory::later;
 use crate::memory::map::{self, Kind};
 use crate::order::StreamId;
 use crate::stream;
@@ -74,6 +75,7 @@ fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
 unsafe fn allocate_on(to: *mut *mut c_void, size: usize, stream: StreamId) -> Result {
     // SAFETY: as the caller vouches.
     unsafe {
+        later::give_back();
         allocate_to(to, size, Kind::Device, 0)?;
         let address = *get(to)? as usize;
         if capture::add(stream, || Work::Allocate(address, size))? {
@@ -102,7 +104,11 @@ api! {
         if work::is_owned(pointer as usize) {
             return Ok(());
         }
-        map::free(pointer as usize, &[Kind::Device, Kind::Managed]).map(|_| ())
+        match map::find(pointer as usize) {
+            // Its pages are the host's, too.
+            Some(found) if found.kind == Kind::Managed => map::free(pointer as usize, &[Kind::Managed]).map(|_| ()),
+            _ => later::free(pointer as usize, stream),
+        }
     }
 
     fn cudaDeviceGetDefaultMemPool(pool: *mut cudaMemPool_t, device: c_int) {
@@ -149,7 +155,10 @@ api! {
         })
     }
 
-    fn cudaMemPoolTrimTo(pool: cudaMemPool_t, _keep: usize) { with_pool(pool, |_| Ok(())) }
+    fn cudaMemPoolTrimTo(pool: cudaMemPool_t, _keep: usize) {
+        later::give_back();
+        with_pool(pool, |_| Ok(()))
+    }
 
     fn cudaMemPoolSetAttribute(pool: cudaMemPool_t, attribute: u32, value: *mut c_void) {
         with_pool(pool, |pool| match attribute {
