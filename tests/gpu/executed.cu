@@ -15,7 +15,7 @@ using namespace gpurace;
 #include "kernels.inc"
 #undef K
 extern "C" __global__ void on_gpu_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64, u64, u64, u64, u64, u64, u64, u64 slots,
-                                        u64 ranges, u64 range_count) {}
+                                        u64 ranges, u64 range_count, u64 before, u64 turn_before) {}
 extern "C" {
 __device__ State on_gpu_state;
 }
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
   // Launches that come one after the other share shadow, slots and clocks.
   for (int launch = 0; launch < launches; launch++) {
     u64 cell = cells + launch * sizeof(LaunchCell);
-    on_gpu_begin<<<1, 1>>>(cell, 1, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0, sets, ranges, 1);
+    on_gpu_begin<<<1, 1>>>(cell, 1, blocks, launch + 1, launch * blocks, 0, 0, 0, 0, 0, 0, 0, sets, ranges, 1, 0, 0);
 #define K(name) \
   if (!strcmp(argv[1], #name)) name##__gpurace_checked<<<blocks, threads>>>(a, n, cell);
 #include "kernels.inc"
@@ -74,10 +74,14 @@ int main(int argc, char **argv) {
 
   Counters counted;
   must(cudaMemcpy(&counted, (void *)state.counters, sizeof counted, cudaMemcpyDeviceToHost), "counters");
+  std::vector<LaunchCell> of_launches(launches);
+  must(cudaMemcpy(of_launches.data(), (void *)cells, launches * sizeof(LaunchCell), cudaMemcpyDeviceToHost), "cells");
+  u64 checks = 0;
+  for (auto &launch : of_launches) checks += launch.checks;
   std::vector<Found> found(records);
   must(cudaMemcpy(found.data(), (void *)state.records, records * sizeof(Found), cudaMemcpyDeviceToHost), "records");
   printf("checks %lu undecided %lu narrowed %lu outside %lu shared_outside %lu contended %lu exhausted %lu uids %lu taken %d\n",
-         counted.checks, counted.undecided, counted.narrowed, counted.outside, counted.shared_outside, counted.contended,
+         checks, counted.undecided, counted.narrowed, counted.outside, counted.shared_outside, counted.contended,
          counted.exhausted, counted.next_uid, [&] {
            int taken = 0;
            std::vector<u32> bits(slots / 32);

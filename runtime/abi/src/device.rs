@@ -8,11 +8,12 @@ pub const STATE_SYMBOL: &str = "__gpurace_state";
 /// The kernel that says what a launch is; it runs before the launch, on its stream. Its
 /// parameters, 8 bytes each: the device address of the launch's [`LaunchCell`], [`LaunchCell::turn`], the number of its blocks,
 /// the host's number of it, its first uid, [`LaunchCell::unordered`], [`LaunchCell::log`], [`LaunchCell::log_room`], [`LaunchCell::observes`],
-/// [`LaunchCell::slots`], [`LaunchCell::ranges`], [`LaunchCell::range_count`].
+/// [`LaunchCell::slots`], [`LaunchCell::ranges`], [`LaunchCell::range_count`]; of the launch before on its stream, which is over then, the cell's
+/// address, or 0, and the `turn`.
 pub const BEGIN_KERNEL: &str = "__gpurace_begin";
 /// The kernel that makes a copy's or fill's records; it runs before it, on its stream, behind [`BEGIN_KERNEL`] for a launch of one block.
 /// Its parameters: the device address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the next, the shadow of the
-/// word of the first byte, the operation's code, the site, how many blocks it is launched with, and 1 where no other comes for this cell, else 0; 8 bytes each.
+/// word of the first byte, the operation's code, the site, and how many threads it is launched with; 8 bytes each.
 pub const TOUCH_KERNEL: &str = "__gpurace_touch";
 /// What the name of a kernel's checked variant ends with. It has one parameter
 /// more than the kernel, the last: the device address of its [`LaunchCell`].
@@ -102,7 +103,7 @@ pub struct LaunchCell {
     pub log_room: u64,
     /// Places taken in the log; may exceed the room.
     pub logged: u64,
-    /// Blocks that have ended.
+    /// Blocks that have ended, where there is a log.
     pub ended: u64,
     /// As [`LogHead::held`](crate::event::LogHead::held).
     pub held: u64,
@@ -116,16 +117,17 @@ pub struct LaunchCell {
     pub range_count: u64,
     /// Which use of a cell this is: another number for each.
     pub turn: u64,
-    /// The `turn` of the last use that is over: nobody uses the cell any more.
+    /// The `turn` of the last use that is over, as the next launch on its stream says: nobody uses the cell any more.
     pub over: u64,
 }
 
 impl LaunchCell {
-    /// What [`BEGIN_KERNEL`] is told for it to write this into the cell at an address.
-    pub fn told(&self, cell: u64) -> [u64; 15] {
+    /// What [`BEGIN_KERNEL`] is told for it to write this into the cell at an address. `before`: address and turn of the cell of the launch before.
+    pub fn told(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 17] {
         let [a, b, c, d] = self.unordered;
+        let (before, turn_before) = before.unwrap_or((0, 0));
         let Self { turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, .. } = *self;
-        [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count]
+        [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before]
     }
 }
 
@@ -140,8 +142,6 @@ pub struct Counters {
     pub next_uid: u64,
     /// Places taken in the buffer of records; may exceed its capacity.
     pub records: u64,
-    /// Checks made.
-    pub checks: u64,
     /// Pairs that conflict, where the checker on the GPU cannot tell whether they are ordered.
     pub undecided: u64,
     /// Records dropped from a word that has room for one: a race with them is missed.

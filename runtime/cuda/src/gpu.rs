@@ -9,7 +9,7 @@ use gpurace_abi::device::{
     BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL,
 };
 
-use crate::cells::Cells;
+use crate::cells::{Cells, Taken};
 use crate::driver::kernel::Shape;
 use crate::driver::{self, Address, Device, Error, Function, ModuleHandle, Result, Stream, Unavailable};
 use crate::logs::{Log, Logs};
@@ -355,17 +355,16 @@ impl Gpu {
         let Transfer { number, unordered, stream, .. } = *transfer;
         let cell = self.begin(module, LaunchCell { number, blocks: 1, ..LaunchCell::default() }, unordered, stream)?;
         let function = module.function_of_name(TOUCH_KERNEL)?;
-        for (at, &(touched, shadow)) in covered.iter().enumerate() {
+        for (touched, shadow) in covered {
             let Touched { start, width, rows, pitch, writes, site } = touched;
             let (of_block, of_thread, most) = TOUCHING;
             let blocks = (rows * (width / 4 + 1)).div_ceil(of_block * of_thread).clamp(1, most);
             let op = if writes { OP_WRITE } else { OP_READ };
-            let is_last = at + 1 == covered.len();
-            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks, is_last.into()];
+            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks * of_block];
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
             let shape =
                 Shape { grid: [blocks as u32, 1, 1], block: [of_block as u32, 1, 1], dynamic_shared: 0, cooperative: false, cluster: None };
-            // SAFETY: its parameters are ten numbers of 8 bytes.
+            // SAFETY: its parameters are nine numbers of 8 bytes.
             unsafe { function.launch(&shape, transfer.stream, &mut arguments) }?;
         }
         Ok(())
@@ -412,11 +411,11 @@ impl Gpu {
             module.written = state;
         }
         let (ranges, range_count) = self.ranges.table(&self.device, &mut self.cells)?;
-        let (cell, turn) = self.cells.take(&self.device, ranges)?;
+        let Taken { cell, turn, before } = self.cells.take(&self.device, ranges, stream)?;
         if let Some(begin) = module.begin {
             let unordered = self.uids.unordered(unordered);
             let first_uid = self.uids.remember(told.number, told.blocks);
-            let mut told = LaunchCell { turn, first_uid, unordered, ranges, range_count, ..told }.told(cell);
+            let mut told = LaunchCell { turn, first_uid, unordered, ranges, range_count, ..told }.told(cell, before);
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
             let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
             // SAFETY: its parameters are as many numbers of 8 bytes.
@@ -428,6 +427,11 @@ impl Gpu {
     /// Launches by number, and the checks that each has made; each launch once. To be called when nothing runs that is to end.
     pub fn take_checks(&mut self) -> Vec<(u64, u64)> {
         self.cells.take_checks(&self.device)
+    }
+
+    /// A stream is going to be destroyed.
+    pub fn forget_stream(&mut self, stream: Stream) {
+        self.cells.forget(stream);
     }
 
     /// Waits for all that was submitted.

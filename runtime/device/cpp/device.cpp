@@ -10,6 +10,7 @@
 // around the instruction that synchronises, which stays as it is.
 #include "line.h"
 #include "log.h"
+#include "quick.h"
 #include "slots.h"
 
 using namespace gpurace;
@@ -68,7 +69,7 @@ GPURACE_INLINE u64 *line_at(u64 address) {
 }
 
 // `logged`: the launch's log has the access, and with it those of the launch before it; the host looks at these.
-__attribute__((noinline)) void found(const Access &a, const Decision &d, u64 word, u64 address, u32 size, bool logged) {
+__attribute__((noinline)) void found(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) {
   volatile Control &c = control();
   if (logged && d.relation != kLaunches) return;
   // What might have ordered them: that the atomic access before was observed, within the block since the last barrier, or by
@@ -176,6 +177,15 @@ GPURACE_INLINE Access access_here(u32 op, u32 site) {
   return a;
 }
 
+// Of 64 bits, in halves: shared memory has no addition of more.
+GPURACE_INLINE void count_check() {
+  volatile Control &c = control();
+  u32 threads = together();
+  if (threads == 0) return;
+  u32 before = GPURACE_ADD((u32 *)&c.checks[0], threads);
+  if (before + threads < before) GPURACE_ADD((u32 *)&c.checks[1], 1u);
+}
+
 // What the access of a line comes to, whose first thread's is `a`. `met`: the record before it.
 GPURACE_INLINE LineOutcome look_at_line(u64 *line, const Access &a, u32 share, u64 &met, bool logged) {
   bool dropped = false;
@@ -214,7 +224,7 @@ GPURACE_INLINE bool whole_lines(u64 *line, const Access &a, u64 address, u32 siz
 __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bool pair, bool logged) {
   const void *p = (const void *)address;
   volatile Control &c = control();
-  if (u32 threads = together()) GPURACE_ADD((u64 *)&c.checks, (u64)threads);
+  count_check();
   Access a = access_here(op, site);
   a.shared = is_shared(p);
   u64 *cell, *line = nullptr;
@@ -244,9 +254,58 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   }
 }
 
+// What `check` does with most accesses, without a log and with few registers. False: nothing is done that it would not do as well.
+GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool pair) {
+  volatile Control &c = control();
+  if (c.log != 0 || (address | size) % 4 != 0 || size > 16) return false;
+  Access a = access_here(op, site);
+  if (is_shared((const void *)address)) {
+    a.shared = true;
+    u32 offset = shared_offset((const void *)address);
+    if (offset + size > c.shadowed) return false;
+    u64 *cell = (u64 *)c.shadow + offset / 4;
+    for (u32 i = 0; i < size / 4; i++) {
+      if (pair) a.op = op + i;
+      if (!quick_shared(cell + i, a)) return false;
+    }
+  } else {
+    const State &s = state();
+    u64 offset = address - s.window;
+    if (a.uid == kUnknown || a.clock >= kClocks || offset >= s.window_size) return false;
+    bool of_warp = false;
+    if (op <= kWrite && whole_warp()) {
+      u32 lane = a.thread & 31, share = share_of_size(size);
+      // No module has so many sites that the two do not fit.
+      u64 base = address - lane * size;
+      u32 what = site << 5 | size;
+      // All lanes come to each exchange.
+      u64 base_of_first = of_lane(base, 0);
+      u32 what_of_first = of_lane32(what, 0);
+      of_warp = in_all_lanes(base == base_of_first && what == what_of_first && base % (kLineWords * 4) == 0 && size != 12);
+      if (of_warp) {
+        // A line's first thread looks for all of them.
+        bool done = true;
+        if (address % (kLineWords * 4) == 0) done = quick_line((u64 *)(s.shadow + offset * 2), a, share);
+        if (!in_all_lanes(done)) return false;
+      }
+    }
+    if (!of_warp) {
+      for (u32 i = 0; i < size; i += 4) {
+        if (pair) a.op = op + i / 4;
+        if (!quick_word((u64 *)(s.shadow + (offset + i) * 2), (u64 *)(s.shadow + (offset + i) / (kLineWords * 4) * (kLineWords * 8)), a)) return false;
+      }
+    }
+  }
+  count_check();
+  return true;
+}
+
 // A plain access, or an asynchronous copy's, by what it is in a log.
 GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op, u32 kind) {
   if (size == 0 || is_private(p)) return;
+  // In code that is there once for each.
+  bool is_plain = kind == kLogRead || kind == kLogWrite;
+  if (is_plain && size <= 16 && check_quickly((u64)p, (u32)size, site, op, false)) return;
   bool logged = log_at(kind, 0, p, site, (u32)size);
   if (!logged && (kind == kLogAsyncRead || kind == kLogAsyncWrite)) count(counters().copies);
   check((u64)p, size, site, op, false, logged);
@@ -256,7 +315,11 @@ GPURACE_INLINE void access(const void *p, u64 size, u32 site, u32 op, u32 kind) 
 GPURACE_INLINE bool is_load(u32 kind) { return kind == 0 || kind == 3; }
 
 GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 scope, bool logged) {
-  if (kind == 3 || kind == 4) return check(address, size, site, kind == 3 ? kRead : kWrite, false, logged);
+  if (kind == 3 || kind == 4) {
+    u32 op = kind == 3 ? kRead : kWrite;
+    if (!logged && check_quickly(address, size, site, op, false)) return;
+    return check(address, size, site, op, false, logged);
+  }
   bool aligned = address % 4 == 0 && (size == 4 || size == 8);
   // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are counted, since
   // those of two clusters may conflict.
@@ -265,6 +328,7 @@ GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 
     if (!logged) count(counters().undecided);
   }
   u32 op = 2 + ((kind != 0) * 4 + scope) * 3 + (size == 8);
+  if (!logged && aligned && check_quickly(address, size, site, op, size == 8)) return;
   check(address, size, site, aligned ? op : kOps, size == 8, logged);
 }
 
@@ -276,22 +340,6 @@ GPURACE_INLINE void irregular() {
 GPURACE_INLINE void acquires() {
   irregular();
   control().acquired = 1;
-}
-
-// One of so many blocks has ended. What is counted here is the last that it does with the cell, but for the last of them.
-GPURACE_INLINE void ends(LaunchCell &launch, u64 blocks) {
-  if (launch.log) fence_system();
-  fence_device();
-  if (GPURACE_ADD(&launch.ended, 1ul) + 1 != blocks) return;
-  fence_system();
-  if (launch.log) {
-    volatile LogHead &head = *((LogHead *)launch.log - 1);
-    head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
-    head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
-    fence_system();
-  }
-  // From here on the host may give the cell to another launch.
-  *(volatile u64 *)&launch.over = launch.turn;
 }
 
 }  // namespace
@@ -310,7 +358,7 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.unordered = launch.unordered[0] != 0;
     c.cell = cell;
     c.uid = uid < kUids ? (u32)uid : kUnknown;
-    c.checks = 0;
+    c.checks[0] = c.checks[1] = 0;
     c.base = 1;
     c.parity = 0;
     c.top[0] = c.top[1] = 0;
@@ -342,15 +390,25 @@ GPURACE_ENTRY void __gpurace_leave() {
     Together here;
     if (here.first) log_event(kLogLeave, 0, here.lanes);
   }
-  // What this thread has done to the slot's shadow comes before the next block's, and what it has logged before the log's end.
+  // What this thread has done to the slot's shadow comes before the next block's, which the last thread's fence says for all, and what it has logged
+  // before the log's end.
   if (launch.log) fence_system();
-  fence_device();
+  fence_block();
   if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
+  fence_device();
   if (c.slot != kUnknown) give_slot(*(const Slots *)launch.slots);
-  GPURACE_ADD(&counters().checks, (u64)c.checks);
-  GPURACE_ADD(&launch.checks, (u64)c.checks);
-  if (launch.log) GPURACE_ADD(&launch.held, (u64)c.held);
-  ends(launch, c.blocks);
+  u64 checks = (u64)c.checks[1] << 32 | c.checks[0];
+  // All blocks of a launch meet here; there is no counter for all launches beside.
+  GPURACE_ADD(&launch.checks, checks);
+  if (!launch.log) return;
+  GPURACE_ADD(&launch.held, (u64)c.held);
+  fence_system();
+  if (GPURACE_ADD(&launch.ended, 1ul) + 1 != launch.blocks) return;
+  fence_system();
+  volatile LogHead &head = *((LogHead *)launch.log - 1);
+  head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
+  head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
+  fence_system();
 }
 
 // ---- accesses ----
@@ -580,17 +638,19 @@ GPURACE_ENTRY void __gpurace_coordinates(u32 third, u32 fourth) {
 GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u32 second) {
   Together here;
   bool logged = log_event(0, what, handle, site, first, second);
-  if (u32 threads = logged ? together() : 0) GPURACE_ADD((u64 *)&control().checks, (u64)threads);
+  if (logged) count_check();
   leave_out(counters().fetches, logged);
 }
 
 // ---- launches ----
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
-// host says of it are arguments: a copy into the cell would wait for other streams.
+// host says of it are arguments: a copy into the cell would wait for other streams. `before`: the cell of the launch that was the last on this
+// stream, and is over now; 0 for none.
 GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1,
                                     u64 unordered2, u64 unordered3, u64 log, u64 log_room, u64 observes, u64 slots, u64 ranges,
-                                    u64 range_count) {
+                                    u64 range_count, u64 before, u64 turn_before) {
+  if (before) ((LaunchCell *)before)->over = turn_before;
   LaunchCell &launch = *(LaunchCell *)cell;
   launch.turn = turn;
   launch.number = number;
@@ -613,10 +673,10 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, 
 // ---- copies ----
 
 // A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch` bytes from one to the next, the
-// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, of `blocks` blocks,
-// stand for the one of that block. `last`: nothing more comes of it.
-GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 blocks, u64 last) {
-  LaunchCell &launch = *(LaunchCell *)cell;
+// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, `threads` in all,
+// stand for the one of that block.
+GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 threads) {
+  const LaunchCell &launch = *(const LaunchCell *)cell;
   volatile Control &c = control();
   if (thread_index() == 0) {
     c.irregular = c.acquired = 0;
@@ -636,16 +696,13 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
   a.shared = false;
   // Words that a row may have a part of, by where it begins in its first one.
   u64 words = (width + 6) / 4;
-  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += blocks * block_threads()) {
+  for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += threads) {
     u64 row = rows == 1 ? 0 : i / words;
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
     a.mask = bytes_of(word, begin, end);
     one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4, false);
   }
-  block_barrier();
-  // The simulated threads come one after the other, this one last.
-  if (last && thread_index() + 1 == block_threads()) ends(launch, blocks);
 }
 
 #ifndef __NVPTX__
@@ -653,6 +710,10 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
 // For tests: the decision alone.
 extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decision) {
   *decision = decide(word, *access);
+}
+
+extern "C" void __gpurace_quick(u64 word, const Access *access, Quick *found) {
+  *found = quick(word, *access);
 }
 
 // For tests: an access of `size` bytes by each lane of the simulated thread's warp, consecutive ones from `address` on, as one.
@@ -665,6 +726,10 @@ extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
     Access a = access_here(op, site);
     u64 own = address + lane * size;
     u64 *line = line_at(own);
+    if (lane % of_line == 0 && line && quick_line(line, a, share)) {
+      lane += of_line - 1;
+      continue;
+    }
     if (lane % of_line == 0) outcome = line ? look_at_line(line, a, share, met, false) : kEachWord;
     if (outcome == kRace) found_in_line(met, lane % of_line << share, a, own, size, false);
     if (outcome == kEachWord) check(own, size, site, op, false, false);

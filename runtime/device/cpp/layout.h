@@ -55,7 +55,7 @@ struct LogHead {
 };
 
 struct Counters {
-  u64 next_uid, records, checks, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost, fetches;
+  u64 next_uid, records, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost, fetches;
 };
 
 struct Found {

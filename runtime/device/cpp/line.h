@@ -55,6 +55,10 @@ GPURACE_INLINE u64 load(u64 *cell) {
   step();
   return __atomic_load_n(cell, __ATOMIC_RELAXED);
 }
+GPURACE_INLINE u64 load_cached(const u64 *cell) {
+  step();
+  return *cell;
+}
 GPURACE_INLINE void store(u64 *cell, u64 word) {
   step();
   __atomic_store_n(cell, word, __ATOMIC_RELAXED);

@@ -14,7 +14,7 @@ namespace gpurace {
 struct Control {
   u64 start;         // clock of the slot at which this block began
   u64 shadow;        // shadow of its shared memory, 0 for none
-  u64 checks;        // checks made, by all threads
+  u32 checks[2];     // checks made, by all threads: the lower half and the upper
   u64 first_uid;     // of the launch
   u64 blocks;        // of the launch
   u64 launch;        // the host's number of the launch
@@ -120,6 +120,7 @@ GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)(value >> 32), (int)lane, 31);
   return (u64)high << 32 | low;
 }
+GPURACE_INLINE u32 of_lane32(u32 value, u32 lane) { return (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)value, (int)lane, 31); }
 GPURACE_INLINE bool in_all_lanes(bool value) { return __nvvm_vote_all_sync(~0u, value); }
 // All lanes of the warp go on together.
 GPURACE_INLINE void come_together() { __nvvm_bar_warp_sync(~0u); }
@@ -135,6 +136,7 @@ GPURACE_INLINE void pause(u32 attempt) {
 #define GPURACE_MAX(place, n) __scoped_atomic_fetch_max(place, n, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)
 // Tests let another thread go on here.
 GPURACE_INLINE void step() {}
+GPURACE_INLINE void fence_block() { asm volatile("membar.cta;" ::: "memory"); }
 GPURACE_INLINE void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 GPURACE_INLINE void fence_system() { asm volatile("membar.sys;" ::: "memory"); }
 
@@ -178,6 +180,7 @@ GPURACE_INLINE u64 of_first(u32, u64 value) { return value; }
 GPURACE_INLINE void rejoin(u32) {}
 GPURACE_INLINE bool whole_warp() { return false; }
 GPURACE_INLINE u64 of_lane(u64 value, u32) { return value; }
+GPURACE_INLINE u32 of_lane32(u32 value, u32) { return value; }
 GPURACE_INLINE bool in_all_lanes(bool value) { return value; }
 GPURACE_INLINE void come_together() {}
 #define GPURACE_ADD(place, n) __atomic_fetch_add(place, n, __ATOMIC_RELAXED)
@@ -189,6 +192,7 @@ GPURACE_INLINE void step() {
 GPURACE_INLINE void pause(u32 attempt) {
   for (u32 turn = 0; turn < 1u << attempt; turn++) step();
 }
+GPURACE_INLINE void fence_block() {}
 GPURACE_INLINE void fence_device() {}
 GPURACE_INLINE void fence_system() {}
 

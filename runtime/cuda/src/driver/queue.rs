@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::thread::{self, ThreadId};
 
 use cudarc::driver::sys;
 
@@ -14,6 +15,10 @@ pub const NON_BLOCKING: u32 = 1;
 /// A stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream(sys::CUstream);
+
+/// Which stream a handle names: one of them names another stream in each thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Queue(usize, Option<ThreadId>);
 
 /// An event.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +39,12 @@ impl Stream {
 
     pub(crate) fn raw(self) -> sys::CUstream {
         self.0
+    }
+
+    /// Which one the handle names in this thread.
+    pub fn queue(self) -> Queue {
+        let is_own = self.0 == Self::PER_THREAD.0;
+        Queue(self.0.addr(), is_own.then(|| thread::current().id()))
     }
 
     /// Makes one. `flags`: [`NON_BLOCKING`] or 0.

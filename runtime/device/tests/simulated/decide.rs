@@ -35,7 +35,16 @@ struct Decision {
     earlier_op: u32,
 }
 
+/// `Quick` of `cpp/quick.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Quick {
+    known: bool,
+    next: u64,
+}
+
 unsafe extern "C" {
+    fn __gpurace_quick(word: u64, access: *const Access, found: *mut Quick);
     fn __gpurace_decide(word: u64, access: *const Access, decision: *mut Decision);
 }
 
@@ -274,4 +283,52 @@ fn words_say_what_the_checkers_say() {
     // A site without a place in the word is unknown, not another one.
     let far = Access { site: 5000, ..access };
     assert_eq!(decide(0, &far).word >> 47 & 1023, 1023);
+}
+
+#[test]
+fn what_is_quick_is_what_is_decided() {
+    let (me, my_uid, base, now) = ME;
+    // A launch before that it may overlap, beside those that it may not.
+    let beside: [u64; 4] = [96 << 32 | 2, 0, 0, 0];
+    let (mut known, mut joined, mut quiet) = (0, 0, 0);
+    for state in 0..128u64 {
+        for (thread, uid) in [37, 38, 5, 70].into_iter().flat_map(|thread| [103, 104, 100, 107, 108, 99, 97, 96, 95, 0].map(|uid| (thread, uid))) {
+            for (clock, site) in [0u64, 9, 10, 11, 12, 13].into_iter().flat_map(|clock| [7u64, 8, 1023].map(|site| (clock, site))) {
+                let each = |op| [(op, false, false), (op, false, true), (op, true, false)];
+                for (op, shared, unordered) in (0..26).flat_map(each) {
+                    let unordered = if unordered { beside.as_ptr() } else { std::ptr::null() };
+                    let access = Access {
+                        op, site: 7, thread: me, base, clock: now, uid: my_uid, start: START, first_uid: FIRST, blocks: BLOCKS, unordered, shared, mask: 15,
+                    };
+                    let when = match shared {
+                        // Also of the block that had the slot before.
+                        true => START + clock - if uid == 0 { 20 } else { 0 },
+                        false => uid << 13 | clock,
+                    };
+                    let word = state << 57 | site << 47 | thread << 37 | when;
+                    let mut found = Quick::default();
+                    // SAFETY: touches nothing but its arguments.
+                    unsafe { __gpurace_quick(word, &access, &mut found) };
+                    // Records of lines are no words.
+                    let is_line = (112..126).contains(&state);
+                    assert!(!(is_line && found.known));
+                    if is_line {
+                        continue;
+                    }
+                    let d = decide(word, &access);
+                    let next = if d.changed { d.word } else { word };
+                    // A record of the thread's own epoch that the checker replaces by one of another instruction may stay.
+                    let what = || format!("state {state} thread {thread} uid {uid} clock {clock} site {site}, {access:?}: {found:?}, {d:?}");
+                    if found.known {
+                        assert_eq!((d.race, d.dropped, next), (false, false, found.next), "{}", what());
+                    }
+                    let is_plain = op < 2 && (state < 12 || (108..112).contains(&state));
+                    known += u32::from(found.known);
+                    quiet += u32::from(is_plain && !d.race && !d.dropped);
+                    joined += u32::from(found.known && found.next != word && found.next << 7 == word << 7);
+                }
+            }
+        }
+    }
+    assert!(joined > 1000 && known > quiet / 10 * 9, "{joined} joined, {known} known, {quiet} without a race");
 }

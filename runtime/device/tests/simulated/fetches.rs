@@ -31,7 +31,7 @@ fn launched(what: Fetch, fetches: u32, room: u64) -> (Counters, LaunchCell, [Eve
     // SAFETY: all of it lives until the last call.
     unsafe {
         __gpurace_stand_for(&who);
-        begin(at, &LaunchCell { blocks: 4, number: 1, first_uid: 5, log: first, log_room: room, ..LaunchCell::default() });
+        begin(at, &LaunchCell { blocks: 4, number: 1, first_uid: 5, log: first, log_room: room, ..LaunchCell::default() }, None);
         __gpurace_enter(at);
         for n in 0..fetches {
             __gpurace_coordinates(n + 12, 13);

@@ -120,9 +120,9 @@ impl Device {
     fn begin(&mut self) {
         self.stand_for(0, 0);
         let slots = &raw const *self.set as u64;
-        let told = LaunchCell { turn: self.cell.turn + 1, blocks: 2, number: 1, first_uid: self.counters.next_uid, slots, ..LaunchCell::default() };
+        let told = LaunchCell { blocks: 2, number: 1, first_uid: self.counters.next_uid, slots, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
-        unsafe { begin(&raw const *self.cell as u64, &told) };
+        unsafe { begin(&raw const *self.cell as u64, &told, None) };
         for block in 0..2 {
             for thread in 0..THREADS {
                 self.stand_for(block, thread);
@@ -135,13 +135,11 @@ impl Device {
     fn end(&mut self) {
         for block in 0..2 {
             for thread in 0..THREADS {
-                assert_ne!(self.cell.over, self.cell.turn, "thread {thread} of block {block} is still there");
                 self.stand_for(block, thread);
                 // SAFETY: as above.
                 unsafe { __gpurace_leave() };
             }
         }
-        assert_eq!(self.cell.over, self.cell.turn);
         assert_eq!(self.bits, 0, "all slots are given back");
     }
 

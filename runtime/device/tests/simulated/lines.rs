@@ -95,7 +95,7 @@ impl Device {
         let (blocks, number) = (BLOCKS as u64, launch as u64);
         let told = LaunchCell { blocks, number, first_uid, unordered, ranges, range_count: self.ranges.len() as u64, ..LaunchCell::default() };
         // SAFETY: the cell lives as long as the device.
-        unsafe { begin(cell, &told) };
+        unsafe { begin(cell, &told, None) };
         for block in 0..BLOCKS {
             self.stand_for(block, 0);
             // SAFETY: as above.

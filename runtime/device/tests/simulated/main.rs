@@ -20,18 +20,18 @@ unsafe extern "C" {
     #[allow(clippy::too_many_arguments, reason = "LaunchCell::told")]
     fn __gpurace_begin(
         cell: u64, turn: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64,
-        slots: u64, ranges: u64, range_count: u64,
+        slots: u64, ranges: u64, range_count: u64, before: u64, turn_before: u64,
     );
 }
 
-/// Has what the host says of a launch be written into a cell, by the simulated thread.
+/// Has what the host says of a launch be written into a cell, by the simulated thread. `before`: [`LaunchCell::told`].
 ///
 /// # Safety
 /// There is a simulated thread, and a cell.
-unsafe fn begin(cell: u64, told: &LaunchCell) {
-    let [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count] = told.told(cell);
+unsafe fn begin(cell: u64, told: &LaunchCell, before: Option<(u64, u64)>) {
+    let [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before] = told.told(cell, before);
     // SAFETY: as the caller vouches.
-    unsafe { __gpurace_begin(cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count) };
+    unsafe { __gpurace_begin(cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before) };
 }
 
 /// `Control` of `cpp/target.h`.
@@ -40,7 +40,7 @@ unsafe fn begin(cell: u64, told: &LaunchCell) {
 pub struct Control {
     start: u64,
     shadow: u64,
-    checks: u64,
+    checks: [u32; 2],
     first_uid: u64,
     blocks: u64,
     launch: u64,

@@ -544,6 +544,7 @@ impl Backend for OnGpu {
     fn destroy_stream(&self, id: StreamId) {
         let removed = self.streams.lock().remove(&id);
         if let Some(stream) = removed {
+            self.gpu.lock().forget_stream(stream);
             let _ = self.call(|| stream.destroy());
         }
     }
