@@ -89,6 +89,9 @@ GPURACE_INLINE LineOutcome access_line(u64 *line, const Access &a, u32 share, u6
 // What a line was found to be by an access to one of its words.
 enum LineState : u32 { kBusy, kWasOpen, kIsOpened };
 
+// What says in the first word's shadow that a line is open, where that has no record.
+GPURACE_INLINE u64 open_mark(const Access &a) { return (u64)kOpen << kStateShift | (u64)a.uid << kClockBits; }
+
 // Opens a line for an access to one of its words, `first`: to the first one. `dropped`: that it is open may be forgotten before its records are over.
 GPURACE_INLINE LineState open_line(u64 *line, const Access &a, bool first, bool &dropped) {
   u64 word = load(line);
@@ -96,8 +99,7 @@ GPURACE_INLINE LineState open_line(u64 *line, const Access &a, bool first, bool 
   if (!is_alive(word, a)) {
     // The first word's own record will say it.
     if (first) return kWasOpen;
-    u64 mark = (u64)kOpen << kStateShift | (u64)a.uid << kClockBits;
-    return swap(line, word, mark) ? kIsOpened : kBusy;
+    return swap(line, word, open_mark(a)) ? kIsOpened : kBusy;
   }
   // What will say that the line is open is of one of several launches that overlap.
   bool is_others = !first && !is_of_launch(word, a);

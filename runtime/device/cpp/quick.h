@@ -78,9 +78,16 @@ GPURACE_INLINE bool quick_word(u64 *cell, u64 *line, const Access &a) {
   Quick q = quick(before, a);
   if (!q.known || q.next == before) return q.known;
   if (cell != line && is_over(before, a)) {
-    // Who leaves the first record of the launch in a word opens its line.
+    // Who leaves the first record of the launch in a word opens its line: see `open_line`.
     u64 first = load(line);
-    if (is_over(first, a) || !is_of_launch(first, a) || is_line(first) || state_of(first) == kOpening) return false;
+    if (is_over(first, a)) {
+      if (!swap(line, first, open_mark(a))) return false;
+      before = load(cell);
+      q = quick(before, a);
+      if (!q.known) return false;
+    } else if (!is_of_launch(first, a) || is_line(first) || state_of(first) == kOpening) {
+      return false;
+    }
   }
   return swap(cell, before, q.next);
 }

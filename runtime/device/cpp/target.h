@@ -41,6 +41,8 @@ static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");
 
 #define GPURACE_ENTRY extern "C" __attribute__((used, noinline))
 #define GPURACE_INLINE static inline __attribute__((always_inline))
+// Code that is seldom reached, in a function of its own: all kernels have as many registers as the most that any function needs.
+#define GPURACE_APART static __attribute__((noinline))
 #define GPURACE_KERNEL extern "C" __attribute__((used, nvptx_kernel))
 
 // The pass and the host find it by name.
@@ -156,6 +158,7 @@ static thread_local void (*__gpurace_step)();
 
 #define GPURACE_ENTRY extern "C"
 #define GPURACE_INLINE static inline
+#define GPURACE_APART static inline
 #define GPURACE_KERNEL extern "C"
 
 GPURACE_INLINE volatile Control &control() { return *__gpurace_simulated.control; }

@@ -115,7 +115,7 @@ GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
 }
 
 // What access `a` makes of a word. Touches no memory but that of `a.unordered`.
-GPURACE_INLINE Decision decide(u64 word, const Access &a) {
+GPURACE_APART Decision decide(u64 word, const Access &a) {
   Decision d = {word, false, false, false, false, kGrid, kRead};
   u32 state = state_of(word);
   u64 mine = new_record(a);
