@@ -117,7 +117,8 @@ pub fn mock_driver() -> Result<&'static Path, String> {
         let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
         let runtime = workspace().join("runtime");
         let mut command = Command::new(format!("{prefix}/bin/clang++"));
-        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"]);
+        // The checker there calls its own entries, not those of the library that the program has.
+        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", "-I"]);
         command.arg(runtime.join("device/cpp")).arg(runtime.join("cuda/tests/mock/libcuda.cpp"));
         command.arg("-o").arg(folder.join("libcuda.so.1"));
         let built = run(&mut command, &folder)?;

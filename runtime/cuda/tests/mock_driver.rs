@@ -22,7 +22,7 @@ fn mock() -> &'static Path {
             let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
             let device = root.join("../device/cpp");
             let built = Command::new(format!("{prefix}/bin/clang++"))
-                .args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-I"])
+                .args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", "-I"])
                 .arg(&device)
                 .arg(root.join("tests/mock/libcuda.cpp"))
                 .arg("-o")

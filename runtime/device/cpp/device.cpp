@@ -69,7 +69,7 @@ GPURACE_INLINE u64 *line_at(u64 address) {
 }
 
 // `logged`: the launch's log has the access, and with it those of the launch before it; the host looks at these.
-__attribute__((noinline)) void found(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) {
+__attribute__((noinline)) void write_found(const Access &a, const Decision &d, u64 word, u64 address, u32 size, bool logged) {
   volatile Control &c = control();
   if (logged && d.relation != kLaunches) return;
   // What might have ordered them: that the atomic access before was observed, within the block since the last barrier, or by
@@ -109,6 +109,10 @@ __attribute__((noinline)) void found(Access a, Decision d, u64 word, u64 address
   fence_system();
   f.complete = 1;
 }
+
+// The two lie in memory for this call alone: what is not found stays in registers. (As arguments by value ptxas of CUDA 12.5 crashes on them in code that
+// has `setmaxnreg`.)
+GPURACE_INLINE void found(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) { write_found(a, d, word, address, size, logged); }
 
 // Which bytes of a word lie from `begin` to `end`.
 GPURACE_INLINE u32 bytes_of(u64 word, u64 begin, u64 end) {
