@@ -313,7 +313,8 @@ impl Gpu {
         if launch.variant == Variant::Checked {
             let shared = u64::from(launch.static_shared) + u64::from(launch.dynamic_shared);
             self.take_uids(launch.blocks())?;
-            let slots = self.slots.of(&self.device, shared)?;
+            // Without shared memory of its own a block needs no shadow for any.
+            let slots = if shared == 0 { 0 } else { self.slots.of(&self.device, shared)? };
             let (log, log_room) = self.logs.begin(launch.number, launch.events)?;
             let told = LaunchCell {
                 number: launch.number,

@@ -370,9 +370,10 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.acquired = 0;
     c.alive = threads;
     c.log = launch.log;
+    c.has_log = launch.log != 0;
     c.passed = c.base;
     c.held = 0;
-    for (u32 w = 0; w < 32; w++) c.warp[w] = 0;
+    for (u32 w = 0; w < (threads + 31) / 32; w++) c.warp[w] = 0;
     c.slot = kUnknown;
     c.shadow = 0;
     c.shadowed = 0;
@@ -393,18 +394,22 @@ GPURACE_ENTRY void __gpurace_leave() {
   {
     Together here;
     if (here.first) log_event(kLogLeave, 0, here.lanes);
+    // What these threads have done to the slot's shadow comes before the next block's, which the last one's fence says for all, and what they have logged
+    // before the log's end.
+    if (c.has_log) fence_system();
+    fence_block();
   }
-  // What this thread has done to the slot's shadow comes before the next block's, which the last thread's fence says for all, and what it has logged
-  // before the log's end.
-  if (launch.log) fence_system();
-  fence_block();
-  if (GPURACE_ADD((u32 *)&c.alive, ~0u) != 1) return;
-  fence_device();
-  if (c.slot != kUnknown) give_slot(*(const Slots *)launch.slots);
+  // Once for all that leave together.
+  u32 threads = together();
+  if (threads == 0 || GPURACE_ADD((u32 *)&c.alive, 0u - threads) != threads) return;
+  if (c.slot != kUnknown) {
+    fence_device();
+    give_slot(*(const Slots *)launch.slots);
+  }
   u64 checks = (u64)c.checks[1] << 32 | c.checks[0];
   // All blocks of a launch meet here; there is no counter for all launches beside.
-  GPURACE_ADD(&launch.checks, checks);
-  if (!launch.log) return;
+  if (checks != 0) GPURACE_ADD(&launch.checks, checks);
+  if (!c.has_log) return;
   GPURACE_ADD(&launch.held, (u64)c.held);
   fence_system();
   if (GPURACE_ADD(&launch.ended, 1ul) + 1 != launch.blocks) return;

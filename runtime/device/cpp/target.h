@@ -32,7 +32,7 @@ struct Control {
   u32 passed;        // the `base` of the last barrier of which the log knows that it was passed
   u32 held;          // accesses without a record that the log has
   u32 shadowed;      // bytes of its shared memory that have shadow
-  u32 unused;
+  u32 has_log;       // 1: the launch has one, be it full
   u32 warp[32];      // clocks of warps; less than `base`: it is `base`
 };
 static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");

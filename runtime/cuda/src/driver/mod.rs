@@ -6,18 +6,19 @@
 //! | [`kernel`] | attributes of kernels, launches |
 //! | [`queue`] | streams, events, copies and fills in their order |
 //! | [`array`] | arrays, textures, surfaces |
+//! | `library` | the driver's library and its functions |
 //!
 //! What the backend itself writes, it writes on a stream of its own that waits for nobody: on
 //! the default stream each write would wait for the program's kernels.
 
 use std::ffi::{CStr, CString, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use cudarc::driver::sys;
 
 pub mod array;
 pub mod kernel;
+mod library;
 pub mod queue;
 
 pub use kernel::Function;
@@ -41,6 +42,11 @@ impl Error {
         self.code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32
     }
 
+    /// There is no memory, or no room, left.
+    pub fn out_of_memory(call: &'static str) -> Self {
+        Self { call, name: "CUDA_ERROR_OUT_OF_MEMORY".to_owned(), code: sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32 }
+    }
+
     /// The driver does it, and not as it is needed.
     pub(crate) fn not_supported(call: &'static str) -> Self {
         Self { call, name: "CUDA_ERROR_NOT_SUPPORTED".to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32 }
@@ -57,8 +63,11 @@ pub enum Unavailable {
     #[error("no NVIDIA driver: `libcuda.so.1` was not found")]
     NoDriver,
     /// A driver without some function that the backend calls.
-    #[error("the NVIDIA driver is too old: {0}")]
+    #[error("the NVIDIA driver is too old: it has no `{0}`")]
     TooOld(String),
+    /// What programs are linked with where there is no driver.
+    #[error("`{0}` is the stub that CUDA has for linking, wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH")]
+    Stub(String),
     /// The driver has no GPU, or an error of its own.
     #[error("no NVIDIA GPU: {0}")]
     NoDevice(#[from] Error),
@@ -71,6 +80,11 @@ pub enum Unavailable {
         minor: i32,
     },
 }
+
+/// What an error says of a function that the driver has not.
+const NOT_THERE: &str = "not in the driver";
+/// `CUDA_ERROR_STUB_LIBRARY`.
+const STUB: u32 = 34;
 
 /// An address on the device.
 pub type Address = u64;
@@ -86,31 +100,48 @@ unsafe impl Sync for ModuleHandle {}
 #[derive(Clone, Copy, Debug)]
 pub struct Physical(u64);
 
-fn check(call: &'static str, result: sys::CUresult) -> Result {
-    if result == sys::CUresult::CUDA_SUCCESS {
+fn check(call: &'static str, code: u32) -> Result {
+    if code == sys::CUresult::CUDA_SUCCESS as u32 {
         return Ok(());
     }
-    let mut name = ptr::null();
-    // SAFETY: writes the address of a constant, or nothing.
-    let named = unsafe { sys::cuGetErrorName(result, &mut name) } == sys::CUresult::CUDA_SUCCESS;
-    let name = if named && !name.is_null() {
-        // SAFETY: the driver's constant.
-        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
-    } else {
-        format!("error {}", result as u32)
-    };
-    Err(Error { call, name, code: result as u32 })
+    let name = library::name_of_error(code).unwrap_or_else(|| format!("error {code}"));
+    Err(Error { call, name, code })
 }
 
 /// Calls a function of the driver; its name is that of the error.
 macro_rules! call {
-    ($name:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: outputs are places of their own, inputs are handles and addresses
-        // that the driver gave; a wrong one is an error that it returns.
-        $crate::driver::check(stringify!($name), unsafe { cudarc::driver::sys::$name($($argument),*) })
+    ($name:ident($($argument:expr),* $(,)?)) => {{
+        static PLACE: std::sync::atomic::AtomicPtr<std::ffi::c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
+        const NAME: &str = concat!(stringify!($name), "\0");
+        let binding: unsafe fn($($crate::driver::open_type!($argument)),*) -> _ = cudarc::driver::sys::$name;
+        let given = match $crate::driver::library::function(binding, $crate::driver::nul_ended(NAME), &PLACE) {
+            // SAFETY: outputs are places of their own, inputs are handles and addresses
+            // that the driver gave; a wrong one is an error that it returns.
+            Some(function) => Some(unsafe { function($($argument),*) }),
+            None => None,
+        };
+        $crate::driver::asked(stringify!($name), given)
+    }};
+}
+/// The type of a parameter, whatever its argument is.
+macro_rules! open_type {
+    ($argument:expr) => {
+        _
     };
 }
-use call;
+use {call, open_type};
+
+fn nul_ended(name: &'static str) -> &'static CStr {
+    CStr::from_bytes_until_nul(name.as_bytes()).unwrap_or_default()
+}
+
+/// What a call has given; `None`: the driver has no such function.
+fn asked(call: &'static str, given: Option<u32>) -> Result {
+    match given {
+        Some(code) => check(call, code),
+        None => Err(Error { call, name: NOT_THERE.to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_FOUND as u32 }),
+    }
+}
 
 /// The GPU and its context, current in this thread.
 #[derive(Clone, Debug)]
@@ -141,11 +172,7 @@ unsafe impl Sync for Device {}
 /// # Errors
 /// That there is none.
 pub fn present() -> std::result::Result<(), Unavailable> {
-    // By the one name that every driver has: the binding looks for dozens, which takes a program
-    // without a GPU most of a millisecond.
-    // SAFETY: opens the library, whose constructors are NVIDIA's; it is never closed.
-    let driver = unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if driver.is_null() { Err(Unavailable::NoDriver) } else { Ok(()) }
+    if library::is_there() { Ok(()) } else { Err(Unavailable::NoDriver) }
 }
 
 /// Opens the driver and its first GPU, with the context that CUDA's own runtime would use.
@@ -154,14 +181,10 @@ pub fn present() -> std::result::Result<(), Unavailable> {
 /// Why there is none.
 pub fn open() -> std::result::Result<Device, Unavailable> {
     present()?;
-    // Where a function is missing, the binding panics with its name.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let opened = catch_unwind(AssertUnwindSafe(first_device));
-    std::panic::set_hook(hook);
-    opened.unwrap_or_else(|panic| {
-        let why = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "a function is missing".to_owned());
-        Err(Unavailable::TooOld(why))
+    first_device().map_err(|why| match why {
+        Unavailable::NoDevice(error) if error.name == NOT_THERE => Unavailable::TooOld(error.call.to_owned()),
+        Unavailable::NoDevice(error) if error.code == STUB => Unavailable::Stub(library::path().unwrap_or_default()),
+        why => why,
     })
 }
 
@@ -186,7 +209,7 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
     let mut context = ptr::null_mut();
     call!(cuDevicePrimaryCtxRetain(&mut context, handle))?;
     call!(cuCtxSetCurrent(context))?;
-    let service = Stream::create(queue::NON_BLOCKING, 0)?;
+    let service = Stream::urgent()?;
     let count = |n: i32| u64::try_from(n).unwrap_or(0).max(1);
     Ok(Device {
         handle,
@@ -201,12 +224,14 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
 }
 
 impl Device {
-    /// Makes the context current in this thread.
+    /// Makes the context current in this thread, where it is not: the program may have made another one so since.
     ///
     /// # Errors
     /// The driver's.
     pub fn enter(&self) -> Result {
-        call!(cuCtxSetCurrent(self.context))
+        let mut current = ptr::null_mut();
+        call!(cuCtxGetCurrent(&mut current))?;
+        if current == self.context { Ok(()) } else { call!(cuCtxSetCurrent(self.context)) }
     }
 
     /// The value of an attribute; `CUdevice_attribute` and `cudaDeviceAttr` number them alike.
@@ -214,14 +239,13 @@ impl Device {
     /// # Errors
     /// The driver's: there is no such attribute.
     pub fn attribute(&self, number: u32) -> Result<i32> {
-        type Ask = unsafe extern "C" fn(*mut i32, u32, sys::CUdevice) -> sys::CUresult;
+        type Ask = unsafe extern "C" fn(*mut i32, u32, sys::CUdevice) -> u32;
         let mut value = 0;
         // By number, since the binding's enumeration may not have what the program asks for.
         // SAFETY: the function's own signature, the enumeration as the number that it is.
-        let ask = unsafe { sys::culib().get::<Ask>(b"cuDeviceGetAttribute\0") };
-        let ask = ask.map_err(|_| Error { call: "cuDeviceGetAttribute", name: "not in the driver".to_owned(), code: 500 })?;
+        let ask = library::address(c"cuDeviceGetAttribute").map(|function| unsafe { std::mem::transmute::<*mut c_void, Ask>(function) });
         // SAFETY: writes the value.
-        check("cuDeviceGetAttribute", unsafe { ask(&mut value, number, self.handle) })?;
+        asked("cuDeviceGetAttribute", ask.map(|ask| unsafe { ask(&mut value, number, self.handle) }))?;
         Ok(value)
     }
 

@@ -57,6 +57,16 @@ impl Stream {
         Ok(Self(stream))
     }
 
+    /// Makes one for what is not to wait behind other work.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn urgent() -> Result<Self> {
+        let (mut least, mut greatest) = (0, 0);
+        call!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest))?;
+        Self::create(NON_BLOCKING, greatest)
+    }
+
     /// Gives it back; its work goes on.
     ///
     /// # Errors
@@ -126,7 +136,7 @@ impl Stream {
             srcZ: from.at[2],
             srcLOD: 0,
             srcMemoryType: from.kind,
-            srcHost: ptr::null(),
+            srcHost: from.host(),
             srcDevice: from.memory.address,
             srcArray: from.array,
             reserved0: ptr::null_mut(),
@@ -137,7 +147,7 @@ impl Stream {
             dstZ: to.at[2],
             dstLOD: 0,
             dstMemoryType: to.kind,
-            dstHost: ptr::null_mut(),
+            dstHost: to.host(),
             dstDevice: to.memory.address,
             dstArray: to.array,
             reserved1: ptr::null_mut(),
@@ -194,12 +204,34 @@ struct RawPlace {
     array: sys::CUarray,
 }
 
+/// Whether the driver knows the memory at an address.
+fn is_known(address: Address) -> bool {
+    let mut kind = 0u32;
+    let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    call!(cuPointerGetAttribute((&raw mut kind).cast(), attribute, address)).is_ok()
+}
+
+impl RawPlace {
+    /// Memory of the program, where it is that.
+    fn host(&self) -> *mut c_void {
+        match self.kind {
+            sys::CUmemorytype::CU_MEMORYTYPE_HOST => ptr::with_exposed_provenance_mut(self.memory.address as usize),
+            _ => ptr::null_mut(),
+        }
+    }
+}
+
 impl Place {
     fn raw(self) -> RawPlace {
         let nowhere = Pitched { address: 0, pitch: 0, rows: 0 };
         match self {
             Self::Memory(memory) => {
-                RawPlace { kind: sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED, at: [0; 3], memory, array: ptr::null_mut() }
+                // The driver takes addresses that it knows for what they are; the others are the program's, which it has not locked.
+                let kind = match is_known(memory.address) {
+                    true => sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+                    false => sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+                };
+                RawPlace { kind, at: [0; 3], memory, array: ptr::null_mut() }
             }
             Self::Array(array, at) => {
                 RawPlace { kind: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY, at, memory: nowhere, array: array.raw() }

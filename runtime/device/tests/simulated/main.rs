@@ -58,7 +58,7 @@ pub struct Control {
     passed: u32,
     held: u32,
     shadowed: u32,
-    unused: u32,
+    has_log: u32,
     warp: [u32; 32],
 }
 

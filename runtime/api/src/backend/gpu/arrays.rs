@@ -27,6 +27,20 @@ struct Side {
     array: Option<(Array, driver::Array)>,
 }
 
+/// Addresses that stand for an array of so many bytes: nothing lies there, on host and device.
+pub fn reserve(size: usize) -> all::Result<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: maps where nothing is.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED { Err(all::Error::out_of_memory("mmap")) } else { Ok(address.expose_provenance()) }
+}
+
+/// Gives such addresses back.
+pub fn unreserve(address: usize, size: usize) {
+    // SAFETY: it came from `reserve`, and nothing lies there.
+    unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), size) };
+}
+
 impl Arrays {
     /// Has the driver make an array.
     pub fn make(&self, array: &Array, format: Format) -> all::Result {

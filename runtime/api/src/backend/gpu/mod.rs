@@ -11,12 +11,12 @@
 //! | `replays` | launches that are checked by what they have logged |
 //! | `submitted` | what was submitted that something may overlap |
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use gpurace_abi::device::{Counters, FETCHES, MANAGED_CELL, UNSEEN};
 use gpurace_abi::gpu_code;
@@ -65,6 +65,8 @@ const REGISTER_READ_ONLY: u32 = 8;
 /// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
 const SHARED_OPTIN: u32 = 97;
 const MULTIPROCESSORS: u32 = 16;
+/// How long the end of the program waits for kernels, at least.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether there is a driver at all.
 ///
@@ -90,6 +92,7 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
     }
     let opened = GPU.get_or_init(|| OnGpu {
         device: gpu.device().clone(),
+        opened: Instant::now(),
         gpu: Mutex::new(gpu),
         launching: Mutex::default(),
         submitted: Mutex::default(),
@@ -103,7 +106,6 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         arrays: Arrays::default(),
         last: OnceLock::new(),
     });
-    let _ = CURRENT.try_with(|current| current.set(true));
     unsafe extern "C" {
         /// As `atexit`, with the exit status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
@@ -122,14 +124,11 @@ extern "C" fn at_exit(_: c_int, _: *mut c_void) {
     });
 }
 
-thread_local! {
-    /// Whether the GPU's context is this thread's.
-    static CURRENT: Cell<bool> = const { Cell::new(false) };
-}
-
 /// A GPU in use by this process.
 pub struct OnGpu {
     device: Handle,
+    /// Since when.
+    opened: Instant,
     /// Held for as long as a launch or an allocation takes, never while the host waits for
     /// kernels that another thread's launch may have to come to.
     gpu: Mutex<Gpu>,
@@ -166,12 +165,7 @@ struct Last {
 impl OnGpu {
     /// Makes the context this thread's.
     fn enter(&self) -> Result {
-        if CURRENT.try_with(Cell::get) == Ok(true) {
-            return Ok(());
-        }
-        self.device.enter().map_err(|error| self.fail(error))?;
-        let _ = CURRENT.try_with(|current| current.set(true));
-        Ok(())
+        self.device.enter().map_err(|error| self.fail(error))
     }
 
     /// The error of the API for one of the driver's, which has the same number. What a kernel did
@@ -193,11 +187,6 @@ impl OnGpu {
         f().map_err(|error| self.fail(error))
     }
 
-    /// How many addresses stand for an array of so many bytes.
-    fn addresses_of(&self, size: u64) -> driver::Result<u64> {
-        Ok(size.next_multiple_of(self.device.granularity()?))
-    }
-
     fn most_shared(&self) -> i32 {
         self.device.attribute(SHARED_OPTIN).unwrap_or(48 << 10)
     }
@@ -213,10 +202,32 @@ impl OnGpu {
         self.events.lock().get(&handle).copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
     }
 
+    /// Waits for all streams as long as the program has run, and some seconds at least: a kernel may run for ever. Whether nothing runs any more.
+    fn comes_to_an_end(&self) -> bool {
+        let end = Instant::now() + self.opened.elapsed().max(LEAST_WAIT);
+        let mut streams = vec![Stream::DEFAULT, Stream::PER_THREAD];
+        streams.extend(self.streams.lock().values());
+        let mut pause = Duration::from_micros(10);
+        while let Some(stream) = streams.last().copied() {
+            match self.call(|| stream.is_over()) {
+                Ok(false) if Instant::now() > end => return false,
+                Ok(false) => std::thread::sleep(pause),
+                // What went wrong the wait behind this finds, too.
+                Ok(true) | Err(_) => drop(streams.pop()),
+            }
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+        true
+    }
+
     /// The program ends: waits for what runs and keeps what it has counted.
     fn drain(&self) {
         // What a kernel did wrong is said by `fail`.
-        let _ = self.wait(Until::AllIsOver);
+        if self.comes_to_an_end() {
+            let _ = self.wait(Until::AllIsOver);
+        } else {
+            message::note("kernels still run at the end of the program, as long as it ran before: what they do from now on is not checked");
+        }
         let mut gpu = self.gpu.lock();
         let last = Last {
             counters: gpu.counters(),
@@ -436,7 +447,7 @@ impl Backend for OnGpu {
         self.call(|| match kind {
             Kind::Host => driver::page_locked(size).map(|host| host as usize),
             Kind::Managed => self.gpu.lock().allocate_managed(size).map(|address| address as usize),
-            Kind::Array => driver::reserve(self.addresses_of(size)?).map(|address| address as usize),
+            Kind::Array => arrays::reserve(request.size),
             _ => self.gpu.lock().allocate(size).map(|address| address as usize),
         })
     }
@@ -455,7 +466,8 @@ impl Backend for OnGpu {
             Kind::Managed => self.gpu.lock().free_managed(address as u64),
             Kind::Array => {
                 self.arrays.give(address)?;
-                driver::unreserve(address as u64, self.addresses_of(request.size as u64)?)
+                arrays::unreserve(address, request.size);
+                Ok(())
             }
             _ => self.gpu.lock().memory.free(address as u64).map(|_| ()),
         });
