@@ -39,7 +39,7 @@ namespace {
 enum Result {
   kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kUnsupportedPtx = 222, kInvalidHandle = 400,
   kNotFound = 500, kNotReady = 600, kNotSupported = 801, kIllegalAddress = 700, kOutOfResources = 701,
-  kInvalidClusterSize = 912,
+  kAlreadyRegistered = 712, kNotRegistered = 713, kInvalidClusterSize = 912,
 };
 
 void log(const char *format, ...) {
@@ -65,6 +65,7 @@ bool faulted = false;
 std::map<Address, size_t> allocated;
 std::map<Address, size_t> physical, mapped;
 // Page-locked memory of the program.
+constexpr Address kPage = 4096;
 std::map<Address, size_t> registered;
 Address next_handle = 1;
 
@@ -277,13 +278,25 @@ int cuMemAllocManaged(Address *address, size_t size, unsigned flags) { return fl
 int cuMemHostAlloc(void **host, size_t size, unsigned) { return *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096), kSuccess; }
 int cuMemFreeHost(void *host) { return free(host), kSuccess; }
 int cuMemHostRegister_v2(void *host, size_t size, unsigned) {
-  Address start = (Address)host;
-  auto behind = registered.lower_bound(start + size);
-  if (behind != registered.begin() && std::prev(behind)->first + std::prev(behind)->second > start) return 712;
-  return registered[start] = size, kSuccess;
+  if (!size) return kInvalidValue;
+  // Pages are locked, each once.
+  Address start = (Address)host / kPage, end = ((Address)host + size - 1) / kPage;
+  for (auto &[at, bytes] : registered)
+    if (start <= (at + bytes - 1) / kPage && at / kPage <= end) return kAlreadyRegistered;
+  return registered[(Address)host] = size, kSuccess;
 }
-int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : 713; }
+int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : kNotRegistered; }
 int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) { return *device = (Address)host, kSuccess; }
+
+// Whether some of these bytes are registered and others are not: the driver refuses to copy them.
+static bool is_in_part_registered(Address at, size_t size) {
+  size_t locked = 0;
+  for (auto &[start, bytes] : registered) {
+    Address from = start > at ? start : at, to = start + bytes < at + size ? start + bytes : at + size;
+    if (from < to) locked += to - from;
+  }
+  return locked && locked != size;
+}
 
 // Fills and copies of rows; what is one-dimensional has one.
 static int fill(Address to, size_t pitch, unsigned value, size_t element, size_t width, size_t rows, void *stream) {
@@ -307,6 +320,7 @@ int cuMemsetD2D32Async(Address to, size_t pitch, unsigned value, size_t width, s
 }
 int cuMemcpyAsync(Address to, Address from, size_t size, void *stream) {
   log("copy %zu", size);
+  if (is_in_part_registered(to, size) || is_in_part_registered(from, size)) return kInvalidValue;
   return submit(stream, [=] { memmove((void *)to, (void *)from, size); });
 }
 int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream) { return cuMemcpyAsync(to, (Address)from, size, stream); }
@@ -462,6 +476,13 @@ int cuMemcpy3DAsync_v2(const Copy3 *copy, void *stream) {
     return side.x + copy->width <= array.row() && side.y + copy->height <= array.rows() && side.z + copy->depth <= array.slices();
   };
   if (!is_right(copy->from) || !is_right(copy->to)) return kInvalidValue;
+  for (size_t row = 0; row < copy->height * copy->depth; row++) {
+    auto is_split = [&](const Side3 &side) {
+      size_t z = row / copy->height, y = row % copy->height;
+      return !side.array && is_in_part_registered(side.device + (z * side.height + y) * side.pitch, copy->width);
+    };
+    if (is_split(copy->from) || is_split(copy->to)) return kInvalidValue;
+  }
   auto name = [](const Side3 &side) { return side.array ? "array" : "memory"; };
   log("copy rows %zu %zu %zu from %s to %s", copy->width, copy->height, copy->depth, name(copy->from), name(copy->to));
   return submit(stream, [copy = *copy] {
