@@ -104,6 +104,13 @@ void gpurace_expand_constants(LLVMValueRef constant) {
       {llvm::unwrap<llvm::Constant>(constant)});
 }
 
+// Whether a variable that no other file sees is in a group of its name.
+bool gpurace_is_in_own_group(LLVMValueRef variable) {
+  auto *global = llvm::unwrap<llvm::GlobalVariable>(variable);
+  return global->hasLocalLinkage() && global->hasComdat() &&
+         global->getComdat()->getName() == global->getName();
+}
+
 // Gives a variable pages of its own: it begins one, and bytes that nobody uses
 // fill its last one. What it is for the program stays.
 void gpurace_own_pages(LLVMValueRef variable, uint64_t page) {

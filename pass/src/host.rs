@@ -1,13 +1,19 @@
-//! What the host's side of a CUDA source needs of the pass: `__managed__` variables have pages of their own.
+//! What the host's side of a CUDA source needs of the pass: `__managed__` variables have pages of their own, and device variables that a header
+//! defines are each file's.
 //!
 //! A managed variable is the host program's variable ([`crate::lower::managed`]). For a GPU its pages are page-locked, on the executor they are
 //! protected while a launch may use it. Both is done to whole pages, and what lies beside it there would share it: a driver refuses to lock a page
 //! twice, and to copy what is locked in part.
+//!
+//! Of an inline variable, or of a template's, each file has a device variable, unless device code is joined at the link. For the host clang 19 keeps
+//! its stand-in out of the other files' sight, and in the group that these would be in: a linker takes that of one file, and finds the others' missing.
 
 use llvm_sys::LLVMLinkage;
+use llvm_sys::comdat::LLVMSetComdat;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::ir;
 use crate::lower::managed::{ANNOTATION, annotated};
 
 /// Bytes of a page of the processors that host code is made for: x86-64.
@@ -16,13 +22,36 @@ pub const PAGE: u64 = 4096;
 unsafe extern "C" {
     /// Has a variable begin a page, and fill its last one. Another variable takes its place.
     fn gpurace_own_pages(variable: LLVMValueRef, page: u64);
+    /// Whether a variable that no other file sees is in a group of its name.
+    fn gpurace_is_in_own_group(variable: LLVMValueRef) -> bool;
 }
 
-/// Gives each managed variable that a host module defines pages of its own.
+/// Prepares a host module.
 ///
 /// # Safety
 /// `module` is live and nobody else uses it meanwhile.
-pub unsafe fn keep_managed_apart(module: LLVMModuleRef) {
+pub unsafe fn prepare(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        keep_groups_apart(module);
+        keep_managed_apart(module);
+    }
+}
+
+/// Takes variables that no other file sees out of the groups of their names.
+unsafe fn keep_groups_apart(module: LLVMModuleRef) {
+    // SAFETY: by contract of the caller: live.
+    unsafe {
+        for variable in ir::globals(module) {
+            if gpurace_is_in_own_group(variable) {
+                LLVMSetComdat(variable, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Gives each managed variable that a host module defines pages of its own.
+unsafe fn keep_managed_apart(module: LLVMModuleRef) {
     // SAFETY: by contract; each variable is taken once, before another one takes its place.
     unsafe {
         let mut variables = annotated(module, ANNOTATION);
@@ -49,7 +78,6 @@ unsafe fn is_defined_here(variable: LLVMValueRef) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir;
     use crate::ir::testing::with_module;
 
     /// The host's module with these variables, of which those in `managed` are annotated.
@@ -73,7 +101,7 @@ mod tests {
         with_module(&text, |module| {
             // SAFETY: live; the text is copied before it is given back.
             unsafe {
-                keep_managed_apart(module);
+                prepare(module);
                 let text = LLVMPrintModuleToString(module);
                 let printed = ir::text(text);
                 LLVMDisposeMessage(text);
@@ -119,6 +147,27 @@ mod tests {
             &["m"],
         );
         assert_eq!(line(&text, "@m ="), "@m = linkonce_odr dso_local global { i32, [4092 x i8] } undef, comdat, align 4096, !dbg !0", "{text}");
+    }
+
+    #[test]
+    fn variables_of_one_file_are_in_no_group_of_their_names() {
+        let text = after(
+            "$m = comdat any
+             $device = comdat any
+             $shared = comdat any
+             $kept = comdat any
+             @m = internal global i32 undef, comdat, align 4
+             @device = internal global i32 undef, comdat, align 4
+             @shared = linkonce_odr global i32 undef, comdat, align 4
+             @kept = linkonce_odr global i32 undef, comdat, align 4
+             @guard = internal global i32 undef, comdat($kept), align 4",
+            &["m"],
+        );
+        assert_eq!(line(&text, "@m ="), "@m = internal global { i32, [4092 x i8] } undef, align 4096", "{text}");
+        assert_eq!(line(&text, "@device ="), "@device = internal global i32 undef, align 4", "{text}");
+        // What files share, and what goes with it.
+        assert_eq!(line(&text, "@shared ="), "@shared = linkonce_odr global i32 undef, comdat, align 4", "{text}");
+        assert_eq!(line(&text, "@guard ="), "@guard = internal global i32 undef, comdat($kept), align 4", "{text}");
     }
 
     #[test]

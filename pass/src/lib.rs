@@ -21,7 +21,7 @@
 //! 7. [`lower`]'s second half, on a copy: an object file for the host.
 //! 8. [`describe`]: the module's description for the runtime.
 //!
-//! Over the host's side of a source it is run too, for its `__managed__` variables ([`host`]).
+//! Over the host's side of a source it is run too, for its device variables ([`host`]).
 //!
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
     let run = || unsafe {
         let triple = ir::text(LLVMGetTarget(module));
         if !triple.starts_with("nvptx") {
-            host::keep_managed_apart(module);
+            host::prepare(module);
             return Ok(());
         }
         compile(module, &Config::from_env()?)
