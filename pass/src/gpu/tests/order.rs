@@ -267,6 +267,40 @@ fn barriers_of_clusters_are_said() {
 }
 
 #[test]
+fn memory_of_the_heap_is_new_where_it_was_freed_before() {
+    let text = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         declare ptr @malloc(i64)
+         declare void @free(ptr)
+         declare i32 @free_slots(ptr)
+         define void @f(i64 %n, ptr %old) {
+           %new = call ptr @malloc(i64 %n)
+           call void @free(ptr %old)
+           %s = call i32 @free_slots(ptr %old)
+           ret void
+         }",
+    );
+    let text = text.split_once("define void @f").unwrap().1;
+    stand_in_turn(text, &[
+        "%new = call ptr @malloc", "call void @__gpurace_happens(ptr %new, i32 1)",
+        "call void @__gpurace_happens(ptr %old, i32 0)", "call void @free(ptr %old)",
+    ]);
+    assert_eq!(text.matches("call void @__gpurace_").count(), 2, "{text}");
+    // A function of the program's that has such a name.
+    let own = checked(
+        "target triple = \"nvptx64-nvidia-cuda\"
+         declare i32 @malloc(i64)
+         define internal void @free(ptr %p) { ret void }
+         define void @f(ptr %old) {
+           %new = call i32 @malloc(i64 4)
+           call void @free(ptr %old)
+           ret void
+         }",
+    );
+    assert!(!own.contains("__gpurace_happens"), "{own}");
+}
+
+#[test]
 fn what_is_not_known_is_announced() {
     for asm in ["fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "bar.sync 0; bar.sync 1, 64;", "cp.async.bulk.commit_group;"] {
         let text = checked_asm("void", asm, "l,r", "i64 %p, i32 %a");
