@@ -104,6 +104,42 @@ void gpurace_expand_constants(LLVMValueRef constant) {
       {llvm::unwrap<llvm::Constant>(constant)});
 }
 
+// Whether a variable that no other file sees is in a group of its name.
+bool gpurace_is_in_own_group(LLVMValueRef variable) {
+  auto *global = llvm::unwrap<llvm::GlobalVariable>(variable);
+  return global->hasLocalLinkage() && global->hasComdat() &&
+         global->getComdat()->getName() == global->getName();
+}
+
+// Gives a variable pages of its own: it begins one, and bytes that nobody uses
+// fill its last one. What it is for the program stays.
+void gpurace_own_pages(LLVMValueRef variable, uint64_t page) {
+  auto *old = llvm::unwrap<llvm::GlobalVariable>(variable);
+  llvm::Module &module = *old->getParent();
+  llvm::LLVMContext &context = module.getContext();
+  uint64_t size = module.getDataLayout().getTypeAllocSize(old->getValueType());
+  auto *filling = llvm::ArrayType::get(llvm::Type::getInt8Ty(context),
+                                       llvm::alignTo(size, page) - size);
+  auto *value = old->getInitializer();
+  // Its value alone says whether all of it takes room in the file.
+  auto *rest = llvm::isa<llvm::UndefValue>(value)
+                   ? llvm::UndefValue::get(filling)
+                   : llvm::Constant::getNullValue(filling);
+  auto *whole = llvm::StructType::get(context, {value->getType(), filling});
+  auto *made = new llvm::GlobalVariable(
+      module, whole, old->isConstant(), old->getLinkage(),
+      llvm::ConstantStruct::get(whole, {value, rest}), "", old,
+      old->getThreadLocalMode(), old->getAddressSpace());
+  made->copyAttributesFrom(old);
+  made->copyMetadata(old, 0);
+  made->setComdat(old->getComdat());
+  made->setAlignment(
+      std::max(llvm::Align(page), old->getAlign().valueOrOne()));
+  made->takeName(old);
+  old->replaceAllUsesWith(made);
+  old->eraseFromParent();
+}
+
 // Keeps a value in a variable of the function's frame, which every use loads.
 // Returns the variable, or null where nothing uses the value.
 LLVMValueRef gpurace_demote(LLVMValueRef instruction) {

@@ -21,6 +21,8 @@
 //! 7. [`lower`]'s second half, on a copy: an object file for the host.
 //! 8. [`describe`]: the module's description for the runtime.
 //!
+//! Over the host's side of a source it is run too, for its device variables ([`host`]).
+//!
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
 
@@ -36,6 +38,7 @@ pub mod entry_calls;
 pub mod facts;
 pub mod gpu;
 pub mod grid_sync;
+pub mod host;
 pub mod instrument;
 pub mod ir;
 pub mod lower;
@@ -99,6 +102,7 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
     let run = || unsafe {
         let triple = ir::text(LLVMGetTarget(module));
         if !triple.starts_with("nvptx") {
+            host::prepare(module);
             return Ok(());
         }
         compile(module, &Config::from_env()?)

@@ -169,6 +169,14 @@ fn memory_is_freed_in_a_streams_order_without_a_wait() {
 }
 
 #[test]
+fn the_end_of_a_program_waits_for_no_kernel_for_ever() {
+    let ran = run_program(&checked(), true, "unfinished", "", &[("MOCK_ENDLESS", "1")]);
+    assert_eq!(ran.outcome.status, Some(0), "{}", ran.outcome.stderr);
+    assert!(ran.outcome.stderr.contains("note: kernels still run at the end of the program"), "{}", ran.outcome.stderr);
+    assert!(ran.report.is_some_and(|report| report.stats.launches == 1 && report.races.is_empty()));
+}
+
+#[test]
 fn graphs_run_in_the_order_of_their_edges() {
     let folder = checked();
     let gpu = on_gpu(&folder, "graphs");

@@ -91,6 +91,49 @@ fn several_files_at_once() {
 }
 
 #[test]
+fn variables_that_a_header_defines_are_each_files_own() {
+    let folder = work_folder("builds_header").unwrap();
+    let header = r#"
+#include <cstdio>
+inline __device__ int counter = 4;
+inline __constant__ int step = 6;
+template <class T> __device__ T of_type = 5;
+struct Held { static inline __device__ int member = 2; };
+inline __managed__ int total = 9;
+"#;
+    let of_file = |name: &str| {
+        format!(
+            r#"
+#include "header.h"
+static __global__ void add() {{ counter++; of_type<int>++; Held::member++; total += step; }}
+void {name}() {{
+    int got[3];
+    add<<<1, 1>>>();
+    cudaMemcpyFromSymbol(&got[0], counter, 4);
+    cudaMemcpyFromSymbol(&got[1], of_type<int>, 4);
+    cudaMemcpyFromSymbol(&got[2], Held::member, 4);
+    printf("%d %d %d %d\n", got[0], got[1], got[2], total);
+}}
+"#
+        )
+    };
+    let main = "void one(); void two(); int main() { one(); one(); two(); }";
+    for (name, text) in [("header.h", header), ("one.cu", &of_file("one")), ("two.cu", &of_file("two")), ("main.cpp", main)] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    // One variable where device code is joined.
+    let wanted = [(&[][..], "5 6 3 15\n6 7 4 21\n5 6 3 15\n"), (&["-fgpu-rdc"], "5 6 3 15\n6 7 4 21\n7 8 5 27\n")];
+    for (options, wanted) in wanted {
+        for level in ["-O0", "-O2"] {
+            let all: Vec<&str> = options.iter().copied().chain([level, "-std=c++17", "one.cu", "two.cu", "main.cpp", "-o", "program"]).collect();
+            build(&all, &folder);
+            let outcome = run(&mut Command::new(folder.join("program")), &folder).unwrap();
+            assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), wanted), "{options:?} {level}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
 fn objects_then_link() {
     let folder = folder("objects");
     for source in ["first.cu", "second.cu", "main.cpp"] {

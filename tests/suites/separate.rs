@@ -306,3 +306,61 @@ fn a_program_without_device_code_links_with_the_option() {
     build(&["-fgpu-rdc", "empty.cpp", "-o", "app"], &folder);
     assert_eq!(run_checked(&folder.join("app"), &[], "", &folder).unwrap().outcome.status, Some(0));
 }
+
+#[test]
+fn managed_variables_of_several_files_have_pages_of_their_own() {
+    let folder = work_folder("separate_managed").unwrap();
+    let header = "\
+#include <cstdio>
+extern __managed__ int total;
+extern __managed__ int table[];
+inline __managed__ int counter = 4;
+template <class T> __managed__ T of_type = 5;
+";
+    // What lies beside them in their file.
+    let definitions = "\
+#include \"header.h\"
+int before;
+__managed__ int total = 3;
+int between;
+static __managed__ int own = 20;
+__managed__ int table[7] = {1, 2, 3};
+int behind;
+__global__ void add() { total++; table[2]++; counter++; of_type<int>++; own++; }
+void first(int* sum, const void** places) {
+    add<<<1, 1>>>();
+    cudaDeviceSynchronize();
+    *sum = own;
+    const void* all[] = {&before, &between, &behind, &own};
+    for (auto place : all) *places++ = place;
+}
+";
+    let main = "\
+#include \"header.h\"
+int neighbour;
+static __managed__ int own = 30;
+__global__ void add_more() { total++; table[2]++; counter++; of_type<int>++; own++; }
+void first(int* sum, const void** places);
+int main() {
+    int sum;
+    const void* places[11] = {&total, table, &counter, &of_type<int>, &own, &neighbour, stdout};
+    first(&sum, places + 7);
+    add_more<<<1, 1>>>();
+    cudaDeviceSynchronize();
+    printf(\"%d %d %d %d %d %d\\n\", total, table[2], counter, of_type<int>, own, sum);
+    // The managed ones are the first five, and the last.
+    for (int i = 0; i < 11; i++)
+        for (int j = 0; j < i; j++)
+            if ((j < 5 || i == 10) && (size_t)places[i] / 4096 == (size_t)places[j] / 4096) printf(\"%d beside %d\\n\", i, j);
+}
+";
+    for (name, text) in [("header.h", header), ("definitions.cu", definitions), ("main.cu", main)] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    for options in [&[][..], &["-O2"], &["-flto", "-fuse-ld=lld"]] {
+        let all: Vec<&str> = ["-fgpu-rdc", "-std=c++17"].iter().chain(options).copied().chain(["definitions.cu", "main.cu", "-o", "program"]).collect();
+        build(&all, &folder);
+        let outcome = run(&mut Command::new(folder.join("program")), &folder).unwrap();
+        assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "5 5 6 7 31 21\n"), "{options:?}: {}", outcome.stderr);
+    }
+}

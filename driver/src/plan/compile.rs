@@ -176,6 +176,8 @@ impl Planner<'_> {
             self.unit_options(input, &mut command);
             command.arg(joined("@", &files.declarations));
         }
+        // Managed variables have pages of their own.
+        command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         command.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"]);
         command.arg(&files.container);
         command.args(match self.args.save_temps {

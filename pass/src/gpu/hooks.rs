@@ -385,7 +385,12 @@ impl Hooks<'_> {
         unsafe {
             let Some(callee) = ir::callee(instruction) else { return };
             let full = ir::name(callee);
-            let Some(name) = full.strip_prefix("llvm.nvvm.") else { return };
+            let Some(name) = full.strip_prefix("llvm.nvvm.") else {
+                if let Some(step) = self.of_heap(&full, callee, instruction) {
+                    self.beside(function, instruction, vec![(None, step)]);
+                }
+                return;
+            };
             self.open(None, instruction, instruction);
             let steps = match self.steps_of(name, instruction) {
                 Some(steps) => steps,
@@ -412,6 +417,24 @@ impl Hooks<'_> {
                 }
             };
             self.beside(function, instruction, steps.into_iter().map(|step| (None, step)).collect());
+        }
+    }
+
+    /// What a call of the device's heap says: what lay somewhere is over when something new does.
+    unsafe fn of_heap(&self, name: &str, callee: LLVMValueRef, instruction: LLVMValueRef) -> Option<Step> {
+        const HAPPENS: &str = "__gpurace_happens";
+        // SAFETY: by `insert`'s contract; a program may declare such functions as it likes.
+        unsafe {
+            let is_pointer = |value| LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMTypeKind::LLVMPointerTypeKind;
+            if LLVMIsDeclaration(callee) == 0 || LLVMGetNumArgOperands(instruction) != 1 {
+                return None;
+            }
+            let argument = LLVMGetOperand(instruction, 0);
+            match name {
+                "free" if is_pointer(argument) => Some(Step::Calls { before: vec![(HAPPENS, vec![argument, self.calls.i32(0)])], after: Vec::new() }),
+                "malloc" if is_pointer(instruction) => Some(Step::Calls { before: Vec::new(), after: vec![(HAPPENS, vec![instruction, self.calls.i32(1)])] }),
+                _ => None,
+            }
         }
     }
 

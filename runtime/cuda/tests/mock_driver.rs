@@ -151,6 +151,24 @@ fn mock_folder() -> &'static Path {
 }
 
 #[test]
+fn the_stub_for_linking_is_no_driver() {
+    if !is_inner("the_stub_for_linking_is_no_driver", Some(mock_folder()), &[("MOCK_INIT", "34")]) {
+        return;
+    }
+    let why = Gpu::open().unwrap_err();
+    assert!(matches!(&why, Unavailable::Stub(path) if path.ends_with("/libcuda.so.1")), "{why:?}");
+    assert!(why.to_string().ends_with("wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH"), "{why}");
+}
+
+#[test]
+fn errors_that_nobody_knows_have_their_number() {
+    if !is_inner("errors_that_nobody_knows_have_their_number", Some(mock_folder()), &[("MOCK_INIT", "4711")]) {
+        return;
+    }
+    assert_eq!(Gpu::open().unwrap_err().to_string(), "no NVIDIA GPU: `cuInit` failed: error 4711");
+}
+
+#[test]
 fn an_old_device_is_refused() {
     if !is_inner("an_old_device_is_refused", Some(mock_folder()), &[("MOCK_ARCH", "61")]) {
         return;
@@ -295,6 +313,7 @@ fn no_launch_waits_for_what_runs() {
     };
     many(&mut gpu, &mut module, &mut number);
     assert_eq!((has_run(), log.count("wait for all")), (false, 0));
+    assert_eq!((log.count("stream "), log.count("stream non-blocking urgent\n")), (1, 1), "the backend's own");
     gpu.wait().unwrap();
     assert!(has_run());
     let counters = gpu.counters().unwrap();

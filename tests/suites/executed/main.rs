@@ -158,6 +158,23 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
     assert!(races(&report).is_empty() && count.is_some_and(|count| count > 13 * 24), "{:?}", report.notes);
 }
 
+#[test]
+fn what_lies_beside_managed_variables_is_ordinary_memory() {
+    let folder = work_folder("executed-managed").unwrap();
+    let source = workspace().join("tests/gpu/managed.cu");
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
+    let (container, unknown) = lower(&folder, "managed.gpurace.device.gpu.bc").unwrap();
+    assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
+    let mut on_executor = Command::new(folder.join("program"));
+    let outcome = run(on_executor.env("GPURACE_OPTIONS", "device=cpu"), &folder).unwrap();
+    assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
+    let (outcome, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, true).unwrap();
+    assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
+    assert!(report.races.is_empty() && report.stats.checks_executed > 0, "{:?}", report.races);
+}
+
 /// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report. `logs`: launches may log
 /// what they do.
 fn run_on_executor(

@@ -12,7 +12,7 @@
 // MOCK_LOG names a file for the calls; MOCK_DEVICES, MOCK_MEMORY (bytes) and
 // MOCK_ARCH say what there is; MOCK_CHECKED_THREADS: most threads of a checked block;
 // MOCK_LAUNCH_TIME: microseconds that a launch takes the host;
-// MOCK_UNMAPPED: there is no memory that can be mapped;
+// MOCK_UNMAPPED: there is no memory that can be mapped; MOCK_INIT: what `cuInit` gives; MOCK_ENDLESS: what was launched does not end;
 // MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
 #include <sys/mman.h>
 
@@ -39,7 +39,7 @@ namespace {
 enum Result {
   kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kUnsupportedPtx = 222, kInvalidHandle = 400,
   kNotFound = 500, kNotReady = 600, kNotSupported = 801, kIllegalAddress = 700, kOutOfResources = 701,
-  kInvalidClusterSize = 912,
+  kAlreadyRegistered = 712, kNotRegistered = 713, kInvalidClusterSize = 912,
 };
 
 void log(const char *format, ...) {
@@ -65,7 +65,8 @@ bool faulted = false;
 std::map<Address, size_t> allocated;
 std::map<Address, size_t> physical, mapped;
 // Page-locked memory of the program.
-std::map<Address, size_t> registered;
+constexpr Address kPage = 4096;
+std::map<Address, size_t> registered, locked;
 Address next_handle = 1;
 
 unsigned long long total() { return number("MOCK_MEMORY", 1ull << 30); }
@@ -85,6 +86,8 @@ struct Operation {
 };
 std::vector<Operation> operations;
 constexpr size_t kNone = ~0ul;
+// What was launched does not end.
+const bool endless = getenv("MOCK_ENDLESS");
 
 struct MockStream {
   bool blocking = true;
@@ -150,7 +153,7 @@ int status() { return faulted ? kIllegalAddress : kSuccess; }
 
 extern "C" {
 
-int cuInit(unsigned) { return number("MOCK_DEVICES", 1) ? kSuccess : kNoDevice; }
+int cuInit(unsigned) { return number("MOCK_DEVICES", 1) ? (int)number("MOCK_INIT", kSuccess) : kNoDevice; }
 int cuDriverGetVersion(int *version) { return *version = (int)number("MOCK_VERSION", 12050), kSuccess; }
 int cuDeviceGet(int *device, int) { return *device = 0, kSuccess; }
 int cuDeviceGetName(char *name, int length, int) { return snprintf(name, length, "Mock"), kSuccess; }
@@ -183,19 +186,23 @@ int cuGetErrorName(int error, const char **name) {
   }
 }
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &used, kSuccess; }
-int cuCtxSetCurrent(void *) { return kSuccess; }
+thread_local void *current;
+int cuCtxSetCurrent(void *context) { return current = context, kSuccess; }
+int cuCtxGetCurrent(void **context) { return *context = current, kSuccess; }
+int cuCtxGetStreamPriorityRange(int *least, int *greatest) { return *least = 0, *greatest = -5, kSuccess; }
 int cuCtxSetLimit(int, size_t) { return kSuccess; }
 int cuCtxSynchronize() {
   log("wait for all");
+  if (endless) fputs("waits for ever\n", stderr), abort();
   finish_all();
   return status();
 }
 
-int cuStreamCreateWithPriority(void **stream, unsigned flags, int) {
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
   auto *made = new MockStream();
   made->blocking = !(flags & 1);
   streams.insert(made);
-  log("stream %s", flags & 1 ? "non-blocking" : "blocking");
+  log("stream %s%s", flags & 1 ? "non-blocking" : "blocking", priority < 0 ? " urgent" : "");
   return *stream = made, kSuccess;
 }
 int cuStreamDestroy_v2(void *stream) {
@@ -216,6 +223,7 @@ int cuStreamQuery(void *handle) {
   MockStream *stream = stream_of(handle);
   if (!stream) return kInvalidHandle;
   if (stream->last == kNone || operations[stream->last].done) return status();
+  if (endless) return kNotReady;
   // The first answer is that it is not over; then it is.
   finish(stream->last);
   return kNotReady;
@@ -274,16 +282,31 @@ int cuMemFree_v2(Address address) {
   return kSuccess;
 }
 int cuMemAllocManaged(Address *address, size_t size, unsigned flags) { return flags == 1 ? cuMemAlloc_v2(address, size) : (int)kInvalidValue; }
-int cuMemHostAlloc(void **host, size_t size, unsigned) { return *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096), kSuccess; }
-int cuMemFreeHost(void *host) { return free(host), kSuccess; }
-int cuMemHostRegister_v2(void *host, size_t size, unsigned) {
-  Address start = (Address)host;
-  auto behind = registered.lower_bound(start + size);
-  if (behind != registered.begin() && std::prev(behind)->first + std::prev(behind)->second > start) return 712;
-  return registered[start] = size, kSuccess;
+int cuMemHostAlloc(void **host, size_t size, unsigned) {
+  *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+  return locked[(Address)*host] = size, kSuccess;
 }
-int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : 713; }
+int cuMemFreeHost(void *host) { return locked.erase((Address)host), free(host), kSuccess; }
+int cuMemHostRegister_v2(void *host, size_t size, unsigned) {
+  if (!size) return kInvalidValue;
+  // Pages are locked, each once.
+  Address start = (Address)host / kPage, end = ((Address)host + size - 1) / kPage;
+  for (auto &[at, bytes] : registered)
+    if (start <= (at + bytes - 1) / kPage && at / kPage <= end) return kAlreadyRegistered;
+  return registered[(Address)host] = size, kSuccess;
+}
+int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : kNotRegistered; }
 int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) { return *device = (Address)host, kSuccess; }
+
+// Whether some of these bytes are registered and others are not: the driver refuses to copy them.
+static bool is_in_part_registered(Address at, size_t size) {
+  size_t locked = 0;
+  for (auto &[start, bytes] : registered) {
+    Address from = start > at ? start : at, to = start + bytes < at + size ? start + bytes : at + size;
+    if (from < to) locked += to - from;
+  }
+  return locked && locked != size;
+}
 
 // Fills and copies of rows; what is one-dimensional has one.
 static int fill(Address to, size_t pitch, unsigned value, size_t element, size_t width, size_t rows, void *stream) {
@@ -307,6 +330,7 @@ int cuMemsetD2D32Async(Address to, size_t pitch, unsigned value, size_t width, s
 }
 int cuMemcpyAsync(Address to, Address from, size_t size, void *stream) {
   log("copy %zu", size);
+  if (is_in_part_registered(to, size) || is_in_part_registered(from, size)) return kInvalidValue;
   return submit(stream, [=] { memmove((void *)to, (void *)from, size); });
 }
 int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream) { return cuMemcpyAsync(to, (Address)from, size, stream); }
@@ -453,20 +477,40 @@ struct Copy3 {
   Side3 from, to;
   size_t width, height, depth;
 };
+// Memory that the driver has given out or locked.
+static bool is_known(Address address) {
+  for (auto *known : {&allocated, &mapped, &registered, &locked}) {
+    auto behind = known->upper_bound(address);
+    if (behind != known->begin() && address - std::prev(behind)->first < std::prev(behind)->second) return true;
+  }
+  return false;
+}
+int cuPointerGetAttribute(void *value, int attribute, Address address) {
+  if (attribute != 2 || !is_known(address)) return kInvalidValue;
+  return *(unsigned *)value = 2, kSuccess;
+}
 int cuMemcpy3DAsync_v2(const Copy3 *copy, void *stream) {
   auto is_right = [&](const Side3 &side) {
-    // CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_UNIFIED
-    if ((unsigned)side.type == 4) return side.pitch >= copy->width;
+    // CU_MEMORYTYPE_ARRAY, CU_MEMORYTYPE_UNIFIED, CU_MEMORYTYPE_HOST
+    if ((unsigned)side.type == 4) return side.pitch >= copy->width && is_known(side.device);
+    if ((unsigned)side.type == 1) return side.pitch >= copy->width && !is_known(side.host);
     if ((unsigned)side.type != 3 || !arrays.count((MockArray *)side.array)) return false;
     auto &array = *(MockArray *)side.array;
     return side.x + copy->width <= array.row() && side.y + copy->height <= array.rows() && side.z + copy->depth <= array.slices();
   };
   if (!is_right(copy->from) || !is_right(copy->to)) return kInvalidValue;
+  for (size_t row = 0; row < copy->height * copy->depth; row++) {
+    auto is_split = [&](const Side3 &side) {
+      size_t z = row / copy->height, y = row % copy->height;
+      return !side.array && is_in_part_registered((side.host ? side.host : side.device) + (z * side.height + y) * side.pitch, copy->width);
+    };
+    if (is_split(copy->from) || is_split(copy->to)) return kInvalidValue;
+  }
   auto name = [](const Side3 &side) { return side.array ? "array" : "memory"; };
   log("copy rows %zu %zu %zu from %s to %s", copy->width, copy->height, copy->depth, name(copy->from), name(copy->to));
   return submit(stream, [copy = *copy] {
     auto at = [](const Side3 &side, size_t y, size_t z) {
-      if (!side.array) return (char *)side.device + (z * side.height + y) * side.pitch;
+      if (!side.array) return (char *)(side.host ? side.host : side.device) + (z * side.height + y) * side.pitch;
       auto &array = *(MockArray *)side.array;
       return array.rows_at + ((side.z + z) * array.rows() + side.y + y) * array.row() + side.x;
     };
