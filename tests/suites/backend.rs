@@ -364,6 +364,10 @@ fn arrays_textures_and_surfaces_are_the_drivers() {
         assert!(gpu.calls.contains(wanted), "no `{wanted}` in\n{}", gpu.calls);
     }
     assert_eq!(gpu.calls.matches("array gone").count(), 3, "{}", gpu.calls);
+    // Addresses stand for them also where no memory can be mapped.
+    let unmapped = run_program(&folder, true, "arrays", "", &[("MOCK_UNMAPPED", "1")]);
+    assert_eq!((unmapped.outcome.status, &unmapped.outcome.stdout), (Some(0), &gpu.outcome.stdout), "{}", unmapped.outcome.stderr);
+    assert_eq!(unmapped.report.map(|report| report.device), Some("cuda".to_owned()));
 }
 
 #[test]
