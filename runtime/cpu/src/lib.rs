@@ -62,7 +62,7 @@ mod matrix;
 mod printf;
 mod rng;
 mod schedule;
-mod signal;
+pub mod signal;
 mod stack;
 mod sync;
 pub mod texture;

@@ -67,7 +67,8 @@ const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, li
 /// The actions that the handler replaced; written once, before the handler can run.
 static mut PREVIOUS: [MaybeUninit<libc::sigaction>; 4] = [MaybeUninit::zeroed(); 4];
 
-fn install_handlers() {
+/// Has faults of device code come here, once. Whoever handles the same signals in front of this calls it first.
+pub fn install_handlers() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (i, &signal) in SIGNALS.iter().enumerate() {

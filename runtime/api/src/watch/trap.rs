@@ -203,6 +203,8 @@ fn set_up() -> bool {
     static DONE: AtomicBool = AtomicBool::new(false);
     ONCE.call_once(|| {
         let Some(code) = own_code() else { return };
+        // The executor's come behind ours: its first launch may be still to come.
+        gpurace_cpu::signal::install_handlers();
         // SAFETY: nothing is open yet; `libc::sigaction` only reads the old
         // action. The selector lives as long as the process.
         let done = unsafe {
