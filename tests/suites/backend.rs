@@ -169,6 +169,18 @@ fn memory_is_freed_in_a_streams_order_without_a_wait() {
 }
 
 #[test]
+fn that_memory_has_no_shadow_is_said_with_what_it_would_take() {
+    for (memory, is_said) in [("5000000", true), ("500000000", false)] {
+        let ran = run_program(&checked(), true, "ordered", "", &[("MOCK_MEMORY", memory), ("GPURACE_GPU_LOG", "0")]);
+        assert_eq!(ran.outcome.status, Some(0), "{}", ran.outcome.stderr);
+        let said = "note: 4096 bytes of device memory are not checked: their shadow would take 8192 more, and ";
+        assert_eq!(ran.outcome.stderr.contains(said), is_said, "{}", ran.outcome.stderr);
+        let notes = ran.report.unwrap().notes;
+        assert_eq!(notes.iter().any(|note| note == "4096 bytes of allocations not checked: no memory for their shadow"), is_said, "{notes:?}");
+    }
+}
+
+#[test]
 fn the_end_of_a_program_waits_for_no_kernel_for_ever() {
     let ran = run_program(&checked(), true, "unfinished", "", &[("MOCK_ENDLESS", "1")]);
     assert_eq!(ran.outcome.status, Some(0), "{}", ran.outcome.stderr);

@@ -240,6 +240,11 @@ impl Memory {
             return Ok(None);
         }
         let shadow = self.shadow_at(address);
+        // An estimate before anything is taken and cleared.
+        let (free, _) = device.memory()?;
+        if free < size + shadow_of(size) {
+            return Ok(None);
+        }
         // The shadow first: where it does not fit, nothing of the window is used up.
         if !map_new(device, shadow, 2 * size)? {
             return Ok(None);

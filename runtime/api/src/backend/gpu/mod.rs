@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use gpurace_abi::device::{Counters, FETCHES, MANAGED_CELL, UNSEEN};
@@ -25,6 +25,7 @@ use gpurace_check::{KernelKey, RaceRecord, Space};
 use gpurace_cpu::texture::Object;
 use gpurace_cuda::driver::queue::{Pitched, Place};
 use gpurace_cuda::driver::{self, Device as Handle, Event, Function, Stream};
+use gpurace_cuda::memory::shadow_of;
 use gpurace_cuda::{Gpu, LeftOut, Module, Touched, Transfer, Variant};
 use gpurace_report::schema::Device;
 use parking_lot::{Mutex, MutexGuard};
@@ -200,6 +201,18 @@ impl OnGpu {
 
     fn event(&self, handle: usize) -> Result<Event> {
         self.events.lock().get(&handle).copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
+    }
+
+    /// Says, the first time, that there is no memory for the shadow of an allocation.
+    fn say_uncovered(&self, size: u64) {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            let (free, _) = self.device.memory().unwrap_or_default();
+            let shadow = shadow_of(size);
+            message::note(&format!(
+                "{size} bytes of device memory are not checked: their shadow would take {shadow} more, and {free} are left; what else has none is counted"
+            ));
+        });
     }
 
     /// Waits for all streams as long as the program has run, and some seconds at least: a kernel may run for ever. Whether nothing runs any more.
@@ -448,7 +461,15 @@ impl Backend for OnGpu {
             Kind::Host => driver::page_locked(size).map(|host| host as usize),
             Kind::Managed => self.gpu.lock().allocate_managed(size).map(|address| address as usize),
             Kind::Array => arrays::reserve(request.size),
-            _ => self.gpu.lock().allocate(size).map(|address| address as usize),
+            _ => {
+                let mut gpu = self.gpu.lock();
+                let before = gpu.memory.uncovered;
+                let address = gpu.allocate(size)?;
+                if gpu.memory.uncovered > before {
+                    self.say_uncovered(size);
+                }
+                Ok(address as usize)
+            }
         })
     }
 
