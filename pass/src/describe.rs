@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_abi::meta::{KernelMeta, SharedVariable, VariableMeta};
-use gpurace_abi::part::without_unit;
+use gpurace_abi::symbol::demangle;
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -119,11 +119,7 @@ pub unsafe fn variables(
 
 /// The name of a variable as the source has it, without the function it is local to.
 pub fn source_name(symbol: &str) -> String {
-    // `x` alone would be read as a type, `long long`.
-    let symbol = without_unit(symbol);
-    let mangled = symbol.starts_with("_Z").then(|| cpp_demangle::Symbol::new(symbol).ok()).flatten();
-    let demangled = mangled.and_then(|s| s.demangle().ok());
-    let full = demangled.unwrap_or_else(|| symbol.to_owned());
+    let full = demangle(symbol);
     full.rsplit("::").next().unwrap_or(&full).to_owned()
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use gpurace_abi::diagnostic::{Diagnostic, Group, Note, Position};
 use gpurace_abi::meta::{ModuleMeta, Op, Site, Verdict};
-use gpurace_abi::part::without_unit;
+use gpurace_abi::symbol::demangle;
 
 use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
@@ -155,25 +155,4 @@ fn position(meta: &ModuleMeta, frame: &gpurace_abi::meta::Frame) -> Option<Posit
         line: frame.line,
         column: frame.column,
     })
-}
-
-/// A symbol as people write it.
-pub fn demangle(symbol: &str) -> String {
-    let name = without_unit(symbol);
-    // What is not mangled may read as a type's letter: `d` is a name, not `double`.
-    let mangled = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    mangled
-        .and_then(|s| s.demangle().ok())
-        .unwrap_or_else(|| symbol.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::demangle;
-
-    #[test]
-    fn names_that_are_not_mangled_stay() {
-        assert_eq!(["a", "d", "scale"].map(demangle), ["a", "d", "scale"]);
-        assert_eq!(demangle("_Z5scalePii"), "scale(int*, int)");
-    }
 }

@@ -1,10 +1,11 @@
 //! `-fgpurace-facts`: the verdict on every access, as JSON.
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
+use gpurace_abi::symbol::demangle;
 use serde_json::{Value, json};
 
 use crate::config::Prune;
-use crate::diagnose::{demangle, position_of};
+use crate::diagnose::position_of;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
 /// The schema that the document names.

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 
-use gpurace_abi::part::{Definition, Symbols, without_unit};
+use gpurace_abi::part::{Definition, Symbols};
+use gpurace_abi::symbol::without_unit;
 use llvm_sys::LLVMLinkage;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToFile;
 use llvm_sys::core::*;

@@ -11,6 +11,7 @@
 //! | [`matrix`] | products of matrices that a warp holds together: types, layouts, the word that says which |
 //! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
 //! | `part` | the names of separately compiled device code |
+//! | `symbol` | names as people write them |
 //! | [`scope`] | CUDA's scopes and memory orders, as numbers that travel through entry points |
 //!
 //! What does *not* live here: anything that allocates shadow memory, runs
@@ -32,3 +33,5 @@ pub mod meta;
 #[cfg(feature = "meta")]
 pub mod part;
 pub mod scope;
+#[cfg(feature = "meta")]
+pub mod symbol;

@@ -169,6 +169,34 @@ fn errors_that_nobody_knows_have_their_number() {
 }
 
 #[test]
+fn the_context_is_made_current_again() {
+    type Set = unsafe extern "C" fn(*mut c_void) -> u32;
+    type Get = unsafe extern "C" fn(*mut *mut c_void) -> u32;
+    let Some((gpu, _module, _log)) = opened("the_context_is_made_current_again", &[]) else { return };
+    // SAFETY: the mock's functions, by its own signatures.
+    let (set, get) = unsafe {
+        let driver = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+        let (set, get) = (libc::dlsym(driver, c"cuCtxSetCurrent".as_ptr()), libc::dlsym(driver, c"cuCtxGetCurrent".as_ptr()));
+        (std::mem::transmute::<*mut c_void, Set>(set), std::mem::transmute::<*mut c_void, Get>(get))
+    };
+    let current = || {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: writes it.
+        assert_eq!(unsafe { get(&mut context) }, 0);
+        context
+    };
+    let own = current();
+    assert!(!own.is_null());
+    // The program's own, or none.
+    for other in [8 as *mut c_void, std::ptr::null_mut()] {
+        // SAFETY: the mock keeps what it is given.
+        assert_eq!(unsafe { set(other) }, 0);
+        gpu.device().enter().unwrap();
+        assert_eq!(current(), own);
+    }
+}
+
+#[test]
 fn an_old_device_is_refused() {
     if !is_inner("an_old_device_is_refused", Some(mock_folder()), &[("MOCK_ARCH", "61")]) {
         return;

@@ -201,4 +201,13 @@ GPURACE_INLINE void fence_system() {}
 
 #endif
 
+// Lanes that come to a call together leave it together: what the program does next may be to ask who is there (`activemask`), and the checker's
+// own branches and loops must not change the answer.
+struct Together {
+  const u32 lanes = lanes_here();
+  // One of them does what is to be done once for all.
+  const bool first = rank_in(lanes) == 0;
+  ~Together() { rejoin(lanes); }
+};
+
 }  // namespace gpurace

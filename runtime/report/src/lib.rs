@@ -27,11 +27,4 @@ mod tests;
 pub mod text;
 pub mod words;
 
-/// The name as the source has it, with parameters, where `symbol` is mangled;
-/// else `symbol` itself.
-pub fn demangle(symbol: &str) -> String {
-    let name = gpurace_abi::part::without_unit(symbol);
-    // `a` is no mangled name, though it is that of a type.
-    let mangled = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    mangled.and_then(|parsed| parsed.demangle().ok()).unwrap_or_else(|| symbol.to_owned())
-}
+pub use gpurace_abi::symbol::demangle;

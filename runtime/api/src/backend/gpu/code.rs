@@ -2,14 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gpurace_abi::device::SHARED_SUFFIX;
+use gpurace_abi::device::{FETCHES, MANAGED_CELL, SHARED_SUFFIX, UNSEEN};
+use gpurace_abi::gpu_code;
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
 use gpurace_cuda::driver::kernel::Attributes;
 use gpurace_cuda::driver::{self, Device, Function};
 use gpurace_cuda::{Module, Variant};
 use parking_lot::Mutex;
 
+use super::replays::most_events;
 use super::{GPU, OnGpu};
+use crate::errors::{Error, Result};
+use crate::message;
+use crate::modules::{self, Payload};
 
 /// The code of a module on the GPU.
 pub struct Code {
@@ -63,6 +68,72 @@ impl Code {
         let places = module.variable(&format!("{name}{SHARED_SUFFIX}")).ok();
         let places = places.map(|(address, size)| (address, size as usize / 4));
         Some(Entry { module: self.module.clone(), bare, checked, places, read_places: OnceLock::new() })
+    }
+}
+
+impl OnGpu {
+    /// Loads the code of a module of the program.
+    ///
+    /// # Errors
+    /// That there is none for this GPU, or the driver's; which is said.
+    pub(super) fn load(&self, payload: &Payload, meta: &ModuleMeta) -> Result<Code> {
+        let Some(Ok(codes)) = payload.gpu else {
+            message::error(&format!("`{}` has no code for a GPU, where this program runs", meta.source));
+            message::hint("build with `-fgpurace-exec=auto`, or run with `GPURACE_OPTIONS=device=cpu`");
+            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        };
+        let arch = self.device.arch;
+        let Some(code) = gpu_code::best(codes, arch).map(|at| &codes[at]) else {
+            // A library that was opened later than the choice was made.
+            message::error(&format!("`{}` has no code for this GPU, `sm_{arch}`", meta.source));
+            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        };
+        let description: ModuleMeta = serde_json::from_slice(code.meta)
+            .map_err(|error| modules::invalid(&format!("cannot read the description of code for a GPU: {error}")))?;
+        let description: &'static ModuleMeta = Box::leak(Box::new(description));
+        let written: Vec<&str> =
+            description.variables.iter().filter(|variable| !variable.constant && !variable.managed).map(|variable| &variable.name[..]).collect();
+        self.enter()?;
+        let mut gpu = self.gpu.lock();
+        let loaded = gpu.load(&gpurace_cuda::Code {
+            sass: code.sass,
+            ptx: code.ptx,
+            orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
+            annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
+            events: description.kernels.iter().map(|kernel| most_events(&kernel.sync)).max().unwrap_or(0),
+            variables: &written,
+        });
+        let module = match loaded {
+            Ok(module) => module,
+            Err(error) => {
+                drop(gpu);
+                message::error(&format!("`{}`: {error}", description.source));
+                return Err(self.fail(error));
+            }
+        };
+        // Of a variable that no kernel uses, nothing may be left.
+        let variables = description.variables.iter().filter_map(|variable| {
+            let cell = variable.managed.then(|| format!("{MANAGED_CELL}{}", variable.name));
+            let (address, _) = module.variable(cell.as_deref().unwrap_or(&variable.name)).ok()?;
+            Some((variable.name.clone(), address as usize))
+        });
+        let variables = variables.collect();
+        drop(gpu);
+        let mut left_out = self.left_out.lock();
+        for skipped in &description.skipped {
+            match &skipped.reason[..] {
+                UNSEEN => left_out.unseen += u64::from(skipped.count),
+                FETCHES => left_out.fetches += u64::from(skipped.count),
+                _ => {}
+            }
+        }
+        drop(left_out);
+        let has_checks = module.has_checks();
+        let module = Arc::new(Mutex::new(module));
+        if has_checks {
+            self.checking.get_or_init(|| module.clone());
+        }
+        Ok(Code { meta: description, module, variables })
     }
 }
 

@@ -6,6 +6,7 @@
 //! | this one | the backend |
 //! | `arrays` | arrays, textures and surfaces |
 //! | `code` | modules and kernels |
+//! | `ending` | the end of the program |
 //! | `fetches` | which memory kernels reach through textures and surfaces |
 //! | `found` | what was found, in the checker's terms |
 //! | `replays` | launches that are checked by what they have logged |
@@ -16,9 +17,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use gpurace_abi::device::{Counters, FETCHES, MANAGED_CELL, UNSEEN};
 use gpurace_abi::gpu_code;
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_check::{KernelKey, RaceRecord, Space};
@@ -49,6 +49,7 @@ use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceD
 
 mod arrays;
 mod code;
+mod ending;
 mod fetches;
 mod found;
 mod replays;
@@ -56,6 +57,7 @@ mod submitted;
 
 use arrays::Arrays;
 pub use code::{Code, Entry};
+use ending::Last;
 use replays::Replays;
 use submitted::Submitted;
 
@@ -66,8 +68,6 @@ const REGISTER_READ_ONLY: u32 = 8;
 /// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
 const SHARED_OPTIN: u32 = 97;
 const MULTIPROCESSORS: u32 = 16;
-/// How long the end of the program waits for kernels, at least.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether there is a driver at all.
 ///
@@ -107,22 +107,8 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         arrays: Arrays::default(),
         last: OnceLock::new(),
     });
-    unsafe extern "C" {
-        /// As `atexit`, with the exit status.
-        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    }
-    // The driver ends in an exit handler of its own, made when it was opened: this one runs before.
-    // SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    ending::prepare();
     Ok(opened)
-}
-
-extern "C" fn at_exit(_: c_int, _: *mut c_void) {
-    crate::edge::guard("at_exit", (), || {
-        if let Some(gpu) = GPU.get() {
-            gpu.drain();
-        }
-    });
 }
 
 /// A GPU in use by this process.
@@ -152,15 +138,6 @@ pub struct OnGpu {
     left_out: Mutex<LeftOut>,
     /// What was counted in all, once nothing runs any more.
     last: OnceLock<Last>,
-}
-
-/// What the end of the program leaves.
-struct Last {
-    /// `None`: a fault has taken the device's memory along.
-    counters: Option<Counters>,
-    checks: Mutex<Vec<(u64, u64)>>,
-    uncovered: u64,
-    untold: u64,
 }
 
 impl OnGpu {
@@ -214,44 +191,6 @@ impl OnGpu {
             ));
         });
     }
-
-    /// Waits for all streams as long as the program has run, and some seconds at least: a kernel may run for ever. Whether nothing runs any more.
-    fn comes_to_an_end(&self) -> bool {
-        let end = Instant::now() + self.opened.elapsed().max(LEAST_WAIT);
-        let mut streams = vec![Stream::DEFAULT, Stream::PER_THREAD];
-        streams.extend(self.streams.lock().values());
-        let mut pause = Duration::from_micros(10);
-        while let Some(stream) = streams.last().copied() {
-            match self.call(|| stream.is_over()) {
-                Ok(false) if Instant::now() > end => return false,
-                Ok(false) => std::thread::sleep(pause),
-                // What went wrong the wait behind this finds, too.
-                Ok(true) | Err(_) => drop(streams.pop()),
-            }
-            pause = (pause * 2).min(Duration::from_millis(10));
-        }
-        true
-    }
-
-    /// The program ends: waits for what runs and keeps what it has counted.
-    fn drain(&self) {
-        // What a kernel did wrong is said by `fail`.
-        if self.comes_to_an_end() {
-            let _ = self.wait(Until::AllIsOver);
-        } else {
-            message::note("kernels still run at the end of the program, as long as it ran before: what they do from now on is not checked");
-        }
-        let mut gpu = self.gpu.lock();
-        let last = Last {
-            counters: gpu.counters(),
-            checks: Mutex::new(gpu.take_checks()),
-            uncovered: gpu.memory.uncovered,
-            untold: gpu.untold(),
-        };
-        drop(gpu);
-        session::get().collect();
-        let _ = self.last.set(last);
-    }
 }
 
 impl Backend for OnGpu {
@@ -292,63 +231,7 @@ impl Backend for OnGpu {
     }
 
     fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<super::Code> {
-        let Some(Ok(codes)) = payload.gpu else {
-            message::error(&format!("`{}` has no code for a GPU, where this program runs", meta.source));
-            message::hint("build with `-fgpurace-exec=auto`, or run with `GPURACE_OPTIONS=device=cpu`");
-            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
-        };
-        let arch = self.device.arch;
-        let Some(code) = gpu_code::best(codes, arch).map(|at| &codes[at]) else {
-            // A library that was opened later than the choice was made.
-            message::error(&format!("`{}` has no code for this GPU, `sm_{arch}`", meta.source));
-            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
-        };
-        let description: ModuleMeta = serde_json::from_slice(code.meta)
-            .map_err(|error| modules::invalid(&format!("cannot read the description of code for a GPU: {error}")))?;
-        let description: &'static ModuleMeta = Box::leak(Box::new(description));
-        let written: Vec<&str> =
-            description.variables.iter().filter(|variable| !variable.constant && !variable.managed).map(|variable| &variable.name[..]).collect();
-        self.enter()?;
-        let mut gpu = self.gpu.lock();
-        let loaded = gpu.load(&gpurace_cuda::Code {
-            sass: code.sass,
-            ptx: code.ptx,
-            orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
-            annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
-            events: description.kernels.iter().map(|kernel| replays::most_events(&kernel.sync)).max().unwrap_or(0),
-            variables: &written,
-        });
-        let module = match loaded {
-            Ok(module) => module,
-            Err(error) => {
-                drop(gpu);
-                message::error(&format!("`{}`: {error}", description.source));
-                return Err(self.fail(error));
-            }
-        };
-        // Of a variable that no kernel uses, nothing may be left.
-        let variables = description.variables.iter().filter_map(|variable| {
-            let cell = variable.managed.then(|| format!("{MANAGED_CELL}{}", variable.name));
-            let (address, _) = module.variable(cell.as_deref().unwrap_or(&variable.name)).ok()?;
-            Some((variable.name.clone(), address as usize))
-        });
-        let variables = variables.collect();
-        drop(gpu);
-        let mut left_out = self.left_out.lock();
-        for skipped in &description.skipped {
-            match &skipped.reason[..] {
-                UNSEEN => left_out.unseen += u64::from(skipped.count),
-                FETCHES => left_out.fetches += u64::from(skipped.count),
-                _ => {}
-            }
-        }
-        drop(left_out);
-        let has_checks = module.has_checks();
-        let module = Arc::new(Mutex::new(module));
-        if has_checks {
-            self.checking.get_or_init(|| module.clone());
-        }
-        Ok(super::Code::Gpu(Code { meta: description, module, variables }))
+        self.load(payload, meta).map(super::Code::Gpu)
     }
 
     unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result {
@@ -703,19 +586,7 @@ impl Backend for OnGpu {
     }
 
     fn notes(&self) -> Vec<String> {
-        match self.last.get() {
-            Some(Last { counters: Some(counters), uncovered, untold, .. }) => {
-                let mut counters = *counters;
-                counters.undecided += self.undecided.load(Ordering::Relaxed);
-                let replays = self.replays.lock();
-                counters.fetches += replays.fetches;
-                let left_out = LeftOut { uncovered: *uncovered, untold: *untold, held: replays.left_out, ..*self.left_out.lock() };
-                let mut notes = gpurace_cuda::notes(&counters, &left_out);
-                notes.extend_from_slice(&replays.notes);
-                notes
-            }
-            _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
-        }
+        self.counted()
     }
 }
 
