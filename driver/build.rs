@@ -10,10 +10,7 @@ use std::path::PathBuf;
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
     // <target>/<profile>/build/<package>-<hash>/out
-    let profile = out
-        .ancestors()
-        .nth(3)
-        .expect("OUT_DIR lies in the target folder");
+    let profile = out.ancestors().nth(3).expect("OUT_DIR lies in the target folder");
     let link = profile.join("gclang++");
     println!("cargo:rerun-if-changed=build.rs");
     if fs::read_link(&link).is_ok_and(|to| to.as_os_str() == "gclang") {

@@ -182,10 +182,7 @@ impl Args {
             let text = word.to_string_lossy().into_owned();
             if only_inputs || !text.starts_with('-') || text == "-" {
                 args.passed.push(word.clone());
-                args.items.push(Item::Input(Input {
-                    path: word,
-                    language: language.clone(),
-                }));
+                args.items.push(Item::Input(Input { path: word, language: language.clone() }));
                 continue;
             }
             if text == "--" {
@@ -305,7 +302,8 @@ impl Args {
                     return Role::Device;
                 }
                 "--no-cuda-gpu-arch" | "--no-offload-arch" => {
-                    self.gpu_archs.retain(|named| value != "all" && !value.split(',').any(|arch| arch == named));
+                    self.gpu_archs
+                        .retain(|named| value != "all" && !value.split(',').any(|arch| arch == named));
                     return Role::Device;
                 }
                 "--target" => self.target(value),
@@ -333,17 +331,11 @@ impl Args {
                 return Role::Output;
             }
         }
-        if clang::is_link_only(word) {
-            Role::Link
-        } else {
-            Role::Any
-        }
+        if clang::is_link_only(word) { Role::Link } else { Role::Any }
     }
 
     fn target(&mut self, triple: &str) {
-        let x86_64_linux = ["x86_64", "amd64"]
-            .iter()
-            .any(|arch| triple.starts_with(arch))
+        let x86_64_linux = ["x86_64", "amd64"].iter().any(|arch| triple.starts_with(arch))
             && (triple.contains("linux") || !triple.contains('-'));
         self.other_target = (!x86_64_linux).then(|| triple.to_owned());
     }
@@ -399,23 +391,15 @@ impl Asked {
 
 /// The values of `-fsanitize=` (true) or `-fno-sanitize=` (false).
 fn sanitizer_list(word: &str) -> Option<(bool, &str)> {
-    let on = word
-        .strip_prefix("-fsanitize=")
-        .map(|values| (true, values));
-    on.or_else(|| {
-        word.strip_prefix("-fno-sanitize=")
-            .map(|values| (false, values))
-    })
+    let on = word.strip_prefix("-fsanitize=").map(|values| (true, values));
+    on.or_else(|| word.strip_prefix("-fno-sanitize=").map(|values| (false, values)))
 }
 
 /// The language that `-x` sets.
 fn language_of(word: &str, value: Option<&str>) -> Option<String> {
     match word {
         "-x" | "--language" => value.map(str::to_owned),
-        _ => word
-            .strip_prefix("--language=")
-            .or_else(|| word.strip_prefix("-x"))
-            .map(str::to_owned),
+        _ => word.strip_prefix("--language=").or_else(|| word.strip_prefix("-x")).map(str::to_owned),
     }
 }
 
@@ -433,13 +417,8 @@ mod tests {
     }
 
     fn roles(line: &str) -> Vec<(String, Role)> {
-        let text = |words: &Vec<OsString>| {
-            words
-                .iter()
-                .map(|w| w.to_string_lossy())
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
+        let text =
+            |words: &Vec<OsString>| words.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" ");
         parse(line)
             .items
             .iter()
@@ -457,26 +436,12 @@ mod tests {
     #[test]
     fn sanitizer_lists_lose_gpurace_and_keep_the_rest() {
         assert_eq!(passed("-fsanitize=gpurace a.cu"), "a.cu");
-        assert_eq!(
-            passed("-fsanitize=address,gpurace,undefined"),
-            "-fsanitize=address,undefined"
-        );
+        assert_eq!(passed("-fsanitize=address,gpurace,undefined"), "-fsanitize=address,undefined");
         assert!(parse("-fsanitize=address,gpurace").asked.sanitize);
-        assert!(
-            !parse("-fsanitize=gpurace -fno-sanitize=gpurace")
-                .asked
-                .sanitize
-        );
-        assert!(
-            parse("-fno-sanitize=gpurace -fsanitize=gpurace")
-                .asked
-                .sanitize
-        );
+        assert!(!parse("-fsanitize=gpurace -fno-sanitize=gpurace").asked.sanitize);
+        assert!(parse("-fno-sanitize=gpurace -fsanitize=gpurace").asked.sanitize);
         assert!(!parse("-fsanitize=gpurace -fno-sanitize=all").asked.sanitize);
-        assert_eq!(
-            passed("-fsanitize=gpurace -fno-sanitize=all"),
-            "-fno-sanitize=all"
-        );
+        assert_eq!(passed("-fsanitize=gpurace -fno-sanitize=all"), "-fno-sanitize=all");
     }
 
     #[test]
@@ -487,8 +452,7 @@ mod tests {
 
     #[test]
     fn values_are_not_inputs() {
-        let args =
-            parse("-I a.cu -o b.cu -include c.cu -MF d.cu -Xclang e.cu -Xarch_host f.cu g.cu");
+        let args = parse("-I a.cu -o b.cu -include c.cu -MF d.cu -Xclang e.cu -Xarch_host f.cu g.cu");
         let inputs: Vec<_> = args.inputs().map(|i| i.path.to_str().unwrap()).collect();
         assert_eq!(inputs, ["g.cu"]);
     }
@@ -498,10 +462,7 @@ mod tests {
         let args = parse("a.cu b.cpp c.o d.so.1 -x cuda e.cpp f.o -x none g.o -xc++ h.cu -- -i.cu");
         use InputKind::*;
         let kinds: Vec<_> = args.inputs().map(Input::kind).collect();
-        assert_eq!(
-            kinds,
-            [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]
-        );
+        assert_eq!(kinds, [Cuda, Host, Linker, Linker, Cuda, Cuda, Linker, Host, Host]);
         assert_eq!(parse("-- -i.cu").inputs().next().unwrap().kind(), Cuda);
     }
 
@@ -527,10 +488,7 @@ mod tests {
     #[test]
     fn the_last_level_and_all_architectures_count() {
         let level = |line: &str| parse(line).opt_level;
-        assert_eq!(
-            ["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level),
-            [0, 1, 0, 2, 1, 3]
-        );
+        assert_eq!(["", "-O", "-O0", "-Os", "-O3 -O1", "-Ofast"].map(level), [0, 1, 0, 2, 1, 3]);
         let archs = |line: &str| parse(line).gpu_archs.join(" ");
         assert_eq!(archs("--cuda-gpu-arch=sm_70 --offload-arch=sm_90a"), "sm_70 sm_90a");
         assert_eq!(archs("--offload-arch=sm_75,sm_90 --cuda-gpu-arch=sm_75"), "sm_75 sm_90");
@@ -548,10 +506,7 @@ mod tests {
 
     #[test]
     fn targets_other_than_x86_64_linux_are_noticed() {
-        assert_eq!(
-            parse("--target=aarch64-linux-gnu").other_target,
-            Some("aarch64-linux-gnu".into())
-        );
+        assert_eq!(parse("--target=aarch64-linux-gnu").other_target, Some("aarch64-linux-gnu".into()));
         assert_eq!(parse("-target x86_64-pc-linux-gnu").other_target, None);
         assert_eq!(parse("-m32").other_target, Some("-m32".into()));
     }

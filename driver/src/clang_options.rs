@@ -173,17 +173,9 @@ pub fn is_link_only(word: &str) -> bool {
         "-z",
     ];
     WHOLE.contains(&word)
-        || [
-            "-l",
-            "-L",
-            "-Wl,",
-            "-fuse-ld=",
-            "--ld-path=",
-            "-Wl",
-            "--for-linker=",
-        ]
-        .iter()
-        .any(|prefix| word.starts_with(prefix))
+        || ["-l", "-L", "-Wl,", "-fuse-ld=", "--ld-path=", "-Wl", "--for-linker="]
+            .iter()
+            .any(|prefix| word.starts_with(prefix))
 }
 
 /// Options that write dependency files.
@@ -203,9 +195,7 @@ pub fn is_dependency(word: &str) -> bool {
         "-gen-cdb-fragment-path",
     ];
     WHOLE.contains(&word)
-        || ["-MF", "-MT", "-MQ", "-MJ"]
-            .iter()
-            .any(|p| word.starts_with(p) && word.len() > 3)
+        || ["-MF", "-MT", "-MQ", "-MJ"].iter().any(|p| word.starts_with(p) && word.len() > 3)
 }
 
 /// Options that say how much debug info is wanted, `-g0` included.
@@ -326,8 +316,7 @@ pub fn is_replaced_library_file(path: &str) -> bool {
         return false;
     };
     REPLACED_LIBRARIES.iter().any(|library| {
-        stem.strip_prefix(library)
-            .is_some_and(|end| end == ".a" || end == ".so" || end.starts_with(".so."))
+        stem.strip_prefix(library).is_some_and(|end| end == ".a" || end == ".so" || end.starts_with(".so."))
     })
 }
 
@@ -346,10 +335,7 @@ mod tests {
     #[test]
     fn clang_agrees_that_a_word_follows() {
         let missing = |option: &str| {
-            let out = Command::new("clang-19")
-                .args(["-###", option])
-                .output()
-                .unwrap();
+            let out = Command::new("clang-19").args(["-###", option]).output().unwrap();
             String::from_utf8_lossy(&out.stderr).contains("is missing (expected 1 value)")
         };
         for option in TAKES_NEXT_WORD {
@@ -358,28 +344,17 @@ mod tests {
         for option in ["-Xarch_host", "-Xarch_sm_80", "-Xopenmp-target=nvptx64"] {
             assert!(takes_next_word(option) && missing(option), "{option}");
         }
-        for option in [
-            "-Wall", "-c", "-O2", "-std", "-MD", "-MP", "-shared", "-g", "-pthread",
-        ] {
+        for option in ["-Wall", "-c", "-O2", "-std", "-MD", "-MP", "-shared", "-g", "-pthread"] {
             assert!(!takes_next_word(option) && !missing(option), "{option}");
         }
     }
 
     #[test]
     fn cuda_runtime_libraries_are_known_by_file_name() {
-        for path in [
-            "/usr/local/cuda/lib64/libcudart.so",
-            "libcudart.so.12.5",
-            "x/libcudadevrt.a",
-        ] {
+        for path in ["/usr/local/cuda/lib64/libcudart.so", "libcudart.so.12.5", "x/libcudadevrt.a"] {
             assert!(is_replaced_library_file(path), "{path}");
         }
-        for path in [
-            "libcudarts.so",
-            "libcublas.so",
-            "cudart.so",
-            "libcudart.sox",
-        ] {
+        for path in ["libcudarts.so", "libcublas.so", "cudart.so", "libcudart.sox"] {
             assert!(!is_replaced_library_file(path), "{path}");
         }
     }

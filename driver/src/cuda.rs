@@ -32,16 +32,7 @@ impl Version {
 }
 
 /// The versions whose headers clang 19 parses: from the first, to before the second.
-pub const PARSED: (Version, Version) = (
-    Version {
-        major: 11,
-        minor: 0,
-    },
-    Version {
-        major: 13,
-        minor: 0,
-    },
-);
+pub const PARSED: (Version, Version) = (Version { major: 11, minor: 0 }, Version { major: 13, minor: 0 });
 
 /// Where a toolkit was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +77,7 @@ impl Unusable {
             Unusable::Absent => format!("there is no CUDA toolkit at `{path}`"),
             Unusable::Lacks(what) => format!("the CUDA toolkit at `{path}` lacks `{what}`"),
             Unusable::Version(version) => {
-                format!(
-                    "the CUDA toolkit at `{path}` is version {version}, which clang 19 cannot parse"
-                )
+                format!("the CUDA toolkit at `{path}` is version {version}, which clang 19 cannot parse")
             }
         }
     }
@@ -107,35 +96,21 @@ pub fn inspect(path: &Path, origin: Origin) -> Result<Toolkit, Unusable> {
     if version < PARSED.0 || version >= PARSED.1 {
         return Err(Unusable::Version(version));
     }
-    for needed in [
-        "bin",
-        "include/cuda_runtime.h",
-        "include/curand_mtgp32_kernel.h",
-        "nvvm/libdevice/libdevice.10.bc",
-    ] {
+    for needed in
+        ["bin", "include/cuda_runtime.h", "include/curand_mtgp32_kernel.h", "nvvm/libdevice/libdevice.10.bc"]
+    {
         if !path.join(needed).exists() {
             return Err(Unusable::Lacks(needed));
         }
     }
-    Ok(Toolkit {
-        path: path.to_owned(),
-        version,
-        origin,
-    })
+    Ok(Toolkit { path: path.to_owned(), version, origin })
 }
 
 /// `#define CUDA_VERSION 12050` is 12.5.
 fn version_of(header: &str) -> Option<Version> {
-    let number: u32 = header
-        .lines()
-        .find_map(|line| line.strip_prefix("#define CUDA_VERSION"))?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Version {
-        major: number / 1000,
-        minor: number % 1000 / 10,
-    })
+    let number: u32 =
+        header.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION"))?.trim().parse().ok()?;
+    Some(Version { major: number / 1000, minor: number % 1000 / 10 })
 }
 
 /// Where to look for toolkits.
@@ -223,11 +198,9 @@ mod tests {
         }
         let header = format!("#ifndef X\n#define CUDA_VERSION {version}\n#endif\n");
         fs::write(path.join("include/cuda.h"), header).unwrap();
-        for file in [
-            "include/cuda_runtime.h",
-            "include/curand_mtgp32_kernel.h",
-            "nvvm/libdevice/libdevice.10.bc",
-        ] {
+        for file in
+            ["include/cuda_runtime.h", "include/curand_mtgp32_kernel.h", "nvvm/libdevice/libdevice.10.bc"]
+        {
             fs::write(path.join(file), "").unwrap();
         }
         path
@@ -246,35 +219,13 @@ mod tests {
             ..Search::default()
         };
         let found = search.run();
-        let version = Version {
-            major: 12,
-            minor: 5,
-        };
-        assert_eq!(
-            found.toolkit,
-            Some(Toolkit {
-                path: own,
-                version,
-                origin: Origin::Own
-            })
-        );
+        let version = Version { major: 12, minor: 5 };
+        assert_eq!(found.toolkit, Some(Toolkit { path: own, version, origin: Origin::Own }));
         assert_eq!(
             found.unusable,
             [
-                (
-                    new,
-                    Unusable::Version(Version {
-                        major: 13,
-                        minor: 0
-                    })
-                ),
-                (
-                    old,
-                    Unusable::Version(Version {
-                        major: 10,
-                        minor: 2
-                    })
-                ),
+                (new, Unusable::Version(Version { major: 13, minor: 0 })),
+                (old, Unusable::Version(Version { major: 10, minor: 2 })),
             ]
         );
     }
@@ -284,18 +235,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let own = fake(root.path(), "own", 12050);
         let absent = root.path().join("absent");
-        let search = Search {
-            argument: Some(absent.clone()),
-            own: vec![own],
-            ..Search::default()
-        };
-        assert_eq!(
-            search.run(),
-            Found {
-                toolkit: None,
-                unusable: vec![(absent, Unusable::Absent)]
-            }
-        );
+        let search = Search { argument: Some(absent.clone()), own: vec![own], ..Search::default() };
+        assert_eq!(search.run(), Found { toolkit: None, unusable: vec![(absent, Unusable::Absent)] });
     }
 
     #[test]
@@ -306,11 +247,7 @@ mod tests {
         let why = inspect(&path, Origin::System).unwrap_err();
         assert_eq!(why, Unusable::Lacks("nvvm/libdevice/libdevice.10.bc"));
         assert_eq!(
-            Unusable::Version(Version {
-                major: 13,
-                minor: 1
-            })
-            .explain(Path::new("/c")),
+            Unusable::Version(Version { major: 13, minor: 1 }).explain(Path::new("/c")),
             "the CUDA toolkit at `/c` is version 13.1, which clang 19 cannot parse"
         );
     }
@@ -324,13 +261,7 @@ mod tests {
         fs::create_dir_all(base.join("usr/local/cuda-11.8")).unwrap();
         fs::create_dir_all(base.join("usr/local/cuda-12.4")).unwrap();
         let dirs = clang_search_dirs(&[base.join("bin"), base.join("opt/c/bin")], &base);
-        let want = [
-            "opt/c",
-            "usr/local/cuda",
-            "usr/local/cuda-12.4",
-            "usr/local/cuda-11.8",
-            "usr/lib/cuda",
-        ];
+        let want = ["opt/c", "usr/local/cuda", "usr/local/cuda-12.4", "usr/local/cuda-11.8", "usr/lib/cuda"];
         assert_eq!(dirs, want.map(|dir| base.join(dir)));
     }
 }

@@ -20,10 +20,7 @@ pub struct Error {
 impl Error {
     /// An error without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-        }
+        Self { message: message.into(), hint: None }
     }
 
     /// The same error with a hint.
@@ -34,10 +31,7 @@ impl Error {
 
     /// Prints the error as `program: error: …`, and the hint below it.
     pub fn print(&self, program: &str) {
-        anstream::eprintln!(
-            "{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}",
-            self.message
-        );
+        anstream::eprintln!("{BOLD}{program}: {RED}error: {RED:#}{BOLD}{}{BOLD:#}", self.message);
         if let Some(hint) = &self.hint {
             anstream::eprintln!("{program}: {CYAN}hint: {CYAN:#}{hint}");
         }

@@ -28,19 +28,11 @@ pub fn examine(world: &World) -> Vec<Finding> {
     };
     let installation = world.installation();
     vec![
-        Finding {
-            what: "clang",
-            outcome: compiler(Driver::C),
-        },
-        Finding {
-            what: "clang++",
-            outcome: compiler(Driver::Cxx),
-        },
+        Finding { what: "clang", outcome: compiler(Driver::C) },
+        Finding { what: "clang++", outcome: compiler(Driver::Cxx) },
         Finding {
             what: "plugin",
-            outcome: installation
-                .clone()
-                .map(|found| format!("`{}`", found.plugin.display())),
+            outcome: installation.clone().map(|found| format!("`{}`", found.plugin.display())),
         },
         Finding {
             what: "runtime",
@@ -61,14 +53,9 @@ pub fn examine(world: &World) -> Vec<Finding> {
         },
         Finding {
             what: "linker",
-            outcome: world
-                .compiler(Driver::C, None)
-                .and_then(|found| linker(&found.path)),
+            outcome: world.compiler(Driver::C, None).and_then(|found| linker(&found.path)),
         },
-        Finding {
-            what: "CUDA toolkit",
-            outcome: toolkit(&world.cuda_search(None).run()),
-        },
+        Finding { what: "CUDA toolkit", outcome: toolkit(&world.cuda_search(None).run()) },
         Finding {
             what: "processor",
             outcome: Ok(match Cpu::of_this_machine() {
@@ -82,20 +69,15 @@ pub fn examine(world: &World) -> Vec<Finding> {
 /// The linker that makes images of device code.
 fn linker(clang: &Path) -> Result<String, Error> {
     let cannot = |e| Error::new(format!("cannot run `{}`: {e}", clang.display()));
-    let output = Command::new(clang)
-        .arg("-print-prog-name=ld.lld")
-        .output()
-        .map_err(cannot)?;
+    let output = Command::new(clang).arg("-print-prog-name=ld.lld").output().map_err(cannot)?;
     let found = String::from_utf8_lossy(&output.stdout);
     // What it does not find, clang prints as it was asked for.
     let path = Path::new(found.trim());
     if path.is_absolute() && path.is_file() {
         Ok(format!("`{}`", path.display()))
     } else {
-        Err(
-            Error::new(format!("`{}` finds no `ld.lld`", clang.display()))
-                .hint("install lld of the same version; on Debian `apt-get install lld-19`"),
-        )
+        Err(Error::new(format!("`{}` finds no `ld.lld`", clang.display()))
+            .hint("install lld of the same version; on Debian `apt-get install lld-19`"))
     }
 }
 
@@ -124,10 +106,7 @@ pub fn render(findings: &[Finding]) -> String {
             Ok(found) => writeln!(text, "ok       {what:<13} {found}"),
             Err(error) => writeln!(text, "missing  {what:<13} {}", error.message),
         };
-        if let Err(Error {
-            hint: Some(hint), ..
-        }) = outcome
-        {
+        if let Err(Error { hint: Some(hint), .. }) = outcome {
             let _ = writeln!(text, "{:23}hint: {hint}", "");
         }
     }
@@ -141,10 +120,7 @@ mod tests {
     #[test]
     fn what_is_missing_comes_with_a_hint() {
         let findings = [
-            Finding {
-                what: "clang",
-                outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()),
-            },
+            Finding { what: "clang", outcome: Ok("19.1.7 at `/usr/bin/clang-19`".into()) },
             Finding {
                 what: "CUDA toolkit",
                 outcome: Err(toolchain::no_toolkit_error(&cuda::Found::default())),

@@ -173,9 +173,7 @@ fn unknown(arg: &str) -> Error {
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let error = Error::new(format!("unknown argument `{arg}`"));
     match nearest {
-        Some((likeness, spelling)) if likeness > 0.8 => {
-            error.hint(format!("did you mean `{spelling}`?"))
-        }
+        Some((likeness, spelling)) if likeness > 0.8 => error.hint(format!("did you mean `{spelling}`?")),
         _ => error,
     }
 }
@@ -214,10 +212,7 @@ pub fn help() -> String {
             text += &format!("  {spelling}\n{:26}{help}\n", "");
         }
     };
-    line(
-        "-fsanitize=gpurace",
-        "Check CUDA device code for data races",
-    );
+    line("-fsanitize=gpurace", "Check CUDA device code for data races");
     for def in FLAGS {
         line(&format!("{}{}", def.spelling, def.value), def.help);
     }
@@ -232,32 +227,16 @@ mod tests {
     fn every_choice_parses_and_the_default_comes_first() {
         for def in FLAGS {
             for choice in def.choices {
-                assert!(
-                    parse(&format!("{}{choice}", def.spelling))
-                        .unwrap()
-                        .is_some()
-                );
+                assert!(parse(&format!("{}{choice}", def.spelling)).unwrap().is_some());
             }
         }
-        assert_eq!(
-            parse("-fgpurace-exec=auto").unwrap(),
-            Some(Flag::Exec(Exec::Auto))
-        );
-        assert_eq!(
-            parse("-fgpurace-prune=launch").unwrap(),
-            Some(Flag::Prune(Prune::default()))
-        );
+        assert_eq!(parse("-fgpurace-exec=auto").unwrap(), Some(Flag::Exec(Exec::Auto)));
+        assert_eq!(parse("-fgpurace-prune=launch").unwrap(), Some(Flag::Prune(Prune::default())));
     }
 
     #[test]
     fn others_are_left_to_clang() {
-        for arg in [
-            "-fgpu-rdc",
-            "-Wall",
-            "-fsanitize=gpurace",
-            "--cuda-path=x",
-            "-Wgpurace-x",
-        ] {
+        for arg in ["-fgpu-rdc", "-Wall", "-fsanitize=gpurace", "--cuda-path=x", "-Wgpurace-x"] {
             assert_eq!(parse(arg).unwrap(), None, "{arg}");
         }
     }

@@ -17,11 +17,7 @@ use crate::{flags, headers, nvcc, part, refuse, response, run};
 /// that ends so.
 pub fn main() -> ExitCode {
     let name = env::args_os().next().unwrap_or_default();
-    let driver = if name.to_string_lossy().ends_with("++") {
-        Driver::Cxx
-    } else {
-        Driver::C
-    };
+    let driver = if name.to_string_lossy().ends_with("++") { Driver::Cxx } else { Driver::C };
     let exit = stages(driver).unwrap_or_else(|error| {
         error.print(driver.name());
         Exit::Refused
@@ -33,7 +29,11 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     let mut args = Args::parse(nvcc::translate(response::expand(env::args_os().skip(1).collect()))?)?;
     refuse::check(&args)?;
     args.links_units = plan::links(&args) && part::are_linked(&args);
-    if args.asked.facts.is_some() && args.separate_compilation.is_some() && args.compile_only && plan::builds(&args) {
+    if args.asked.facts.is_some()
+        && args.separate_compilation.is_some()
+        && args.compile_only
+        && plan::builds(&args)
+    {
         note(
             driver.name(),
             "nothing is proved of separately compiled device code before the link: give `-fgpurace-facts` there",
@@ -52,12 +52,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
             drop(work);
             run::become_command(command, driver.name())
         }
-        _ => run::run(
-            &plan,
-            driver.name(),
-            args.verbose && plan::is_ours(&args),
-            work.path(),
-        ),
+        _ => run::run(&plan, driver.name(), args.verbose && plan::is_ours(&args), work.path()),
     };
     if args.help {
         anstream::print!("{}", flags::help());
@@ -70,11 +65,7 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
     let world = World::real()?;
     let compiler = world.compiler(driver, args.asked.clang.as_deref())?;
     let builds = plan::is_ours(args);
-    let installation = if builds {
-        Some(world.installation()?)
-    } else {
-        None
-    };
+    let installation = if builds { Some(world.installation()?) } else { None };
     let compiles_host = builds && args.inputs().any(|input| input.kind() == InputKind::Host);
     // A link that joins device code makes code for GPUs of it.
     let joins = builds && (args.links_units || args.device_link.is_some());
@@ -91,10 +82,7 @@ pub(crate) fn find(args: &Args, driver: Driver) -> Result<Toolchain, Error> {
         }
         toolkit = found.toolkit;
         let whole = !args.dry_run && args.no_object.is_none();
-        if let Some(own) = toolkit
-            .as_ref()
-            .filter(|t| !builds && whole && t.origin == Origin::Own)
-        {
+        if let Some(own) = toolkit.as_ref().filter(|t| !builds && whole && t.origin == Origin::Own) {
             toolchain::expect_fatbinary(own)?;
         }
     }
@@ -137,12 +125,7 @@ impl Work {
             Some(SaveTemps::Cwd) => Work::Kept(PathBuf::new()),
             Some(SaveTemps::Obj) => {
                 let output = args.output.as_ref().map(Path::new);
-                Work::Kept(
-                    output
-                        .and_then(Path::parent)
-                        .map(Path::to_owned)
-                        .unwrap_or_default(),
-                )
+                Work::Kept(output.and_then(Path::parent).map(Path::to_owned).unwrap_or_default())
             }
             None => Work::Temporary(
                 tempfile::Builder::new()

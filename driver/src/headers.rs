@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn operands_get_the_comma_between_them() {
-        let header = "asm(\"x\"\n  : \"=r\"(a)\n  : \"r\"(b),\n    \"l\"(token)\n    \"r\"(wait)\n  : \"memory\");\n";
+        let header =
+            "asm(\"x\"\n  : \"=r\"(a)\n  : \"r\"(b),\n    \"l\"(token)\n    \"r\"(wait)\n  : \"memory\");\n";
         assert_eq!(adapt(header), Some(header.replace("(token)\n", "(token),\n")));
         assert_eq!(adapt(&header.replace("(token)\n", "(token),\n")), None);
     }

@@ -35,7 +35,9 @@ enum Meaning {
     Refused(&'static str),
 }
 
-use Meaning::{Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Separate, Werror, Words};
+use Meaning::{
+    Arch, DefaultStream, Gencode, Joined, Language, Next, Nothing, Parts, Refused, Separate, Werror, Words,
+};
 
 /// One argument of nvcc: its names without dashes, whether it takes a value, its meaning.
 type Row = (&'static [&'static str], bool, Meaning);
@@ -57,7 +59,11 @@ const TABLE: &[Row] = &[
     (&["Xcompiler", "compiler-options"], true, Parts),
     (&["ccbin", "compiler-bindir"], true, Nothing),
     (&["allow-unsupported-compiler"], false, Nothing),
-    (&["forward-unknown-to-host-compiler", "forward-unknown-opts", "forward-unknown-to-host-linker"], false, Nothing),
+    (
+        &["forward-unknown-to-host-compiler", "forward-unknown-opts", "forward-unknown-to-host-linker"],
+        false,
+        Nothing,
+    ),
     (&["linker-options"], true, Joined("-Wl,")),
     // ptxas, nvlink, fatbinary and cudafe are not run.
     (&["Xptxas", "ptxas-options"], true, Nothing),
@@ -193,7 +199,18 @@ fn read<'a>(word: &'a str, next: Option<&str>) -> Option<Reading<'a>> {
     let is_nvccs = match (meaning, name) {
         (Arch, _) => gpu_arch(value).is_some() || matches!(value, "native" | "all" | "all-major"),
         (Language, _) => value == "cu",
-        (Werror, _) => joined.is_none() && matches!(value, "all-warnings" | "cross-execution-space-call" | "default-stream-launch" | "reorder" | "deprecated-declarations") || value == "all-warnings",
+        (Werror, _) => {
+            joined.is_none()
+                && matches!(
+                    value,
+                    "all-warnings"
+                        | "cross-execution-space-call"
+                        | "default-stream-launch"
+                        | "reorder"
+                        | "deprecated-declarations"
+                )
+                || value == "all-warnings"
+        }
         (_, "t") => is_number(value),
         _ => true,
     };
@@ -227,8 +244,9 @@ impl Meaning {
                 "true" => out.push("-fgpu-rdc".into()),
                 "false" => out.push("-fno-gpu-rdc".into()),
                 _ => {
-                    return Err(Error::new(format!("`{value}` is no value of `{word}`"))
-                        .hint("`true` or `false`"));
+                    return Err(
+                        Error::new(format!("`{value}` is no value of `{word}`")).hint("`true` or `false`")
+                    );
                 }
             },
             Werror if value == "all-warnings" => out.push("-Werror".into()),
@@ -245,7 +263,8 @@ impl Meaning {
 /// `sm_80` of `sm_80`, `compute_80` or `lto_80`.
 fn gpu_arch(value: &str) -> Option<String> {
     let number = ["sm_", "compute_", "lto_"].iter().find_map(|prefix| value.strip_prefix(prefix))?;
-    let is_arch = number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_arch =
+        number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(|c| c.is_ascii_alphanumeric());
     is_arch.then(|| format!("sm_{number}"))
 }
 
@@ -294,7 +313,10 @@ mod tests {
         becomes("-arch=sm_80 a.cu", "--cuda-gpu-arch=sm_80 a.cu");
         becomes("-arch sm_90a", "--cuda-gpu-arch=sm_90a");
         becomes("--gpu-architecture=compute_70 --gpu-code=sm_70,sm_75", "--cuda-gpu-arch=sm_70");
-        becomes("-gencode arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90]", "--cuda-gpu-arch=sm_80 --cuda-gpu-arch=sm_90");
+        becomes(
+            "-gencode arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90]",
+            "--cuda-gpu-arch=sm_80 --cuda-gpu-arch=sm_90",
+        );
         becomes("-gencode=\"arch=compute_75,code=sm_75\"", "--cuda-gpu-arch=sm_75");
         becomes("-arch=native a.cu", "a.cu");
         // Another machine's `-arch` is clang's.
@@ -349,9 +371,19 @@ mod tests {
     #[test]
     fn words_of_clang_stay() {
         for line in [
-            "-x c++ a.cpp", "-x cuda a.cu", "-G 8 a.cu", "-t a.o", "-Werror a.cu", "-Werror=reorder a.cu",
-            "-o -G a.cu", "-MF -t a.cu", "-Xlinker -z -Xlinker now", "-Xclang -arch -DG -lib -- -G",
-            "-fgpu-rdc -gline-tables-only -std=c++17", "--G", "",
+            "-x c++ a.cpp",
+            "-x cuda a.cu",
+            "-G 8 a.cu",
+            "-t a.o",
+            "-Werror a.cu",
+            "-Werror=reorder a.cu",
+            "-o -G a.cu",
+            "-MF -t a.cu",
+            "-Xlinker -z -Xlinker now",
+            "-Xclang -arch -DG -lib -- -G",
+            "-fgpu-rdc -gline-tables-only -std=c++17",
+            "--G",
+            "",
         ] {
             becomes(line, line);
         }
@@ -365,7 +397,12 @@ mod tests {
         hint: compile to an executable, and run it
         ");
         assert!(translated("-rdc maybe").is_err());
-        assert!(translated("--output-directory=x").unwrap_err().to_string().starts_with("error: `--output-directory` of nvcc"));
+        assert!(
+            translated("--output-directory=x")
+                .unwrap_err()
+                .to_string()
+                .starts_with("error: `--output-directory` of nvcc")
+        );
         assert!(translated("-cubin a.cu").is_err());
     }
 

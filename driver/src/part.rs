@@ -24,7 +24,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpurace_abi::image::{FATBIN_WRAPPER_MAGIC, MAGIC, SectionHeader, SectionKind, build_container, section_headers};
+use gpurace_abi::image::{
+    FATBIN_WRAPPER_MAGIC, MAGIC, SectionHeader, SectionKind, build_container, section_headers,
+};
 use gpurace_abi::part::Symbols;
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
@@ -77,10 +79,17 @@ pub struct Files {
 }
 
 /// Packs a unit's bitcode, and writes a response file that declares its names.
-pub fn pack(bitcode: &Path, symbols: &Path, mut unit: Unit, container: &Path, declarations: &Path) -> Result<(), Error> {
+pub fn pack(
+    bitcode: &Path,
+    symbols: &Path,
+    mut unit: Unit,
+    container: &Path,
+    declarations: &Path,
+) -> Result<(), Error> {
     let symbols: Symbols = parse(&read(symbols)?, symbols)?;
     unit.needed.clone_from(&symbols.needed);
-    let settings = serde_json::to_vec(&unit).map_err(|e| Error::new(format!("cannot pack device code: {e}")))?;
+    let settings =
+        serde_json::to_vec(&unit).map_err(|e| Error::new(format!("cannot pack device code: {e}")))?;
     let sections = [(SectionKind::Bitcode, &read(bitcode)?[..]), (SectionKind::Part, &settings)];
     write(container, &build_container(&sections))?;
     let text = declared(&symbols);
@@ -107,7 +116,10 @@ fn declared(symbols: &Symbols) -> String {
 
 fn define(text: &mut String, name: &str, weak: bool) {
     let binding = if weak { ".weak" } else { ".globl" };
-    let _ = writeln!(text, "{binding} \"{PREFIX}{name}\"\n.hidden \"{PREFIX}{name}\"\n\"{PREFIX}{name}\":\n.byte 0");
+    let _ = writeln!(
+        text,
+        "{binding} \"{PREFIX}{name}\"\n.hidden \"{PREFIX}{name}\"\n\"{PREFIX}{name}\":\n.byte 0"
+    );
 }
 
 /// Not loaded with the program: only the linker reads it.
@@ -164,14 +176,17 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
                 let word: String = words.iter().map(|word| word.to_string_lossy()).collect();
                 if let Some(folder) = word.strip_prefix("-L") {
                     folders.push(folder.into());
-                } else if let Some(name) = word.strip_prefix("-l").filter(|name| !clang::REPLACED_LIBRARIES.contains(name)) {
+                } else if let Some(name) =
+                    word.strip_prefix("-l").filter(|name| !clang::REPLACED_LIBRARIES.contains(name))
+                {
                     libraries.push(format!("lib{name}.a"));
                 }
             }
             _ => {}
         }
     }
-    let found = libraries.iter().filter_map(|name| folders.iter().map(|f| f.join(name)).find(|path| path.is_file()));
+    let found =
+        libraries.iter().filter_map(|name| folders.iter().map(|f| f.join(name)).find(|path| path.is_file()));
     paths.extend(found.collect::<Vec<_>>());
     paths
 }
@@ -197,13 +212,16 @@ fn contains(content: &[u8], wanted: &[u8]) -> bool {
 /// told where no unit says otherwise.
 pub fn unpack(files: &Files, asked: &PassConfig, arch: &str) -> Result<(), Error> {
     let content = read(&files.trial)?;
-    let elf = object::File::parse(&content[..])
-        .map_err(|e| Error::new(format!("cannot read what the linker wrote, `{}`: {e}", files.trial.display())))?;
-    let section = |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or_default();
+    let elf = object::File::parse(&content[..]).map_err(|e| {
+        Error::new(format!("cannot read what the linker wrote, `{}`: {e}", files.trial.display()))
+    })?;
+    let section =
+        |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or_default();
     let units = units(section(CODE_SECTION))?;
     let ids = ids(section(ID_SECTION));
     let settings = merge(units.iter().map(|(unit, _)| unit), asked)?;
-    let json = serde_json::to_vec(&settings).map_err(|e| Error::new(format!("cannot join device code: {e}")))?;
+    let json =
+        serde_json::to_vec(&settings).map_err(|e| Error::new(format!("cannot join device code: {e}")))?;
     write(&files.settings, &json)?;
     write_modules(&units, files, arch)?;
     let needed = units.iter().flat_map(|(unit, _)| &unit.needed).map(String::as_str).collect();
@@ -457,7 +475,8 @@ mod tests {
         section.extend(container(&unit("b.cu"), b"second"));
         section.extend([0; 3]);
         let found = units(&section).unwrap();
-        let names: Vec<_> = found.iter().map(|(unit, code)| (unit.config.main_file.as_str(), *code)).collect();
+        let names: Vec<_> =
+            found.iter().map(|(unit, code)| (unit.config.main_file.as_str(), *code)).collect();
         assert_eq!(names, [("a.cu", &b"first"[..]), ("b.cu", b"second")]);
         section.extend(container(&unit("b.cu"), b"second"));
         assert_eq!(units(&section).unwrap().len(), 2);
@@ -486,12 +505,20 @@ mod tests {
         b.config.warn = false;
         b.config.system_prefixes = vec!["/cuda".into()];
         let merged = merge([&a, &b].into_iter(), &unit("app").config).unwrap();
-        assert_eq!((merged.prune, merged.opt_level, merged.cpu, merged.warn), (Prune::Compile, 3, Cpu::Baseline, false));
+        assert_eq!(
+            (merged.prune, merged.opt_level, merged.cpu, merged.warn),
+            (Prune::Compile, 3, Cpu::Baseline, false)
+        );
         assert_eq!(merged.system_prefixes, [Path::new("/usr/include"), Path::new("/cuda")]);
         assert_eq!(merged.main_file, "app");
         b.config.sanitize = false;
         let error = merge([&a, &b].into_iter(), &unit("app").config).unwrap_err();
-        assert!(error.to_string().contains("`a.cu` was compiled with `-fsanitize=gpurace`, that of `b.cu` without"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("`a.cu` was compiled with `-fsanitize=gpurace`, that of `b.cu` without"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -504,7 +531,11 @@ mod tests {
             needed: vec!["h".into()],
         };
         let text = declared(&symbols);
-        for part in [".globl \"__gpurace_device_f\"\n", ".weak \"__gpurace_device_g\"\n", ".quad \"__gpurace_device_h\"\n"] {
+        for part in [
+            ".globl \"__gpurace_device_f\"\n",
+            ".weak \"__gpurace_device_g\"\n",
+            ".quad \"__gpurace_device_h\"\n",
+        ] {
             assert!(text.contains(part), "{text}");
         }
         assert!(!text.contains(".globl \"__gpurace_device_g\"") && !text.contains("\"__gpurace_device_h\":"));

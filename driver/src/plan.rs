@@ -38,9 +38,7 @@ pub const DEFAULT_GPU_ARCH: &str = "sm_80";
 
 /// Whether this command line has anything for gpurace to build or link.
 pub fn builds(args: &Args) -> bool {
-    let has_work = args
-        .inputs()
-        .any(|i| !args.compile_only || i.kind() != InputKind::Linker);
+    let has_work = args.inputs().any(|i| !args.compile_only || i.kind() != InputKind::Linker);
     args.asked.builds() && args.no_object.is_none() && has_work
 }
 
@@ -57,16 +55,8 @@ pub fn links(args: &Args) -> bool {
 /// The steps for `args`; temporary files go to `work`.
 pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
     match &toolchain.installation {
-        Some(installation) if is_ours(args) => Planner {
-            args,
-            toolchain,
-            installation,
-            work,
-        }
-        .plan(),
-        _ => Plan {
-            steps: vec![Step::Clang(as_clang(args, toolchain))],
-        },
+        Some(installation) if is_ours(args) => Planner { args, toolchain, installation, work }.plan(),
+        _ => Plan { steps: vec![Step::Clang(as_clang(args, toolchain))] },
     }
 }
 
@@ -75,11 +65,7 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
     let mut command = clang_command(toolchain);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // Where clang finds a toolkit by itself, nothing is added.
-        if let Some(toolkit) = toolchain
-            .toolkit
-            .as_ref()
-            .filter(|t| t.origin != Origin::System)
-        {
+        if let Some(toolkit) = toolchain.toolkit.as_ref().filter(|t| t.origin != Origin::System) {
             command.arg(joined("--cuda-path=", &toolkit.path));
             command.arg("-Wno-unknown-cuda-version");
         }
@@ -91,11 +77,7 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
 fn clang_command(toolchain: &Toolchain) -> Command {
     let compiler = &toolchain.compiler;
     let args = compiler.mode.iter().map(OsString::from).collect();
-    Command {
-        program: compiler.path.clone(),
-        args,
-        env: Vec::new(),
-    }
+    Command { program: compiler.path.clone(), args, env: Vec::new() }
 }
 
 struct Planner<'a> {
@@ -135,11 +117,7 @@ impl Planner<'_> {
         if self.args.has_cuda_input() {
             plan.steps.extend(self.header_steps());
         }
-        for input in self
-            .args
-            .inputs()
-            .filter(|input| input.kind() == InputKind::Cuda)
-        {
+        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Cuda) {
             let files = self.files(input, objects.len());
             plan.steps.push(Step::Clang(self.device(input, &files)));
             match self.args.separate_compilation {
@@ -156,11 +134,7 @@ impl Planner<'_> {
             plan.steps.extend(self.device_link(&objects));
         } else if !self.args.compile_only {
             plan.steps.extend(self.linked(&objects));
-        } else if self
-            .args
-            .inputs()
-            .any(|input| input.kind() == InputKind::Host)
-        {
+        } else if self.args.inputs().any(|input| input.kind() == InputKind::Host) {
             plan.steps.push(Step::Clang(self.compile_others()));
         }
         plan
@@ -247,20 +221,13 @@ impl Planner<'_> {
     }
 
     fn warnings_are_errors(&self) -> bool {
-        self.args
-            .asked
-            .werror
-            .unwrap_or(self.args.warnings_are_errors)
+        self.args.asked.werror.unwrap_or(self.args.warnings_are_errors)
     }
 }
 
 /// A file's name without folder and extension.
 fn stem(path: &OsStr) -> String {
-    Path::new(path)
-        .file_stem()
-        .unwrap_or(path)
-        .to_string_lossy()
-        .into_owned()
+    Path::new(path).file_stem().unwrap_or(path).to_string_lossy().into_owned()
 }
 
 fn joined(option: &str, path: &Path) -> OsString {
@@ -268,4 +235,3 @@ fn joined(option: &str, path: &Path) -> OsString {
     word.push(path);
     word
 }
-

@@ -9,8 +9,10 @@ use crate::plan;
 pub fn check(args: &Args) -> Result<(), Error> {
     if !plan::builds(args) {
         return match &args.device_link {
-            Some(option) => Err(Error::new(format!("`{option}` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`"))
-                .hint("for an NVIDIA GPU, `nvcc` links device code")),
+            Some(option) => Err(Error::new(format!(
+                "`{option}` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`"
+            ))
+            .hint("for an NVIDIA GPU, `nvcc` links device code")),
             None => Ok(()),
         };
     }
@@ -18,50 +20,35 @@ pub fn check(args: &Args) -> Result<(), Error> {
         return Err(Error::new(format!("`{option}` links objects, `-c` makes them: it is one or the other")));
     }
     if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
-        return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args)))
-            .hint("the runtime is a shared library: device code is opened at run time and linked against it"));
+        return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args))).hint(
+            "the runtime is a shared library: device code is opened at run time and linked against it",
+        ));
     }
     if let Some(target) = &args.other_target {
-        return Err(Error::new(format!(
-            "`{target}` is not supported with `{}`",
-            asked_by(args)
-        ))
-        .hint("device code is built for x86-64 Linux"));
+        return Err(Error::new(format!("`{target}` is not supported with `{}`", asked_by(args)))
+            .hint("device code is built for x86-64 Linux"));
     }
-    if args
-        .inputs()
-        .any(|input| input.path == "-" && input.kind() == InputKind::Cuda)
-    {
-        return Err(Error::new(format!(
-            "CUDA on standard input is not supported with `{}`",
-            asked_by(args)
-        ))
-        .hint("it is compiled twice, for host and device: put it in a file"));
+    if args.inputs().any(|input| input.path == "-" && input.kind() == InputKind::Cuda) {
+        return Err(Error::new(format!("CUDA on standard input is not supported with `{}`", asked_by(args)))
+            .hint("it is compiled twice, for host and device: put it in a file"));
     }
     if args.asked.exec == Some(Exec::Cuda) {
         let arch = args.gpu_archs.first().map_or(plan::DEFAULT_GPU_ARCH, |arch| arch);
         if !args.gpu_archs.is_empty() && !args.gpu_archs.iter().any(|arch| plan::checks_on(arch)) {
-            return Err(Error::new(format!("`{arch}` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer"))
-                .hint("the checker relies on threads that are scheduled independently"));
+            return Err(Error::new(format!(
+                "`{arch}` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer"
+            ))
+            .hint("the checker relies on threads that are scheduled independently"));
         }
     }
-    let sources = args
-        .inputs()
-        .filter(|input| input.kind() != InputKind::Linker)
-        .count();
+    let sources = args.inputs().filter(|input| input.kind() != InputKind::Linker).count();
     if args.compile_only && args.output.is_some() && sources > 1 {
-        return Err(Error::new(
-            "cannot specify -o when generating multiple output files",
-        ));
+        return Err(Error::new("cannot specify -o when generating multiple output files"));
     }
     Ok(())
 }
 
 /// The flag that asked for the CPU executor.
 fn asked_by(args: &Args) -> &'static str {
-    if args.asked.sanitize {
-        "-fsanitize=gpurace"
-    } else {
-        "-fgpurace-exec=cpu"
-    }
+    if args.asked.sanitize { "-fsanitize=gpurace" } else { "-fgpurace-exec=cpu" }
 }

@@ -18,10 +18,7 @@ pub fn expand(args: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn expand_into(arg: OsString, depth: u32, out: &mut Vec<OsString>) {
-    let name = arg
-        .as_bytes()
-        .strip_prefix(b"@")
-        .filter(|_| depth < DEEPEST);
+    let name = arg.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
     match name.map(|name| std::fs::read(OsStr::from_bytes(name))) {
         Some(Ok(content)) => {
             for word in split(&content) {
@@ -82,10 +79,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        split(text.as_bytes())
-            .into_iter()
-            .map(|w| w.into_string().unwrap())
-            .collect()
+        split(text.as_bytes()).into_iter().map(|w| w.into_string().unwrap()).collect()
     }
 
     #[test]
@@ -98,9 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_rendered_reads_back() {
-        let given: Vec<OsString> = ["a b", "\"q\"", "\\", "", "-I/x y", "'"]
-            .map(Into::into)
-            .into();
+        let given: Vec<OsString> = ["a b", "\"q\"", "\\", "", "-I/x y", "'"].map(Into::into).into();
         assert_eq!(split(&render(&given)), given);
     }
 
@@ -111,10 +103,7 @@ mod tests {
         let outer = dir.path().join("outer");
         std::fs::write(&inner, "-O2 x.cu").unwrap();
         std::fs::write(&outer, format!("-c @{}", inner.display())).unwrap();
-        let given = vec![
-            format!("@{}", outer.display()).into(),
-            "@/no/such/file".into(),
-        ];
+        let given = vec![format!("@{}", outer.display()).into(), "@/no/such/file".into()];
         assert_eq!(expand(given), ["-c", "-O2", "x.cu", "@/no/such/file"]);
     }
 

@@ -15,9 +15,9 @@ use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
-use crate::{config, headers, part};
 use crate::plan::{Command, Failure, GpuFiles, Plan, Step};
 use crate::response;
+use crate::{config, headers, part};
 
 mod gpu;
 
@@ -47,22 +47,23 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
                 adapt(from, to).map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
             Step::Gpu { ptx, sass, files, source, failure } => {
-                gpu::make(ptx, sass.as_ref(), files, &response_file).or_else(|why| gpu::failed(&why, source, files, *failure))
+                gpu::make(ptx, sass.as_ref(), files, &response_file)
+                    .or_else(|why| gpu::failed(&why, source, files, *failure))
                     .map_or_else(|error| refused(error, program), |()| Exit::Success)
             }
-            Step::Container {
-                image,
-                meta,
-                proofs,
-                gpus,
-                no_gpu,
-                output,
-            } => gpu_sections(gpus, no_gpu.as_ref())
-                .and_then(|gpu| pack(image.as_deref(), meta, proofs, gpu, output))
-                .map_or_else(|error| refused(error, program), |()| Exit::Success),
+            Step::Container { image, meta, proofs, gpus, no_gpu, output } => {
+                gpu_sections(gpus, no_gpu.as_ref())
+                    .and_then(|gpu| pack(image.as_deref(), meta, proofs, gpu, output))
+                    .map_or_else(|error| refused(error, program), |()| Exit::Success)
+            }
             Step::Diagnostics { file, errors, settings } => {
-                let errors = || Ok(*errors || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror));
-                errors().and_then(|errors| diagnostics(file, errors)).unwrap_or_else(|error| refused(error, program))
+                let errors = || {
+                    Ok(*errors
+                        || settings.as_deref().map(part::settings).transpose()?.is_some_and(|s| s.werror))
+                };
+                errors()
+                    .and_then(|errors| diagnostics(file, errors))
+                    .unwrap_or_else(|error| refused(error, program))
             }
             Step::Joined { parts, output } => join(parts, output.as_deref())
                 .map_or_else(|error| refused(error, program), |()| Exit::Success),
@@ -89,9 +90,7 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
 /// Replaces this process by the plan's only command: signals, streams and
 /// exit status are then clang's own. Returns only if that fails.
 pub fn become_command(command: &Command, program: &str) -> Exit {
-    let error = std::process::Command::new(&command.program)
-        .args(&command.args)
-        .exec();
+    let error = std::process::Command::new(&command.program).args(&command.args).exec();
     refused(cannot_run(command, &error), program)
 }
 
@@ -101,10 +100,7 @@ fn refused(error: Error, program: &str) -> Exit {
 }
 
 fn cannot_run(command: &Command, error: &io::Error) -> Error {
-    Error::new(format!(
-        "cannot run `{}`: {error}",
-        command.program.display()
-    ))
+    Error::new(format!("cannot run `{}`: {error}", command.program.display()))
 }
 
 /// The last signal of those that end a build, 0 for none. The handler lets
@@ -134,11 +130,8 @@ fn prepare(command: &Command, response_file: &Path) -> Result<std::process::Comm
 }
 
 fn run_command(command: &Command, program: &str, response_file: &Path) -> Exit {
-    let status = prepare(command, response_file).and_then(|mut process| {
-        process
-            .status()
-            .map_err(|error| cannot_run(command, &error))
-    });
+    let status = prepare(command, response_file)
+        .and_then(|mut process| process.status().map_err(|error| cannot_run(command, &error)));
     status.map_or_else(|error| refused(error, program), exit_of)
 }
 
@@ -169,10 +162,7 @@ pub enum Place<'a> {
 
 fn link_image(command: &Command, place: Place, program: &str, response_file: &Path) -> Exit {
     let output = prepare(command, response_file).and_then(|mut process| {
-        process
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| cannot_run(command, &error))
+        process.stdin(Stdio::null()).output().map_err(|error| cannot_run(command, &error))
     });
     let output = match output {
         Ok(output) => output,
@@ -200,8 +190,8 @@ fn link_image(command: &Command, place: Place, program: &str, response_file: &Pa
 }
 
 fn adapt(from: &Path, to: &Path) -> Result<(), Error> {
-    let text = fs::read_to_string(from)
-        .map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
+    let text =
+        fs::read_to_string(from).map_err(|e| Error::new(format!("cannot read `{}`: {e}", from.display())))?;
     // Nothing to adapt any more: the header as it is will do.
     write(to, headers::adapt(&text).unwrap_or(text).as_bytes())
 }
@@ -220,17 +210,11 @@ pub fn undefined_symbols(said: &str) -> Vec<Undefined> {
     let mut found: Vec<Undefined> = Vec::new();
     for line in said.lines() {
         if let Some((_, name)) = line.split_once("error: undefined symbol: ") {
-            found.push(Undefined {
-                name: name.to_owned(),
-                referenced_at: None,
-            });
-        } else if let (Some(place), Some(last)) =
-            (line.strip_prefix(">>> referenced by "), found.last_mut())
+            found.push(Undefined { name: name.to_owned(), referenced_at: None });
+        } else if let (Some(place), Some(last)) = (line.strip_prefix(">>> referenced by "), found.last_mut())
         {
             let short = place.split(" (").next().unwrap_or(place);
-            let has_line = short
-                .rsplit_once(':')
-                .is_some_and(|(_, n)| n.parse::<u32>().is_ok());
+            let has_line = short.rsplit_once(':').is_some_and(|(_, n)| n.parse::<u32>().is_ok());
             if has_line && last.referenced_at.is_none() {
                 last.referenced_at = Some(short.to_owned());
             }
@@ -247,10 +231,8 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
         None => String::new(),
     };
     if name.starts_with("__gpurace_") {
-        return Error::new(format!(
-            "the runtime does not define `{name}`, which the plugin asks for"
-        ))
-        .hint("plugin and runtime are of different builds: run `scripts/setup` again");
+        return Error::new(format!("the runtime does not define `{name}`, which the plugin asks for"))
+            .hint("plugin and runtime are of different builds: run `scripts/setup` again");
     }
     if name.starts_with("llvm.") || name.starts_with("__nv") {
         let file = match place {
@@ -259,20 +241,14 @@ pub fn explain_undefined(symbol: &Undefined, place: Place) -> Error {
         };
         return Error::new(format!("the CPU executor does not support `{name}`{at}{file}"));
     }
-    let kind = if name.ends_with(')') {
-        "function"
-    } else {
-        "symbol"
-    };
+    let kind = if name.ends_with(')') { "function" } else { "symbol" };
     match place {
-        Place::Source(source) => Error::new(format!(
-            "device {kind} `{name}` is declared but not defined in `{source}`{at}"
-        ))
-        .hint("define it in the same file, or compile all files and link with `-fgpu-rdc`"),
-        Place::Link => Error::new(format!(
-            "device {kind} `{name}`{at} is defined in no object of this link"
-        ))
-        .hint("compile the file that defines it with `-fgpu-rdc`, and link its object or archive"),
+        Place::Source(source) => {
+            Error::new(format!("device {kind} `{name}` is declared but not defined in `{source}`{at}"))
+                .hint("define it in the same file, or compile all files and link with `-fgpu-rdc`")
+        }
+        Place::Link => Error::new(format!("device {kind} `{name}`{at} is defined in no object of this link"))
+            .hint("compile the file that defines it with `-fgpu-rdc`, and link its object or archive"),
     }
 }
 
@@ -302,11 +278,7 @@ fn pack(
         sections.insert(0, (SectionKind::HostImage, image));
     }
     sections.extend(gpu.iter().map(|(kind, content)| (*kind, &content[..])));
-    let proofs = if proofs.exists() {
-        read(proofs)?
-    } else {
-        Vec::new()
-    };
+    let proofs = if proofs.exists() { read(proofs)? } else { Vec::new() };
     if !proofs.is_empty() {
         sections.push((SectionKind::Proofs, &proofs));
     }
@@ -347,8 +319,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content)
-        .map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
+    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
 #[cfg(test)]
@@ -369,14 +340,8 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
         assert_eq!(
             found,
             [
-                Undefined {
-                    name: "foo(int)".into(),
-                    referenced_at: Some("img2.c:1".into())
-                },
-                Undefined {
-                    name: "table".into(),
-                    referenced_at: None
-                },
+                Undefined { name: "foo(int)".into(), referenced_at: Some("img2.c:1".into()) },
+                Undefined { name: "table".into(), referenced_at: None },
             ]
         );
         insta::assert_snapshot!(explain_undefined(&found[0], Place::Source("img2.cu")), @r"
@@ -396,14 +361,8 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     #[test]
     fn what_the_executor_lacks_is_not_blamed_on_the_user() {
         let error = |name: &str| {
-            explain_undefined(
-                &Undefined {
-                    name: name.into(),
-                    referenced_at: None,
-                },
-                Place::Source("a.cu"),
-            )
-            .to_string()
+            explain_undefined(&Undefined { name: name.into(), referenced_at: None }, Place::Source("a.cu"))
+                .to_string()
         };
         insta::assert_snapshot!(error("__gpurace_warp"), @r"
         error: the runtime does not define `__gpurace_warp`, which the plugin asks for
@@ -416,11 +375,8 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     fn long_commands_travel_in_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let long = "x".repeat(crate::plan::LONGEST_COMMAND);
-        let command = Command {
-            program: "/bin/true".into(),
-            args: vec![long.into(), "a b".into()],
-            env: Vec::new(),
-        };
+        let command =
+            Command { program: "/bin/true".into(), args: vec![long.into(), "a b".into()], env: Vec::new() };
         let file = dir.path().join("arguments");
         let process = prepare(&command, &file).unwrap();
         let given: Vec<_> = process.get_args().map(ToOwned::to_owned).collect();
@@ -431,11 +387,7 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     fn statuses_are_the_step_s_own() {
         let run = |script: &str| {
             let args = vec!["-c".into(), script.into()];
-            let command = Command {
-                program: "/bin/sh".into(),
-                args,
-                env: Vec::new(),
-            };
+            let command = Command { program: "/bin/sh".into(), args, env: Vec::new() };
             run_command(&command, "gclang", Path::new("/nonexistent/arguments"))
         };
         assert_eq!(run("exit 0").code(), 0);

@@ -106,20 +106,11 @@ impl World {
         let exe = env::current_exe()
             .and_then(fs::canonicalize)
             .map_err(|e| Error::new(format!("cannot find the path of this program: {e}")))?;
-        let variable = |name| {
-            env::var_os(name)
-                .filter(|v| !v.is_empty())
-                .map(PathBuf::from)
-        };
+        let variable = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         Ok(Self {
             exe_dir: exe.parent().map(Path::to_owned).unwrap_or_default(),
-            path: env::var_os("PATH")
-                .map(|p| env::split_paths(&p).collect())
-                .unwrap_or_default(),
-            cuda_variables: ["CUDA_PATH", "CUDA_HOME"]
-                .into_iter()
-                .filter_map(variable)
-                .collect(),
+            path: env::var_os("PATH").map(|p| env::split_paths(&p).collect()).unwrap_or_default(),
+            cuda_variables: ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(variable).collect(),
             root: "/".into(),
         })
     }
@@ -129,27 +120,15 @@ impl World {
     pub fn compiler(&self, driver: Driver, chosen: Option<&Path>) -> Result<Compiler, Error> {
         if let Some(path) = chosen {
             expect_llvm(path)?;
-            let is_cxx = path
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().contains("++"));
+            let is_cxx = path.file_name().is_some_and(|name| name.to_string_lossy().contains("++"));
             let mode = match (driver, is_cxx) {
                 (Driver::Cxx, false) => vec!["--driver-mode=g++".to_owned()],
                 (Driver::C, true) => vec!["--driver-mode=gcc".to_owned()],
                 _ => Vec::new(),
             };
-            return Ok(Compiler {
-                path: path.to_owned(),
-                mode,
-                driver,
-            });
+            return Ok(Compiler { path: path.to_owned(), mode, driver });
         }
-        let found = |path| {
-            Ok(Compiler {
-                path,
-                mode: Vec::new(),
-                driver,
-            })
-        };
+        let found = |path| Ok(Compiler { path, mode: Vec::new(), driver });
         let prefix = self.root.join(format!("usr/lib/llvm-{LLVM_MAJOR}/bin"));
         let numbered = format!("{}-{LLVM_MAJOR}", driver.clang());
         let in_prefix = prefix.join(driver.clang());
@@ -165,19 +144,14 @@ impl World {
         }
         match self.in_path(driver.clang()) {
             Some(path) => expect_llvm(&path).and_then(|()| found(path)),
-            None => Err(
-                Error::new(format!("`{numbered}` was not found")).hint(format!(
-                    "install it with `apt-get install clang-{LLVM_MAJOR}`, or set `--clang=PATH`"
-                )),
-            ),
+            None => Err(Error::new(format!("`{numbered}` was not found")).hint(format!(
+                "install it with `apt-get install clang-{LLVM_MAJOR}`, or set `--clang=PATH`"
+            ))),
         }
     }
 
     fn in_path(&self, name: &str) -> Option<PathBuf> {
-        self.path
-            .iter()
-            .map(|dir| dir.join(name))
-            .find(|path| path.is_file())
+        self.path.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
     /// Plugin and runtime: beside our executable, or in the `lib/gpurace` of
@@ -206,34 +180,18 @@ impl World {
             }
         }
         let missing = missing.unwrap_or("libgpurace_pass.so");
-        let looked: Vec<_> = places
-            .iter()
-            .map(|p| format!("`{}`", p.display()))
-            .collect();
-        Err(Error::new(format!(
-            "`{missing}` was not found in {}",
-            looked.join(" or ")
-        ))
-        .hint("build gpurace with `scripts/setup`"))
+        let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
+        Err(Error::new(format!("`{missing}` was not found in {}", looked.join(" or ")))
+            .hint("build gpurace with `scripts/setup`"))
     }
 
     fn include_dir(&self) -> Result<PathBuf, Error> {
         let places = self.own_places("driver/include", "share/gpurace/include");
-        let found = places
-            .iter()
-            .find(|place| place.join(COMPATIBILITY_HEADER).is_file());
-        found
-            .map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.clone()))
-            .ok_or_else(|| {
-                let looked: Vec<_> = places
-                    .iter()
-                    .map(|p| format!("`{}`", p.display()))
-                    .collect();
-                Error::new(format!(
-                    "`{COMPATIBILITY_HEADER}` was not found in {}",
-                    looked.join(" or ")
-                ))
-            })
+        let found = places.iter().find(|place| place.join(COMPATIBILITY_HEADER).is_file());
+        found.map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.clone())).ok_or_else(|| {
+            let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
+            Error::new(format!("`{COMPATIBILITY_HEADER}` was not found in {}", looked.join(" or ")))
+        })
     }
 
     /// Where to look for a CUDA toolkit.
@@ -255,33 +213,17 @@ impl World {
     /// `target/<profile>`), in an installed prefix, or in the checkout that we
     /// were built from, for target folders that lie elsewhere.
     fn own_places(&self, in_checkout: &str, in_prefix: &str) -> Vec<PathBuf> {
-        let checkout = self
-            .exe_dir
-            .ancestors()
-            .nth(2)
-            .map(|root| root.join(in_checkout));
+        let checkout = self.exe_dir.ancestors().nth(2).map(|root| root.join(in_checkout));
         let prefix = self.exe_dir.parent().map(|prefix| prefix.join(in_prefix));
-        let built_from = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .map(|root| root.join(in_checkout));
-        checkout
-            .into_iter()
-            .chain(prefix)
-            .chain(built_from)
-            .collect()
+        let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(|root| root.join(in_checkout));
+        checkout.into_iter().chain(prefix).chain(built_from).collect()
     }
 
     /// Folders of headers that are not the user's.
     pub fn system_prefixes(&self, compiler: &Compiler, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
         // clang names C++'s library by way of its own folder.
-        let mut prefixes: Vec<PathBuf> = [
-            "/usr/include",
-            "/usr/local/include",
-            "/usr/lib",
-            "/usr/bin/../lib",
-        ]
-        .map(Into::into)
-        .into();
+        let mut prefixes: Vec<PathBuf> =
+            ["/usr/include", "/usr/local/include", "/usr/lib", "/usr/bin/../lib"].map(Into::into).into();
         if let Some(resources) = resource_dir(&compiler.path) {
             prefixes.push(resources);
         }
@@ -293,10 +235,7 @@ impl World {
 /// clang's own headers: beside the real program, in `../lib/clang/19`.
 fn resource_dir(clang: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(clang).ok()?;
-    let dir = real
-        .parent()?
-        .parent()?
-        .join(format!("lib/clang/{LLVM_MAJOR}"));
+    let dir = real.parent()?.parent()?.join(format!("lib/clang/{LLVM_MAJOR}"));
     dir.is_dir().then_some(dir)
 }
 
@@ -308,11 +247,7 @@ pub fn llvm_version(clang: &Path) -> Result<String, Error> {
         .map_err(|e| Error::new(format!("cannot run `{}`: {e}", clang.display())))?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.split_once("clang version ")
-        .map(|(_, rest)| {
-            rest.chars()
-                .take_while(|c| c.is_ascii_digit() || *c == '.')
-                .collect()
-        })
+        .map(|(_, rest)| rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect())
         .ok_or_else(|| Error::new(format!("`{}` is not a clang", clang.display())))
 }
 
@@ -344,17 +279,10 @@ pub fn expect_fatbinary(toolkit: &Toolkit) -> Result<(), Error> {
 
 /// What to say of the toolkits that were passed over, where gpurace's own is used instead.
 pub fn own_toolkit_note(found: &cuda::Found) -> Option<String> {
-    let toolkit = found
-        .toolkit
-        .as_ref()
-        .filter(|toolkit| toolkit.origin == Origin::Own)?;
+    let toolkit = found.toolkit.as_ref().filter(|toolkit| toolkit.origin == Origin::Own)?;
     let (path, why) = found.unusable.first()?;
     let why = why.explain(path);
-    Some(format!(
-        "{why}; using gpurace's CUDA {} at `{}`",
-        toolkit.version,
-        toolkit.path.display()
-    ))
+    Some(format!("{why}; using gpurace's CUDA {} at `{}`", toolkit.version, toolkit.path.display()))
 }
 
 /// The error where no toolkit serves.
@@ -392,19 +320,14 @@ mod tests {
 
     /// An error's text with the temporary folder's name taken out.
     fn text(error: Error, root: &Path) -> String {
-        error
-            .to_string()
-            .replace(&root.display().to_string(), "ROOT")
+        error.to_string().replace(&root.display().to_string(), "ROOT")
     }
 
     #[test]
     fn numbered_clang_comes_first() {
         let dir = tempfile::tempdir().unwrap();
         program(&dir.path().join("bin/clang"), "clang version 18.1.0");
-        program(
-            &dir.path().join("bin/clang-19"),
-            "Debian clang version 19.1.7 (3)",
-        );
+        program(&dir.path().join("bin/clang-19"), "Debian clang version 19.1.7 (3)");
         let found = world(dir.path()).compiler(Driver::C, None).unwrap();
         assert_eq!(found.path, dir.path().join("bin/clang-19"));
     }
@@ -412,10 +335,7 @@ mod tests {
     #[test]
     fn another_version_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        program(
-            &dir.path().join("bin/clang++"),
-            "clang version 18.1.0 (tags)",
-        );
+        program(&dir.path().join("bin/clang++"), "clang version 18.1.0 (tags)");
         let error = world(dir.path()).compiler(Driver::Cxx, None).unwrap_err();
         insta::assert_snapshot!(text(error, dir.path()), @r"
         error: plugin was built for LLVM 19 but `ROOT/bin/clang++` is LLVM 18.1.0
@@ -438,22 +358,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("my-clang");
         program(&path, "clang version 19.1.0");
-        let mode = |driver| {
-            world(dir.path())
-                .compiler(driver, Some(&path))
-                .unwrap()
-                .mode
-        };
+        let mode = |driver| world(dir.path()).compiler(driver, Some(&path)).unwrap().mode;
         assert_eq!(mode(Driver::Cxx), ["--driver-mode=g++"]);
         assert!(mode(Driver::C).is_empty());
-        let error = world(dir.path())
-            .compiler(Driver::C, Some(&dir.path().join("none")))
-            .unwrap_err();
+        let error = world(dir.path()).compiler(Driver::C, Some(&dir.path().join("none"))).unwrap_err();
         insta::assert_snapshot!(text(error, dir.path()), @"error: cannot run `ROOT/none`: No such file or directory (os error 2)");
         program(&path, "gcc 12");
-        let error = world(dir.path())
-            .compiler(Driver::C, Some(&path))
-            .unwrap_err();
+        let error = world(dir.path()).compiler(Driver::C, Some(&path)).unwrap_err();
         insta::assert_snapshot!(text(error, dir.path()), @"error: `ROOT/my-clang` is not a clang");
     }
 
@@ -467,13 +378,7 @@ mod tests {
         hint: build gpurace with `scripts/setup`
         ");
         fs::write(world.exe_dir.join("libgpurace_pass.so"), "").unwrap();
-        assert!(
-            world
-                .installation()
-                .unwrap_err()
-                .message
-                .starts_with("`libgpurace_rt.so`")
-        );
+        assert!(world.installation().unwrap_err().message.starts_with("`libgpurace_rt.so`"));
         let prefix = world.exe_dir.join("../lib/gpurace");
         fs::create_dir_all(&prefix).unwrap();
         for library in ["libgpurace_pass.so", "libgpurace_rt.so"] {
@@ -487,25 +392,13 @@ mod tests {
     fn the_toolkit_passed_over_is_named() {
         let toolkit = Toolkit {
             path: "/own".into(),
-            version: cuda::Version {
-                major: 12,
-                minor: 5,
-            },
+            version: cuda::Version { major: 12, minor: 5 },
             origin: Origin::Own,
         };
-        let unusable = vec![(
-            "/usr/local/cuda".into(),
-            cuda::Unusable::Version(cuda::PARSED.1),
-        )];
-        let found = cuda::Found {
-            toolkit: Some(toolkit),
-            unusable,
-        };
+        let unusable = vec![("/usr/local/cuda".into(), cuda::Unusable::Version(cuda::PARSED.1))];
+        let found = cuda::Found { toolkit: Some(toolkit), unusable };
         insta::assert_snapshot!(own_toolkit_note(&found).unwrap(), @"the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse; using gpurace's CUDA 12.5 at `/own`");
-        let none = cuda::Found {
-            toolkit: None,
-            ..found
-        };
+        let none = cuda::Found { toolkit: None, ..found };
         insta::assert_snapshot!(no_toolkit_error(&none), @r"
         error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse
         hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0

@@ -9,12 +9,7 @@ use std::process::{Command, Output};
 const GCLANG: &str = env!("CARGO_BIN_EXE_gclang");
 
 fn run(program: impl AsRef<Path>, args: &[&str], dir: &Path) -> Output {
-    Command::new(program.as_ref())
-        .args(args)
-        .current_dir(dir)
-        .env_remove("CUDA_PATH")
-        .output()
-        .unwrap()
+    Command::new(program.as_ref()).args(args).current_dir(dir).env_remove("CUDA_PATH").output().unwrap()
 }
 
 fn stderr(output: &Output) -> String {
@@ -40,10 +35,7 @@ fn prefix(dir: &Path) -> PathBuf {
     ] {
         touch(&format!("share/gpurace/cuda/{file}"), "");
     }
-    touch(
-        "share/gpurace/cuda/include/cuda.h",
-        "#define CUDA_VERSION 12050\n",
-    );
+    touch("share/gpurace/cuda/include/cuda.h", "#define CUDA_VERSION 12050\n");
     fs::create_dir_all(dir.join("bin")).unwrap();
     fs::copy(GCLANG, dir.join("bin/gclang")).unwrap();
     symlink("gclang", dir.join("bin/gclang++")).unwrap();
@@ -67,25 +59,12 @@ fn what_is_not_ours_is_clang_s_byte_for_byte() {
         &["-fno-such-option", "a.c"],
         &[],
     ] {
-        let (ours, theirs) = (
-            run(GCLANG, args, dir.path()),
-            run("clang-19", args, dir.path()),
-        );
+        let (ours, theirs) = (run(GCLANG, args, dir.path()), run("clang-19", args, dir.path()));
         assert_eq!(ours.status, theirs.status, "{args:?}");
         assert_eq!(ours.stdout, theirs.stdout, "{args:?}");
         assert_eq!(stderr(&ours), stderr(&theirs), "{args:?}");
     }
-    run(
-        GCLANG,
-        &[
-            "-fsanitize=gpurace",
-            "-fno-sanitize=gpurace",
-            "@args",
-            "-o",
-            "ours.o",
-        ],
-        dir.path(),
-    );
+    run(GCLANG, &["-fsanitize=gpurace", "-fno-sanitize=gpurace", "@args", "-o", "ours.o"], dir.path());
     run("clang-19", &["@args", "-o", "theirs.o"], dir.path());
     let read = |name| fs::read(dir.path().join(name)).unwrap();
     assert_eq!(read("ours.o"), read("theirs.o"));
@@ -94,23 +73,10 @@ fn what_is_not_ours_is_clang_s_byte_for_byte() {
 #[test]
 fn other_sanitizers_are_clang_s() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(
-        dir.path().join("a.c"),
-        "int main() { int a[2], i = 2; return a[i]; }\n",
-    )
-    .unwrap();
-    let args = [
-        "-fsanitize=undefined",
-        "-fno-sanitize-recover=all",
-        "-Wno-everything",
-        "a.c",
-    ];
+    fs::write(dir.path().join("a.c"), "int main() { int a[2], i = 2; return a[i]; }\n").unwrap();
+    let args = ["-fsanitize=undefined", "-fno-sanitize-recover=all", "-Wno-everything", "a.c"];
     assert!(run(GCLANG, &args, dir.path()).status.success());
-    assert!(
-        !run(dir.path().join("a.out"), &[], dir.path())
-            .status
-            .success()
-    );
+    assert!(!run(dir.path().join("a.out"), &[], dir.path()).status.success());
 }
 
 #[test]
@@ -128,11 +94,7 @@ fn an_installed_prefix_finds_its_parts() {
     let dir = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(dir.path()).unwrap();
     let gclang = prefix(&base);
-    let output = run(
-        gclang,
-        &["-fsanitize=gpurace", "-###", "k.cu", "-o", "k"],
-        &base,
-    );
+    let output = run(gclang, &["-fsanitize=gpurace", "-###", "k.cu", "-o", "k"], &base);
     let text = stderr(&output).replace(&base.display().to_string(), "PREFIX");
     assert!(output.status.success(), "{text}");
     for part in [
@@ -226,7 +188,6 @@ fn reports_that_cannot_be_read_are_named() {
     let other = run(gpurace, &["report", "r.json"], dir.path());
     assert_eq!(other.status.code(), Some(1));
     assert!(
-        stderr(&other)
-            .starts_with("gpurace: error: `r.json` is not a report of this version of gpurace: ")
+        stderr(&other).starts_with("gpurace: error: `r.json` is not a report of this version of gpurace: ")
     );
 }

@@ -8,17 +8,8 @@ use std::process::Command;
 use clap_complete::Shell;
 use gpurace_driver::tool::generate;
 
-const COMMANDS: [&str; 9] = [
-    "report",
-    "merge",
-    "stress",
-    "facts",
-    "explain",
-    "options",
-    "doctor",
-    "completions",
-    "man",
-];
+const COMMANDS: [&str; 9] =
+    ["report", "merge", "stress", "facts", "explain", "options", "doctor", "completions", "man"];
 
 #[test]
 fn completions_know_every_command_and_format() {
@@ -37,17 +28,9 @@ fn bash_takes_its_completions() {
     fs::write(&file, generate::completions(Shell::Bash)).unwrap();
     let script = r#"source "$1"; COMP_WORDS=(gpurace report --format ''); COMP_CWORD=3
         _gpurace gpurace '' --format; echo "${COMPREPLY[*]}""#;
-    let output = Command::new("bash")
-        .args(["-c", script, "bash"])
-        .arg(&file)
-        .output()
-        .unwrap();
+    let output = Command::new("bash").args(["-c", script, "bash"]).arg(&file).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(
-        text.trim(),
-        "text short json sarif markdown html",
-        "{output:?}"
-    );
+    assert_eq!(text.trim(), "text short json sarif markdown html", "{output:?}");
 }
 
 #[test]

@@ -11,11 +11,7 @@ use gpurace_driver::toolchain::{Compiler, Driver, Installation, Toolchain};
 
 fn toolchain() -> Toolchain {
     Toolchain {
-        compiler: Compiler {
-            path: "clang++-19".into(),
-            mode: Vec::new(),
-            driver: Driver::Cxx,
-        },
+        compiler: Compiler { path: "clang++-19".into(), mode: Vec::new(), driver: Driver::Cxx },
         installation: Some(Installation {
             plugin: "/lib/libgpurace_pass.so".into(),
             solver: Some("/opt/gpurace/libgpurace_solve.so".into()),
@@ -24,10 +20,7 @@ fn toolchain() -> Toolchain {
         }),
         toolkit: Some(Toolkit {
             path: "/cuda".into(),
-            version: Version {
-                major: 12,
-                minor: 5,
-            },
+            version: Version { major: 12, minor: 5 },
             origin: Origin::Own,
         }),
         adapted_headers: Vec::new(),
@@ -70,9 +63,7 @@ fn one_file_compiled_and_linked() {
 
 #[test]
 fn compile_only() {
-    insta::assert_snapshot!(plan(
-        "-fsanitize=gpurace -c -MMD -MF k.d -Iinc src/k.cu -o obj/k.o"
-    ));
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -c -MMD -MF k.d -Iinc src/k.cu -o obj/k.o"));
 }
 
 #[test]
@@ -91,9 +82,7 @@ fn several_files_of_both_kinds() {
 
 #[test]
 fn compile_only_of_both_kinds() {
-    insta::assert_snapshot!(plan(
-        "-fsanitize=gpurace -g -c d/a.cu main.cpp -x c odd.txt"
-    ));
+    insta::assert_snapshot!(plan("-fsanitize=gpurace -g -c d/a.cu main.cpp -x c odd.txt"));
 }
 
 #[test]
@@ -117,9 +106,7 @@ fn the_plugin_is_told_what_was_asked() {
     let line = "-fsanitize=gpurace -O3 -fgpurace-prune=off -fgpurace-facts=f.json -Wno-gpurace \
                 -Werror -Wno-error=gpurace -Rpass=gpurace -march=x86-64 --offload-arch=sm_90 k.cu";
     let plan = plan_with(line, &toolchain());
-    let Step::Clang(device) = &plan.steps[0] else {
-        panic!("the device code comes first")
-    };
+    let Step::Clang(device) = &plan.steps[0] else { panic!("the device code comes first") };
     assert!(device.args.iter().any(|arg| arg == "--cuda-gpu-arch=sm_90"));
     assert!(!device.args.iter().any(|arg| arg == "--offload-arch=sm_90"));
     let config: serde_json::Value = serde_json::from_str(&device.env[0].1).unwrap();
@@ -128,16 +115,14 @@ fn the_plugin_is_told_what_was_asked() {
 
 #[test]
 fn clang_reads_adapted_headers_in_their_place() {
-    let adapting = Toolchain {
-        adapted_headers: vec!["/cuda/include/barrier.h".into()],
-        ..toolchain()
-    };
+    let adapting = Toolchain { adapted_headers: vec!["/cuda/include/barrier.h".into()], ..toolchain() };
     let plan = plan_with("-fsanitize=gpurace a.cu b.cu -o app", &adapting);
     let copies = |step: &&Step| matches!(step, Step::Header { .. });
     assert_eq!(plan.steps.iter().filter(copies).count(), 1);
     assert!(copies(&&plan.steps[0]));
     let said = plan.render();
-    let option = "\"-Xclang\" \"-remap-file\" \"-Xclang\" \"/cuda/include/barrier.h;/scratch/gpurace-barrier.h\"";
+    let option =
+        "\"-Xclang\" \"-remap-file\" \"-Xclang\" \"/cuda/include/barrier.h;/scratch/gpurace-barrier.h\"";
     // Device and host side of each input.
     assert_eq!(said.matches(option).count(), 4, "{said}");
     let host_only = plan_with("-fsanitize=gpurace a.o -o app", &adapting);
@@ -162,10 +147,7 @@ fn the_driver_of_c_links_the_library_of_cxx_where_it_is_needed() {
 #[test]
 fn without_us_it_is_clang() {
     let system = Toolchain {
-        toolkit: Some(Toolkit {
-            origin: Origin::System,
-            ..toolchain().toolkit.unwrap()
-        }),
+        toolkit: Some(Toolkit { origin: Origin::System, ..toolchain().toolkit.unwrap() }),
         ..toolchain()
     };
     let as_clang = |line: &str| readable(&plan_with(line, &system));
@@ -187,24 +169,14 @@ fn without_us_it_is_clang() {
 
 #[test]
 fn commands_that_make_no_object_are_clang_s() {
-    for option in [
-        "-E --cuda-host-only",
-        "-S",
-        "-fsyntax-only",
-        "-M",
-        "-MM",
-        "--cuda-device-only",
-        "-emit-llvm",
-    ] {
+    for option in
+        ["-E --cuda-host-only", "-S", "-fsyntax-only", "-M", "-MM", "--cuda-device-only", "-emit-llvm"]
+    {
         let plan = plan_with(&format!("-fsanitize=gpurace {option} a.cu"), &toolchain());
         assert_eq!(plan.steps.len(), 1, "{option}");
         assert!(!plan.render().contains("gpurace"), "{option}");
     }
-    for line in [
-        "-fsanitize=gpurace",
-        "-fsanitize=gpurace --version",
-        "-fsanitize=gpurace -c a.o",
-    ] {
+    for line in ["-fsanitize=gpurace", "-fsanitize=gpurace --version", "-fsanitize=gpurace -c a.o"] {
         assert!(!plan(line).contains("gpurace"), "{line}");
     }
 }
@@ -235,7 +207,9 @@ fn names_that_look_like_options_stay_files() {
 
 #[test]
 fn each_architecture_is_compiled_for() {
-    insta::assert_snapshot!(plan("-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_60 --offload-arch=sm_80,sm_90a -c k.cu"));
+    insta::assert_snapshot!(plan(
+        "-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_60 --offload-arch=sm_80,sm_90a -c k.cu"
+    ));
     let one = plan("-fsanitize=gpurace --cuda-gpu-arch=sm_80 -c k.cu");
     assert_eq!(plan("-fsanitize=gpurace --offload-arch=sm_60,sm_80 --no-offload-arch=sm_60 -c k.cu"), one);
 }

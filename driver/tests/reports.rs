@@ -36,11 +36,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn gpurace(dir: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gpurace"))
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_gpurace")).args(args).current_dir(dir).output().unwrap()
 }
 
 fn stdout(output: &Output) -> String {
@@ -74,10 +70,7 @@ fn the_output_s_name_says_the_format_and_the_option_goes_before_it() {
         (&["-o", "r.json"], "{\n  \"schema\": \"gpurace-report/1\""),
         (&["-o", "r.txt"], "=========="),
         (&["-o", "r"], "=========="),
-        (
-            &["-f", "short", "-o", "r.html"],
-            "reduce.cu:18:15: data race: ",
-        ),
+        (&["-f", "short", "-o", "r.html"], "reduce.cu:18:15: data race: "),
     ] {
         let output = gpurace(dir.path(), &[&["report", "a.json"], args].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -107,10 +100,7 @@ fn what_is_no_report_is_named() {
     gpurace: hint: reports are written with `GPURACE_OPTIONS=json=FILE`
     ");
     // Nothing is joined where one of them is none.
-    let merged = gpurace(
-        dir.path(),
-        &["merge", "a.json", "other.json", "-o", "m.json"],
-    );
+    let merged = gpurace(dir.path(), &["merge", "a.json", "other.json", "-o", "m.json"]);
     assert_eq!(merged.status.code(), Some(1));
     assert!(!dir.path().join("m.json").exists());
     assert_eq!(gpurace(dir.path(), &["merge"]).status.code(), Some(2));
@@ -119,35 +109,16 @@ fn what_is_no_report_is_named() {
 #[test]
 fn merging_adds_counts_and_keeps_notes() {
     let dir = folder();
-    let output = gpurace(
-        dir.path(),
-        &[
-            "merge", "a.json", "b.json", "c.json", "a.json", "-o", "m.json",
-        ],
-    );
+    let output = gpurace(dir.path(), &["merge", "a.json", "b.json", "c.json", "a.json", "-o", "m.json"]);
     assert_eq!(output.status.code(), Some(0));
     insta::assert_snapshot!(stderr(&output), @"gpurace: note: `a.json` is named twice and counted once");
     let merged = read(dir.path().join("m.json"));
-    let seen: Vec<_> = merged
-        .races
-        .iter()
-        .map(|race| (race.later().line.unwrap(), race.count))
-        .collect();
+    let seen: Vec<_> = merged.races.iter().map(|race| (race.later().line.unwrap(), race.count)).collect();
     assert_eq!(seen, [(18, 42), (30, 1)]);
-    assert_eq!(
-        merged.notes,
-        [
-            "`a.json`: lost in a",
-            "`b.json`: lost in b",
-            "`c.json`: lost in c"
-        ]
-    );
+    assert_eq!(merged.notes, ["`a.json`: lost in a", "`b.json`: lost in b", "`c.json`: lost in c"]);
     assert_eq!(merged.stats.launches, 3);
     // `report` of several files shows the same.
-    let shown = gpurace(
-        dir.path(),
-        &["report", "-f", "json", "a.json", "b.json", "c.json"],
-    );
+    let shown = gpurace(dir.path(), &["report", "-f", "json", "a.json", "b.json", "c.json"]);
     assert_eq!(stdout(&shown), merged.to_json());
 }
 
@@ -165,18 +136,7 @@ fn only_what_the_baseline_lacks_counts() {
     let moved = gpurace(dir.path(), &["report", "c.json", "--baseline", "a.json"]);
     assert_eq!(moved.status.code(), Some(0));
     // One is known, the other not.
-    let new = gpurace(
-        dir.path(),
-        &[
-            "report",
-            "-f",
-            "short",
-            "a.json",
-            "c.json",
-            "--baseline",
-            "a.json",
-        ],
-    );
+    let new = gpurace(dir.path(), &["report", "-f", "short", "a.json", "c.json", "--baseline", "a.json"]);
     assert_eq!(new.status.code(), Some(66));
     assert!(stdout(&new).starts_with("reduce.cu:30:15: data race: "));
     assert!(stdout(&new).contains("SUMMARY: gpurace: 1 data race\n"));
@@ -278,11 +238,8 @@ fn facts_of_two_builds_are_compared() {
     after:  3 sites, 1 proved, 2 checked
     ");
     // Lines that moved are no difference.
-    let moved = compare(
-        &[(3, "proved"), (4, "checked")],
-        &[(13, "proved"), (14, "checked")],
-        &["--fail-on-worse"],
-    );
+    let moved =
+        compare(&[(3, "proved"), (4, "checked")], &[(13, "proved"), (14, "checked")], &["--fail-on-worse"]);
     assert_eq!(moved.status.code(), Some(0));
     assert!(stdout(&moved).starts_with("no verdict differs\n"));
     // Where sites came, those left cannot be paired: they are gone and new.

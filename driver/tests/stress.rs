@@ -12,10 +12,8 @@ use gpurace_report::schema::{Device, Report};
 /// too; with the argument `fail`, seed 4 ends with status 9.
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let mut report = Report::from_json(include_str!(
-        "../../runtime/report/src/tests/interface.json"
-    ))
-    .unwrap();
+    let mut report =
+        Report::from_json(include_str!("../../runtime/report/src/tests/interface.json")).unwrap();
     report.divergence.clear();
     report.notes.clear();
     report.races[0].count = 1;
@@ -86,16 +84,10 @@ fn findings_of_all_seeds_are_joined_and_replayed() {
     assert_eq!(Report::from_json(&all).unwrap().races.len(), 2);
     // The replay is a line for a shell: it finds what it says.
     let line = stdout(&output);
-    let line = line
-        .lines()
-        .find_map(|line| line.strip_prefix("replay: "))
-        .unwrap();
+    let line = line.lines().find_map(|line| line.strip_prefix("replay: ")).unwrap();
     let options = r#"json="again.json""#;
     let line = line.replace("seed=3", &format!("'seed=3:{options}'"));
-    let again = Command::new("sh")
-        .args(["-c", &line])
-        .current_dir(dir.path())
-        .status();
+    let again = Command::new("sh").args(["-c", &line]).current_dir(dir.path()).status();
     assert_eq!(again.unwrap().code(), Some(66));
 }
 
@@ -110,22 +102,11 @@ fn several_jobs_find_the_same() {
 #[test]
 fn other_seeds_and_the_first_finding_only() {
     let dir = folder();
-    let none = stress(
-        dir.path(),
-        None,
-        &["-n", "2", "--seed-from", "6", "--", "./app"],
-    );
+    let none = stress(dir.path(), None, &["-n", "2", "--seed-from", "6", "--", "./app"]);
     assert_eq!(none.status.code(), Some(0));
-    assert_eq!(
-        stdout(&none),
-        "no races were reported\n0 of 2 runs found something\n"
-    );
+    assert_eq!(stdout(&none), "no races were reported\n0 of 2 runs found something\n");
     fs::remove_file(dir.path().join("seen")).unwrap();
-    let first = stress(
-        dir.path(),
-        None,
-        &["-n", "8", "--stop", "--short", "--", "./app"],
-    );
+    let first = stress(dir.path(), None, &["-n", "8", "--stop", "--short", "--", "./app"]);
     assert_eq!(first.status.code(), Some(66));
     assert!(stdout(&first).contains("1 of 4 runs found something, with seed 3\n"));
     let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
@@ -140,10 +121,7 @@ fn own_options_are_kept() {
     assert_eq!(output.status.code(), Some(66));
     let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
     for (seed, line) in seen.lines().enumerate() {
-        assert!(
-            line.starts_with(&format!("{own}:seed={seed}:json=")),
-            "{line}"
-        );
+        assert!(line.starts_with(&format!("{own}:seed={seed}:json=")), "{line}");
         let read = gpurace_options::Options::parse(line).unwrap();
         assert_eq!(read.seed, seed as u64);
         assert!(!read.checks_kernel("other()") && read.checks_kernel("app::k()"));
@@ -155,18 +133,10 @@ fn own_options_are_kept() {
 #[test]
 fn runs_that_fail_are_said() {
     let dir = folder();
-    let both = stress(
-        dir.path(),
-        None,
-        &["-n", "5", "--short", "--", "./app", "fail"],
-    );
+    let both = stress(dir.path(), None, &["-n", "5", "--short", "--", "./app", "fail"]);
     // A race goes before a failure.
     assert_eq!(both.status.code(), Some(66));
-    let alone = stress(
-        dir.path(),
-        None,
-        &["-n", "1", "--seed-from", "4", "--", "./app", "fail"],
-    );
+    let alone = stress(dir.path(), None, &["-n", "1", "--seed-from", "4", "--", "./app", "fail"]);
     assert_eq!(alone.status.code(), Some(1));
     insta::assert_snapshot!(stdout(&alone), @r"
     no races were reported
@@ -199,11 +169,6 @@ fn what_cannot_be_run_is_named() {
     no checks here
     gpurace: hint: was it built with `-fsanitize=gpurace`?
     ");
-    assert_eq!(
-        stress(dir.path(), None, &["-n", "0", "--", "./app"])
-            .status
-            .code(),
-        Some(2)
-    );
+    assert_eq!(stress(dir.path(), None, &["-n", "0", "--", "./app"]).status.code(), Some(2));
     assert_eq!(stress(dir.path(), None, &[]).status.code(), Some(2));
 }

@@ -17,13 +17,13 @@
 #include <cstring>
 #include <vector>
 
-#define CHECK(call)                                                              \
-    do {                                                                         \
-        cudaError_t error = (call);                                              \
-        if (error != cudaSuccess) {                                              \
-            fprintf(stderr, "bfs: %s: %s\n", #call, cudaGetErrorString(error));  \
-            exit(2);                                                             \
-        }                                                                        \
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        cudaError_t error = (call);                                                                          \
+        if (error != cudaSuccess) {                                                                          \
+            fprintf(stderr, "bfs: %s: %s\n", #call, cudaGetErrorString(error));                              \
+            exit(2);                                                                                         \
+        }                                                                                                    \
     } while (0)
 
 // A graph as adjacency lists: the neighbours of v are columns[rows[v]] to columns[rows[v + 1] - 1].
@@ -32,8 +32,8 @@ struct Graph {
     std::vector<int> rows, columns;
 };
 
-__global__ void visit(const int* rows, const int* columns, const int* frontier, int size,
-                      int depth, int* level, int* parent, int* next, int* next_size) {
+__global__ void visit(const int* rows, const int* columns, const int* frontier, int size, int depth,
+                      int* level, int* parent, int* next, int* next_size) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
     int v = frontier[i];
@@ -110,8 +110,7 @@ static std::vector<int> levels_on_host(const Graph& graph, int source) {
     return level;
 }
 
-template <class T>
-static T* on_device(const std::vector<T>& values) {
+template <class T> static T* on_device(const std::vector<T>& values) {
     T* data;
     CHECK(cudaMalloc(&data, values.size() * sizeof(T)));
     CHECK(cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
@@ -142,8 +141,8 @@ int main(int argc, char** argv) {
     while (size > 0) {
         depth++;
         CHECK(cudaMemset(next_size, 0, sizeof(int)));
-        visit<<<(size + 31) / 32, 32>>>(rows, columns, frontier, size, depth, device_level,
-                                        device_parent, next, next_size);
+        visit<<<(size + 31) / 32, 32>>>(rows, columns, frontier, size, depth, device_level, device_parent,
+                                        next, next_size);
         CHECK(cudaMemcpy(&size, next_size, sizeof(int), cudaMemcpyDeviceToHost));
         int* swap = frontier;
         frontier = next;
@@ -154,8 +153,7 @@ int main(int argc, char** argv) {
     CHECK(cudaMemcpy(parent.data(), device_parent, parent.size() * sizeof(int), cudaMemcpyDeviceToHost));
     bool right = level == levels_on_host(graph, source);
     for (int v = 0; v < graph.vertices; v++)
-        if (v != source && level[v] >= 0)
-            right = right && parent[v] >= 0 && level[parent[v]] == level[v] - 1;
+        if (v != source && level[v] >= 0) right = right && parent[v] >= 0 && level[parent[v]] == level[v] - 1;
     printf("%d vertices, %d levels from vertex %d: %s\n", graph.vertices, depth, source + 1,
            right ? "right" : "wrong");
     for (int* data : {rows, columns, device_level, device_parent, frontier, next, next_size}) cudaFree(data);

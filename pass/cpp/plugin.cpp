@@ -19,8 +19,7 @@ extern "C" void gpurace_run_on_module(LLVMModuleRef module);
 namespace {
 
 struct GpuracePass : llvm::PassInfoMixin<GpuracePass> {
-  llvm::PreservedAnalyses run(llvm::Module &module,
-                              llvm::ModuleAnalysisManager &) {
+  llvm::PreservedAnalyses run(llvm::Module &module, llvm::ModuleAnalysisManager &) {
     gpurace_run_on_module(llvm::wrap(&module));
     return llvm::PreservedAnalyses::none();
   }
@@ -30,9 +29,7 @@ struct GpuracePass : llvm::PassInfoMixin<GpuracePass> {
 
 void registerPasses(llvm::PassBuilder &builder) {
   builder.registerPipelineStartEPCallback(
-      [](llvm::ModulePassManager &manager, llvm::OptimizationLevel) {
-        manager.addPass(GpuracePass());
-      });
+      [](llvm::ModulePassManager &manager, llvm::OptimizationLevel) { manager.addPass(GpuracePass()); });
 }
 
 const char parallelAccesses[] = "llvm.loop.parallel_accesses";
@@ -44,8 +41,7 @@ llvm::MDNode *groupOf(const llvm::Loop &loop) {
     for (const llvm::MDOperand &operand : llvm::drop_begin(id->operands()))
       if (auto *property = llvm::dyn_cast<llvm::MDNode>(operand))
         if (property->getNumOperands() == 2)
-          if (auto *name =
-                  llvm::dyn_cast<llvm::MDString>(property->getOperand(0)))
+          if (auto *name = llvm::dyn_cast<llvm::MDString>(property->getOperand(0)))
             if (name->getString() == parallelAccesses)
               return llvm::dyn_cast<llvm::MDNode>(property->getOperand(1));
   return nullptr;
@@ -55,8 +51,7 @@ llvm::MDNode *groupOf(const llvm::Loop &loop) {
 // vectoriser would compare addresses at run time. All accesses in a loop over a
 // block's threads are the threads'.
 struct KeepGroups : llvm::PassInfoMixin<KeepGroups> {
-  llvm::PreservedAnalyses run(llvm::Function &function,
-                              llvm::FunctionAnalysisManager &analyses) {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
     auto &loops = analyses.getResult<llvm::LoopAnalysis>(function);
     for (llvm::Loop *loop : loops.getLoopsInPreorder())
       if (llvm::MDNode *group = groupOf(*loop))
@@ -64,8 +59,7 @@ struct KeepGroups : llvm::PassInfoMixin<KeepGroups> {
           for (llvm::Instruction &instruction : *block)
             if (instruction.mayReadOrWriteMemory() &&
                 !instruction.hasMetadata(llvm::LLVMContext::MD_access_group))
-              instruction.setMetadata(llvm::LLVMContext::MD_access_group,
-                                      group);
+              instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
     return llvm::PreservedAnalyses::all();
   }
 };
@@ -87,8 +81,7 @@ void gpurace_emit_error(LLVMModuleRef module, const char *message) {
 
 LLVMValueRef gpurace_clone_function(LLVMValueRef function) {
   llvm::ValueToValueMapTy values;
-  return llvm::wrap(
-      llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
+  return llvm::wrap(llvm::CloneFunction(llvm::unwrap<llvm::Function>(function), values));
 }
 
 // Splits a block before `instruction`; returns the second part.
@@ -100,8 +93,7 @@ LLVMBasicBlockRef gpurace_split_before(LLVMValueRef instruction) {
 // Makes instructions of the constant expressions over a constant that
 // instructions use.
 void gpurace_expand_constants(LLVMValueRef constant) {
-  llvm::convertUsersOfConstantsToInstructions(
-      {llvm::unwrap<llvm::Constant>(constant)});
+  llvm::convertUsersOfConstantsToInstructions({llvm::unwrap<llvm::Constant>(constant)});
 }
 
 // Whether a variable that no other file sees is in a group of its name.
@@ -118,23 +110,19 @@ void gpurace_own_pages(LLVMValueRef variable, uint64_t page) {
   llvm::Module &module = *old->getParent();
   llvm::LLVMContext &context = module.getContext();
   uint64_t size = module.getDataLayout().getTypeAllocSize(old->getValueType());
-  auto *filling = llvm::ArrayType::get(llvm::Type::getInt8Ty(context),
-                                       llvm::alignTo(size, page) - size);
+  auto *filling = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), llvm::alignTo(size, page) - size);
   auto *value = old->getInitializer();
   // Its value alone says whether all of it takes room in the file.
-  auto *rest = llvm::isa<llvm::UndefValue>(value)
-                   ? llvm::UndefValue::get(filling)
-                   : llvm::Constant::getNullValue(filling);
+  auto *rest = llvm::isa<llvm::UndefValue>(value) ? llvm::UndefValue::get(filling)
+                                                  : llvm::Constant::getNullValue(filling);
   auto *whole = llvm::StructType::get(context, {value->getType(), filling});
-  auto *made = new llvm::GlobalVariable(
-      module, whole, old->isConstant(), old->getLinkage(),
-      llvm::ConstantStruct::get(whole, {value, rest}), "", old,
-      old->getThreadLocalMode(), old->getAddressSpace());
+  auto *made = new llvm::GlobalVariable(module, whole, old->isConstant(), old->getLinkage(),
+                                        llvm::ConstantStruct::get(whole, {value, rest}), "", old,
+                                        old->getThreadLocalMode(), old->getAddressSpace());
   made->copyAttributesFrom(old);
   made->copyMetadata(old, 0);
   made->setComdat(old->getComdat());
-  made->setAlignment(
-      std::max(llvm::Align(page), old->getAlign().valueOrOne()));
+  made->setAlignment(std::max(llvm::Align(page), old->getAlign().valueOrOne()));
   made->takeName(old);
   old->replaceAllUsesWith(made);
   old->eraseFromParent();
@@ -143,22 +131,19 @@ void gpurace_own_pages(LLVMValueRef variable, uint64_t page) {
 // Keeps a value in a variable of the function's frame, which every use loads.
 // Returns the variable, or null where nothing uses the value.
 LLVMValueRef gpurace_demote(LLVMValueRef instruction) {
-  return llvm::wrap(
-      llvm::DemoteRegToStack(*llvm::unwrap<llvm::Instruction>(instruction)));
+  return llvm::wrap(llvm::DemoteRegToStack(*llvm::unwrap<llvm::Instruction>(instruction)));
 }
 
 // The number of an address, at the builder's position: reckoned with numbers
 // from where it starts, as the loop vectoriser makes vectors of numbers and
 // takes pointers one by one.
-LLVMValueRef gpurace_address_number(LLVMBuilderRef builder,
-                                    LLVMValueRef address) {
+LLVMValueRef gpurace_address_number(LLVMBuilderRef builder, LLVMValueRef address) {
   llvm::IRBuilderBase &at = *llvm::unwrap(builder);
   llvm::Value *pointer = llvm::unwrap(address);
   const llvm::DataLayout &layout = at.GetInsertBlock()->getDataLayout();
   llvm::Value *offset = nullptr;
   while (auto *step = llvm::dyn_cast<llvm::GEPOperator>(pointer)) {
-    if (step->getType()->isVectorTy())
-      break;
+    if (step->getType()->isVectorTy()) break;
     llvm::Value *more = llvm::emitGEPOffset(&at, layout, step);
     offset = offset ? at.CreateAdd(offset, more) : more;
     pointer = step->getPointerOperand();
@@ -169,8 +154,7 @@ LLVMValueRef gpurace_address_number(LLVMBuilderRef builder,
 
 // Says that the accesses of `body` depend on no other iteration of the loop that
 // ends with the branch `latch`, once `body` is inlined there.
-void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches,
-                           unsigned count) {
+void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches, unsigned count) {
   auto *function = llvm::unwrap<llvm::Function>(body);
   auto &context = function->getContext();
   auto *group = llvm::MDNode::getDistinct(context, {});
@@ -179,30 +163,25 @@ void gpurace_mark_parallel(LLVMValueRef body, LLVMValueRef *latches,
       if (instruction.mayReadOrWriteMemory())
         instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
   for (unsigned i = 0; i < count; i++) {
-    llvm::Metadata *parallel[] = {
-        llvm::MDString::get(context, parallelAccesses), group};
+    llvm::Metadata *parallel[] = {llvm::MDString::get(context, parallelAccesses), group};
     llvm::Metadata *loop[] = {nullptr, llvm::MDNode::get(context, parallel)};
     auto *id = llvm::MDNode::getDistinct(context, loop);
     id->replaceOperandWith(0, id);
-    llvm::unwrap<llvm::Instruction>(latches[i])
-        ->setMetadata(llvm::LLVMContext::MD_loop, id);
+    llvm::unwrap<llvm::Instruction>(latches[i])->setMetadata(llvm::LLVMContext::MD_loop, id);
   }
 }
 
 // Runs LLVM's default passes of a level from 1 to 3, with vectorisation.
-void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine,
-                      unsigned level) {
+void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine, unsigned level) {
   using llvm::OptimizationLevel;
   llvm::Module &m = *llvm::unwrap(module);
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = true;
   llvm::PassInstrumentationCallbacks callbacks;
-  llvm::PassBuilder builder(reinterpret_cast<llvm::TargetMachine *>(machine),
-                            tuning, std::nullopt, &callbacks);
+  llvm::PassBuilder builder(reinterpret_cast<llvm::TargetMachine *>(machine), tuning, std::nullopt,
+                            &callbacks);
   builder.registerVectorizerStartEPCallback(
-      [](llvm::FunctionPassManager &manager, OptimizationLevel) {
-        manager.addPass(KeepGroups());
-      });
+      [](llvm::FunctionPassManager &manager, OptimizationLevel) { manager.addPass(KeepGroups()); });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -214,8 +193,7 @@ void gpurace_optimize(LLVMModuleRef module, LLVMTargetMachineRef machine,
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::StandardInstrumentations instrumentations(m.getContext(), false);
   instrumentations.registerCallbacks(callbacks, &modules);
-  const OptimizationLevel levels[] = {
-      OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
+  const OptimizationLevel levels[] = {OptimizationLevel::O1, OptimizationLevel::O2, OptimizationLevel::O3};
   builder.buildPerModuleDefaultPipeline(levels[level - 1]).run(m, modules);
 }
 }

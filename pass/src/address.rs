@@ -40,7 +40,9 @@ pub unsafe fn starts(
                 Some(LLVMOpcode::LLVMPHI) => {
                     pending.extend((0..LLVMCountIncoming(value)).map(|i| LLVMGetIncomingValue(value, i)));
                 }
-                Some(LLVMOpcode::LLVMSelect) => pending.extend([LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)]),
+                Some(LLVMOpcode::LLVMSelect) => {
+                    pending.extend([LLVMGetOperand(value, 1), LLVMGetOperand(value, 2)])
+                }
                 _ => found.push(value),
             }
         }
@@ -76,7 +78,8 @@ mod tests {
         // SAFETY: the module is live.
         ir::testing::with_module(TEXT, |module| unsafe {
             let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-            let stores = ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMStore);
+            let stores =
+                ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMStore);
             let of = |store| {
                 let starts = starts(LLVMGetOperand(store, 1), most, |value| ir::name(value) == end)?;
                 let mut names: Vec<_> = starts.into_iter().map(|value| ir::name(value)).collect();

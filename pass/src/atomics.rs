@@ -12,9 +12,9 @@
 //! PTX (`atom.acq_rel.gpu`), which the pass translates itself.
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
-use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind};
 
 use crate::{ir, ptx};
 
@@ -33,8 +33,7 @@ pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Orde
     unsafe {
         let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
         let int = LLVMInt32TypeInContext(context);
-        let mut fields = [scope as u64, order as u64]
-            .map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
+        let mut fields = [scope as u64, order as u64].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
         let node = LLVMMDNodeInContext2(context, fields.as_mut_ptr(), fields.len());
         let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
         LLVMSetMetadata(instruction, kind, LLVMMetadataAsValue(context, node));
@@ -131,7 +130,9 @@ pub unsafe fn swap_operands(instruction: LLVMValueRef) -> Option<[u32; 2]> {
                 let ty = LLVMIntTypeInContext(LLVMGetTypeContext(LLVMTypeOf(instruction)), bits.into());
                 let result = LLVMTypeOf(instruction);
                 let is_void = LLVMGetTypeKind(result) == LLVMTypeKind::LLVMVoidTypeKind;
-                let fits = operands.iter().all(|&n| n < LLVMGetNumArgOperands(instruction) && LLVMTypeOf(LLVMGetOperand(instruction, n)) == ty);
+                let fits = operands.iter().all(|&n| {
+                    n < LLVMGetNumArgOperands(instruction) && LLVMTypeOf(LLVMGetOperand(instruction, n)) == ty
+                });
                 (fits && (is_void || result == ty)).then_some(operands)
             }
             LLVMOpcode::LLVMCall => is_swap_intrinsic(instruction).then_some([1, 2]),

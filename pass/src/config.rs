@@ -93,8 +93,9 @@ impl Config {
         let text = std::env::var(VARIABLE).map_err(|_| {
             format!("the environment variable `{VARIABLE}` is not set; the plugin is run by `gclang`")
         })?;
-        let config: Self = serde_json::from_str(&text)
-            .map_err(|e| format!("cannot read `{VARIABLE}`: {e}; `gclang` and the plugin must be of one build"))?;
+        let config: Self = serde_json::from_str(&text).map_err(|e| {
+            format!("cannot read `{VARIABLE}`: {e}; `gclang` and the plugin must be of one build")
+        })?;
         if config.version != VERSION {
             return Err(format!(
                 "`{VARIABLE}` is of version {}, wanted {VERSION}; `gclang` and the plugin must be of one build",

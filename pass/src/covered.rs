@@ -123,7 +123,9 @@ unsafe fn of_function(
             first += members.len();
         }
         let waits: HashSet<_> = spins::headers(function).into_iter().collect();
-        let blocks: Vec<_> = ir::blocks(function).map(|block| Block::of(block, &bit, &defines, waits.contains(&block))).collect();
+        let blocks: Vec<_> = ir::blocks(function)
+            .map(|block| Block::of(block, &bit, &defines, waits.contains(&block)))
+            .collect();
         let flow = Flow::of(function, &blocks, all.len());
         let is_write = |bit: usize| matches!(accesses[all[bit] as usize].access, Access::Store);
         let mut first = 0;
@@ -140,7 +142,11 @@ unsafe fn of_function(
                 let write = own.clone().find(|&w| is_write(w) && (flow.both(w, read) || flow.both(read, w)));
                 let kept = write.or_else(|| {
                     order.iter().copied().find(|&r| {
-                        r != read && !is_write(r) && by[all[r] as usize].is_none() && flow.position[r] < flow.position[read] && flow.both(r, read)
+                        r != read
+                            && !is_write(r)
+                            && by[all[r] as usize].is_none()
+                            && flow.position[r] < flow.position[read]
+                            && flow.both(r, read)
                     })
                 });
                 by[all[read] as usize] = kept.map(|kept| Covered {
@@ -282,7 +288,11 @@ fn settle(
     loop {
         let mut changed = false;
         for &i in order {
-            let mut known = if Some(i) == entry || from[i].is_empty() { Bits::none(accesses) } else { Bits::all(accesses) };
+            let mut known = if Some(i) == entry || from[i].is_empty() {
+                Bits::none(accesses)
+            } else {
+                Bits::all(accesses)
+            };
             for &j in &from[i] {
                 known.keep(&left[j]);
             }
@@ -327,7 +337,10 @@ unsafe fn orders(instruction: LLVMValueRef) -> bool {
         match ir::opcode(instruction) {
             LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMStore => {
                 LLVMGetVolatile(instruction) != 0
-                    || !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
+                    || !matches!(
+                        LLVMGetOrdering(instruction),
+                        LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+                    )
             }
             LLVMOpcode::LLVMFence | LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => true,
             LLVMOpcode::LLVMCall if debug_info::is_debug_call(instruction) => false,
@@ -416,7 +429,9 @@ impl Numbers {
                 LLVMOpcode::LLVMLoad if of_context(LLVMGetOperand(value, 0)) => std::ptr::null_mut(),
                 // Its predicate is none of its operands.
                 LLVMOpcode::LLVMICmp => return Form::Value(value),
-                LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => std::ptr::null_mut(),
+                LLVMOpcode::LLVMUDiv | LLVMOpcode::LLVMSDiv | LLVMOpcode::LLVMURem | LLVMOpcode::LLVMSRem => {
+                    std::ptr::null_mut()
+                }
                 _ if ir::is_speculatable(value) => std::ptr::null_mut(),
                 _ => return Form::Value(value),
             };
@@ -433,7 +448,8 @@ unsafe fn of_context(mut pointer: LLVMValueRef) -> bool {
         while !LLVMIsAGetElementPtrInst(pointer).is_null() {
             pointer = LLVMGetOperand(pointer, 0);
         }
-        !LLVMIsACallInst(pointer).is_null() && ir::callee(pointer).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION)
+        !LLVMIsACallInst(pointer).is_null()
+            && ir::callee(pointer).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION)
     }
 }
 

@@ -77,8 +77,12 @@ pub unsafe fn kernels(
 ///
 /// # Safety
 /// The module of `reach` and `layout` is live.
-pub unsafe fn shared_variables(reach: &Reach, layout: &shared::Layout) -> (Vec<LLVMValueRef>, Vec<LLVMValueRef>) {
-    let (mut statics, dynamic): (Vec<_>, Vec<_>) = reach.shared.iter().partition(|&variable| layout.offsets.contains_key(variable));
+pub unsafe fn shared_variables(
+    reach: &Reach,
+    layout: &shared::Layout,
+) -> (Vec<LLVMValueRef>, Vec<LLVMValueRef>) {
+    let (mut statics, dynamic): (Vec<_>, Vec<_>) =
+        reach.shared.iter().partition(|&variable| layout.offsets.contains_key(variable));
     // SAFETY: by contract.
     statics.sort_by_cached_key(|variable| (layout.offsets[variable], unsafe { ir::name(*variable) }));
     (statics, dynamic)
@@ -89,10 +93,7 @@ pub unsafe fn shared_variables(reach: &Reach, layout: &shared::Layout) -> (Vec<L
 ///
 /// # Safety
 /// `module` is live and `layout` is its.
-pub unsafe fn variables(
-    module: LLVMModuleRef,
-    layout: &shared::Layout,
-) -> Vec<(LLVMValueRef, VariableMeta)> {
+pub unsafe fn variables(module: LLVMModuleRef, layout: &shared::Layout) -> Vec<(LLVMValueRef, VariableMeta)> {
     // SAFETY: by contract.
     unsafe {
         ir::globals(module)

@@ -27,7 +27,8 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
                 }
             }
             let remark = remark(meta, &kernel.name, id, site, facts, config);
-            if let Some(remark) = remark.filter(|r| remarked.insert((r.text.position.clone(), r.text.message.clone())))
+            if let Some(remark) =
+                remark.filter(|r| remarked.insert((r.text.position.clone(), r.text.message.clone())))
             {
                 out.push(remark);
             }
@@ -36,7 +37,11 @@ pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) 
             let frame = meta.kernels.iter().find(|k| k.name == kernel.name).and_then(|k| k.frame.as_ref());
             let position = frame.and_then(|frame| position(meta, frame));
             let message = format!("nothing is known of `{}`: {why}", demangle(&kernel.name));
-            out.push(Diagnostic { group: Group::Missed, text: Note { position, message }, notes: Vec::new() });
+            out.push(Diagnostic {
+                group: Group::Missed,
+                text: Note { position, message },
+                notes: Vec::new(),
+            });
         }
     }
     out
@@ -101,7 +106,8 @@ fn warning(meta: &ModuleMeta, kernel: &str, witness: &WitnessFacts) -> Diagnosti
         witness.object,
         site(other.site).map_or("access", op),
     );
-    let mut values: Vec<String> = witness.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut values: Vec<String> =
+        witness.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     values.insert(0, format!("grid {}, block {}", thread(witness.grid), thread(witness.block)));
     let notes = vec![
         Note {

@@ -95,7 +95,12 @@ impl EntryCalls {
     ///
     /// # Safety
     /// The builder is positioned in this module; the arguments have the listed types.
-    pub unsafe fn call(&self, builder: LLVMBuilderRef, name: &str, arguments: &mut [LLVMValueRef]) -> LLVMValueRef {
+    pub unsafe fn call(
+        &self,
+        builder: LLVMBuilderRef,
+        name: &str,
+        arguments: &mut [LLVMValueRef],
+    ) -> LLVMValueRef {
         let entry = entry::find(name).unwrap_or_else(|| unreachable!("`{name}` is not an entry point"));
         debug_assert_eq!(entry.params.len(), arguments.len(), "{name}");
         let ty = self.function_type(entry, false);
@@ -111,7 +116,14 @@ impl EntryCalls {
                     LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
                 }
             }
-            LLVMBuildCall2(builder, ty, function, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr())
+            LLVMBuildCall2(
+                builder,
+                ty,
+                function,
+                arguments.as_mut_ptr(),
+                arguments.len() as c_uint,
+                c"".as_ptr(),
+            )
         }
     }
 }

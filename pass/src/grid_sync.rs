@@ -34,7 +34,8 @@ fn is_grid_sync(name: &str) -> bool {
 pub unsafe fn mark(module: LLVMModuleRef) {
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
-        let found: Vec<_> = ir::definitions(module).into_iter().filter(|&f| is_grid_sync(&ir::name(f))).collect();
+        let found: Vec<_> =
+            ir::definitions(module).into_iter().filter(|&f| is_grid_sync(&ir::name(f))).collect();
         if found.is_empty() {
             return;
         }
@@ -43,7 +44,11 @@ pub unsafe fn mark(module: LLVMModuleRef) {
         let mark = LLVMAddFunction(module, ir::c(MARK).as_ptr(), ty);
         for attribute in ["convergent", "nounwind"] {
             let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
-            LLVMAddAttributeAtIndex(mark, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+            LLVMAddAttributeAtIndex(
+                mark,
+                LLVMAttributeFunctionIndex,
+                LLVMCreateEnumAttribute(context, kind, 0),
+            );
         }
         let builder = LLVMCreateBuilderInContext(context);
         for function in found {

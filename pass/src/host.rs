@@ -82,8 +82,14 @@ mod tests {
 
     /// The host's module with these variables, of which those in `managed` are annotated.
     fn after(globals: &str, managed: &[&str]) -> String {
-        let entries: Vec<String> =
-            managed.iter().map(|name| format!("{{ ptr, ptr, ptr, i32, ptr }} {{ ptr @{name}, ptr @text, ptr @file, i32 1, ptr null }}")).collect();
+        let entries: Vec<String> = managed
+            .iter()
+            .map(|name| {
+                format!(
+                    "{{ ptr, ptr, ptr, i32, ptr }} {{ ptr @{name}, ptr @text, ptr @file, i32 1, ptr null }}"
+                )
+            })
+            .collect();
         let text = format!(
             "target datalayout = \"e-m:e-i64:64-n8:16:32:64-S128\"
              target triple = \"x86_64-pc-linux-gnu\"
@@ -123,12 +129,32 @@ mod tests {
              @wide = hidden global i8 7, align 8192",
             &["m", "long", "page", "wide"],
         );
-        assert_eq!(line(&text, "@m ="), "@m = internal global { [5 x i32], [4076 x i8] } undef, align 4096", "{text}");
-        assert_eq!(line(&text, "@long ="), "@long = dso_local global { [1025 x i32], [4092 x i8] } undef, align 4096", "{text}");
-        assert_eq!(line(&text, "@page ="), "@page = internal global { [1024 x i32], [0 x i8] } undef, align 4096", "{text}");
-        assert_eq!(line(&text, "@wide ="), "@wide = hidden global { i8, [4095 x i8] } { i8 7, [4095 x i8] zeroinitializer }, align 8192", "{text}");
+        assert_eq!(
+            line(&text, "@m ="),
+            "@m = internal global { [5 x i32], [4076 x i8] } undef, align 4096",
+            "{text}"
+        );
+        assert_eq!(
+            line(&text, "@long ="),
+            "@long = dso_local global { [1025 x i32], [4092 x i8] } undef, align 4096",
+            "{text}"
+        );
+        assert_eq!(
+            line(&text, "@page ="),
+            "@page = internal global { [1024 x i32], [0 x i8] } undef, align 4096",
+            "{text}"
+        );
+        assert_eq!(
+            line(&text, "@wide ="),
+            "@wide = hidden global { i8, [4095 x i8] } { i8 7, [4095 x i8] zeroinitializer }, align 8192",
+            "{text}"
+        );
         // Whoever names one finds it where it is.
-        assert!(text.contains("ret ptr @m\n") && text.contains("store i32 1, ptr getelementptr (i32, ptr @m, i64 1)"), "{text}");
+        assert!(
+            text.contains("ret ptr @m\n")
+                && text.contains("store i32 1, ptr getelementptr (i32, ptr @m, i64 1)"),
+            "{text}"
+        );
         assert!(text.contains("{ ptr @m, ptr @text,"), "{text}");
     }
 
@@ -146,7 +172,11 @@ mod tests {
              !llvm.module.flags = !{!5}",
             &["m"],
         );
-        assert_eq!(line(&text, "@m ="), "@m = linkonce_odr dso_local global { i32, [4092 x i8] } undef, comdat, align 4096, !dbg !0", "{text}");
+        assert_eq!(
+            line(&text, "@m ="),
+            "@m = linkonce_odr dso_local global { i32, [4092 x i8] } undef, comdat, align 4096, !dbg !0",
+            "{text}"
+        );
     }
 
     #[test]
@@ -163,11 +193,23 @@ mod tests {
              @guard = internal global i32 undef, comdat($kept), align 4",
             &["m"],
         );
-        assert_eq!(line(&text, "@m ="), "@m = internal global { i32, [4092 x i8] } undef, align 4096", "{text}");
+        assert_eq!(
+            line(&text, "@m ="),
+            "@m = internal global { i32, [4092 x i8] } undef, align 4096",
+            "{text}"
+        );
         assert_eq!(line(&text, "@device ="), "@device = internal global i32 undef, align 4", "{text}");
         // What files share, and what goes with it.
-        assert_eq!(line(&text, "@shared ="), "@shared = linkonce_odr global i32 undef, comdat, align 4", "{text}");
-        assert_eq!(line(&text, "@guard ="), "@guard = internal global i32 undef, comdat($kept), align 4", "{text}");
+        assert_eq!(
+            line(&text, "@shared ="),
+            "@shared = linkonce_odr global i32 undef, comdat, align 4",
+            "{text}"
+        );
+        assert_eq!(
+            line(&text, "@guard ="),
+            "@guard = internal global i32 undef, comdat($kept), align 4",
+            "{text}"
+        );
     }
 
     #[test]
@@ -178,7 +220,11 @@ mod tests {
              @elsewhere = external global i32, align 4",
             &["elsewhere"],
         );
-        for of in ["@m = dso_local global i32 undef, align 4", "@plain = internal global i32 undef, align 4", "@elsewhere = external global i32, align 4"] {
+        for of in [
+            "@m = dso_local global i32 undef, align 4",
+            "@plain = internal global i32 undef, align 4",
+            "@elsewhere = external global i32, align 4",
+        ] {
             line(&text, of);
         }
     }
@@ -186,6 +232,10 @@ mod tests {
     #[test]
     fn what_is_marked_twice_is_kept_apart_once() {
         let text = after("@m = dso_local global i32 undef, align 4", &["m", "m"]);
-        assert_eq!(line(&text, "@m ="), "@m = dso_local global { i32, [4092 x i8] } undef, align 4096", "{text}");
+        assert_eq!(
+            line(&text, "@m ="),
+            "@m = dso_local global { i32, [4092 x i8] } undef, align 4096",
+            "{text}"
+        );
     }
 }

@@ -6,10 +6,10 @@
 //! control flow and floating-point arithmetic stay as they were.
 
 use gpurace_abi::scope::AtomicKind;
-use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use crate::atomics;
 use crate::covered::Spared;
@@ -123,7 +123,12 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
 ///
 /// # Safety
 /// The builder is positioned where the access's pointer and length are known; a compare-and-swap is the instruction that follows.
-pub unsafe fn check_before(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) -> Option<[LLVMValueRef; 6]> {
+pub unsafe fn check_before(
+    calls: &EntryCalls,
+    builder: LLVMBuilderRef,
+    id: u64,
+    site: &AccessSite,
+) -> Option<[LLVMValueRef; 6]> {
     // SAFETY: by contract.
     unsafe {
         let address = calls.generic_pointer(builder, site.pointer);
@@ -163,10 +168,17 @@ pub unsafe fn check_before(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64,
             Access::Atomic { kind, scope, order } => {
                 let swaps = atomics::may_fail(site.instruction) && site.size <= 8;
                 let kind = match swaps.then(|| decide_swap(builder, site)) {
-                    Some(swaps) => LLVMBuildSelect(builder, swaps, calls.i32(kind as u64), calls.i32(AtomicKind::Load as u64), c"".as_ptr()),
+                    Some(swaps) => LLVMBuildSelect(
+                        builder,
+                        swaps,
+                        calls.i32(kind as u64),
+                        calls.i32(AtomicKind::Load as u64),
+                        c"".as_ptr(),
+                    ),
                     None => calls.i32(kind as u64),
                 };
-                let mut arguments = [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
+                let mut arguments =
+                    [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
                 calls.call(builder, "__gpurace_atomic", &mut arguments);
                 return Some(arguments);
             }
@@ -183,7 +195,8 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
     // SAFETY: by contract; the calls have the operands that `insert_check` gives them.
     unsafe {
         let is_check = |i: LLVMValueRef| {
-            ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|callee| ir::name(callee) == "__gpurace_atomic")
+            ir::opcode(i) == LLVMOpcode::LLVMCall
+                && ir::callee(i).is_some_and(|callee| ir::name(callee) == "__gpurace_atomic")
         };
         let mut check = LLVMGetPreviousInstruction(access);
         if check.is_null() || !is_check(check) {
@@ -268,11 +281,7 @@ unsafe fn as_i64(calls: &EntryCalls, builder: LLVMBuilderRef, length: LLVMValueR
 }
 
 /// The bytes about to be stored, zero-extended to 64 bits, or `None` where they do not fit.
-unsafe fn value_bits(
-    calls: &EntryCalls,
-    builder: LLVMBuilderRef,
-    site: &AccessSite,
-) -> Option<LLVMValueRef> {
+unsafe fn value_bits(calls: &EntryCalls, builder: LLVMBuilderRef, site: &AccessSite) -> Option<LLVMValueRef> {
     // SAFETY: by contract the site is a store.
     unsafe {
         let value = LLVMGetOperand(site.instruction, 0);

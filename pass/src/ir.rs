@@ -99,9 +99,7 @@ pub unsafe fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
 /// The operands of an instruction or constant.
 pub unsafe fn operands(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
-    unsafe {
-        (0..LLVMGetNumOperands(value).max(0) as u32).map(|i| LLVMGetOperand(value, i)).collect()
-    }
+    unsafe { (0..LLVMGetNumOperands(value).max(0) as u32).map(|i| LLVMGetOperand(value, i)).collect() }
 }
 
 /// The uses of a value: who uses it, as which operand.
@@ -143,7 +141,10 @@ pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
     use LLVMOpcode::*;
     // SAFETY: by contract.
     let opcode = unsafe { opcode(instruction) };
-    let is_cast = matches!(opcode, LLVMTrunc | LLVMZExt | LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast);
+    let is_cast = matches!(
+        opcode,
+        LLVMTrunc | LLVMZExt | LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast
+    );
     let is_arithmetic = matches!(
         opcode,
         LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor
@@ -156,7 +157,8 @@ pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
     // SAFETY: by contract.
     unsafe {
         let ty = LLVMTypeOf(value);
-        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind).then(|| LLVMGetPointerAddressSpace(ty))
+        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
+            .then(|| LLVMGetPointerAddressSpace(ty))
     }
 }
 
@@ -286,8 +288,7 @@ pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
         let mut nodes = vec![std::ptr::null_mut(); count as usize];
         LLVMGetNamedMetadataOperands(module, name.as_ptr(), nodes.as_mut_ptr());
         for node in nodes {
-            let mut operands =
-                vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
             LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
             let Some((&function, properties)) = operands.split_first() else { continue };
             if function.is_null() || LLVMIsAFunction(function).is_null() {
@@ -342,9 +343,11 @@ pub mod testing {
         // SAFETY: the module is parsed, shown and disposed of here.
         unsafe {
             let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+            let buffer =
+                LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
             let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
-            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            let failed =
+                llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
             assert_eq!(failed, 0, "{}\n{text}", super::text(message));
             let seen = see(module);
             LLVMDisposeModule(module);

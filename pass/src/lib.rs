@@ -232,7 +232,8 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
     }
     let diagnostics = diagnose::diagnostics(&meta, &known, config);
     if !diagnostics.is_empty() {
-        let text = serde_json::to_string(&diagnostics).map_err(|e| format!("cannot serialise diagnostics: {e}"))?;
+        let text =
+            serde_json::to_string(&diagnostics).map_err(|e| format!("cannot serialise diagnostics: {e}"))?;
         write(&config.diagnostics, text.as_bytes())?;
     }
     if let Some(path) = &config.facts {

@@ -56,19 +56,28 @@ impl Accessed {
         unsafe {
             let Some(callee) = ir::callee(call) else { return };
             match ir::name(callee).as_str() {
-                "__gpurace_read" | "__gpurace_write" | "__gpurace_read_range" | "__gpurace_write_range"
-                | "__gpurace_async_read" | "__gpurace_async_write" => {
+                "__gpurace_read"
+                | "__gpurace_write"
+                | "__gpurace_read_range"
+                | "__gpurace_write_range"
+                | "__gpurace_async_read"
+                | "__gpurace_async_write" => {
                     self.plainly.extend(roots(LLVMGetOperand(call, 0)));
                 }
                 "__gpurace_atomic" => {
                     let roots = roots(LLVMGetOperand(call, 0));
                     let kind = LLVMGetOperand(call, 3);
                     let is = |of: AtomicKind| may_be(kind, of as u64);
-                    let (volatile_load, volatile_store) = (is(AtomicKind::VolatileLoad), is(AtomicKind::VolatileStore));
+                    let (volatile_load, volatile_store) =
+                        (is(AtomicKind::VolatileLoad), is(AtomicKind::VolatileStore));
                     if volatile_load || volatile_store {
                         self.plainly.extend(&roots);
                     }
-                    if is(AtomicKind::Store) || is(AtomicKind::Rmw) || is(AtomicKind::Reduction) || volatile_store {
+                    if is(AtomicKind::Store)
+                        || is(AtomicKind::Rmw)
+                        || is(AtomicKind::Reduction)
+                        || volatile_store
+                    {
                         self.changed.extend(&roots);
                     }
                     if is(AtomicKind::Load) || volatile_load || is(AtomicKind::Rmw) && is_used(call) {
@@ -109,7 +118,9 @@ impl Accessed {
 fn may_be_one(a: Root, b: Root) -> bool {
     let shared = |root: Root| match root {
         // SAFETY: roots are of a live module.
-        Root::Variable(v) => Some(unsafe { LLVMGetPointerAddressSpace(LLVMTypeOf(v)) } == address_space::SHARED),
+        Root::Variable(v) => {
+            Some(unsafe { LLVMGetPointerAddressSpace(LLVMTypeOf(v)) } == address_space::SHARED)
+        }
         Root::Shared => Some(true),
         Root::Parameter(_) => Some(false),
         Root::Unknown => None,
@@ -170,9 +181,15 @@ mod tests {
     /// Whether a kernel with this body needs logs: `%p` and `%q` are what it is given, `@v` a
     /// variable. `ADD` and `RED` add to `%p` atomically, with and without a use of the result.
     fn needs_logs(body: &str) -> bool {
-        let check = format!("call void @__gpurace_atomic(ptr %p, i32 4, i32 0, i32 {}, i32 2, i32 0)", AtomicKind::Rmw as u64);
+        let check = format!(
+            "call void @__gpurace_atomic(ptr %p, i32 4, i32 0, i32 {}, i32 2, i32 0)",
+            AtomicKind::Rmw as u64
+        );
         let body = body
-            .replace("ADD", &format!("{check}\n %old = atomicrmw add ptr %p, i32 1 monotonic\n call void @use(i32 %old)"))
+            .replace(
+                "ADD",
+                &format!("{check}\n %old = atomicrmw add ptr %p, i32 1 monotonic\n call void @use(i32 %old)"),
+            )
             .replace("RED", &format!("{check}\n %unused = atomicrmw add ptr %p, i32 1 monotonic"))
             .replace("READ", "call void @__gpurace_read(ptr")
             .replace("SITE", ", i32 4, i32 1)");
@@ -187,7 +204,9 @@ mod tests {
         ir::testing::with_module(&text, |module| unsafe {
             let mut accessed = Accessed::default();
             let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-            for call in ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall) {
+            for call in
+                ir::instructions(kernel).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMCall)
+            {
                 accessed.add(call);
             }
             accessed.meet()

@@ -7,7 +7,6 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::*;
 
-
 /// Collects the source files that positions name.
 #[derive(Debug, Default)]
 pub struct Positions {

@@ -19,7 +19,8 @@ use llvm_sys::transforms::pass_builder::*;
 use crate::ir;
 
 /// The preparation's passes, in `opt -passes=` form.
-const PASSES: &str = "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,simplifycfg),globaldce";
+const PASSES: &str =
+    "always-inline,function(sroa,simplifycfg),cgscc(inline),function(sroa,simplifycfg),globaldce";
 
 /// Prepares `module`.
 ///

@@ -116,7 +116,8 @@ pub unsafe fn prove(module: LLVMModuleRef, accesses: &[AccessSite], config: &Con
             Ok(verdicts) => (verdicts, None),
             Err(why) => (Verdicts::default(), Some(why)),
         };
-        let sites = verdicts.sites.iter().map(|site| (site.site.0, facts(&protocol, &verdicts, site, annotated)));
+        let sites =
+            verdicts.sites.iter().map(|site| (site.site.0, facts(&protocol, &verdicts, site, annotated)));
         let name = protocol.kernel.clone();
         proofs.kernels.push(KernelFacts { name: name.clone(), sites: sites.collect(), failed });
         let bytes = to_bytes(&KernelProofs { protocol, verdicts });
@@ -155,23 +156,16 @@ fn ask(solver: &Solver, protocol: &Protocol, spent: &mut Duration) -> Result<Ver
     if left.is_zero() {
         return Err("the time for proofs while compiling was spent on other kernels".to_owned());
     }
-    let request = Request {
-        protocol: protocol.clone(),
-        launch: None,
-        budget_ms: left.as_millis() as u64,
-        dump: None,
-    };
+    let request =
+        Request { protocol: protocol.clone(), launch: None, budget_ms: left.as_millis() as u64, dump: None };
     let answer = solver.ask(&request).map_err(|error| error.to_string())?;
     *spent += Duration::from_millis(answer.cost_ms);
     Ok(answer.verdicts)
 }
 
 fn facts(protocol: &Protocol, verdicts: &Verdicts, site: &SiteVerdict, annotated: bool) -> SiteFacts {
-    let mut facts = SiteFacts {
-        why: site.why.clone(),
-        with: site.with.map(|site| site.0),
-        ..SiteFacts::default()
-    };
+    let mut facts =
+        SiteFacts { why: site.why.clone(), with: site.with.map(|site| site.0), ..SiteFacts::default() };
     facts.verdict = match &site.verdict {
         verdict::Verdict::Proved => Verdict::Proved,
         verdict::Verdict::ProvedIf(conditions) => {

@@ -105,7 +105,8 @@ unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> Own {
                 LLVMOpcode::LLVMAlloca => {
                     let ty = LLVMGetAllocatedType(instruction);
                     let count = LLVMGetOperand(instruction, 0);
-                    let count = if LLVMIsAConstantInt(count).is_null() { 1 } else { LLVMConstIntGetZExtValue(count) };
+                    let count =
+                        if LLVMIsAConstantInt(count).is_null() { 1 } else { LLVMConstIntGetZExtValue(count) };
                     own.locals = own.locals.saturating_add(count.saturating_mul(ir::alloc_size(module, ty)));
                 }
                 _ => {}
@@ -119,7 +120,11 @@ unsafe fn own(module: LLVMModuleRef, function: LLVMValueRef) -> Own {
 }
 
 /// Adds the shared variables that a constant names.
-unsafe fn find_shared(value: LLVMValueRef, seen: &mut HashSet<LLVMValueRef>, found: &mut HashSet<LLVMValueRef>) {
+unsafe fn find_shared(
+    value: LLVMValueRef,
+    seen: &mut HashSet<LLVMValueRef>,
+    found: &mut HashSet<LLVMValueRef>,
+) {
     // SAFETY: by contract.
     unsafe {
         if LLVMIsConstant(value) == 0 || !LLVMIsAFunction(value).is_null() || !seen.insert(value) {
@@ -148,8 +153,8 @@ unsafe fn is_address_taken(function: LLVMValueRef) -> bool {
         while !used.is_null() {
             let user = LLVMGetUser(used);
             let is_call = !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function;
-            let as_argument = is_call
-                && ir::operands(user).iter().rev().skip(1).any(|&operand| operand == function);
+            let as_argument =
+                is_call && ir::operands(user).iter().rev().skip(1).any(|&operand| operand == function);
             if !is_call || as_argument {
                 return true;
             }

@@ -145,7 +145,9 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                 for (pointer, size, access) in accesses_of(module, instruction) {
                     let space = match base_of(pointer, is_kernel) {
                         Base::ThreadContext => continue,
-                        _ if !matches!(access, Access::Atomic { .. }) && annotations::is_ignored(instruction) => {
+                        _ if !matches!(access, Access::Atomic { .. })
+                            && annotations::is_ignored(instruction) =>
+                        {
                             *skipped.entry("annotated").or_default() += 1;
                             continue;
                         }
@@ -159,8 +161,12 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
                     };
                     let asynchronous = matches!(access, Access::AsyncRead { .. } | Access::AsyncWrite { .. });
                     let (op, volatile) = match access {
-                        Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => (Op::Read, false),
-                        Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => (Op::Write, false),
+                        Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => {
+                            (Op::Read, false)
+                        }
+                        Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => {
+                            (Op::Write, false)
+                        }
                         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => (Op::Read, true),
                         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => (Op::Write, true),
                         Access::Atomic { .. } => (Op::Atomic, false),
@@ -179,30 +185,27 @@ pub unsafe fn collect(module: LLVMModuleRef, positions: &mut Positions) -> Sites
             }
         }
     }
-    out.skipped = skipped
-        .into_iter()
-        .map(|(reason, count)| Skipped { reason: reason.to_owned(), count })
-        .collect();
+    out.skipped =
+        skipped.into_iter().map(|(reason, count)| Skipped { reason: reason.to_owned(), count }).collect();
     out.skipped.sort_by(|a, b| a.reason.cmp(&b.reason));
     out
 }
 
 /// The accesses that one instruction makes: address, bytes (0: not constant), kind.
-unsafe fn accesses_of(
-    module: LLVMModuleRef,
-    instruction: LLVMValueRef,
-) -> Vec<(LLVMValueRef, u64, Access)> {
+unsafe fn accesses_of(module: LLVMModuleRef, instruction: LLVMValueRef) -> Vec<(LLVMValueRef, u64, Access)> {
     // SAFETY: by contract.
     unsafe {
         let sized = |value: LLVMValueRef| ir::store_size(module, LLVMTypeOf(value));
         match ir::opcode(instruction) {
             LLVMOpcode::LLVMLoad => {
-                let access = scalar_access(instruction, Access::Load, AtomicKind::Load, AtomicKind::VolatileLoad);
+                let access =
+                    scalar_access(instruction, Access::Load, AtomicKind::Load, AtomicKind::VolatileLoad);
                 by_element(instruction, LLVMGetOperand(instruction, 0), sized(instruction), access)
             }
             LLVMOpcode::LLVMStore => {
                 let value = LLVMGetOperand(instruction, 0);
-                let access = scalar_access(instruction, Access::Store, AtomicKind::Store, AtomicKind::VolatileStore);
+                let access =
+                    scalar_access(instruction, Access::Store, AtomicKind::Store, AtomicKind::VolatileStore);
                 by_element(instruction, LLVMGetOperand(instruction, 1), sized(value), access)
             }
             LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => {
@@ -230,7 +233,11 @@ pub unsafe fn elements(instruction: LLVMValueRef) -> u64 {
     // SAFETY: by contract; the metadata has one number.
     unsafe {
         let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, ELEMENTS_METADATA.as_ptr().cast(), ELEMENTS_METADATA.len() as u32);
+        let kind = LLVMGetMDKindIDInContext(
+            context,
+            ELEMENTS_METADATA.as_ptr().cast(),
+            ELEMENTS_METADATA.len() as u32,
+        );
         let node = LLVMGetMetadata(instruction, kind);
         if node.is_null() {
             return 1;
@@ -242,7 +249,12 @@ pub unsafe fn elements(instruction: LLVMValueRef) -> u64 {
 }
 
 /// The accesses that a load or store of `size` bytes is. Addresses of elements stand before it.
-unsafe fn by_element(instruction: LLVMValueRef, pointer: LLVMValueRef, size: u64, access: Access) -> Vec<(LLVMValueRef, u64, Access)> {
+unsafe fn by_element(
+    instruction: LLVMValueRef,
+    pointer: LLVMValueRef,
+    size: u64,
+    access: Access,
+) -> Vec<(LLVMValueRef, u64, Access)> {
     // SAFETY: by contract; the builder is disposed of once.
     unsafe {
         let n = elements(instruction);
@@ -256,7 +268,11 @@ unsafe fn by_element(instruction: LLVMValueRef, pointer: LLVMValueRef, size: u64
         let each = size / n;
         let accesses = (0..n).map(|i| {
             let mut offset = LLVMConstInt(long, i * each, 0);
-            let at = if i == 0 { pointer } else { LLVMBuildGEP2(builder, byte, pointer, &mut offset, 1, c"".as_ptr()) };
+            let at = if i == 0 {
+                pointer
+            } else {
+                LLVMBuildGEP2(builder, byte, pointer, &mut offset, 1, c"".as_ptr())
+            };
             (at, each, access)
         });
         let accesses = accesses.collect();
@@ -273,7 +289,8 @@ unsafe fn scalar_access(
 ) -> Access {
     // SAFETY: by contract a load or a store.
     unsafe {
-        let is_atomic = !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic);
+        let is_atomic =
+            !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic);
         if is_atomic || atomics::has_semantics(instruction) {
             let (scope, order) = atomics::semantics(instruction);
             Access::Atomic { kind: atomic, scope, order }
@@ -322,7 +339,8 @@ pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         let context = LLVMGetTypeContext(LLVMTypeOf(call));
-        let kind = LLVMGetMDKindIDInContext(context, ASYNC_METADATA.as_ptr().cast(), ASYNC_METADATA.len() as u32);
+        let kind =
+            LLVMGetMDKindIDInContext(context, ASYNC_METADATA.as_ptr().cast(), ASYNC_METADATA.len() as u32);
         !LLVMGetMetadata(call, kind).is_null()
     }
 }
@@ -334,7 +352,12 @@ unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
         // A cast from an unknown generic address into a space says the space.
         let says = |value| {
             let by_space = matches!(ir::space_of(value), Some(address_space::SHARED | address_space::GLOBAL));
-            let moves = [LLVMOpcode::LLVMGetElementPtr, LLVMOpcode::LLVMBitCast, LLVMOpcode::LLVMAddrSpaceCast, LLVMOpcode::LLVMFreeze];
+            let moves = [
+                LLVMOpcode::LLVMGetElementPtr,
+                LLVMOpcode::LLVMBitCast,
+                LLVMOpcode::LLVMAddrSpaceCast,
+                LLVMOpcode::LLVMFreeze,
+            ];
             by_space && ir::value_opcode(value).is_some_and(|opcode| moves.contains(&opcode))
         };
         let Some(starts) = address::starts(pointer, MOST_STEPS, says) else { return Base::Unknown };
@@ -365,7 +388,9 @@ unsafe fn base_of_start(value: LLVMValueRef, in_kernel: bool) -> Base {
         }
         match ir::value_opcode(value) {
             Some(LLVMOpcode::LLVMAlloca) => Base::Skip("local memory"),
-            Some(LLVMOpcode::LLVMCall) if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) => {
+            Some(LLVMOpcode::LLVMCall)
+                if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) =>
+            {
                 Base::ThreadContext
             }
             _ if !LLVMIsAArgument(value).is_null() => argument_base(value, in_kernel, by_space),

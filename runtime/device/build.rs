@@ -8,7 +8,8 @@ use std::process::Command;
 
 /// What is compiled for NVPTX: the oldest architecture with threads scheduled independently, which the checker assumes, and the oldest
 /// with clusters of blocks. With the version of PTX that has what is used of each.
-const ARCHS: [(&str, &str, &str); 2] = [("device.bc", "sm_70", "+ptx63"), ("device_of_clusters.bc", "sm_90", "+ptx78")];
+const ARCHS: [(&str, &str, &str); 2] =
+    [("device.bc", "sm_70", "+ptx63"), ("device_of_clusters.bc", "sm_90", "+ptx78")];
 
 fn main() {
     println!("cargo:rerun-if-changed=cpp");
@@ -26,7 +27,9 @@ fn main() {
             .args(["-Xclang", "-target-feature", "-Xclang", ptx, "-emit-llvm", "-c", "cpp/device.cpp", "-o"])
             .arg(folder.join(name))
             .status()
-            .unwrap_or_else(|e| panic!("cannot run `{clang}`: {e}; install clang-19 or set LLVM_SYS_191_PREFIX"));
+            .unwrap_or_else(|e| {
+                panic!("cannot run `{clang}`: {e}; install clang-19 or set LLVM_SYS_191_PREFIX")
+            });
         assert!(status.success(), "`{clang}` cannot compile the device runtime for `{arch}`");
     }
     cc::Build::new()

@@ -36,8 +36,7 @@ struct Bench {
 
     // Times `run`, after one time that does not count: code is loaded, or with
     // OpenCL compiled, when it first runs. `prepare` comes before each, untimed.
-    template <class Prepare, class Run>
-    void time(const char* name, Prepare prepare, Run run) const {
+    template <class Prepare, class Run> void time(const char* name, Prepare prepare, Run run) const {
         printf("%s", name);
         for (int i = 0; i <= repetitions; i++) {
             prepare();

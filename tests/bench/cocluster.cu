@@ -21,7 +21,8 @@ __global__ void cocluster(const int* matrix, const int* row_cluster, const int* 
 int main(int argc, char** argv) {
     Bench bench(argc, argv);
     int rows = bench.size(4096, 256);
-    std::vector<int> matrix(rows * COLUMNS), row_cluster(rows), column_cluster(COLUMNS), want(CLUSTERS * CLUSTERS);
+    std::vector<int> matrix(rows * COLUMNS), row_cluster(rows), column_cluster(COLUMNS),
+        want(CLUSTERS * CLUSTERS);
     for (int r = 0; r < rows; r++) row_cluster[r] = r * r % CLUSTERS;
     for (int c = 0; c < COLUMNS; c++) column_cluster[c] = c / 3 % CLUSTERS;
     for (int r = 0; r < rows; r++)
@@ -31,9 +32,9 @@ int main(int argc, char** argv) {
         }
     Buffer<int> dmatrix(matrix), drows(row_cluster), dcolumns(column_cluster), dsums(want.size());
     std::vector<int> zero(want.size());
-    bench.time("cocluster", [&] { dsums.write(zero); }, [&] {
-        LAUNCH(cocluster, (rows / THREADS), (THREADS), dmatrix, drows, dcolumns, dsums);
-    });
+    bench.time(
+        "cocluster", [&] { dsums.write(zero); },
+        [&] { LAUNCH(cocluster, (rows / THREADS), (THREADS), dmatrix, drows, dcolumns, dsums); });
     std::vector<int> got = dsums.read();
     for (size_t i = 0; i < want.size(); i++) expect(got[i] == want[i], "sum", i);
 }

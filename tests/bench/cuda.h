@@ -22,8 +22,7 @@ inline size_t device_memory() {
 inline void start(const char*) {}
 inline void finish() { must(cudaDeviceSynchronize()); }
 
-template <class T>
-struct Buffer {
+template <class T> struct Buffer {
     T* data;
     size_t count;
     explicit Buffer(size_t n) : count(n) {

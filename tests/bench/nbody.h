@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; i += 37) {
         double f[3] = {0, 0, 0};
         for (int j = 0; j < n; j++) {
-            double dx = bodies[j].x - bodies[i].x, dy = bodies[j].y - bodies[i].y, dz = bodies[j].z - bodies[i].z;
+            double dx = bodies[j].x - bodies[i].x, dy = bodies[j].y - bodies[i].y,
+                   dz = bodies[j].z - bodies[i].z;
             double d = 1 / sqrt(dx * dx + dy * dy + dz * dz + 0.01);
             double s = bodies[j].w * d * d * d;
             f[0] += dx * s, f[1] += dy * s, f[2] += dz * s;

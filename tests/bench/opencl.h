@@ -52,8 +52,7 @@ inline void start(const char*) {
 
 inline void finish() { must(clFinish(queue)); }
 
-template <class T>
-struct Buffer {
+template <class T> struct Buffer {
     cl_mem data;
     size_t count;
     explicit Buffer(size_t n) : count(n) {
@@ -64,7 +63,8 @@ struct Buffer {
     }
     explicit Buffer(const std::vector<T>& from) : Buffer(from.size()) { write(from); }
     void write(const std::vector<T>& from) {
-        must(clEnqueueWriteBuffer(queue, data, CL_TRUE, 0, count * sizeof(T), from.data(), 0, nullptr, nullptr));
+        must(clEnqueueWriteBuffer(queue, data, CL_TRUE, 0, count * sizeof(T), from.data(), 0, nullptr,
+                                  nullptr));
     }
     std::vector<T> read() const {
         std::vector<T> to(count);
@@ -78,17 +78,14 @@ struct Dim {
     Dim(unsigned x, unsigned y = 1) : x(x), y(y) {}
 };
 
-template <class T>
-void set(cl_kernel kernel, cl_uint index, const Buffer<T>& buffer) {
+template <class T> void set(cl_kernel kernel, cl_uint index, const Buffer<T>& buffer) {
     must(clSetKernelArg(kernel, index, sizeof(cl_mem), &buffer.data));
 }
-template <class T>
-void set(cl_kernel kernel, cl_uint index, const T& value) {
+template <class T> void set(cl_kernel kernel, cl_uint index, const T& value) {
     must(clSetKernelArg(kernel, index, sizeof(T), &value));
 }
 
-template <class... Args>
-void launch(const char* name, Dim grid, Dim block, const Args&... args) {
+template <class... Args> void launch(const char* name, Dim grid, Dim block, const Args&... args) {
     // Made once for each name, as a program would.
     static std::vector<std::pair<const char*, cl_kernel>> known;
     cl_kernel kernel = nullptr;

@@ -1,5 +1,6 @@
-// Each thread reads one element in each iteration of a loop and then writes one, at places that the array itself
-// holds: nothing tells a prover that these are apart. The read of the first iteration alone has a check.
+// Each thread reads one element in each iteration of a loop and then writes one, at places that the array
+// itself holds: nothing tells a prover that these are apart. The read of the first iteration alone has a
+// check.
 #include "bench.h"
 
 __global__ void rounds(int n, int steps, unsigned* data) {

@@ -1,4 +1,5 @@
-__global__ void spmv(int rows, const int* starts, const int* columns, const float* values, const float* x, float* y) {
+__global__ void spmv(int rows, const int* starts, const int* columns, const float* values, const float* x,
+                     float* y) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < rows) {
         float sum = 0;

@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
     }
     Buffer<int> dstarts(starts), dcolumns(columns);
     Buffer<float> dvalues(values), dx(x), dy(rows);
-    bench.time("spmv", [] {}, [&] {
-        LAUNCH(spmv, ((rows + 127) / 128), (128), rows, dstarts, dcolumns, dvalues, dx, dy);
-    });
+    bench.time(
+        "spmv", [] {},
+        [&] { LAUNCH(spmv, ((rows + 127) / 128), (128), rows, dstarts, dcolumns, dvalues, dx, dy); });
     std::vector<float> got = dy.read();
     for (int row = 0; row < rows; row++) {
         float sum = 0;

@@ -17,9 +17,11 @@ int main(int argc, char** argv) {
     int launches = bench.size(50, 1);
     std::vector<unsigned> zero(n);
     Buffer<unsigned> data(zero);
-    bench.time("update", [&] { data.write(zero); }, [&] {
-        for (int l = 0; l < launches; l++) LAUNCH(update, (1), (n), n, 8, data);
-    });
+    bench.time(
+        "update", [&] { data.write(zero); },
+        [&] {
+            for (int l = 0; l < launches; l++) LAUNCH(update, (1), (n), n, 8, data);
+        });
     std::vector<unsigned> wanted(n), got = data.read();
     for (unsigned i = 0; i < unsigned(n); i++)
         for (unsigned k = 0; k < 8; k++)

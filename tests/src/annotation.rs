@@ -152,64 +152,34 @@ impl Program {
                         return Err(format!("{number}: label `{body}` is given twice"));
                     }
                 } else {
-                    return Err(format!(
-                        "{number}: `{body}` is neither a label nor a declaration"
-                    ));
+                    return Err(format!("{number}: `{body}` is neither a label nor a declaration"));
                 }
             }
         }
-        let revisions: Vec<_> = program
-            .words(None, "revisions")
-            .into_iter()
-            .map(|r| Some(r.to_owned()))
-            .collect();
-        program.revisions = if revisions.is_empty() {
-            vec![None]
-        } else {
-            revisions
-        };
+        let revisions: Vec<_> =
+            program.words(None, "revisions").into_iter().map(|r| Some(r.to_owned())).collect();
+        program.revisions = if revisions.is_empty() { vec![None] } else { revisions };
         for (number, body) in declarations {
-            program
-                .declare(number, body)
-                .map_err(|e| format!("{number}: {e}"))?;
+            program.declare(number, body).map_err(|e| format!("{number}: {e}"))?;
         }
-        for revision in program
-            .directives
-            .iter()
-            .map(|d| &d.0)
-            .chain(program.races.iter().map(|r| &r.0))
-        {
+        for revision in program.directives.iter().map(|d| &d.0).chain(program.races.iter().map(|r| &r.0)) {
             if revision.is_some() && !program.revisions.contains(revision) {
-                return Err(format!(
-                    "1: revision `{}` is not declared",
-                    revision.as_deref().unwrap_or("")
-                ));
+                return Err(format!("1: revision `{}` is not declared", revision.as_deref().unwrap_or("")));
             }
         }
         Ok(program)
     }
 
     fn declare(&mut self, number: u32, body: &str) -> Result<(), String> {
-        let (head, labels) = body
-            .split_once(':')
-            .ok_or_else(|| format!("`{body}` has no `: LABELS`"))?;
+        let (head, labels) = body.split_once(':').ok_or_else(|| format!("`{body}` has no `: LABELS`"))?;
         let labels: Vec<&str> = labels.split_whitespace().collect();
         let line_of = |label: &str| {
-            self.labels
-                .get(label)
-                .copied()
-                .ok_or_else(|| format!("no line is labelled `{label}`"))
+            self.labels.get(label).copied().ok_or_else(|| format!("no line is labelled `{label}`"))
         };
         if let Some(head) = head.strip_prefix("DIVERGENCE") {
             let mut waiting = labels
                 .iter()
-                .map(|l| {
-                    if *l == "exited" {
-                        Ok(WaitingAt::Exited)
-                    } else {
-                        line_of(l).map(WaitingAt::Line)
-                    }
-                })
+                .map(|l| if *l == "exited" { Ok(WaitingAt::Exited) } else { line_of(l).map(WaitingAt::Line) })
                 .collect::<Result<Vec<_>, _>>()?;
             waiting.sort_unstable();
             self.divergences.push((split_revision(head)?.0, waiting));
@@ -230,16 +200,12 @@ impl Program {
             .ok_or("a race has a kind, such as `write-read`")?
             .split('|')
             .map(|kind| match kind.split_once('-') {
-                Some((a, b)) if OPS.contains(&a) && OPS.contains(&b) => {
-                    Ok((a.to_owned(), b.to_owned()))
-                }
+                Some((a, b)) if OPS.contains(&a) && OPS.contains(&b) => Ok((a.to_owned(), b.to_owned())),
                 _ => Err(format!("`{kind}` is no kind of race")),
             })
             .collect::<Result<Vec<_>, String>>()?;
         let space = words.next().filter(|s| matches!(*s, "shared" | "global"));
-        let space = space
-            .ok_or("after the kind comes `shared` or `global`")?
-            .to_owned();
+        let space = space.ok_or("after the kind comes `shared` or `global`")?.to_owned();
         let (mut scope, mut same_value) = (None, None);
         for word in words {
             match word {
@@ -255,32 +221,16 @@ impl Program {
             }
         }
         let side = |label: &str| {
-            if label == "_" {
-                Ok(None)
-            } else {
-                line_of(label).map(Some)
-            }
+            if label == "_" { Ok(None) } else { line_of(label).map(Some) }
         };
         let lines = [side(first)?, side(second)?];
-        let race = ExpectedRace {
-            declared_at: number,
-            optional,
-            kinds,
-            space,
-            scope,
-            same_value,
-            lines,
-        };
+        let race = ExpectedRace { declared_at: number, optional, kinds, space, scope, same_value, lines };
         self.races.push((revision, race));
         Ok(())
     }
 
     /// Values of a directive that apply to a revision, in order.
-    pub fn all<'a>(
-        &'a self,
-        revision: Option<&'a str>,
-        key: &'a str,
-    ) -> impl Iterator<Item = &'a str> {
+    pub fn all<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.directives
             .iter()
             .filter(move |(r, k, _)| k == key && (r.is_none() || r.as_deref() == revision))
@@ -289,63 +239,41 @@ impl Program {
 
     /// Words of all values of a directive that apply to a revision.
     pub fn words<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> Vec<&'a str> {
-        self.all(revision, key)
-            .flat_map(str::split_whitespace)
-            .collect()
+        self.all(revision, key).flat_map(str::split_whitespace).collect()
     }
 
     /// Optimisation levels, without the dash.
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
-        let levels = if given.is_empty() {
-            vec!["O0", "O1", "O2"]
-        } else {
-            given
-        };
+        let levels = if given.is_empty() { vec!["O0", "O1", "O2"] } else { given };
         levels.into_iter().map(str::to_owned).collect()
     }
 
     /// Seeds of the executor's schedule.
     pub fn seeds(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "seeds");
-        let seeds = if given.is_empty() {
-            vec!["0", "1", "2"]
-        } else {
-            given
-        };
+        let seeds = if given.is_empty() { vec!["0", "1", "2"] } else { given };
         seeds.into_iter().map(str::to_owned).collect()
     }
 
     /// Races declared for a revision.
     pub fn races(&self, revision: Option<&str>) -> Vec<&ExpectedRace> {
         let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
-        self.races
-            .iter()
-            .filter(|(r, _)| applies(r))
-            .map(|(_, race)| race)
-            .collect()
+        self.races.iter().filter(|(r, _)| applies(r)).map(|(_, race)| race).collect()
     }
 
     /// Divergences declared for a revision.
     pub fn divergences(&self, revision: Option<&str>) -> Vec<&[WaitingAt]> {
         let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
-        self.divergences
-            .iter()
-            .filter(|(r, _)| applies(r))
-            .map(|(_, d)| d.as_slice())
-            .collect()
+        self.divergences.iter().filter(|(r, _)| applies(r)).map(|(_, d)| d.as_slice()).collect()
     }
 
     /// What is known not to hold yet at a revision.
     pub fn known(&self, revision: Option<&str>) -> Option<Known> {
-        [
-            ("known-miss", Known::Miss),
-            ("known-alarm", Known::Alarm),
-            ("known-failure", Known::Failure),
-        ]
-        .into_iter()
-        .find(|(key, _)| self.all(revision, key).next().is_some())
-        .map(|(_, known)| known)
+        [("known-miss", Known::Miss), ("known-alarm", Known::Alarm), ("known-failure", Known::Failure)]
+            .into_iter()
+            .find(|(key, _)| self.all(revision, key).next().is_some())
+            .map(|(_, known)| known)
     }
 }
 
@@ -368,9 +296,7 @@ fn parse_directive(text: &str) -> Result<(Option<String>, String, String), Strin
 fn split_revision(text: &str) -> Result<(Option<String>, &str), String> {
     match text.strip_prefix('[') {
         Some(rest) => {
-            let (revision, rest) = rest
-                .split_once(']')
-                .ok_or_else(|| format!("`[{rest}` is not closed"))?;
+            let (revision, rest) = rest.split_once(']').ok_or_else(|| format!("`[{rest}` is not closed"))?;
             Ok((Some(revision.to_owned()), rest.trim_start()))
         }
         None => Ok((None, text.trim_start())),
@@ -419,37 +345,19 @@ sum += tile[t];   //~ B
         assert_eq!(races[0].kinds, [("write".to_owned(), "read".to_owned())]);
         assert_eq!(races[0].scope.as_deref(), Some("block"));
         assert!(races[1].optional && races[1].kinds.len() == 2);
-        assert_eq!(
-            (races[1].same_value, races[1].lines[1]),
-            (Some(Some(false)), None)
-        );
-        assert_eq!(
-            p.divergences(Some("fixed")),
-            [[WaitingAt::Line(9), WaitingAt::Exited]]
-        );
+        assert_eq!((races[1].same_value, races[1].lines[1]), (Some(Some(false)), None));
+        assert_eq!(p.divergences(Some("fixed")), [[WaitingAt::Line(9), WaitingAt::Exited]]);
     }
 
     #[test]
     fn mistakes_are_named_with_their_line() {
         for (source, want) in [
             ("//@ opts: O2", "1: `opts` is no directive"),
-            (
-                "\n//~ RACE write-read shared: A B",
-                "2: no line is labelled `A`",
-            ),
-            (
-                "x; //~ A\n//~ RACE write-reed shared: A A",
-                "2: `write-reed` is no kind of race",
-            ),
-            (
-                "x; //~ A\n//~ RACE write-read: A A",
-                "2: after the kind comes `shared` or `global`",
-            ),
+            ("\n//~ RACE write-read shared: A B", "2: no line is labelled `A`"),
+            ("x; //~ A\n//~ RACE write-reed shared: A A", "2: `write-reed` is no kind of race"),
+            ("x; //~ A\n//~ RACE write-read: A A", "2: after the kind comes `shared` or `global`"),
             ("x; //~ A\ny; //~ A", "2: label `A` is given twice"),
-            (
-                "x; //~ nope",
-                "1: `nope` is neither a label nor a declaration",
-            ),
+            ("x; //~ nope", "1: `nope` is neither a label nor a declaration"),
             ("//@[slow] exit: 1", "1: revision `slow` is not declared"),
         ] {
             assert_eq!(Program::parse(source).unwrap_err(), want);

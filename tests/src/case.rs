@@ -51,11 +51,7 @@ pub fn collect(folder: &str) -> Result<Vec<Case>, String> {
         let program = Program::load(&programs(), &path)?;
         for revision in &program.revisions {
             for opt in program.opt_levels(revision.as_deref()) {
-                cases.push(Case {
-                    program: program.clone(),
-                    revision: revision.clone(),
-                    opt,
-                });
+                cases.push(Case { program: program.clone(), revision: revision.clone(), opt });
             }
         }
     }
@@ -67,8 +63,7 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries =
-            std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         for entry in entries {
             let path = entry.map_err(|e| e.to_string())?.path();
             if path.is_dir() {
@@ -102,9 +97,7 @@ impl Case {
 
     /// Whether the program says that it needs a GPU.
     pub fn needs_gpu(&self) -> bool {
-        self.program
-            .words(self.revision(), "requires")
-            .contains(&"gpu")
+        self.program.words(self.revision(), "requires").contains(&"gpu")
     }
 
     /// Builds, runs under every seed and compares.
@@ -114,19 +107,12 @@ impl Case {
     /// that it holds now.
     pub fn check(&self) -> Result<(), String> {
         let findings = self.findings()?;
-        let Findings {
-            misses,
-            alarms,
-            failures,
-        } = &findings;
+        let Findings { misses, alarms, failures } = &findings;
         let holds = |wanted: &[String], others: [&[String]; 2]| {
             if others.iter().any(|o| !o.is_empty()) {
                 Err([wanted, others[0], others[1]].concat().join("\n"))
             } else if wanted.is_empty() {
-                Err(
-                    "what is known not to hold holds now: remove the `known-...` directive"
-                        .to_owned(),
-                )
+                Err("what is known not to hold holds now: remove the `known-...` directive".to_owned())
             } else {
                 Ok(())
             }
@@ -134,11 +120,7 @@ impl Case {
         match self.known() {
             None => {
                 let all = [misses.as_slice(), alarms, failures].concat();
-                if all.is_empty() {
-                    Ok(())
-                } else {
-                    Err(all.join("\n"))
-                }
+                if all.is_empty() { Ok(()) } else { Err(all.join("\n")) }
             }
             Some(Known::Miss) => holds(misses, [alarms, failures]),
             Some(Known::Alarm) => holds(alarms, [misses, failures]),
@@ -153,27 +135,16 @@ impl Case {
         let (checked, compilation) = self.build(Build::Checked, &folder)?;
         if !wanted_errors.is_empty() {
             if compilation.status == Some(0) {
-                findings
-                    .failures
-                    .push("compiles, although `compile-error` is declared".into());
+                findings.failures.push("compiles, although `compile-error` is declared".into());
             }
-            for fragment in wanted_errors
-                .iter()
-                .filter(|f| !compilation.stderr.contains(**f))
-            {
-                findings
-                    .failures
-                    .push(format!("no `{fragment}` in:\n{}", compilation.stderr));
+            for fragment in wanted_errors.iter().filter(|f| !compilation.stderr.contains(**f)) {
+                findings.failures.push(format!("no `{fragment}` in:\n{}", compilation.stderr));
             }
             return Ok(findings);
         }
         if compilation.status != Some(0) {
-            let how = compilation
-                .status
-                .map_or("a signal".into(), |s| format!("status {s}"));
-            findings
-                .failures
-                .push(format!("gclang ended by {how}:\n{}", compilation.stderr));
+            let how = compilation.status.map_or("a signal".into(), |s| format!("status {s}"));
+            findings.failures.push(format!("gclang ended by {how}:\n{}", compilation.stderr));
             return Ok(findings);
         }
         findings.alarms.extend(self.unfounded_warnings(&compilation.stderr));
@@ -184,19 +155,10 @@ impl Case {
             self.judge(&outcome, report, &mut findings);
             if findings.failures.len() + findings.misses.len() + findings.alarms.len() > before {
                 let mut note = format!("  replay: {replay}");
-                for line in outcome
-                    .stdout
-                    .lines()
-                    .chain(outcome.stderr.lines())
-                    .take(60)
-                {
+                for line in outcome.stdout.lines().chain(outcome.stderr.lines()).take(60) {
                     let _ = write!(note, "\n  | {line}");
                 }
-                for list in [
-                    &mut findings.failures,
-                    &mut findings.misses,
-                    &mut findings.alarms,
-                ] {
+                for list in [&mut findings.failures, &mut findings.misses, &mut findings.alarms] {
                     if let Some(last) = list.last_mut() {
                         last.push('\n');
                         last.push_str(&note);
@@ -213,8 +175,7 @@ impl Case {
         {
             self.compare_with_bare(&checked, &folder, &printed, &mut findings)?;
         }
-        if findings.failures.is_empty() && findings.misses.is_empty() && findings.alarms.is_empty()
-        {
+        if findings.failures.is_empty() && findings.misses.is_empty() && findings.alarms.is_empty() {
             // Kept only where somebody will want to look.
             let _ = std::fs::remove_dir_all(&folder);
         }
@@ -235,12 +196,9 @@ impl Case {
     /// Warnings of `-Wgpurace` on lines of which no race is expected.
     fn unfounded_warnings(&self, compilation: &str) -> Vec<String> {
         let races = self.program.races(self.revision());
-        let expected = |line: Option<u32>| {
-            line.is_some() && races.iter().any(|race| race.lines.contains(&line))
-        };
-        let warnings = compilation
-            .lines()
-            .filter(|text| text.ends_with("[-Wgpurace]"));
+        let expected =
+            |line: Option<u32>| line.is_some() && races.iter().any(|race| race.lines.contains(&line));
+        let warnings = compilation.lines().filter(|text| text.ends_with("[-Wgpurace]"));
         warnings
             .filter(|text| {
                 let line = text.split(':').nth(1).and_then(|line| line.parse().ok());
@@ -281,9 +239,7 @@ impl Case {
             let outcome = run(command.args(&args).current_dir(folder), folder)?;
             if let Some(other) = printed.iter().find(|p| **p != outcome.stdout) {
                 let bare = &outcome.stdout;
-                findings
-                    .failures
-                    .push(format!("prints with checks:\n{other}and with {way}:\n{bare}"));
+                findings.failures.push(format!("prints with checks:\n{other}and with {way}:\n{bare}"));
             }
         }
         Ok(())
@@ -306,9 +262,7 @@ impl Case {
             precompiled::provide(folder, &source, sanitize, &self.opt, self.revision())?;
         }
         let mut command = Command::new(tool("gclang++")?);
-        command
-            .arg("-fgpurace-exec=cpu")
-            .arg(format!("-{}", self.opt));
+        command.arg("-fgpurace-exec=cpu").arg(format!("-{}", self.opt));
         if build == Build::Checked {
             command.arg("-fsanitize=gpurace");
             command.arg(format!("-fgpurace-prune={}", self.prune()));
@@ -318,11 +272,7 @@ impl Case {
         }
         command.arg("-I").arg(programs().join("support"));
         command.args(flags);
-        command
-            .arg(&self.program.path)
-            .arg("-o")
-            .arg(&executable)
-            .current_dir(folder);
+        command.arg(&self.program.path).arg("-o").arg(&executable).current_dir(folder);
         let outcome = run(&mut command, folder)?;
         Ok((executable, outcome))
     }
@@ -345,11 +295,7 @@ impl Case {
             options.push_str(more);
         }
         let args = self.program.words(self.revision(), "run-args");
-        let replay = format!(
-            "GPURACE_OPTIONS={options} {} {}",
-            executable.display(),
-            args.join(" ")
-        );
+        let replay = format!("GPURACE_OPTIONS={options} {} {}", executable.display(), args.join(" "));
         let mut command = Command::new(executable);
         command
             .args(args)
@@ -382,33 +328,19 @@ impl Case {
         }
         // The status follows from what was reported, which has been judged above.
         let reported = report.is_ok_and(|r| !r.races.is_empty() || !r.divergence.is_empty());
-        let own = self
-            .program
-            .words(revision, "exit")
-            .first()
-            .and_then(|s| s.parse().ok());
+        let own = self.program.words(revision, "exit").first().and_then(|s| s.parse().ok());
         let status = own.unwrap_or(if reported { RACE_STATUS } else { 0 });
         if outcome.status != Some(status) {
-            let how = outcome
-                .status
-                .map_or("by a signal".into(), |s| format!("with status {s}"));
-            findings
-                .failures
-                .push(format!("ended {how}, wanted status {status}"));
+            let how = outcome.status.map_or("by a signal".into(), |s| format!("with status {s}"));
+            findings.failures.push(format!("ended {how}, wanted status {status}"));
         }
         let lines: Vec<&str> = self.program.all(revision, "stdout").collect();
         if !lines.is_empty() && outcome.stdout.lines().collect::<Vec<_>>() != lines {
-            findings.failures.push(format!(
-                "printed:\n{}wanted:\n{}",
-                outcome.stdout,
-                lines.join("\n")
-            ));
+            findings.failures.push(format!("printed:\n{}wanted:\n{}", outcome.stdout, lines.join("\n")));
         }
         for fragment in self.program.all(revision, "stderr-contains") {
             if !outcome.stderr.contains(fragment) {
-                findings
-                    .failures
-                    .push(format!("no `{fragment}` on standard error"));
+                findings.failures.push(format!("no `{fragment}` on standard error"));
             }
         }
     }

@@ -32,10 +32,7 @@ impl fmt::Display for Mismatch {
 /// the program's own source: a line of another file is unknown.
 pub fn sides(race: &Race, source: &Path) -> [Side; 2] {
     let side = |access: &Access| {
-        let own = access
-            .file
-            .as_deref()
-            .is_some_and(|f| Path::new(f).file_name() == source.file_name());
+        let own = access.file.as_deref().is_some_and(|f| Path::new(f).file_name() == source.file_name());
         (access.op.clone(), access.line.filter(|_| own))
     };
     let [a, b] = &race.accesses;
@@ -55,9 +52,7 @@ pub fn compare(
     let mut seen = vec![false; races.len()];
     for race in &report.races {
         let sides = sides(race, source);
-        let declared: Vec<usize> = (0..races.len())
-            .filter(|&i| matches(races[i], race, &sides))
-            .collect();
+        let declared: Vec<usize> = (0..races.len()).filter(|&i| matches(races[i], race, &sides)).collect();
         if declared.is_empty() {
             mismatches.push(Mismatch::Unexpected(describe(race, &sides)));
         }
@@ -98,9 +93,7 @@ fn matches(want: &ExpectedRace, race: &Race, sides: &[Side; 2]) -> bool {
     let [first, second] = want.lines;
     want.space == race.space
         && want.scope.as_ref().is_none_or(|scope| *scope == race.scope)
-        && want
-            .same_value
-            .is_none_or(|same| race.same_value == same)
+        && want.same_value.is_none_or(|same| race.same_value == same)
         && want.kinds.iter().any(|(a, b)| {
             let mut wanted = [(a.clone(), first), (b.clone(), second)];
             wanted.sort();
@@ -117,29 +110,15 @@ pub fn describe(race: &Race, sides: &[Side; 2]) -> String {
         Some(false) => " other-value",
         None => "",
     };
-    format!(
-        "{a}-{b} {} {}{value}: {} {}",
-        race.space,
-        race.scope,
-        line(*x),
-        line(*y)
-    )
+    format!("{a}-{b} {} {}{value}: {} {}", race.space, race.scope, line(*x), line(*y))
 }
 
 fn declaration(race: &ExpectedRace) -> String {
     let kinds: Vec<_> = race.kinds.iter().map(|(a, b)| format!("{a}-{b}")).collect();
     let line = |l: Option<u32>| l.map_or("_".to_owned(), |l| l.to_string());
-    let scope = race
-        .scope
-        .as_ref()
-        .map_or(String::new(), |s| format!(" {s}"));
+    let scope = race.scope.as_ref().map_or(String::new(), |s| format!(" {s}"));
     let [a, b] = race.lines.map(line);
-    format!(
-        "{} {}{scope}: {a} {b} (declared on line {})",
-        kinds.join("|"),
-        race.space,
-        race.declared_at
-    )
+    format!("{} {}{scope}: {a} {b} (declared on line {})", kinds.join("|"), race.space, race.declared_at)
 }
 
 #[cfg(test)]
@@ -154,8 +133,7 @@ mod tests {
             serde_json::json!({ "op": op[i], "size": 4, "file": "dir/p.cu", "line": line[i], "column": 1,
                 "function": "k", "launch": 1, "stream": 0, "block": [0, 0, 0], "thread": [i, 0, 0] })
         };
-        let sites =
-            serde_json::json!({ "total": 2, "proved": 0, "proved_at_launch": 0, "checked": 2 });
+        let sites = serde_json::json!({ "total": 2, "proved": 0, "proved_at_launch": 0, "checked": 2 });
         let json = serde_json::json!({
             "schema": "gpurace-report/1", "device": "cpu",
             "races": [{ "kind": format!("{}-{}", op[1], op[0]), "space": "shared", "scope": scope,
@@ -170,50 +148,23 @@ mod tests {
 
     fn mismatches(program: &str, report: &Report) -> usize {
         let p = Program::parse(program).unwrap();
-        compare(
-            &p.races(None),
-            &p.divergences(None),
-            report,
-            Path::new("other/p.cu"),
-        )
-        .len()
+        compare(&p.races(None), &p.divergences(None), report, Path::new("other/p.cu")).len()
     }
 
     #[test]
     fn order_of_time_does_not_matter_but_lines_and_operations_do() {
-        assert_eq!(
-            mismatches(PROGRAM, &report(["read", "write"], [2, 1], "block")),
-            0
-        );
-        assert_eq!(
-            mismatches(PROGRAM, &report(["write", "read"], [1, 2], "block")),
-            0
-        );
-        assert_eq!(
-            mismatches(PROGRAM, &report(["write", "read"], [2, 1], "block")),
-            2
-        );
-        assert_eq!(
-            mismatches(PROGRAM, &report(["write", "write"], [1, 2], "block")),
-            2
-        );
-        assert_eq!(
-            mismatches(PROGRAM, &report(["read", "write"], [2, 1], "warp")),
-            2
-        );
+        assert_eq!(mismatches(PROGRAM, &report(["read", "write"], [2, 1], "block")), 0);
+        assert_eq!(mismatches(PROGRAM, &report(["write", "read"], [1, 2], "block")), 0);
+        assert_eq!(mismatches(PROGRAM, &report(["write", "read"], [2, 1], "block")), 2);
+        assert_eq!(mismatches(PROGRAM, &report(["write", "write"], [1, 2], "block")), 2);
+        assert_eq!(mismatches(PROGRAM, &report(["read", "write"], [2, 1], "warp")), 2);
     }
 
     #[test]
     fn optional_races_may_be_absent() {
         let program = PROGRAM.replace("RACE", "RACE?");
-        assert_eq!(
-            mismatches(&program, &report(["read", "write"], [2, 1], "block")),
-            0
-        );
-        assert_eq!(
-            mismatches(&program, &report(["write", "write"], [2, 1], "block")),
-            1
-        );
+        assert_eq!(mismatches(&program, &report(["read", "write"], [2, 1], "block")), 0);
+        assert_eq!(mismatches(&program, &report(["write", "write"], [2, 1], "block")), 1);
     }
 
     #[test]

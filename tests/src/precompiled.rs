@@ -66,8 +66,7 @@ pub fn provide(
     let link = folder.join("gpurace");
     // The last build in this folder may have been of the other kind.
     let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(made.join("gpurace"), &link)
-        .map_err(|e| format!("{}: {e}", link.display()))
+    std::os::unix::fs::symlink(made.join("gpurace"), &link).map_err(|e| format!("{}: {e}", link.display()))
 }
 
 /// Removes what this process made.
@@ -83,11 +82,7 @@ fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
     let plain = folder.join("plain");
     std::fs::create_dir_all(&plain).map_err(|e| format!("{}: {e}", plain.display()))?;
     let source = plain.join("headers.cu");
-    let lines: String = key
-        .headers
-        .iter()
-        .map(|h| format!("#include <{h}>\n"))
-        .collect();
+    let lines: String = key.headers.iter().map(|h| format!("#include <{h}>\n")).collect();
     std::fs::write(&source, lines).map_err(|e| format!("{}: {e}", source.display()))?;
     let mut plan = Command::new(tool("gclang++")?);
     plan.args(["-###", "-fgpurace-exec=cpu"]);
@@ -100,10 +95,7 @@ fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
     }
     plan.arg(&source).args(["-o", "unused"]).current_dir(&plain);
     let plan = run(&mut plan, &plain)?.stderr;
-    for (side, flag) in [
-        ("host", "--cuda-host-only"),
-        ("device", "--cuda-device-only"),
-    ] {
+    for (side, flag) in [("host", "--cuda-host-only"), ("device", "--cuda-device-only")] {
         let line = plan
             .lines()
             .find(|l| l.contains(flag))
@@ -111,9 +103,7 @@ fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
         let mut words = compiler_words(line).into_iter();
         let mut command = Command::new(words.next().ok_or("an empty step")?);
         command.args(words);
-        command
-            .args(["-Xclang", "-emit-pch", "-o"])
-            .arg(headers.join(format!("{side}.pch")));
+        command.args(["-Xclang", "-emit-pch", "-o"]).arg(headers.join(format!("{side}.pch")));
         let outcome = run(command.current_dir(&plain), &plain)?;
         if outcome.status != Some(0) {
             return Err(format!("{command:?}:\n{}", outcome.stderr));
@@ -128,11 +118,7 @@ fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
 fn compiler_words(step: &str) -> Vec<String> {
     // Words are in double quotes; before the first one there may be an environment.
     let start = step.find(" \"").unwrap_or(0);
-    let mut words = step[start..]
-        .split('"')
-        .skip(1)
-        .step_by(2)
-        .map(str::to_owned);
+    let mut words = step[start..].split('"').skip(1).step_by(2).map(str::to_owned);
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         if word == "-o" {
@@ -140,10 +126,7 @@ fn compiler_words(step: &str) -> Vec<String> {
         } else if word == "-Xclang" {
             // `-Xclang -fcuda-include-gpubinary -Xclang FILE`, and the same for a copy.
             let argument = words.next().unwrap_or_default();
-            if matches!(
-                argument.as_str(),
-                "-fcuda-include-gpubinary" | "-remap-file"
-            ) {
+            if matches!(argument.as_str(), "-fcuda-include-gpubinary" | "-remap-file") {
                 words.by_ref().take(2).for_each(drop);
             } else {
                 kept.extend([word, argument]);
@@ -161,7 +144,8 @@ mod tests {
 
     #[test]
     fn steps_lose_plugin_device_code_and_output() {
-        let device = r#" GPURACE_PASS='{"a":1}' "clang++" "-O2" "-fpass-plugin=p.so" "-c" "-o" "x.bc" "x.cu""#;
+        let device =
+            r#" GPURACE_PASS='{"a":1}' "clang++" "-O2" "-fpass-plugin=p.so" "-c" "-o" "x.bc" "x.cu""#;
         assert_eq!(compiler_words(device), ["clang++", "-O2", "-c", "x.cu"]);
         let host = r#" "clang++" "-Xclang" "-fcuda-include-gpubinary" "-Xclang" "c" "-Xclang" "-remap-file" "-Xclang" "a;b" "-Xclang" "-a" "x.cu""#;
         assert_eq!(compiler_words(host), ["clang++", "-Xclang", "-a", "x.cu"]);

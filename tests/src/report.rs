@@ -176,37 +176,25 @@ impl Report {
     /// # Errors
     /// Says what of the schema is not met.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let report: Self = serde_json::from_str(text)
-            .map_err(|e| format!("report is not `gpurace-report/1`: {e}"))?;
+        let report: Self =
+            serde_json::from_str(text).map_err(|e| format!("report is not `gpurace-report/1`: {e}"))?;
         let broken = report.broken_promises();
-        if broken.is_empty() {
-            Ok(report)
-        } else {
-            Err(broken.join("\n"))
-        }
+        if broken.is_empty() { Ok(report) } else { Err(broken.join("\n")) }
     }
 
     /// What every report promises beyond its shape, and this one does not keep.
     fn broken_promises(&self) -> Vec<String> {
         let mut broken = Vec::new();
         if self.schema != "gpurace-report/1" {
-            broken.push(format!(
-                "schema is `{}`, wanted `gpurace-report/1`",
-                self.schema
-            ));
+            broken.push(format!("schema is `{}`, wanted `gpurace-report/1`", self.schema));
         }
         for race in &self.races {
             let [later, earlier] = &race.accesses;
             let kind = format!("{}-{}", earlier.op, later.op);
             // A copy or the host reads or writes; only the kind says which.
-            let in_kernels = [later, earlier]
-                .iter()
-                .all(|a| a.op != "copy" && a.op != "host");
+            let in_kernels = [later, earlier].iter().all(|a| a.op != "copy" && a.op != "host");
             if in_kernels && race.kind != kind {
-                broken.push(format!(
-                    "kind is `{}`, but the accesses are `{kind}`",
-                    race.kind
-                ));
+                broken.push(format!("kind is `{}`, but the accesses are `{kind}`", race.kind));
             }
             if race.count == 0 {
                 broken.push(format!("a `{kind}` race was seen 0 times"));
@@ -229,11 +217,7 @@ impl Report {
                 broken.push(format!("thread {a:?} of block {x:?} races with itself"));
             }
         }
-        let per_kernel = self
-            .stats
-            .kernels
-            .iter()
-            .map(|k| (k.name.as_str(), k.sites));
+        let per_kernel = self.stats.kernels.iter().map(|k| (k.name.as_str(), k.sites));
         for (name, s) in per_kernel.chain([("the program", self.stats.sites)]) {
             if s.proved + s.proved_at_launch + s.checked != s.total {
                 broken.push(format!("sites of {name} do not add up: {s:?}"));

@@ -35,10 +35,7 @@ pub fn tool(name: &str) -> Result<PathBuf, String> {
     if path.is_file() {
         Ok(path)
     } else {
-        Err(format!(
-            "`{}` is not built\nhint: run `scripts/setup`",
-            path.display()
-        ))
+        Err(format!("`{}` is not built\nhint: run `scripts/setup`", path.display()))
     }
 }
 
@@ -75,29 +72,18 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
     let out_path = folder.join(format!("stdout-{unique}"));
     let err_path = folder.join(format!("stderr-{unique}"));
     let create = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
-    command
-        .stdin(Stdio::null())
-        .stdout(create(&out_path)?)
-        .stderr(create(&err_path)?);
+    command.stdin(Stdio::null()).stdout(create(&out_path)?).stderr(create(&err_path)?);
     let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
     let status = child.wait_timeout(TIME_LIMIT).map_err(|e| e.to_string())?;
     if status.is_none() {
         child.kill().map_err(|e| e.to_string())?;
         child.wait().map_err(|e| e.to_string())?;
     }
-    let read = |path: &Path| {
-        String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
-    };
+    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
     let (stdout, stderr) = (read(&out_path), read(&err_path));
     match status {
-        Some(status) => Ok(Outcome {
-            status: status.code(),
-            stdout,
-            stderr,
-        }),
-        None => Err(format!(
-            "{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}"
-        )),
+        Some(status) => Ok(Outcome { status: status.code(), stdout, stderr }),
+        None => Err(format!("{command:?} did not end in {TIME_LIMIT:?}\n{stdout}{stderr}")),
     }
 }
 
@@ -118,7 +104,16 @@ pub fn mock_driver() -> Result<&'static Path, String> {
         let runtime = workspace().join("runtime");
         let mut command = Command::new(format!("{prefix}/bin/clang++"));
         // The checker there calls its own entries, not those of the library that the program has.
-        command.args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", "-I"]);
+        command.args([
+            "-shared",
+            "-fPIC",
+            "-std=c++17",
+            "-O1",
+            "-w",
+            "-Wl,-soname,libcuda.so.1",
+            "-Wl,-Bsymbolic",
+            "-I",
+        ]);
         command.arg(runtime.join("device/cpp")).arg(runtime.join("cuda/tests/mock/libcuda.cpp"));
         command.arg("-o").arg(folder.join("libcuda.so.1"));
         let built = run(&mut command, &folder)?;
@@ -134,18 +129,12 @@ pub fn mock_driver() -> Result<&'static Path, String> {
 /// What `gclang++` printed.
 pub fn compile<S: AsRef<std::ffi::OsStr>>(args: &[S], folder: &Path) -> Result<(), String> {
     let mut command = Command::new(tool("gclang++")?);
-    command
-        .arg("-fgpurace-exec=cpu")
-        .arg("-I")
-        .arg(programs().join("support"));
+    command.arg("-fgpurace-exec=cpu").arg("-I").arg(programs().join("support"));
     command.args(args).current_dir(folder);
     let outcome = run(&mut command, folder)?;
     match outcome.status {
         Some(0) => Ok(()),
-        status => Err(format!(
-            "{command:?} ended with {status:?}:\n{}",
-            outcome.stderr
-        )),
+        status => Err(format!("{command:?} ended with {status:?}:\n{}", outcome.stderr)),
     }
 }
 
@@ -163,12 +152,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// Where it cannot be started or does not end.
-pub fn run_checked(
-    program: &Path,
-    args: &[&str],
-    options: &str,
-    folder: &Path,
-) -> Result<Checked, String> {
+pub fn run_checked(program: &Path, args: &[&str], options: &str, folder: &Path) -> Result<Checked, String> {
     let json = folder.join("report.json");
     let _ = std::fs::remove_file(&json);
     let all = format!("device=cpu:json={}:{options}", json.display());

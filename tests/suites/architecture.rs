@@ -26,11 +26,7 @@ fn names(table: &Table, section: &str) -> Vec<String> {
     };
     // `x = { package = "y" }` names y.
     let name = |(key, value): (&String, &Value)| {
-        value
-            .get("package")
-            .and_then(Value::as_str)
-            .unwrap_or(key)
-            .to_owned()
+        value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned()
     };
     section.iter().map(name).collect()
 }
@@ -54,14 +50,7 @@ fn packages() -> BTreeMap<String, Package> {
                 }
             }
             let name = manifest["package"]["name"].as_str().unwrap().to_owned();
-            (
-                name,
-                Package {
-                    folder,
-                    dependencies,
-                    others,
-                },
-            )
+            (name, Package { folder, dependencies, others })
         })
         .collect()
 }
@@ -94,10 +83,7 @@ fn dependencies_point_one_way() {
             };
             let (from, to) = (height(&package.folder), height(&below.folder));
             let neighbours = from == to && package.folder.starts_with("runtime/");
-            assert!(
-                to < from || neighbours,
-                "`{name}` depends on `{dependency}`, which is not below it"
-            );
+            assert!(to < from || neighbours, "`{name}` depends on `{dependency}`, which is not below it");
         }
     }
 }
@@ -105,10 +91,7 @@ fn dependencies_point_one_way() {
 #[test]
 fn the_runtime_does_not_know_the_compiler() {
     let packages = packages();
-    for (name, package) in packages
-        .iter()
-        .filter(|(_, p)| p.folder.starts_with("runtime/"))
-    {
+    for (name, package) in packages.iter().filter(|(_, p)| p.folder.starts_with("runtime/")) {
         for dependency in &package.dependencies {
             let Some(below) = packages.get(dependency) else {
                 continue;
@@ -131,16 +114,9 @@ fn each_outside_library_has_one_room() {
         ("cudarc", "runtime/cuda"),
     ] {
         for (name, package) in &packages() {
-            let named = package
-                .dependencies
-                .iter()
-                .chain(&package.others)
-                .any(|d| d == library);
+            let named = package.dependencies.iter().chain(&package.others).any(|d| d == library);
             let here = package.folder == room || package.folder.starts_with(&format!("{room}/"));
-            assert!(
-                !named || here,
-                "`{name}` names `{library}`, which is for `{room}` alone"
-            );
+            assert!(!named || here, "`{name}` names `{library}`, which is for `{room}` alone");
         }
     }
 }
@@ -156,15 +132,9 @@ fn the_pass_does_name_llvm() {
 #[test]
 fn the_abi_depends_on_no_sibling() {
     let packages = packages();
-    let abi = packages
-        .values()
-        .find(|p| p.folder == "runtime/abi")
-        .unwrap();
+    let abi = packages.values().find(|p| p.folder == "runtime/abi").unwrap();
     assert!(
-        abi.dependencies
-            .iter()
-            .chain(&abi.others)
-            .all(|d| !packages.contains_key(d)),
+        abi.dependencies.iter().chain(&abi.others).all(|d| !packages.contains_key(d)),
         "{:?}",
         abi.dependencies
     );
@@ -179,10 +149,7 @@ fn every_folder_of_the_code_map_exists() {
         if name.ends_with('/') {
             // A room that is announced only says so.
             let announced = line.contains("not written yet");
-            assert!(
-                announced || workspace().join(name).is_dir(),
-                "ARCHITECTURE.md names `{name}`"
-            );
+            assert!(announced || workspace().join(name).is_dir(), "ARCHITECTURE.md names `{name}`");
             seen += 1;
         }
     }

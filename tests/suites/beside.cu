@@ -76,29 +76,72 @@ int main(int argc, char** argv) {
         int s = o[1] - 'a', p = o[2] - 'a', q = o[3] - 'a', at = (o[4] - 'a') * 16, n = (o[5] - 'a' + 1) * 16;
         cudaStream_t stream = streams[s % 4];
         int *a = buffers[p % 3] + at, *b = buffers[q % 3] + at;
-        int blocks = (n + 63) / 64;
+        int blocks = (n + 63) / 64, threads = n < 64 ? n : 64;
         switch (o[0]) {
-        case 'f': fill<<<blocks, 64, 0, stream>>>(a, n, k); break;
-        case 'a': add<<<blocks, 64, 0, stream>>>(a, n, k); break;
-        case 'c': copy<<<blocks, 64, 0, stream>>>(a, b, n); break;
-        case 'e': even<<<1, 64, 0, stream>>>(a, n); break;
-        case 'o': odd<<<1, 64, 0, stream>>>(a, n); break;
-        case 't': turn<<<1, n < 64 ? n : 64, 0, stream>>>(a, b); break;
-        case 'p': pair<<<1, n < 64 ? n : 64, 0, stream>>>(a, b); break;
-        case 'b': bytes<<<blocks, 64, 0, stream>>>((char*)a + p, n); break;
-        case 'w': wide<<<1, 64, 0, stream>>>((int4*)a, n / 4); break;
-        case 'i': through<<<1, 64, 0, stream>>>(index, a); break;
-        case 'n': count<<<1, 32, 0, stream>>>(a, b); break;
-        case 'v': named<<<1, 64, 0, stream>>>(a, n); break;
-        case 'C': cudaMemcpyAsync(a, b, n * 4, cudaMemcpyDeviceToDevice, stream); break;
-        case 'M': cudaMemsetAsync(a, 0, n * 4, stream); break;
-        case 'H': cudaMemcpyAsync(host, a, n * 4, cudaMemcpyDeviceToHost, stream); break;
-        case 'R': cudaEventRecord(events[p % 2], stream); break;
-        case 'W': cudaStreamWaitEvent(stream, events[p % 2], 0); break;
-        case 'S': cudaStreamSynchronize(stream); break;
-        case 'E': cudaEventSynchronize(events[p % 2]); break;
-        case 'D': cudaDeviceSynchronize(); break;
-        case 'F': cudaFreeAsync(buffers[p % 3], stream); cudaMallocAsync((void**)&buffers[p % 3], N * 4, stream); break;
+        case 'f':
+            fill<<<blocks, 64, 0, stream>>>(a, n, k);
+            break;
+        case 'a':
+            add<<<blocks, 64, 0, stream>>>(a, n, k);
+            break;
+        case 'c':
+            copy<<<blocks, 64, 0, stream>>>(a, b, n);
+            break;
+        case 'e':
+            even<<<1, 64, 0, stream>>>(a, n);
+            break;
+        case 'o':
+            odd<<<1, 64, 0, stream>>>(a, n);
+            break;
+        case 't':
+            turn<<<1, threads, 0, stream>>>(a, b);
+            break;
+        case 'p':
+            pair<<<1, threads, 0, stream>>>(a, b);
+            break;
+        case 'b':
+            bytes<<<blocks, 64, 0, stream>>>((char*)a + p, n);
+            break;
+        case 'w':
+            wide<<<1, 64, 0, stream>>>((int4*)a, n / 4);
+            break;
+        case 'i':
+            through<<<1, 64, 0, stream>>>(index, a);
+            break;
+        case 'n':
+            count<<<1, 32, 0, stream>>>(a, b);
+            break;
+        case 'v':
+            named<<<1, 64, 0, stream>>>(a, n);
+            break;
+        case 'C':
+            cudaMemcpyAsync(a, b, n * 4, cudaMemcpyDeviceToDevice, stream);
+            break;
+        case 'M':
+            cudaMemsetAsync(a, 0, n * 4, stream);
+            break;
+        case 'H':
+            cudaMemcpyAsync(host, a, n * 4, cudaMemcpyDeviceToHost, stream);
+            break;
+        case 'R':
+            cudaEventRecord(events[p % 2], stream);
+            break;
+        case 'W':
+            cudaStreamWaitEvent(stream, events[p % 2], 0);
+            break;
+        case 'S':
+            cudaStreamSynchronize(stream);
+            break;
+        case 'E':
+            cudaEventSynchronize(events[p % 2]);
+            break;
+        case 'D':
+            cudaDeviceSynchronize();
+            break;
+        case 'F':
+            cudaFreeAsync(buffers[p % 3], stream);
+            cudaMallocAsync((void**)&buffers[p % 3], N * 4, stream);
+            break;
         }
     }
     return cudaDeviceSynchronize();

@@ -143,9 +143,16 @@ fn drawn(seed: u64) -> Vec<String> {
                 b'i' | b'n' if known == 1 => 'f',
                 kind => char::from(kind),
             };
-            [kind, letter(below(4)), letter(below(buffers)), letter(below(3)), letter(below(offsets)), letter(below(4))]
-                .iter()
-                .collect()
+            [
+                kind,
+                letter(below(4)),
+                letter(below(buffers)),
+                letter(below(3)),
+                letter(below(offsets)),
+                letter(below(4)),
+            ]
+            .iter()
+            .collect()
         })
         .collect()
 }

@@ -78,8 +78,10 @@ fn each_link_leads_somewhere() {
     let root = workspace();
     let mut files: Vec<PathBuf> = pages().iter().map(|name| root.join("docs").join(name)).collect();
     files.extend(["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root.join(name)));
-    let wrong: Vec<String> =
-        files.iter().flat_map(|file| links(&read(file)).into_iter().filter_map(|link| broken(file, &link))).collect();
+    let wrong: Vec<String> = files
+        .iter()
+        .flat_map(|file| links(&read(file)).into_iter().filter_map(|link| broken(file, &link)))
+        .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let found: usize = files.iter().map(|file| links(&read(file)).len()).sum();
     assert!(found > 40, "only {found} links were found");
@@ -100,7 +102,11 @@ fn tutorial_output() -> String {
     std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("reduction.cu")).unwrap();
     let say = |program: PathBuf, args: &[&str], options: &str| {
         let mut command = Command::new(program);
-        command.args(args).current_dir(&folder).env("GPURACE_OPTIONS", options).env("XDG_CACHE_HOME", &folder);
+        command
+            .args(args)
+            .current_dir(&folder)
+            .env("GPURACE_OPTIONS", options)
+            .env("XDG_CACHE_HOME", &folder);
         let outcome = run(&mut command, &folder).unwrap();
         outcome.stdout + &outcome.stderr
     };

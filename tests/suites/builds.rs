@@ -41,11 +41,7 @@ int main() {
 
 fn folder(test: &str) -> PathBuf {
     let folder = work_folder(&format!("builds_{test}")).unwrap();
-    for (name, text) in [
-        ("first.cu", FIRST),
-        ("second.cu", SECOND),
-        ("main.cpp", MAIN),
-    ] {
+    for (name, text) in [("first.cu", FIRST), ("second.cu", SECOND), ("main.cpp", MAIN)] {
         std::fs::write(folder.join(name), text).unwrap();
     }
     folder
@@ -54,26 +50,13 @@ fn folder(test: &str) -> PathBuf {
 /// Both races of `first.cu`, on its lines; `second.cu` has none.
 fn assert_runs_and_reports(program: &Path, folder: &Path) -> Report {
     let checked = run_checked(program, &[], "", folder).unwrap();
-    assert_eq!(
-        checked.outcome.stdout, "7 7\n",
-        "{}",
-        checked.outcome.stderr
-    );
+    assert_eq!(checked.outcome.stdout, "7 7\n", "{}", checked.outcome.stderr);
     let report = checked.report.unwrap();
-    let mut found: Vec<_> = report
-        .races
-        .iter()
-        .map(|r| (r.kernel.clone().unwrap_or_default(), r.accesses[0].line))
-        .collect();
+    let mut found: Vec<_> =
+        report.races.iter().map(|r| (r.kernel.clone().unwrap_or_default(), r.accesses[0].line)).collect();
     found.sort();
     let hidden = "(anonymous namespace)::hidden(int*)".to_owned();
-    assert_eq!(
-        found,
-        [
-            (hidden, Some(3)),
-            ("kernel_of_first(int*)".to_owned(), Some(2))
-        ]
-    );
+    assert_eq!(found, [(hidden, Some(3)), ("kernel_of_first(int*)".to_owned(), Some(2))]);
     assert_eq!(checked.outcome.status, Some(66));
     report
 }
@@ -118,17 +101,29 @@ void {name}() {{
         )
     };
     let main = "void one(); void two(); int main() { one(); one(); two(); }";
-    for (name, text) in [("header.h", header), ("one.cu", &of_file("one")), ("two.cu", &of_file("two")), ("main.cpp", main)] {
+    for (name, text) in
+        [("header.h", header), ("one.cu", &of_file("one")), ("two.cu", &of_file("two")), ("main.cpp", main)]
+    {
         std::fs::write(folder.join(name), text).unwrap();
     }
     // One variable where device code is joined.
-    let wanted = [(&[][..], "5 6 3 15\n6 7 4 21\n5 6 3 15\n"), (&["-fgpu-rdc"], "5 6 3 15\n6 7 4 21\n7 8 5 27\n")];
+    let wanted =
+        [(&[][..], "5 6 3 15\n6 7 4 21\n5 6 3 15\n"), (&["-fgpu-rdc"], "5 6 3 15\n6 7 4 21\n7 8 5 27\n")];
     for (options, wanted) in wanted {
         for level in ["-O0", "-O2"] {
-            let all: Vec<&str> = options.iter().copied().chain([level, "-std=c++17", "one.cu", "two.cu", "main.cpp", "-o", "program"]).collect();
+            let all: Vec<&str> = options
+                .iter()
+                .copied()
+                .chain([level, "-std=c++17", "one.cu", "two.cu", "main.cpp", "-o", "program"])
+                .collect();
             build(&all, &folder);
             let outcome = run(&mut Command::new(folder.join("program")), &folder).unwrap();
-            assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), wanted), "{options:?} {level}: {}", outcome.stderr);
+            assert_eq!(
+                (outcome.status, &outcome.stdout[..]),
+                (Some(0), wanted),
+                "{options:?} {level}: {}",
+                outcome.stderr
+            );
         }
     }
 }
@@ -145,16 +140,7 @@ fn objects_then_link() {
     for object in ["first.o", "second.o", "main.o"] {
         std::fs::rename(folder.join(object), folder.join("elsewhere").join(object)).unwrap();
     }
-    build(
-        &[
-            "elsewhere/first.o",
-            "elsewhere/second.o",
-            "elsewhere/main.o",
-            "-o",
-            "app",
-        ],
-        &folder,
-    );
+    build(&["elsewhere/first.o", "elsewhere/second.o", "elsewhere/main.o", "-o", "app"], &folder);
     assert_runs_and_reports(&folder.join("app"), &folder);
 }
 
@@ -165,11 +151,7 @@ fn archive() {
         build(&["-c", source], &folder);
     }
     let mut ar = Command::new("ar");
-    let outcome = run(
-        ar.args(["rcs", "libkernels.a", "first.o", "second.o"])
-            .current_dir(&folder),
-        &folder,
-    );
+    let outcome = run(ar.args(["rcs", "libkernels.a", "first.o", "second.o"]).current_dir(&folder), &folder);
     assert_eq!(outcome.unwrap().status, Some(0));
     build(&["main.o", "-L.", "-lkernels", "-o", "app"], &folder);
     assert_runs_and_reports(&folder.join("app"), &folder);
@@ -178,22 +160,9 @@ fn archive() {
 #[test]
 fn shared_library() {
     let folder = folder("shared");
-    build(
-        &[
-            "-fPIC",
-            "-shared",
-            "first.cu",
-            "second.cu",
-            "-o",
-            "libkernels.so",
-        ],
-        &folder,
-    );
+    build(&["-fPIC", "-shared", "first.cu", "second.cu", "-o", "libkernels.so"], &folder);
     let rpath = format!("-Wl,-rpath,{}", folder.display());
-    build(
-        &["main.cpp", "-L.", "-lkernels", &rpath, "-o", "app"],
-        &folder,
-    );
+    build(&["main.cpp", "-L.", "-lkernels", &rpath, "-o", "app"], &folder);
     assert_runs_and_reports(&folder.join("app"), &folder);
 }
 
@@ -209,22 +178,9 @@ fn cuda_in_a_cpp_file() {
 #[test]
 fn the_sanitizer_is_taken_back() {
     let folder = folder("taken_back");
-    build(
-        &[
-            "-fno-sanitize=gpurace",
-            "first.cu",
-            "second.cu",
-            "main.cpp",
-            "-o",
-            "app",
-        ],
-        &folder,
-    );
+    build(&["-fno-sanitize=gpurace", "first.cu", "second.cu", "main.cpp", "-o", "app"], &folder);
     let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
-    assert_eq!(
-        (checked.outcome.status, checked.outcome.stderr.as_str()),
-        (Some(0), "")
-    );
+    assert_eq!((checked.outcome.status, checked.outcome.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
@@ -234,49 +190,24 @@ fn checked_and_bare_files_go_together() {
     build(&["first.cu", "second.o", "main.cpp", "-o", "app"], &folder);
     let report = assert_runs_and_reports(&folder.join("app"), &folder);
     // What ran without checks is said.
-    assert!(
-        report.stats.launches_unchecked == 1 || !report.notes.is_empty(),
-        "{:?}",
-        report.stats
-    );
+    assert!(report.stats.launches_unchecked == 1 || !report.notes.is_empty(), "{:?}", report.stats);
 }
 
 #[test]
 fn include_paths_and_macros_reach_the_device_side() {
     let folder = folder("include");
     std::fs::create_dir(folder.join("inc")).unwrap();
-    std::fs::write(
-        folder.join("inc/put.h"),
-        "__device__ inline void put(int* p) {\n  *p = VALUE;\n}\n",
-    )
-    .unwrap();
+    std::fs::write(folder.join("inc/put.h"), "__device__ inline void put(int* p) {\n  *p = VALUE;\n}\n")
+        .unwrap();
     let text = "#include <put.h>\n__global__ void k(int* p) { put(p); }\n\
                 int main() { int* p; cudaMalloc(&p, 4); k<<<1, 32>>>(p); return cudaDeviceSynchronize(); }\n";
     std::fs::write(folder.join("uses.cu"), text).unwrap();
-    build(
-        &[
-            "-Iinc",
-            "-DVALUE=threadIdx.x",
-            "-O2",
-            "uses.cu",
-            "-o",
-            "app",
-        ],
-        &folder,
-    );
-    let report = run_checked(&folder.join("app"), &[], "", &folder)
-        .unwrap()
-        .report
-        .unwrap();
-    let [race] = &report.races[..] else {
-        panic!("{:?}", report.races)
-    };
+    build(&["-Iinc", "-DVALUE=threadIdx.x", "-O2", "uses.cu", "-o", "app"], &folder);
+    let report = run_checked(&folder.join("app"), &[], "", &folder).unwrap().report.unwrap();
+    let [race] = &report.races[..] else { panic!("{:?}", report.races) };
     for access in &race.accesses {
         assert_eq!(access.line, Some(2));
-        assert!(
-            access.file.as_deref().unwrap().ends_with("inc/put.h"),
-            "{access:?}"
-        );
+        assert!(access.file.as_deref().unwrap().ends_with("inc/put.h"), "{access:?}");
     }
 }
 
@@ -309,17 +240,8 @@ fn plain_cpp_is_left_to_clang() {
     )
     .unwrap();
     let mut command = Command::new(tool("gclang++").unwrap());
-    let outcome = run(
-        command
-            .args(["plain.cpp", "-o", "plain"])
-            .current_dir(&folder),
-        &folder,
-    )
-    .unwrap();
+    let outcome = run(command.args(["plain.cpp", "-o", "plain"]).current_dir(&folder), &folder).unwrap();
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     let outcome = run(&mut Command::new(folder.join("plain")), &folder).unwrap();
-    assert_eq!(
-        (outcome.status, outcome.stdout.as_str()),
-        (Some(5), "plain\n")
-    );
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(5), "plain\n"));
 }

@@ -10,7 +10,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
-    let missing = |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
+    let missing =
+        |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
     let tests: [(&str, fn() -> Result<(), Failed>, &[&str]); 8] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
@@ -26,10 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn is_there(program: &str) -> bool {
-    Command::new(program)
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success())
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 fn example() -> PathBuf {
@@ -52,7 +50,9 @@ fn succeed(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, Strin
     let outcome = command(program, args, folder)?;
     match outcome.status {
         Some(0) => Ok(outcome),
-        status => Err(format!("{program} {args:?} ended with {status:?}:\n{}{}", outcome.stdout, outcome.stderr)),
+        status => {
+            Err(format!("{program} {args:?} ended with {status:?}:\n{}{}", outcome.stdout, outcome.stderr))
+        }
     }
 }
 
@@ -77,7 +77,9 @@ fn build(source: &Path, folder: &Path, options: &[&str]) -> Result<(), String> {
 fn failed_tests(folder: &Path) -> Result<(Vec<String>, String), String> {
     let outcome = command("ctest", &["--test-dir", "build", "--output-on-failure"], folder)?;
     let failed = outcome.stdout.lines().skip_while(|line| !line.contains("tests FAILED"));
-    let name = |line: &str| line.split_once(" - ").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest).to_owned());
+    let name = |line: &str| {
+        line.split_once(" - ").map(|(_, rest)| rest.split(' ').next().unwrap_or(rest).to_owned())
+    };
     Ok((failed.filter_map(name).collect(), outcome.stdout))
 }
 
@@ -203,9 +205,12 @@ fn ccache() -> Result<(), Failed> {
          set_target_properties(app PROPERTIES CUDA_SEPARABLE_COMPILATION ON)\n",
     )?;
     // Only device code reads the header.
-    write("app.cu", "#ifdef __CUDA_ARCH__\n#include \"value.h\"\n#else\n#define VALUE 0\n#endif\n\
+    write(
+        "app.cu",
+        "#ifdef __CUDA_ARCH__\n#include \"value.h\"\n#else\n#define VALUE 0\n#endif\n\
         __device__ int f(int);\n__global__ void k(int* p) { *p = f(VALUE); }\n\
-        int main() { int *p, h; cudaMalloc(&p, 4); k<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); return h; }\n")?;
+        int main() { int *p, h; cudaMalloc(&p, 4); k<<<1, 1>>>(p); cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost); return h; }\n",
+    )?;
     write("other.cu", "__device__ int f(int x) { return x; }\n")?;
     let status = |value: &str, counts: (u32, u32)| -> Result<(), String> {
         write("value.h", &format!("#define VALUE {value}\n"))?;

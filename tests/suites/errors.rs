@@ -17,33 +17,18 @@ fn gclang(test: &str, args: &[&str]) -> Outcome {
 fn assert_refused(outcome: &Outcome, fragments: &[&str]) {
     assert_eq!(outcome.status, Some(1), "{}", outcome.stderr);
     for fragment in fragments {
-        assert!(
-            outcome.stderr.contains(fragment),
-            "no `{fragment}` in:\n{}",
-            outcome.stderr
-        );
+        assert!(outcome.stderr.contains(fragment), "no `{fragment}` in:\n{}", outcome.stderr);
     }
 }
 
 fn program(name: &str) -> String {
-    programs()
-        .join("report")
-        .join(name)
-        .to_str()
-        .unwrap()
-        .to_owned()
+    programs().join("report").join(name).to_str().unwrap().to_owned()
 }
 
 #[test]
 fn a_missing_file_is_clangs_error() {
-    let outcome = gclang(
-        "missing",
-        &["-fsanitize=gpurace", "-fgpurace-exec=cpu", "nowhere.cu"],
-    );
-    assert_refused(
-        &outcome,
-        &["error: no such file or directory: 'nowhere.cu'"],
-    );
+    let outcome = gclang("missing", &["-fsanitize=gpurace", "-fgpurace-exec=cpu", "nowhere.cu"]);
+    assert_refused(&outcome, &["error: no such file or directory: 'nowhere.cu'"]);
 }
 
 #[test]
@@ -51,20 +36,14 @@ fn a_misspelt_flag_is_named_with_the_nearest_one() {
     let outcome = gclang("flag", &["-fgpurace-exce=cpu", "x.cu"]);
     assert_refused(
         &outcome,
-        &[
-            "error: unknown argument `-fgpurace-exce=cpu`",
-            "hint: did you mean `-fgpurace-exec=`?",
-        ],
+        &["error: unknown argument `-fgpurace-exce=cpu`", "hint: did you mean `-fgpurace-exec=`?"],
     );
 }
 
 #[test]
 fn a_bad_value_is_named_with_the_good_ones() {
     let outcome = gclang("value", &["-fgpurace-exec=gpu", "x.cu"]);
-    assert_refused(
-        &outcome,
-        &["error: invalid value `gpu`", "`auto`, `cpu` or `cuda`"],
-    );
+    assert_refused(&outcome, &["error: invalid value `gpu`", "`auto`, `cpu` or `cuda`"]);
 }
 
 #[test]
@@ -79,10 +58,7 @@ fn a_toolkit_that_is_not_there_is_named() {
         &source,
         "-c",
     ];
-    assert_refused(
-        &gclang("toolkit", &args),
-        &["error:", "CUDA", "/nonexistent/cuda"],
-    );
+    assert_refused(&gclang("toolkit", &args), &["error:", "CUDA", "/nonexistent/cuda"]);
 }
 
 #[test]
@@ -100,123 +76,60 @@ fn another_version_of_clang_is_refused() {
 #[test]
 fn a_clang_that_is_not_there_is_named() {
     let source = program("two_races.cu");
-    let args = [
-        "--clang=/nonexistent/clang",
-        "-fsanitize=gpurace",
-        "-fgpurace-exec=cpu",
-        &source,
-    ];
-    assert_refused(
-        &gclang("no_clang", &args),
-        &["error:", "/nonexistent/clang"],
-    );
+    let args = ["--clang=/nonexistent/clang", "-fsanitize=gpurace", "-fgpurace-exec=cpu", &source];
+    assert_refused(&gclang("no_clang", &args), &["error:", "/nonexistent/clang"]);
 }
 
 #[test]
 fn what_clang_warns_of_is_warned_of() {
     let folder = work_folder("errors_warning").unwrap();
-    std::fs::write(
-        folder.join("w.cu"),
-        "__global__ void k(int* p) { int unused; *p = 1; }\nint main() {}\n",
-    )
-    .unwrap();
-    let outcome = gclang(
-        "warning",
-        &[
-            "-fsanitize=gpurace",
-            "-fgpurace-exec=cpu",
-            "-Wall",
-            "-Werror",
-            "w.cu",
-        ],
-    );
-    assert_refused(
-        &outcome,
-        &["error: unused variable 'unused' [-Werror,-Wunused-variable]"],
-    );
+    std::fs::write(folder.join("w.cu"), "__global__ void k(int* p) { int unused; *p = 1; }\nint main() {}\n")
+        .unwrap();
+    let outcome =
+        gclang("warning", &["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wall", "-Werror", "w.cu"]);
+    assert_refused(&outcome, &["error: unused variable 'unused' [-Werror,-Wunused-variable]"]);
 }
 
 /// A checked program under these options.
 fn under(test: &str, options: &str) -> Outcome {
     let folder = work_folder(&format!("errors_{test}")).unwrap();
-    compile(
-        &[
-            "-fsanitize=gpurace",
-            &program("two_races.cu"),
-            "-o",
-            "program",
-        ],
-        &folder,
-    )
-    .unwrap();
+    compile(&["-fsanitize=gpurace", &program("two_races.cu"), "-o", "program"], &folder).unwrap();
     let mut command = Command::new(folder.join("program"));
-    run(
-        command.env("GPURACE_OPTIONS", options).current_dir(&folder),
-        &folder,
-    )
-    .unwrap()
+    run(command.env("GPURACE_OPTIONS", options).current_dir(&folder), &folder).unwrap()
 }
 
 #[test]
 fn an_unknown_option_is_named_with_the_nearest_one() {
     let outcome = under("option", "exit_code=3");
-    assert_refused(
-        &outcome,
-        &["unknown option `exit_code`", "did you mean `exitcode`?"],
-    );
-    assert!(
-        !outcome.stderr.contains("WARNING"),
-        "ran although its options are wrong:\n{}",
-        outcome.stderr
-    );
+    assert_refused(&outcome, &["unknown option `exit_code`", "did you mean `exitcode`?"]);
+    assert!(!outcome.stderr.contains("WARNING"), "ran although its options are wrong:\n{}", outcome.stderr);
 }
 
 #[test]
 fn an_option_without_a_value_is_refused() {
-    assert_refused(
-        &under("no_value", "stats"),
-        &["found `stats`, wanted `key=value`"],
-    );
+    assert_refused(&under("no_value", "stats"), &["found `stats`, wanted `key=value`"]);
 }
 
 #[test]
 fn a_bad_value_of_an_option_is_named() {
-    assert_refused(
-        &under("option_value", "max_reports=many"),
-        &["`max_reports=many`", "wanted"],
-    );
+    assert_refused(&under("option_value", "max_reports=many"), &["`max_reports=many`", "wanted"]);
 }
 
 #[test]
 fn options_are_listed_on_demand() {
     let folder = Path::new("help");
     let outcome = under(folder.to_str().unwrap(), "help=1");
-    for key in [
-        "device",
-        "exitcode",
-        "halt_on_error",
-        "max_reports",
-        "log_path",
-        "json",
-        "suppressions",
-        "seed",
-    ] {
+    for key in
+        ["device", "exitcode", "halt_on_error", "max_reports", "log_path", "json", "suppressions", "seed"]
+    {
         let listed = outcome.stderr.contains(key) || outcome.stdout.contains(key);
-        assert!(
-            listed,
-            "no `{key}` in:\n{}{}",
-            outcome.stdout, outcome.stderr
-        );
+        assert!(listed, "no `{key}` in:\n{}{}", outcome.stdout, outcome.stderr);
     }
 }
 
 #[test]
 fn a_report_that_cannot_be_written_is_said() {
     let outcome = under("unwritable", "json=/nonexistent/report.json");
-    assert!(
-        outcome.stderr.contains("/nonexistent/report.json"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("/nonexistent/report.json"), "{}", outcome.stderr);
     assert_ne!(outcome.status, Some(0));
 }

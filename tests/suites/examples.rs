@@ -5,11 +5,7 @@ use std::path::PathBuf;
 use gpurace_tests::toolchain::{Checked, compile, run_checked, work_folder, workspace};
 
 fn source(name: &str) -> PathBuf {
-    workspace()
-        .join("examples")
-        .join(name)
-        .join(name)
-        .with_extension("cu")
+    workspace().join("examples").join(name).join(name).with_extension("cu")
 }
 
 /// Builds and runs an example; `flags` are further arguments of the compiler.
@@ -47,20 +43,11 @@ fn check(name: &str, args: &[&str], pairs: &[(&str, &str)]) {
         for (a, b) in pairs {
             let mut want = [line(a), line(b)];
             want.sort_unstable();
-            assert!(
-                found.contains(&want),
-                "{name} {opt}: no race between `{a}` and `{b}` in {found:?}"
-            );
+            assert!(found.contains(&want), "{name} {opt}: no race between `{a}` and `{b}` in {found:?}");
         }
 
         let fixed = run(name, &[opt, "-DFIXED"], args);
-        assert_eq!(
-            fixed.outcome.status,
-            Some(0),
-            "{}{}",
-            fixed.outcome.stdout,
-            fixed.outcome.stderr
-        );
+        assert_eq!(fixed.outcome.status, Some(0), "{}{}", fixed.outcome.stdout, fixed.outcome.stderr);
         let report = fixed.report.unwrap();
         assert!(report.races.is_empty(), "{}", fixed.outcome.stderr);
         // It was looked at: by checks, or by proofs that leave none to be made.
@@ -71,47 +58,30 @@ fn check(name: &str, args: &[&str], pairs: &[(&str, &str)]) {
 
 #[test]
 fn reduction() {
-    check(
-        "reduction",
-        &[],
-        &[("tile[t] += tile[t + s];", "tile[t] += tile[t + s];")],
-    );
+    check("reduction", &[], &[("tile[t] += tile[t + s];", "tile[t] += tile[t + s];")]);
 }
 
 #[test]
 fn histogram() {
-    check(
-        "histogram",
-        &[],
-        &[("bins[c - 'a']++;", "bins[c - 'a']++;")],
-    );
+    check("histogram", &[], &[("bins[c - 'a']++;", "bins[c - 'a']++;")]);
 }
 
 #[test]
 fn matmul() {
     let (left, right) = ("float left = a_tile[y][i];", "float right = b_tile[i][x];");
-    check(
-        "matmul",
-        &[],
-        &[(left, "a_tile[y][x] ="), (right, "b_tile[y][x] =")],
-    );
+    check("matmul", &[], &[(left, "a_tile[y][x] ="), (right, "b_tile[y][x] =")]);
 }
 
 #[test]
 fn bfs_over_the_karate_club() {
     let graph = workspace().join("examples/bfs/karate.mtx");
     let count = "next[(*next_size)++] = w;";
-    let pairs = [
-        ("if (level[w] == -1) {", "level[w] = depth;"),
-        (count, count),
-    ];
+    let pairs = [("if (level[w] == -1) {", "level[w] = depth;"), (count, count)];
     check("bfs", &[graph.to_str().unwrap()], &pairs);
     // From vertex 17 the club is 5 levels deep: 1, 2, 3, 8, 8 and 12 members.
     let far = run("bfs", &["-O1", "-DFIXED"], &[graph.to_str().unwrap(), "17"]);
     assert!(
-        far.outcome
-            .stdout
-            .contains("34 vertices, 6 levels from vertex 17: right"),
+        far.outcome.stdout.contains("34 vertices, 6 levels from vertex 17: right"),
         "{}",
         far.outcome.stdout
     );
@@ -122,14 +92,7 @@ fn bfs_refuses_what_is_no_graph() {
     let own = source("bfs");
     let refused = run("bfs", &["-O1"], &[own.to_str().unwrap()]);
     assert_eq!(refused.outcome.status, Some(2));
-    assert!(
-        refused
-            .outcome
-            .stderr
-            .contains("not a square coordinate matrix"),
-        "{}",
-        refused.outcome.stderr
-    );
+    assert!(refused.outcome.stderr.contains("not a square coordinate matrix"), "{}", refused.outcome.stderr);
 }
 
 #[test]
@@ -137,16 +100,9 @@ fn each_says_how_to_run_it() {
     for name in ["reduction", "histogram", "matmul", "bfs"] {
         let text = std::fs::read_to_string(source(name)).unwrap();
         let header: String = text.lines().take_while(|l| l.starts_with("//")).collect();
-        for wanted in [
-            "-fsanitize=gpurace",
-            &format!("{name}.cu -o {name}"),
-            &format!("./{name}"),
-            "-DFIXED",
-        ] {
-            assert!(
-                header.contains(wanted),
-                "the head of {name}.cu lacks `{wanted}`"
-            );
+        for wanted in ["-fsanitize=gpurace", &format!("{name}.cu -o {name}"), &format!("./{name}"), "-DFIXED"]
+        {
+            assert!(header.contains(wanted), "the head of {name}.cu lacks `{wanted}`");
         }
     }
 }

@@ -62,9 +62,8 @@ fn a_launch_is_solved_and_its_race_shown() {
 
 #[test]
 fn pointers_may_lie_in_one_allocation() {
-    let of = |name: &str, launch: &str| {
-        explain(name, &["--kernel", "copy", "--launch", launch, "k.cu"]).stdout
-    };
+    let of =
+        |name: &str, launch: &str| explain(name, &["--kernel", "copy", "--launch", launch, "k.cu"]).stdout;
     let apart = of("apart", "block=64");
     assert!(apart.contains("2 sites, 2 proved\n"), "{apart}");
     let over = of("over", "block=64,x=ptr(4096),y=x+4");
@@ -77,8 +76,14 @@ fn pointers_may_lie_in_one_allocation() {
 #[test]
 fn an_argument_that_nothing_depends_on_is_noted() {
     let said = explain("unused", &["--kernel", "copy", "--launch", "block=32,n=1", "k.cu"]);
-    let note = "note: no access depends on an argument `n`; `--launch` takes `grid`, `block`, `shared`, `x`, `y`\n";
-    assert!(said.stdout.contains(note) && said.stdout.contains("2 sites, 2 proved\n"), "{}{}", said.stdout, said.stderr);
+    let note =
+        "note: no access depends on an argument `n`; `--launch` takes `grid`, `block`, `shared`, `x`, `y`\n";
+    assert!(
+        said.stdout.contains(note) && said.stdout.contains("2 sites, 2 proved\n"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
 }
 
 #[test]
@@ -98,7 +103,11 @@ fn what_there_is_not_is_named() {
     assert!(said.stderr.contains("error: there is no kernel `row`\n"), "{}", said.stderr);
     assert!(said.stderr.contains("`rows(int, int, int*)`"), "{}", said.stderr);
     let said = explain("argument", &["--kernel", "rows", "--launch", "block=32,pich=8,width=8", "k.cu"]);
-    assert!(said.stderr.contains("no value for `pitch`\n") && said.stderr.contains("`width`"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("no value for `pitch`\n") && said.stderr.contains("`width`"),
+        "{}",
+        said.stderr
+    );
     let said = explain("missing", &["nowhere.cu"]);
     assert_eq!(said.status, Some(1));
     assert!(said.stderr.contains("`nowhere.cu` did not compile"), "{}", said.stderr);

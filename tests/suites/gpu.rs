@@ -56,7 +56,9 @@ fn ptxas_takes_checked_programs() {
     // `all` of them, or those whose name has that in it.
     let wanted = std::env::var("GPURACE_GPU_PROGRAMS").ok();
     let all = wanted.is_some();
-    let is_wanted = |path: &Path| wanted.as_ref().is_some_and(|part| part == "all" || path.to_string_lossy().contains(part));
+    let is_wanted = |path: &Path| {
+        wanted.as_ref().is_some_and(|part| part == "all" || path.to_string_lossy().contains(part))
+    };
     let mut sources: Vec<PathBuf> = SAMPLE.iter().map(|name| programs().join(name)).collect();
     if all {
         sources = ["race", "clean", "exec"]
@@ -75,7 +77,9 @@ fn ptxas_takes_checked_programs() {
             continue;
         }
         // Some are for newer GPUs alone.
-        let oldest = text.split_once("--cuda-gpu-arch=").map_or("", |(_, rest)| rest.split_whitespace().next().unwrap_or(""));
+        let oldest = text
+            .split_once("--cuda-gpu-arch=")
+            .map_or("", |(_, rest)| rest.split_whitespace().next().unwrap_or(""));
         let architectures: Vec<&str> = ARCHITECTURES.into_iter().filter(|arch| *arch >= oldest).collect();
         for (n, arch) in architectures.iter().enumerate() {
             // Of the sample, each architecture has some.
@@ -86,7 +90,17 @@ fn ptxas_takes_checked_programs() {
             // What the executor's build says of the program is not this test's business.
             let made = try_gclang(
                 &folder,
-                &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-std=c++17", "-w", &format!("--cuda-gpu-arch={arch}"), "-c", source, "-o", "a.o"],
+                &[
+                    "-fsanitize=gpurace",
+                    "-fgpurace-exec=cuda",
+                    "-std=c++17",
+                    "-w",
+                    &format!("--cuda-gpu-arch={arch}"),
+                    "-c",
+                    source,
+                    "-o",
+                    "a.o",
+                ],
             );
             // Of all programs, one that does not end in time does not keep the others from being tried.
             match made {
@@ -142,7 +156,9 @@ fn kernels_are_there_bare_and_checked() {
     assert_eq!((made.status, made.stderr.as_str()), (Some(0), ""));
     let ptx = ptx(&folder.join("k.o")).expect("PTX in the object");
     let checked = entry(&ptx, "_Z3addPi__gpurace_checked");
-    for called in ["__gpurace_enter", "__gpurace_read", "__gpurace_write", "__gpurace_atomic", "__gpurace_leave"] {
+    for called in
+        ["__gpurace_enter", "__gpurace_read", "__gpurace_write", "__gpurace_atomic", "__gpurace_leave"]
+    {
         assert!(checked.contains(called) || called != "__gpurace_enter", "`{called}` in\n{checked}");
     }
     assert!(checked.contains("bar.sync"));
@@ -156,7 +172,10 @@ fn kernels_are_there_bare_and_checked() {
 #[test]
 fn kernels_of_templates_are_there_bare_and_checked_too() {
     let folder = work_folder("gpu-templates").unwrap();
-    write(&folder, "k.cu", "
+    write(
+        &folder,
+        "k.cu",
+        "
 template <class T> __device__ __noinline__ T twice(T x) { return x < 1000 ? twice(x * 2) : x; }
 inline __device__ __noinline__ int once(int x) { return x * 3; }
 template <class T> __global__ void scale(T *a) { a[threadIdx.x] = twice(a[threadIdx.x]) + once(threadIdx.x); }
@@ -168,12 +187,17 @@ int main() {
   of_file<<<1, 64>>>((int *)0);
   of_nobody<<<1, 64>>>((int *)0);
 }
-");
+",
+    );
     // `ptxas` says what is not defined.
-    let made = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-c", "k.cu", "-o", "k.o"]);
+    let made = gclang(
+        &folder,
+        &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-c", "k.cu", "-o", "k.o"],
+    );
     assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
     let ptx = ptx(&folder.join("k.o")).unwrap();
-    let entries: Vec<&str> = ptx.lines().filter_map(|line| line.split_once(".visible .entry ")?.1.strip_suffix('(')).collect();
+    let entries: Vec<&str> =
+        ptx.lines().filter_map(|line| line.split_once(".visible .entry ")?.1.strip_suffix('(')).collect();
     for kernel in ["_Z5scaleIiEvPT_", "_Z5scaleIfEvPT_"] {
         assert!(entries.contains(&kernel), "{entries:?}");
         assert!(entries.contains(&&format!("{kernel}__gpurace_checked")[..]), "{entries:?}");
@@ -230,21 +254,32 @@ fn targets(file: &Path) -> (Vec<String>, usize) {
         text[at + found.len()..].split(|c: char| c.is_whitespace() || c == ',').next().unwrap().to_owned()
     });
     // ELF files for the machine 190, CUDA.
-    let own = bytes.windows(20).filter(|w| w.starts_with(b"\x7fELF\x02\x01\x01") && w[18..] == [190, 0]).count();
+    let own =
+        bytes.windows(20).filter(|w| w.starts_with(b"\x7fELF\x02\x01\x01") && w[18..] == [190, 0]).count();
     (targets.collect(), own)
 }
 
 #[test]
 fn each_architecture_has_code_of_its_own() {
     let folder = work_folder("gpu-archs").unwrap();
-    write(&folder, "k.cu", &KERNEL.replace("__syncthreads();", "
+    write(
+        &folder,
+        "k.cu",
+        &KERNEL.replace(
+            "__syncthreads();",
+            "
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
       asm volatile(\"setmaxnreg.inc.sync.aligned.u32 128;\");  // of sm_90a alone
 #endif
-      __syncthreads();"));
+      __syncthreads();",
+        ),
+    );
     let archs = ["--cuda-gpu-arch=sm_60", "--cuda-gpu-arch=sm_80", "--offload-arch=sm_90a"];
     for (exec, own) in [("-fgpurace-exec=auto", 0), ("-fgpurace-exec=cuda", 2)] {
-        let made = gclang(&folder, &[&archs[..], &["-fsanitize=gpurace", exec, "-w", "-c", "k.cu", "-o", "k.o"]].concat());
+        let made = gclang(
+            &folder,
+            &[&archs[..], &["-fsanitize=gpurace", exec, "-w", "-c", "k.cu", "-o", "k.o"]].concat(),
+        );
         assert_eq!((made.status, &made.stderr[..]), (Some(0), ""), "{exec}");
         let (ptx, sass) = targets(&folder.join("k.o"));
         // The GPU's checker begins at sm_70.
@@ -252,26 +287,51 @@ fn each_architecture_has_code_of_its_own() {
         assert_eq!(sass, own, "{exec}");
     }
     // An instruction that the processor lacks is found where `ptxas` looks.
-    let wrong = ["--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90", "-fsanitize=gpurace", "-fgpurace-exec=cuda", "-w", "-c", "k.cu"];
+    let wrong = [
+        "--cuda-gpu-arch=sm_80",
+        "--cuda-gpu-arch=sm_90",
+        "-fsanitize=gpurace",
+        "-fgpurace-exec=cuda",
+        "-w",
+        "-c",
+        "k.cu",
+    ];
     let refused = gclang(&folder, &wrong);
-    assert!(refused.status != Some(0) && refused.stderr.contains("no code for a GPU was made of `k.cu`"), "{}", refused.stderr);
+    assert!(
+        refused.status != Some(0) && refused.stderr.contains("no code for a GPU was made of `k.cu`"),
+        "{}",
+        refused.stderr
+    );
     // What is wrong in one architecture's source is the compiler's error.
-    write(&folder, "e.cu", "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n#error newer\n#endif\n__global__ void k() {}\n");
-    let error = gclang(&folder, &["--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90", "-fsanitize=gpurace", "-c", "e.cu"]);
+    write(
+        &folder,
+        "e.cu",
+        "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n#error newer\n#endif\n__global__ void k() {}\n",
+    );
+    let error = gclang(
+        &folder,
+        &["--cuda-gpu-arch=sm_80", "--cuda-gpu-arch=sm_90", "-fsanitize=gpurace", "-c", "e.cu"],
+    );
     assert!(error.status != Some(0) && error.stderr.contains("error: newer"), "{}", error.stderr);
 }
 
 #[test]
 fn largest_blocks_have_room_for_checks() {
     let folder = work_folder("gpu-bounds").unwrap();
-    write(&folder, "k.cu", "
+    write(
+        &folder,
+        "k.cu",
+        "
 __global__ void free_of_bounds(int *a) { a[threadIdx.x]++; }
 __global__ void __launch_bounds__(128) bounded(int *a) { a[threadIdx.x]++; }
-");
+",
+    );
     let made = gclang(&folder, &["-fsanitize=gpurace", "-c", "k.cu", "-o", "k.o"]);
     assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
     let ptx = ptx(&folder.join("k.o")).unwrap();
-    let bound = |name: &str| entry(&ptx, name).split_once(".maxntid ").map(|(_, rest)| rest.split(',').next().unwrap().to_owned());
+    let bound = |name: &str| {
+        entry(&ptx, name).split_once(".maxntid ").map(|(_, rest)| rest.split(',').next().unwrap().to_owned())
+    };
     assert_eq!(bound("_Z14free_of_boundsPi__gpurace_checked").as_deref(), Some("1024"));
     assert_eq!(bound("_Z7boundedPi__gpurace_checked").as_deref(), Some("128"));
     // The bare code is as the program has it.
@@ -282,7 +342,10 @@ __global__ void __launch_bounds__(128) bounded(int *a) { a[threadIdx.x]++; }
 #[test]
 fn separately_compiled_code_is_made_at_the_link() {
     let folder = work_folder("gpu-separate").unwrap();
-    write(&folder, "k.cu", "
+    write(
+        &folder,
+        "k.cu",
+        "
 extern __device__ int counter;
 __device__ void bump(int *);
 __global__ void work(int *a) { bump(a); bump(&counter); }
@@ -292,7 +355,8 @@ int main() {
   work<<<1, 64>>>(a);
   return cudaDeviceSynchronize() != cudaSuccess;
 }
-");
+",
+    );
     write(&folder, "d.cu", "__device__ int counter;\n__device__ void bump(int *p) { *p += 1; }\n");
     let compile = |source: &str, arch: &str| {
         let flags = ["-fsanitize=gpurace", "-fgpurace-exec=auto", "-w", "-fgpu-rdc", arch, "-c", source];
@@ -310,19 +374,31 @@ int main() {
         assert_eq!(targets(&folder.join("k")), (vec!["sm_90".to_owned()], own), "{exec}");
         let bytes = std::fs::read(folder.join("k")).unwrap();
         let text = String::from_utf8_lossy(&bytes);
-        assert!(text.contains(".entry _Z4workPi__gpurace_checked(") || text.contains("_Z4workPi__intern"), "{exec}");
+        assert!(
+            text.contains(".entry _Z4workPi__gpurace_checked(") || text.contains("_Z4workPi__intern"),
+            "{exec}"
+        );
     }
-    let joined = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-dlink", "k.o", "d.o", "-o", "joined.o"]);
+    let joined = gclang(
+        &folder,
+        &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-dlink", "k.o", "d.o", "-o", "joined.o"],
+    );
     assert_eq!((joined.status, &joined.stderr[..]), (Some(0), ""));
     assert_eq!(targets(&folder.join("joined.o")), (vec!["sm_90".to_owned()], 1));
     // For what the checker does not know, the link says so, and the executor has it.
     compile("k.cu", "--cuda-gpu-arch=sm_60");
     compile("d.cu", "--cuda-gpu-arch=sm_60");
-    let old = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
+    let old =
+        gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
     assert_eq!(old.status, Some(0), "{}", old.stderr);
     assert!(old.stderr.contains("remark: no code for a GPU was made of `k`"), "{}", old.stderr);
-    let insisting = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
-    assert!(insisting.status != Some(0) && insisting.stderr.contains("no code for a GPU was made of `k`"), "{}", insisting.stderr);
+    let insisting =
+        gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
+    assert!(
+        insisting.status != Some(0) && insisting.stderr.contains("no code for a GPU was made of `k`"),
+        "{}",
+        insisting.stderr
+    );
 }
 
 #[test]
@@ -347,9 +423,13 @@ fn what_a_gpu_cannot_have_does_not_fail_a_build_for_the_executor() {
     assert!(is_refusal(&auto.stderr));
     let ran = run(&mut Command::new(folder.join("auto")), &folder).unwrap();
     assert_eq!(ran.status, Some(66), "it runs on the executor: {}", ran.stderr);
-    let cuda = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-w", "-c", source, "-o", "cuda.o"]);
+    let cuda =
+        gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "-w", "-c", source, "-o", "cuda.o"]);
     assert!(cuda.status != Some(0) && is_refusal(&cuda.stderr), "{}", cuda.stderr);
-    let old = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_60", "-c", source]);
+    let old = gclang(
+        &folder,
+        &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_60", "-c", source],
+    );
     assert!(old.status != Some(0) && old.stderr.contains("wanted `sm_70` or newer"), "{}", old.stderr);
 }
 
@@ -383,9 +463,13 @@ fn kernels_for_the_run_on_a_gpu_are_as_their_names_say() {
     let folder = work_folder("gpu-kernels").unwrap();
     let source = programs().join("../gpu/kernels.cu");
     let text = std::fs::read_to_string(&source).unwrap();
-    let made = gclang(&folder, &["-fsanitize=gpurace", "-w", "-DWITH_MAIN", source.to_str().unwrap(), "-o", "kernels"]);
+    let made = gclang(
+        &folder,
+        &["-fsanitize=gpurace", "-w", "-DWITH_MAIN", source.to_str().unwrap(), "-o", "kernels"],
+    );
     assert_eq!(made.status, Some(0), "{}", made.stderr);
-    let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("KERNEL ")?.split('(').next()).collect();
+    let names: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("KERNEL ")?.split('(').next()).collect();
     assert!(names.len() > 10);
     for name in names {
         assert!(text.contains(&format!("RUN({name});")), "`{name}` is run");
@@ -399,7 +483,11 @@ fn kernels_for_the_run_on_a_gpu_are_as_their_names_say() {
 fn the_run_on_a_gpu_can_be_carried_away() {
     let folder = work_folder("gpu-pack").unwrap();
     let script = programs().join("../../scripts/gpu");
-    let packed = run(Command::new(script).arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]), &folder).unwrap();
+    let packed = run(
+        Command::new(script).arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]),
+        &folder,
+    )
+    .unwrap();
     assert_eq!(packed.status, Some(0), "{}", packed.stderr);
     let tables = |device: Option<&str>| {
         let mut command = Command::new(folder.join("packed/run"));
@@ -407,16 +495,30 @@ fn the_run_on_a_gpu_can_be_carried_away() {
     };
     // The executor has no compute-sanitizer; the figures are its own.
     let cpu = tables(Some("cpu"));
-    let row = cpu.stdout.lines().find(|line| line.starts_with("| launch |")).unwrap_or_else(|| panic!("{}", cpu.stdout));
+    let row = cpu
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("| launch |"))
+        .unwrap_or_else(|| panic!("{}", cpu.stdout));
     let columns: Vec<&str> = row.split(" | ").collect();
     assert_eq!(columns.len(), 10, "{row}");
-    assert!(columns[1].contains(" to ") && columns[2].contains(" to ") && columns[3].contains(" to ") && columns[4].contains(" to "), "{row}");
+    assert!(
+        columns[1].contains(" to ")
+            && columns[2].contains(" to ")
+            && columns[3].contains(" to ")
+            && columns[4].contains(" to "),
+        "{row}"
+    );
     assert_eq!(columns[5..7], ["not run"; 2], "{row}");
     let ran = tables(None);
     if has_gpu() {
         assert!(ran.stdout.contains("| kernel | wanted |"), "{}", ran.stdout);
     } else {
         assert_eq!(ran.status, Some(1), "{}", ran.stdout);
-        assert!(ran.stdout.contains("gpurace-gpu: error: no NVIDIA driver: `libcuda.so.1` was not found"), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("gpurace-gpu: error: no NVIDIA driver: `libcuda.so.1` was not found"),
+            "{}",
+            ran.stdout
+        );
     }
 }

@@ -29,7 +29,13 @@ fn unpacked(folder: &Path) -> PathBuf {
 fn a_renamed_folder_works_as_it_lies() {
     let folder = work_folder("package").unwrap();
     let prefix = unpacked(&folder);
-    for file in ["LICENSE", "VERSION", "README.txt", "share/man/man1/gpurace.1", "share/bash-completion/completions/gpurace"] {
+    for file in [
+        "LICENSE",
+        "VERSION",
+        "README.txt",
+        "share/man/man1/gpurace.1",
+        "share/bash-completion/completions/gpurace",
+    ] {
         assert!(std::fs::metadata(prefix.join(file)).unwrap().len() > 0, "{file}");
     }
     let version = std::fs::read_to_string(prefix.join("VERSION")).unwrap();
@@ -54,7 +60,10 @@ fn a_renamed_folder_works_as_it_lies() {
     assert_eq!((checked.outcome.status, checked.report.unwrap().races.len()), (Some(66), 1));
 
     let said = succeed(Command::new(prefix.join("bin/gpurace")).arg("doctor"), &folder).stdout;
-    assert!(!said.contains(&checkout) && said.contains("an other place/lib/gpurace/libgpurace_rt.so"), "{said}");
+    assert!(
+        !said.contains(&checkout) && said.contains("an other place/lib/gpurace/libgpurace_rt.so"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -33,22 +33,10 @@ fn main() -> ExitCode {
     let args = Arguments::from_args();
     let (browser, axe) = (browser(), axe());
     let tests: [(&str, bool, fn() -> Result<(), Failed>); 5] = [
-        (
-            "nothing_goes_wrong_and_everything_is_shown",
-            false,
-            everything_is_shown,
-        ),
+        ("nothing_goes_wrong_and_everything_is_shown", false, everything_is_shown),
         ("filters_hide_and_show", false, filters_hide_and_show),
-        (
-            "a_phone_needs_no_sideways_scrolling",
-            false,
-            a_phone_is_wide_enough,
-        ),
-        (
-            "pictures_stay_in_their_frames",
-            false,
-            pictures_stay_in_their_frames,
-        ),
+        ("a_phone_needs_no_sideways_scrolling", false, a_phone_is_wide_enough),
+        ("pictures_stay_in_their_frames", false, pictures_stay_in_their_frames),
         ("axe_finds_no_barrier", true, axe_finds_no_barrier),
     ];
     let trials = tests.map(|(name, needs_axe, test)| {
@@ -81,10 +69,7 @@ fn page(folder: &Path) -> Result<String, Failed> {
     std::fs::write(folder.join("a b/k.cu"), SOURCE)?;
     let report = workspace().join("runtime/render/src/tests/everything.json");
     let mut command = Command::new(tool("gpurace")?);
-    command
-        .arg("report")
-        .arg(report)
-        .args(["-f", "html", "-o", "page.html"]);
+    command.arg("report").arg(report).args(["-f", "html", "-o", "page.html"]);
     let outcome = run(command.current_dir(folder), folder)?;
     if outcome.status != Some(0) {
         return Err(outcome.stderr.into());
@@ -106,30 +91,14 @@ fn ask(name: &str, args: &[&str], script: &str) -> Result<String, Failed> {
     std::fs::write(folder.join("asked.html"), asked)?;
     let mut command = Command::new(browser().ok_or("no browser")?);
     command
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-        ])
-        .args([
-            "--enable-logging=stderr",
-            "--virtual-time-budget=20000",
-            "--dump-dom",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.join("profile").display()
-        ))
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+        .args(["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(args)
         .arg(format!("file://{}", folder.join("asked.html").display()))
         .current_dir(&folder);
     let outcome = run(&mut command, &folder)?;
-    if let Some(line) = outcome
-        .stderr
-        .lines()
-        .find(|line| line.contains(":CONSOLE"))
-    {
+    if let Some(line) = outcome.stderr.lines().find(|line| line.contains(":CONSOLE")) {
         return Err(format!("the page complained: {line}").into());
     }
     let (_, rest) = outcome
@@ -140,11 +109,7 @@ fn ask(name: &str, args: &[&str], script: &str) -> Result<String, Failed> {
 }
 
 fn equal(found: &str, wanted: &str) -> Result<(), Failed> {
-    if found == wanted {
-        Ok(())
-    } else {
-        Err(format!("found `{found}`, wanted `{wanted}`").into())
-    }
+    if found == wanted { Ok(()) } else { Err(format!("found `{found}`, wanted `{wanted}`").into()) }
 }
 
 fn everything_is_shown() -> Result<(), Failed> {
@@ -156,10 +121,7 @@ fn everything_is_shown() -> Result<(), Failed> {
     // Six races and a divergence; seven rows and a kernel's; no resource.
     let found = ask("shown", DESKTOP, script)?;
     let parts: Vec<&str> = found.split(' ').collect();
-    equal(
-        &[parts[0], parts[1], parts[4], parts[5]].join(" "),
-        "7 8 1 0",
-    )?;
+    equal(&[parts[0], parts[1], parts[4], parts[5]].join(" "), "7 8 1 0")?;
     let (marks, pictures) = (parts[2].parse::<u32>()?, parts[3].parse::<u32>()?);
     assert!(marks >= 8 && pictures >= 12, "{found}");
     Ok(())
@@ -228,16 +190,8 @@ fn axe_finds_no_barrier() -> Result<(), Failed> {
     );
     for (name, args, wanted) in [
         ("axe_light", DESKTOP.to_vec(), "rgb(255, 255, 255) true "),
-        (
-            "axe_dark",
-            [DESKTOP, &[DARK]].concat(),
-            "rgb(13, 17, 23) true ",
-        ),
-        (
-            "axe_phone",
-            [PHONE, &[DARK]].concat(),
-            "rgb(13, 17, 23) true ",
-        ),
+        ("axe_dark", [DESKTOP, &[DARK]].concat(), "rgb(13, 17, 23) true "),
+        ("axe_phone", [PHONE, &[DARK]].concat(), "rgb(13, 17, 23) true "),
     ] {
         equal(&ask(name, &args, &script)?, wanted)?;
     }

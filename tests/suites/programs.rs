@@ -29,11 +29,7 @@ fn main() -> ExitCode {
             let ignored = case.needs_gpu() && !has_gpu();
             let name = case.name();
             let test = move || case.check().map_err(Into::into);
-            trials.push(
-                Trial::test(name, test)
-                    .with_kind(kind)
-                    .with_ignored_flag(ignored),
-            );
+            trials.push(Trial::test(name, test).with_kind(kind).with_ignored_flag(ignored));
         }
     }
     let conclusion = libtest_mimic::run(&args, trials);

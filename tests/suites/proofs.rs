@@ -224,14 +224,11 @@ int main(int argc, char** argv) {
     std::fs::write(folder.join("k.cu"), source).unwrap();
     compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
     // Checks, and the lines of races: a row of threads fetches and stores 32 texels.
-    let wanted: [(&str, u64, &[_]); 4] = [
-        ("a", 0, &[]),
-        ("s", 4 * 64, &[(4, 4)]),
-        ("o", 32, &[]),
-        ("b", 64, &[(8, 9)]),
-    ];
+    let wanted: [(&str, u64, &[_]); 4] =
+        [("a", 0, &[]), ("s", 4 * 64, &[(4, 4)]), ("o", 32, &[]), ("b", 64, &[(8, 9)])];
     for (launch, checks, lines) in wanted {
-        let report = run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
+        let report =
+            run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
         let mut found = Vec::new();
         for race in &report.races {
             let mut lines: Vec<_> = race.accesses.iter().map(|access| access.line.unwrap()).collect();
@@ -274,11 +271,13 @@ int main(int argc, char** argv) {
     let folder = work_folder("proofs_grid_barrier").unwrap();
     std::fs::write(folder.join("k.cu"), source).unwrap();
     compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
-    let run = |launch| run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
+    let run =
+        |launch| run_checked(&folder.join("k"), &[launch], "cache_dir=", &folder).unwrap().report.unwrap();
     let whole = run("whole");
     assert_eq!((whole.stats.checks_executed, whole.races.len()), (0, 0));
     let parts = run("parts");
-    let lines: Vec<_> = parts.races.iter().flat_map(|race| &race.accesses).map(|access| access.line.unwrap()).collect();
+    let lines: Vec<_> =
+        parts.races.iter().flat_map(|race| &race.accesses).map(|access| access.line.unwrap()).collect();
     assert!(lines.contains(&13) && lines.contains(&15), "{lines:?}");
 }
 
@@ -297,7 +296,8 @@ fn a_read_beside_a_write_is_checked_with_it() {
 /// So is that of a read of one element in each iteration of a loop, which is checked in the first.
 #[test]
 fn a_read_of_every_iteration_is_checked_once() {
-    let body = "int next = (i + 1) % n, sum = 0; for (int k = 0; k < 10; k++) sum += a[next] ^ k;\n    a[i] = sum;";
+    let body =
+        "int next = (i + 1) % n, sum = 0; for (int k = 0; k < 10; k++) sum += a[next] ^ k;\n    a[i] = sum;";
     for (prune, checks) in [("off", 704), ("compile", 128), ("launch", 128)] {
         racy_lines("once", body, prune, checks);
     }
@@ -322,14 +322,18 @@ int main() {{
     let folder = work_folder(&format!("proofs_{test}_{prune}")).unwrap();
     std::fs::write(folder.join("k.cu"), source).unwrap();
     let flag = format!("-fgpurace-prune={prune}");
-    let flags = ["-fsanitize=gpurace", "k.cu", "-o", "k", "-Wno-gpurace", "-fgpurace-facts=facts.json", &flag];
+    let flags =
+        ["-fsanitize=gpurace", "k.cu", "-o", "k", "-Wno-gpurace", "-fgpurace-facts=facts.json", &flag];
     compile(&flags, &folder).unwrap();
     let run = run_checked(&folder.join("k"), &[], "cache_dir=", &folder).unwrap();
     let report = run.report.unwrap();
     assert_eq!(report.stats.checks_executed, checks, "{prune}");
     let lines = |side: usize| report.races.iter().map(move |race| race.accesses[side].line.unwrap());
     let both: Vec<_> = lines(0).zip(lines(1)).collect();
-    assert!(both.contains(&(4, 4)) && (both.contains(&(3, 4)) || both.contains(&(4, 3))), "{prune}: {both:?}");
+    assert!(
+        both.contains(&(4, 4)) && (both.contains(&(3, 4)) || both.contains(&(4, 3))),
+        "{prune}: {both:?}"
+    );
     std::fs::read_to_string(folder.join("facts.json")).unwrap()
 }
 
@@ -384,7 +388,11 @@ fn a_race_in_every_launch_is_a_warning() {
     let said = diagnostics("warning", &[]);
     assert_eq!(said.status, Some(0));
     assert!(said.stderr.starts_with("w.cu:2:24: warning: data race in `racy(int*, int)`"), "{}", said.stderr);
-    assert!(said.stderr.contains("[-Wgpurace]") && said.stderr.contains("w.cu:2:24: note: "), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("[-Wgpurace]") && said.stderr.contains("w.cu:2:24: note: "),
+        "{}",
+        said.stderr
+    );
     // A race only where `blockDim.y` is 2 is a condition, not a warning.
     assert_eq!(said.stderr.matches("warning:").count(), 1, "{}", said.stderr);
 
@@ -400,10 +408,16 @@ fn a_race_in_every_launch_is_a_warning() {
 #[test]
 fn remarks_say_what_is_proved_and_what_is_not() {
     let said = diagnostics("remarks", &["-Rpass=gpurace", "-Wno-gpurace"]).stderr;
-    assert!(said.contains("w.cu:5:51: remark: write of 4 bytes in `fine(int*, int)` cannot race in launches"), "{said}");
+    assert!(
+        said.contains("w.cu:5:51: remark: write of 4 bytes in `fine(int*, int)` cannot race in launches"),
+        "{said}"
+    );
     assert!(!said.contains("racy("), "{said}");
     let said = diagnostics("missed", &["-Rpass-missed=gpurace", "-Wno-gpurace"]).stderr;
-    assert!(said.contains("w.cu:2:24: remark: write of 4 bytes in `racy(int*, int)` stays checked"), "{said}");
+    assert!(
+        said.contains("w.cu:2:24: remark: write of 4 bytes in `racy(int*, int)` stays checked"),
+        "{said}"
+    );
     assert!(said.contains("[-Rpass-missed=gpurace]") && !said.contains("fine("), "{said}");
 }
 
@@ -422,7 +436,8 @@ fn facts_hold_verdicts_with_their_reasons() {
     assert_eq!(sites.len(), 3);
     let store = sites.iter().find(|s| s["op"] == "write").unwrap();
     assert_eq!((&store["verdict"], &store["line"]), (&Value::from("proved-if"), &Value::from(5)));
-    let requires: Vec<_> = store["requires"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
+    let requires: Vec<_> =
+        store["requires"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
     assert!(requires.contains(&"blockDim.y == 1") && requires.contains(&"disjoint(x, y)"), "{requires:?}");
     let through = kernels.iter().find(|k| k["name"].as_str().unwrap().starts_with("through(")).unwrap();
     let checked = through["sites"].as_array().unwrap().iter().find(|s| s["verdict"] == "checked").unwrap();

@@ -27,10 +27,7 @@ fn racy(source: &str) -> String {
     while let Some(line) = lines.next() {
         if line == "#ifdef FIXED" {
             // An `#else` would belong to the racy form; none of the kernel's has one.
-            lines
-                .by_ref()
-                .take_while(|l| *l != "#endif" && *l != "#else")
-                .for_each(drop);
+            lines.by_ref().take_while(|l| *l != "#endif" && *l != "#else").for_each(drop);
         } else {
             kept.push(line);
         }
@@ -41,37 +38,18 @@ fn racy(source: &str) -> String {
 #[test]
 fn the_kernel_is_the_examples() {
     let kernel = blocks(&readme(), "cuda").remove(0);
-    assert!(
-        kernel.lines().count() <= 12,
-        "the kernel has {} lines",
-        kernel.lines().count()
-    );
-    let example =
-        std::fs::read_to_string(workspace().join("examples/reduction/reduction.cu")).unwrap();
-    assert!(
-        racy(&example).contains(&kernel),
-        "reduction.cu does not have:\n{kernel}"
-    );
+    assert!(kernel.lines().count() <= 12, "the kernel has {} lines", kernel.lines().count());
+    let example = std::fs::read_to_string(workspace().join("examples/reduction/reduction.cu")).unwrap();
+    assert!(racy(&example).contains(&kernel), "reduction.cu does not have:\n{kernel}");
 }
 
 #[test]
 fn the_report_is_the_examples() {
     let shown = blocks(&readme(), "text").remove(0);
     let folder = work_folder("readme").unwrap();
-    std::fs::copy(
-        workspace().join("examples/reduction/reduction.cu"),
-        folder.join("reduction.cu"),
-    )
-    .unwrap();
-    compile(
-        &["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"],
-        &folder,
-    )
-    .unwrap();
-    let real = run_checked(&folder.join("reduction"), &[], "", &folder)
-        .unwrap()
-        .outcome
-        .stderr;
+    std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("reduction.cu")).unwrap();
+    compile(&["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"], &folder).unwrap();
+    let real = run_checked(&folder.join("reduction"), &[], "", &folder).unwrap().outcome.stderr;
     // The process id differs from run to run, and so does which of the blocks,
     // all alike, comes first where several workers run them.
     let normal = |text: &str| {
@@ -81,19 +59,14 @@ fn the_report_is_the_examples() {
                 Some((head, _)) => format!("{head}(pid=N)"),
                 None => line.to_owned(),
             };
-            let line = (1..4).fold(line, |line, n| {
-                line.replace(&format!("of block ({n},0,0)"), "of block (0,0,0)")
-            });
+            let line =
+                (1..4).fold(line, |line, n| line.replace(&format!("of block ({n},0,0)"), "of block (0,0,0)"));
             out.push_str(&line);
             out.push('\n');
         }
         out
     };
-    assert_eq!(
-        normal(&shown),
-        normal(&real),
-        "README.md shows another report than the example gives"
-    );
+    assert_eq!(normal(&shown), normal(&real), "README.md shows another report than the example gives");
 }
 
 #[test]
@@ -109,9 +82,6 @@ fn what_it_names_exists() {
         "CHANGELOG.md",
     ] {
         assert!(text.contains(path), "README.md does not name {path}");
-        assert!(
-            workspace().join(path).exists(),
-            "README.md names {path}, which is not there"
-        );
+        assert!(workspace().join(path).exists(), "README.md names {path}, which is not there");
     }
 }

@@ -17,25 +17,12 @@ fn program(name: &'static str) -> (PathBuf, PathBuf) {
     let executable = BUILT[index].get_or_init(|| {
         let folder = work_folder(&format!("reports_{name}")).unwrap();
         let source = source(name);
-        compile(
-            &[
-                "-fsanitize=gpurace",
-                "-O1",
-                source.to_str().unwrap(),
-                "-o",
-                name,
-            ],
-            &folder,
-        )
-        .unwrap();
+        compile(&["-fsanitize=gpurace", "-O1", source.to_str().unwrap(), "-o", name], &folder).unwrap();
         folder.join(name)
     });
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    (
-        executable.clone(),
-        work_folder(&format!("reports_run_{run}")).unwrap(),
-    )
+    (executable.clone(), work_folder(&format!("reports_run_{run}")).unwrap())
 }
 
 fn source(name: &str) -> PathBuf {
@@ -59,18 +46,11 @@ fn report(name: &'static str, options: &str) -> Report {
 }
 
 fn kernels(report: &Report) -> Vec<&str> {
-    report
-        .races
-        .iter()
-        .filter_map(|r| r.kernel.as_deref())
-        .collect()
+    report.races.iter().filter_map(|r| r.kernel.as_deref()).collect()
 }
 
 fn race<'a>(report: &'a Report, kernel: &str) -> &'a Race {
-    let found = report
-        .races
-        .iter()
-        .find(|r| r.kernel.as_deref().is_some_and(|k| k.starts_with(kernel)));
+    let found = report.races.iter().find(|r| r.kernel.as_deref().is_some_and(|k| k.starts_with(kernel)));
     found.unwrap_or_else(|| panic!("no race in `{kernel}`: {:?}", kernels(report)))
 }
 
@@ -83,44 +63,20 @@ fn both_sides_carry_everything_that_is_known() {
     assert_eq!(race.kernel.as_deref(), Some("shared_race(int*)"));
     assert_eq!((race.space.as_str(), race.same_value), ("shared", None));
     for access in &race.accesses {
-        let text = if access.op == "write" {
-            "// write of the tile"
-        } else {
-            "// read of the neighbour"
-        };
+        let text = if access.op == "write" { "// write of the tile" } else { "// read of the neighbour" };
         assert_eq!(access.line, line("two_races", text));
         assert!(access.file.as_deref().unwrap().ends_with("two_races.cu"));
         assert!(access.column.is_some_and(|c| c > 1));
-        assert!(
-            access
-                .function
-                .as_deref()
-                .unwrap()
-                .starts_with("shared_race")
-        );
-        assert_eq!(
-            (access.size, access.launch, access.block),
-            (Some(4), Some(1), Some([0, 0, 0]))
-        );
+        assert!(access.function.as_deref().unwrap().starts_with("shared_race"));
+        assert_eq!((access.size, access.launch, access.block), (Some(4), Some(1), Some([0, 0, 0])));
     }
-    let [reader, writer] =
-        ["read", "write"].map(|op| race.accesses.iter().find(|a| a.op == op).unwrap());
+    let [reader, writer] = ["read", "write"].map(|op| race.accesses.iter().find(|a| a.op == op).unwrap());
     let [x, y] = [reader, writer].map(|a| a.thread.unwrap()[0]);
     assert_eq!((x + 1) % 64, y, "thread {x} reads what thread {y} wrote");
     let object = race.object.as_ref().unwrap();
-    assert_eq!(
-        (object.kind.as_str(), object.name.as_deref()),
-        ("shared", Some("tile"))
-    );
-    assert_eq!(
-        (object.size, object.offset),
-        (Some(256), Some(u64::from(y) * 4))
-    );
-    assert!(
-        race.hint.as_deref().unwrap().contains("__syncthreads()"),
-        "{:?}",
-        race.hint
-    );
+    assert_eq!((object.kind.as_str(), object.name.as_deref()), ("shared", Some("tile")));
+    assert_eq!((object.size, object.offset), (Some(256), Some(u64::from(y) * 4)));
+    assert!(race.hint.as_deref().unwrap().contains("__syncthreads()"), "{:?}", race.hint);
 }
 
 #[test]
@@ -128,16 +84,10 @@ fn launches_are_described() {
     let report = report("two_races", "");
     let race = race(&report, "app::global_race");
     let launch = race.launch.as_ref().unwrap();
-    assert_eq!(
-        (launch.index, launch.grid, launch.block),
-        (2, [2, 2, 1], [1, 1, 1])
-    );
+    assert_eq!((launch.index, launch.grid, launch.block), (2, [2, 2, 1], [1, 1, 1]));
     assert_eq!(launch.line, line("two_races", "app::global_race<<<"));
     assert!(launch.file.as_deref().unwrap().ends_with("two_races.cu"));
-    assert_eq!(
-        (race.scope.as_str(), race.kind.as_str()),
-        ("grid", "write-write")
-    );
+    assert_eq!((race.scope.as_str(), race.kind.as_str()), ("grid", "write-write"));
     assert_eq!(race.same_value, Some(false));
     let [a, b] = &race.accesses;
     assert_ne!(a.block, b.block);
@@ -149,10 +99,7 @@ fn counts_add_up() {
     let stats = &report.stats;
     assert_eq!((stats.launches, stats.launches_unchecked), (4, 0));
     assert_eq!(stats.kernels.iter().map(|k| k.launches).sum::<u64>(), 4);
-    assert_eq!(
-        stats.kernels.iter().map(|k| k.checks_executed).sum::<u64>(),
-        stats.checks_executed
-    );
+    assert_eq!(stats.kernels.iter().map(|k| k.checks_executed).sum::<u64>(), stats.checks_executed);
     assert!(stats.checks_executed > 0);
 }
 
@@ -161,25 +108,11 @@ fn objects_are_named_with_size_and_offset() {
     let report = report("objects", "");
     let of = |kernel: &str| {
         let object = race(&report, kernel).object.as_ref().unwrap();
-        (
-            object.kind.as_str(),
-            object.name.as_deref(),
-            object.size,
-            object.offset,
-        )
+        (object.kind.as_str(), object.name.as_deref(), object.size, object.offset)
     };
-    assert_eq!(
-        of("in_static_array"),
-        ("shared", Some("hits"), Some(64), Some(20))
-    );
-    assert_eq!(
-        of("in_dynamic_memory"),
-        ("shared", Some("scratch"), Some(64), Some(12))
-    );
-    assert_eq!(
-        of("in_variable"),
-        ("variable", Some("counters"), Some(32), Some(8))
-    );
+    assert_eq!(of("in_static_array"), ("shared", Some("hits"), Some(64), Some(20)));
+    assert_eq!(of("in_dynamic_memory"), ("shared", Some("scratch"), Some(64), Some(12)));
+    assert_eq!(of("in_variable"), ("variable", Some("counters"), Some(32), Some(8)));
     let (kind, _, size, offset) = of("in_allocation");
     assert_eq!((kind, size, offset), ("allocation", Some(100), Some(28)));
 }
@@ -196,26 +129,12 @@ fn overlaps_carry_both_sizes() {
 #[test]
 fn text_shows_both_lines_and_ends_with_a_summary() {
     let stderr = run("two_races", &[], "").outcome.stderr;
-    assert_eq!(
-        stderr.matches("WARNING: gpurace: data race (pid=").count(),
-        2,
-        "{stderr}"
-    );
-    for text in [
-        "tile[t] = t;",
-        "out[t] = tile[(t + 1) % 64];",
-        "out[0] = blockIdx.x;",
-    ] {
+    assert_eq!(stderr.matches("WARNING: gpurace: data race (pid=").count(), 2, "{stderr}");
+    for text in ["tile[t] = t;", "out[t] = tile[(t + 1) % 64];", "out[0] = blockIdx.x;"] {
         assert!(stderr.contains(text), "no `{text}` in:\n{stderr}");
     }
-    assert_eq!(
-        stderr.lines().last(),
-        Some("SUMMARY: gpurace: 2 data races")
-    );
-    assert!(
-        !stderr.contains('\x1b'),
-        "colour although standard error is a file"
-    );
+    assert_eq!(stderr.lines().last(), Some("SUMMARY: gpurace: 2 data races"));
+    assert!(!stderr.contains('\x1b'), "colour although standard error is a file");
 }
 
 #[test]
@@ -241,37 +160,17 @@ fn a_report_is_written_however_the_program_ends() {
         assert_eq!(outcome.status, status, "{how}: {}", outcome.stderr);
         let report = report.unwrap_or_else(|e| panic!("{how}: {e}"));
         assert_eq!(report.races.len(), 1, "{how}");
-        assert!(
-            outcome.stderr.contains("WARNING: gpurace: data race"),
-            "{how}: {}",
-            outcome.stderr
-        );
+        assert!(outcome.stderr.contains("WARNING: gpurace: data race"), "{how}: {}", outcome.stderr);
     }
 }
 
 #[test]
 fn reports_beyond_the_limit_are_counted() {
     let Checked { outcome, report } = run("two_races", &[], "max_reports=1");
-    assert_eq!(
-        outcome
-            .stderr
-            .matches("WARNING: gpurace: data race")
-            .count(),
-        1,
-        "{}",
-        outcome.stderr
-    );
-    assert!(
-        outcome.stderr.contains("SUMMARY: gpurace: 2 data races"),
-        "{}",
-        outcome.stderr
-    );
+    assert_eq!(outcome.stderr.matches("WARNING: gpurace: data race").count(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("SUMMARY: gpurace: 2 data races"), "{}", outcome.stderr);
     let report = report.unwrap();
-    assert!(
-        report.notes.iter().any(|n| n.contains("not shown")),
-        "{:?}",
-        report.notes
-    );
+    assert!(report.notes.iter().any(|n| n.contains("not shown")), "{:?}", report.notes);
 }
 
 #[test]
@@ -293,9 +192,7 @@ fn log_path_names_a_file() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with("log."))
         .collect();
-    let [name] = &logs[..] else {
-        panic!("{logs:?}")
-    };
+    let [name] = &logs[..] else { panic!("{logs:?}") };
     assert!(name["log.".len()..].parse::<u32>().is_ok(), "{name}");
     let text = std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(text.ends_with("SUMMARY: gpurace: 2 data races\n"), "{text}");
@@ -303,113 +200,56 @@ fn log_path_names_a_file() {
 
 #[test]
 fn kernels_are_selected_by_name() {
-    assert_eq!(
-        kernels(&report("two_races", "kernels=shared_*")),
-        ["shared_race(int*)"]
-    );
-    assert_eq!(
-        kernels(&report("two_races", "kernels=app::*")),
-        ["app::global_race(int*)"]
-    );
-    assert_eq!(
-        kernels(&report("two_races", "skip_kernels=app::*")),
-        ["shared_race(int*)"]
-    );
+    assert_eq!(kernels(&report("two_races", "kernels=shared_*")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "kernels=app::*")), ["app::global_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "skip_kernels=app::*")), ["shared_race(int*)"]);
     let report = report("two_races", "kernels=nothing");
     assert!(report.races.is_empty());
-    assert_eq!(
-        (
-            report.stats.checks_executed,
-            report.stats.launches_unchecked
-        ),
-        (0, 4)
-    );
+    assert_eq!((report.stats.checks_executed, report.stats.launches_unchecked), (0, 4));
 }
 
 #[test]
 fn objects_are_selected() {
-    assert_eq!(
-        kernels(&report("two_races", "objects=shared")),
-        ["shared_race(int*)"]
-    );
-    assert_eq!(
-        kernels(&report("two_races", "objects=global")),
-        ["app::global_race(int*)"]
-    );
-    assert_eq!(
-        kernels(&report("objects", "objects=hits")),
-        ["in_static_array()"]
-    );
+    assert_eq!(kernels(&report("two_races", "objects=shared")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "objects=global")), ["app::global_race(int*)"]);
+    assert_eq!(kernels(&report("objects", "objects=hits")), ["in_static_array()"]);
     assert_eq!(
         kernels(&report("objects", "objects=counters,scratch")),
         ["in_dynamic_memory()", "in_variable()"]
     );
-    assert_eq!(
-        kernels(&report("objects", "objects=100")),
-        ["in_allocation(int*)"]
-    );
+    assert_eq!(kernels(&report("objects", "objects=100")), ["in_allocation(int*)"]);
 }
 
 #[test]
 fn blocks_are_selected() {
     // The race in global memory is between blocks: with one of them it is gone.
-    assert_eq!(
-        kernels(&report("two_races", "blocks=0")),
-        ["shared_race(int*)"]
-    );
-    assert_eq!(
-        kernels(&report("two_races", "blocks=1-3")),
-        ["app::global_race(int*)"]
-    );
+    assert_eq!(kernels(&report("two_races", "blocks=0")), ["shared_race(int*)"]);
+    assert_eq!(kernels(&report("two_races", "blocks=1-3")), ["app::global_race(int*)"]);
 }
 
 #[test]
 fn equal_values_can_be_ignored() {
     let all = report("same_value", "");
-    let mut values: Vec<_> = all
-        .races
-        .iter()
-        .map(|r| (r.accesses[0].line, r.same_value))
-        .collect();
+    let mut values: Vec<_> = all.races.iter().map(|r| (r.accesses[0].line, r.same_value)).collect();
     values.sort();
-    let (same, other) = (
-        line("same_value", "// the same value"),
-        line("same_value", "// other values"),
-    );
+    let (same, other) = (line("same_value", "// the same value"), line("same_value", "// other values"));
     assert_eq!(values, [(same, Some(true)), (other, Some(false))]);
     let rest = report("same_value", "same_value=ignore");
-    assert_eq!(
-        rest.races
-            .iter()
-            .map(|r| r.accesses[0].line)
-            .collect::<Vec<_>>(),
-        [other]
-    );
+    assert_eq!(rest.races.iter().map(|r| r.accesses[0].line).collect::<Vec<_>>(), [other]);
 }
 
 #[test]
 fn one_launch_in_n_is_checked() {
     // `no_race` is launched twice, the two others once.
     let report = report("two_races", "every=2");
-    assert_eq!(
-        (report.stats.launches, report.stats.launches_unchecked),
-        (4, 1)
-    );
+    assert_eq!((report.stats.launches, report.stats.launches_unchecked), (4, 1));
 }
 
 #[test]
 fn statistics_are_printed_on_demand() {
     let with = run("two_races", &[], "stats=1").outcome.stderr;
-    assert!(
-        with.contains("4 launches") && with.contains("checks executed"),
-        "{with}"
-    );
-    assert!(
-        !run("two_races", &[], "")
-            .outcome
-            .stderr
-            .contains("checks executed")
-    );
+    assert!(with.contains("4 launches") && with.contains("checks executed"), "{with}");
+    assert!(!run("two_races", &[], "").outcome.stderr.contains("checks executed"));
 }
 
 #[test]
@@ -426,32 +266,14 @@ fn a_seed_gives_one_report() {
 fn without_debug_info_lines_are_unknown_not_invented() {
     let folder = work_folder("reports_no_debug_info").unwrap();
     let source = source("two_races");
-    compile(
-        &[
-            "-fsanitize=gpurace",
-            "-g0",
-            source.to_str().unwrap(),
-            "-o",
-            "bare_lines",
-        ],
-        &folder,
-    )
-    .unwrap();
-    let Checked { outcome, report } =
-        run_checked(&folder.join("bare_lines"), &[], "", &folder).unwrap();
+    compile(&["-fsanitize=gpurace", "-g0", source.to_str().unwrap(), "-o", "bare_lines"], &folder).unwrap();
+    let Checked { outcome, report } = run_checked(&folder.join("bare_lines"), &[], "", &folder).unwrap();
     let report = report.unwrap();
     assert_eq!(report.races.len(), 2);
     for access in report.races.iter().flat_map(|r| &r.accesses) {
-        assert_eq!(
-            (access.line, access.column, access.file.as_deref()),
-            (None, None, None)
-        );
+        assert_eq!((access.line, access.column, access.file.as_deref()), (None, None, None));
     }
-    assert!(
-        outcome.stderr.contains("no debug info"),
-        "{}",
-        outcome.stderr
-    );
+    assert!(outcome.stderr.contains("no debug info"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -459,8 +281,7 @@ fn a_bare_build_writes_no_report() {
     let folder = work_folder("reports_bare").unwrap();
     let source = source("two_races");
     compile(&[source.to_str().unwrap(), "-o", "bare"], &folder).unwrap();
-    let Checked { outcome, .. } =
-        run_checked(Path::new(&folder.join("bare")), &[], "", &folder).unwrap();
+    let Checked { outcome, .. } = run_checked(Path::new(&folder.join("bare")), &[], "", &folder).unwrap();
     assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
 }
 
@@ -474,7 +295,10 @@ fn an_endless_wait_is_ended() {
     compile(&["endless.cu", "-o", "bare"], &folder).unwrap();
     let Checked { outcome, .. } = run_checked(&folder.join("bare"), &[], "", &folder).unwrap();
     let said = &outcome.stderr;
-    assert!(said.contains("wait in a loop without progress for 10") && said.contains("`wait(int*)`"), "{said}");
+    assert!(
+        said.contains("wait in a loop without progress for 10") && said.contains("`wait(int*)`"),
+        "{said}"
+    );
     assert_eq!(outcome.status, Some(66), "the program itself returned 0: {said}");
 }
 
@@ -497,10 +321,15 @@ int main() {
     for level in ["-O0", "-O2"] {
         compile(&["-fsanitize=gpurace", "-Wno-gpurace", level, "calls.cu", "-o", "calls"], &folder).unwrap();
         let said = run_checked(&folder.join("calls"), &[], "", &folder).unwrap().outcome.stderr;
-        let lines: Vec<&str> = said.lines().skip_while(|line| !line.contains("In launch 1 of `add()`")).collect();
-        let place = |line: &str| line.trim().rsplit_once(' ').map(|(_, place)| place.to_owned()).unwrap_or_default();
+        let lines: Vec<&str> =
+            said.lines().skip_while(|line| !line.contains("In launch 1 of `add()`")).collect();
+        let place =
+            |line: &str| line.trim().rsplit_once(' ').map(|(_, place)| place.to_owned()).unwrap_or_default();
         let places: Vec<String> = lines[1..4].iter().map(|line| place(line)).collect();
         assert_eq!(places, ["calls.cu:3", "calls.cu:5", "calls.cu:8"], "{level}: {said}");
-        assert!(lines[1].starts_with("    #0 step") && lines[3].starts_with("    #2 main"), "{level}: {said}");
+        assert!(
+            lines[1].starts_with("    #0 step") && lines[3].starts_with("    #2 main"),
+            "{level}: {said}"
+        );
     }
 }

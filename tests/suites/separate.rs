@@ -110,13 +110,18 @@ fn all_files_at_once() {
 fn objects_then_link_and_what_calls_across_files_is_proved() {
     let folder = folder("objects");
     objects(&["-O2", "-fgpu-rdc"], &folder);
-    build(&["-fgpu-rdc", "device.o", "shared.o", "own.o", "main.o", "-o", "app", "-fgpurace-facts=facts.json"], &folder);
+    build(
+        &["-fgpu-rdc", "device.o", "shared.o", "own.o", "main.o", "-o", "app", "-fgpurace-facts=facts.json"],
+        &folder,
+    );
     assert_runs_and_reports(&folder);
-    let facts: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
+    let facts: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
     // Whether each access of the kernel is proved for blocks of one thread only.
     let needs_one_thread = |name: &str| -> Vec<bool> {
         let kernel = facts["kernels"].as_array().unwrap().iter().find(|k| k["name"] == name);
-        let sites = kernel.unwrap_or_else(|| panic!("no `{name}` in {facts}"))["sites"].as_array().unwrap().clone();
+        let sites =
+            kernel.unwrap_or_else(|| panic!("no `{name}` in {facts}"))["sites"].as_array().unwrap().clone();
         sites
             .iter()
             .map(|site| {
@@ -212,7 +217,8 @@ fn files_with_and_without_the_option_in_one_program() {
     build(&["-include", "rename.h", "-c", "alone.cu"], &folder);
     build(&["alone.o", "device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder);
     let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
-    let mut kernels: Vec<_> = checked.report.unwrap().races.iter().map(|r| r.kernel.clone().unwrap()).collect();
+    let mut kernels: Vec<_> =
+        checked.report.unwrap().races.iter().map(|r| r.kernel.clone().unwrap()).collect();
     kernels.sort();
     assert_eq!(kernels, ["alone()", "work()"]);
 }
@@ -222,7 +228,12 @@ fn a_function_that_is_nowhere_is_named() {
     let folder = folder("undefined");
     objects(&["-fgpu-rdc"], &folder);
     let outcome = refused(&["main.o", "shared.o", "own.o", "-o", "app"], &folder);
-    for part in ["device function `bump(int*)`", "is defined in no object of this link", "device symbol `counter`", "hint: compile the file that defines it with `-fgpu-rdc`"] {
+    for part in [
+        "device function `bump(int*)`",
+        "is defined in no object of this link",
+        "device symbol `counter`",
+        "hint: compile the file that defines it with `-fgpu-rdc`",
+    ] {
         assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
     }
 }
@@ -264,7 +275,11 @@ fn what_several_files_have_alike_is_kept_apart_or_is_one() {
     let main = "#include \"both.h\"\nint other();\n\
                 int main() { int a = set_to(5), b = other(); printf(\"%d %d %d\\n\", a, b, reversed<32>()); }\n";
     std::fs::write(folder.join("one.cu"), main).unwrap();
-    std::fs::write(folder.join("two.cu"), "#include \"both.h\"\nint other() { return set_to(7) * 100 + reversed<32>(); }\n").unwrap();
+    std::fs::write(
+        folder.join("two.cu"),
+        "#include \"both.h\"\nint other() { return set_to(7) * 100 + reversed<32>(); }\n",
+    )
+    .unwrap();
     for level in ["-O0", "-O2"] {
         build(&["-fgpu-rdc", level, "one.cu", "two.cu", "-o", "app"], &folder);
         let checked = run_checked(&folder.join("app"), &[], "", &folder).unwrap();
@@ -280,7 +295,11 @@ fn two_definitions_are_an_error_of_the_link() {
     std::fs::write(folder.join("again.cu"), "__device__ void bump(int* p) { *p = 0; }\n").unwrap();
     build(&["-fgpu-rdc", "-c", "again.cu"], &folder);
     let outcome = refused(&["main.o", "shared.o", "own.o", "device.o", "again.o", "-o", "app"], &folder);
-    assert!(outcome.stderr.contains("multiple definition of `__gpurace_device__Z4bumpPi'"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("multiple definition of `__gpurace_device__Z4bumpPi'"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]
@@ -358,9 +377,19 @@ int main() {
         std::fs::write(folder.join(name), text).unwrap();
     }
     for options in [&[][..], &["-O2"], &["-flto", "-fuse-ld=lld"]] {
-        let all: Vec<&str> = ["-fgpu-rdc", "-std=c++17"].iter().chain(options).copied().chain(["definitions.cu", "main.cu", "-o", "program"]).collect();
+        let all: Vec<&str> = ["-fgpu-rdc", "-std=c++17"]
+            .iter()
+            .chain(options)
+            .copied()
+            .chain(["definitions.cu", "main.cu", "-o", "program"])
+            .collect();
         build(&all, &folder);
         let outcome = run(&mut Command::new(folder.join("program")), &folder).unwrap();
-        assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "5 5 6 7 31 21\n"), "{options:?}: {}", outcome.stderr);
+        assert_eq!(
+            (outcome.status, &outcome.stdout[..]),
+            (Some(0), "5 5 6 7 31 21\n"),
+            "{options:?}: {}",
+            outcome.stderr
+        );
     }
 }

@@ -44,31 +44,14 @@ fn gpurace(args: &[&str], folder: &Path) -> Outcome {
 #[test]
 fn the_text_names_inlined_calls_and_the_allocation() {
     let folder = work_folder("tool_inlined_run").unwrap();
-    let text = run_checked(&program("inlined"), &[], "", &folder)
-        .unwrap()
-        .outcome
-        .stderr;
-    let frames: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.starts_with('#'))
-        .take(3)
-        .collect();
-    let wanted = [
-        ("store", "the access"),
-        ("fill", "the inner call"),
-        ("racy", "the outer call"),
-    ];
+    let text = run_checked(&program("inlined"), &[], "", &folder).unwrap().outcome.stderr;
+    let frames: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.starts_with('#')).take(3).collect();
+    let wanted = [("store", "the access"), ("fill", "the inner call"), ("racy", "the outer call")];
     assert_eq!(frames.len(), wanted.len(), "{text}");
     for (number, (frame, (function, at))) in frames.iter().zip(wanted).enumerate() {
-        assert!(
-            frame.starts_with(&format!("#{number} {function}")),
-            "{frame}"
-        );
-        assert!(
-            frame.contains(&format!(" {}:", place("inlined", at))),
-            "{frame}"
-        );
+        assert!(frame.starts_with(&format!("#{number} {function}")), "{frame}");
+        assert!(frame.contains(&format!(" {}:", place("inlined", at))), "{frame}");
     }
     let allocated = format!(
         "Location is allocation `#2` of size 128, byte 12, allocated at {}\n",
@@ -85,28 +68,15 @@ fn suppressions_leave_out_by_kind_and_the_unused_are_listed() {
     let run = |options: &str| run_checked(&program("two_races"), &[], options, &folder).unwrap();
     let checked = run("suppressions=known.supp:stats=1");
     let report = checked.report.unwrap();
-    let kernels: Vec<_> = report
-        .races
-        .iter()
-        .filter_map(|race| race.kernel.as_deref())
-        .collect();
+    let kernels: Vec<_> = report.races.iter().filter_map(|race| race.kernel.as_deref()).collect();
     assert_eq!(kernels, ["app::global_race(int*)"]);
     let note = |note: &String| note.ends_with(" suppressed by `object:^tile$`");
     assert!(report.notes.iter().any(note), "{:?}", report.notes);
-    let unused: Vec<&str> = checked
-        .outcome
-        .stderr
-        .lines()
-        .filter(|line| line.contains("unused suppression"))
-        .collect();
+    let unused: Vec<&str> =
+        checked.outcome.stderr.lines().filter(|line| line.contains("unused suppression")).collect();
     assert_eq!(unused, ["  unused suppression `kernel:no_such_kernel`"]);
     // Not without being asked.
-    assert!(
-        !run("suppressions=known.supp")
-            .outcome
-            .stderr
-            .contains("unused")
-    );
+    assert!(!run("suppressions=known.supp").outcome.stderr.contains("unused"));
     // All suppressed: nothing was found.
     std::fs::write(folder.join("known.supp"), "file:two_races.cu").unwrap();
     assert_eq!(run("suppressions=known.supp").outcome.status, Some(0));
@@ -150,35 +120,18 @@ fn stress_joins_the_runs_of_a_program() {
     let folder = work_folder("tool_stress").unwrap();
     let program = program("two_races");
     let program = program.to_str().unwrap();
-    let all = gpurace(
-        &["stress", "-n", "3", "-o", "all.json", "--", program],
-        &folder,
-    );
+    let all = gpurace(&["stress", "-n", "3", "-o", "all.json", "--", program], &folder);
     assert_eq!(all.status, Some(66), "{}", all.stderr);
-    assert!(
-        all.stdout
-            .contains("3 of 3 runs found something, with seeds 0, 1, 2\n")
-    );
+    assert!(all.stdout.contains("3 of 3 runs found something, with seeds 0, 1, 2\n"));
     let report = std::fs::read_to_string(folder.join("all.json")).unwrap();
     let report = Report::parse(&report).unwrap();
     assert_eq!((report.races.len(), report.stats.launches), (2, 12));
-    let once = run_checked(Path::new(program), &[], "seed=0", &folder)
-        .unwrap()
-        .report
-        .unwrap();
+    let once = run_checked(Path::new(program), &[], "seed=0", &folder).unwrap().report.unwrap();
     for race in &report.races {
-        let alone = once
-            .races
-            .iter()
-            .find(|other| other.kernel == race.kernel)
-            .unwrap();
+        let alone = once.races.iter().find(|other| other.kernel == race.kernel).unwrap();
         assert!(race.count > alone.count, "{race:?}");
     }
-    let replay = all
-        .stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("replay: "))
-        .unwrap();
+    let replay = all.stdout.lines().find_map(|line| line.strip_prefix("replay: ")).unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", replay]).current_dir(&folder);
     assert_eq!(run(&mut shell, &folder).unwrap().status, Some(66));

@@ -4,27 +4,27 @@
 #ifndef GPURACE_CACHE_HINTS_H
 #define GPURACE_CACHE_HINTS_H
 
-#define GPURACE_CACHED(T)                                                      \
-  static __device__ inline T __ldca(const T* p) { return *p; }                 \
-  static __device__ inline T __ldcg(const T* p) { return *p; }                 \
-  static __device__ inline T __ldcs(const T* p) { return *p; }                 \
-  static __device__ inline T __ldlu(const T* p) { return *p; }                 \
-  static __device__ inline void __stwb(T* p, T v) { *p = v; }                  \
-  static __device__ inline void __stcg(T* p, T v) { *p = v; }                  \
-  static __device__ inline void __stcs(T* p, T v) { *p = v; }                  \
-  static __device__ inline void __stwt(T* p, T v) { *p = v; }
-#define GPURACE_SCALAR(T)                                                      \
-  GPURACE_CACHED(T)                                                            \
-  static __device__ inline T __ldcv(const T* p) { return *(const volatile T*)p; }
+#define GPURACE_CACHED(T)                                                                                    \
+  static __device__ inline T __ldca(const T *p) { return *p; }                                               \
+  static __device__ inline T __ldcg(const T *p) { return *p; }                                               \
+  static __device__ inline T __ldcs(const T *p) { return *p; }                                               \
+  static __device__ inline T __ldlu(const T *p) { return *p; }                                               \
+  static __device__ inline void __stwb(T *p, T v) { *p = v; }                                                \
+  static __device__ inline void __stcg(T *p, T v) { *p = v; }                                                \
+  static __device__ inline void __stcs(T *p, T v) { *p = v; }                                                \
+  static __device__ inline void __stwt(T *p, T v) { *p = v; }
+#define GPURACE_SCALAR(T)                                                                                    \
+  GPURACE_CACHED(T)                                                                                          \
+  static __device__ inline T __ldcv(const T *p) { return *(const volatile T *)p; }
 // Vectors are read anew by their elements.
-#define GPURACE_VECTOR(T, N)                                                   \
-  GPURACE_CACHED(T##N)                                                         \
-  static __device__ inline T##N __ldcv(const T##N* p) {                        \
-    T##N v;                                                                    \
-    for (unsigned i = 0; i < sizeof(v) / sizeof(v.x); i++) {                   \
-      (&v.x)[i] = ((const volatile decltype(v.x)*)p)[i];                       \
-    }                                                                          \
-    return v;                                                                  \
+#define GPURACE_VECTOR(T, N)                                                                                 \
+  GPURACE_CACHED(T##N)                                                                                       \
+  static __device__ inline T##N __ldcv(const T##N *p) {                                                      \
+    T##N v;                                                                                                  \
+    for (unsigned i = 0; i < sizeof(v) / sizeof(v.x); i++) {                                                 \
+      (&v.x)[i] = ((const volatile decltype(v.x) *)p)[i];                                                    \
+    }                                                                                                        \
+    return v;                                                                                                \
   }
 
 GPURACE_SCALAR(char)

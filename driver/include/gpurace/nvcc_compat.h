@@ -25,13 +25,9 @@ extern "C" __attribute__((device, weak)) void __cxa_pure_virtual() { __builtin_t
 
 // nvcc has min and max in host code without any include, in these overloads
 // (CUDA's crt/math_functions.hpp); clang's headers have the device ones only.
-#define GPURACE_MIN_MAX(T, A, B)                                               \
-  static inline __attribute__((host)) T min(const A a, const B b) {            \
-    return (T)a < (T)b ? (T)a : (T)b;                                          \
-  }                                                                            \
-  static inline __attribute__((host)) T max(const A a, const B b) {            \
-    return (T)a > (T)b ? (T)a : (T)b;                                          \
-  }
+#define GPURACE_MIN_MAX(T, A, B)                                                                             \
+  static inline __attribute__((host)) T min(const A a, const B b) { return (T)a < (T)b ? (T)a : (T)b; }      \
+  static inline __attribute__((host)) T max(const A a, const B b) { return (T)a > (T)b ? (T)a : (T)b; }
 GPURACE_MIN_MAX(int, int, int)
 GPURACE_MIN_MAX(unsigned int, unsigned int, unsigned int)
 GPURACE_MIN_MAX(unsigned int, int, unsigned int)

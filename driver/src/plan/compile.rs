@@ -73,7 +73,13 @@ impl Planner<'_> {
     }
 
     /// The compilation of device code for an architecture.
-    pub(super) fn device_for(&self, input: &Input, arch: &str, bitcode: &Path, config: &PassConfig) -> Command {
+    pub(super) fn device_for(
+        &self,
+        input: &Input,
+        arch: &str,
+        bitcode: &Path,
+        config: &PassConfig,
+    ) -> Command {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
@@ -123,29 +129,25 @@ impl Planner<'_> {
             diagnostics: files.diagnostics.clone(),
             facts: asked.facts.clone(),
             system_prefixes: self.toolchain.system_prefixes.clone(),
-            cpu: if baseline {
-                Cpu::Baseline
-            } else {
-                self.toolchain.cpu
-            },
+            cpu: if baseline { Cpu::Baseline } else { self.toolchain.cpu },
             warn: !asked.no_warn && !self.args.no_warnings,
             werror: self.warnings_are_errors(),
             rpass: asked.rpass,
             rpass_missed: asked.rpass_missed,
             main_file: main_file.to_owned(),
-            part: self.args.separate_compilation.as_ref().filter(|_| !files.linked).map(|_| files.unit.clone()),
+            part: self
+                .args
+                .separate_compilation
+                .as_ref()
+                .filter(|_| !files.linked)
+                .map(|_| files.unit.clone()),
         }
     }
 
     pub(super) fn image(&self, files: &Files) -> Command {
         let mut command = clang_command(self.toolchain);
         // As the C driver, or C++'s library would be linked in.
-        command.args([
-            "--driver-mode=gcc",
-            "-shared",
-            "-nostartfiles",
-            "-fuse-ld=lld",
-        ]);
+        command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
         // Names that neither the image nor the runtime define are errors here,
         // not when the program opens the image.
         command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
@@ -159,17 +161,10 @@ impl Planner<'_> {
 
     pub(super) fn host(&self, input: &Input, files: &Files) -> Command {
         let mut command = self.cuda_command();
-        command
-            .args
-            .extend(self.options(&[Role::Any, Role::Dependency]));
+        command.args.extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
         self.cuda_options(&mut command, self.arch());
-        if self
-            .toolchain
-            .toolkit
-            .as_ref()
-            .is_some_and(|t| t.origin != Origin::Argument)
-        {
+        if self.toolchain.toolkit.as_ref().is_some_and(|t| t.origin != Origin::Argument) {
             command.arg("-Wno-unknown-cuda-version");
         }
         if self.args.separate_compilation.is_some() {
@@ -199,11 +194,7 @@ impl Planner<'_> {
     fn dependency_names(&self, input: &Input, command: &mut Command) {
         let given: Vec<_> = self.options(&[Role::Dependency]).collect();
         let has = |options: &[&str]| {
-            given.iter().any(|word| {
-                options
-                    .iter()
-                    .any(|o| word.to_string_lossy().starts_with(o))
-            })
+            given.iter().any(|word| options.iter().any(|o| word.to_string_lossy().starts_with(o)))
         };
         if !has(&["-MD", "-MMD", "--write"]) {
             return;

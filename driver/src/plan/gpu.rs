@@ -70,7 +70,10 @@ impl Planner<'_> {
     /// What the plugin writes for a GPU where it compiles for the executor.
     pub(super) fn gpu_of_device(&self, files: &Files) -> Option<config::Gpu> {
         let of_unit = self.args.separate_compilation.is_some() && !files.linked;
-        let own = self.gpus(files).into_iter().find(|gpu| gpu.arch.as_deref().is_none_or(|arch| arch == self.arch()));
+        let own = self
+            .gpus(files)
+            .into_iter()
+            .find(|gpu| gpu.arch.as_deref().is_none_or(|arch| arch == self.arch()));
         own.filter(|_| !of_unit).map(|gpu| gpu.from_plugin)
     }
 
@@ -107,7 +110,9 @@ impl Planner<'_> {
     /// Why no code for a GPU can be made, where it is to be.
     pub(super) fn no_gpu(&self) -> Option<String> {
         // Linked device code is for what its units say.
-        let linked = self.args.separate_compilation.is_some() || self.args.links_units || self.args.device_link.is_some();
+        let linked = self.args.separate_compilation.is_some()
+            || self.args.links_units
+            || self.args.device_link.is_some();
         let none = self.wants_gpu() && !linked && !self.archs().iter().any(|arch| checks_on(arch));
         none.then(|| too_old(self.arch()))
     }

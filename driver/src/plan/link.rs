@@ -26,9 +26,7 @@ impl Planner<'_> {
     /// `-c` of the inputs that are not CUDA.
     pub(super) fn compile_others(&self) -> Command {
         let mut command = clang_command(self.toolchain);
-        command
-            .args
-            .extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
+        command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
         self.host_only_options(&mut command);
         command.arg("-c");
         if let Some(output) = &self.args.output {
@@ -36,11 +34,7 @@ impl Planner<'_> {
             command.arg(output);
         }
         let mut language = None;
-        for input in self
-            .args
-            .inputs()
-            .filter(|input| input.kind() == InputKind::Host)
-        {
+        for input in self.args.inputs().filter(|input| input.kind() == InputKind::Host) {
             command.input(&input.path, input.language.as_deref(), &mut language);
         }
         command
@@ -59,10 +53,7 @@ impl Planner<'_> {
 
     /// The link, with the compilation of what is not CUDA.
     pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> Command {
-        let compiles = self
-            .args
-            .inputs()
-            .any(|input| input.kind() == InputKind::Host);
+        let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
         let mut command = clang_command(self.toolchain);
         let mut objects = objects.iter();
         let mut language = None;
@@ -83,28 +74,18 @@ impl Planner<'_> {
                     _ if clang::is_replaced_library_file(&input.path.to_string_lossy()) => {}
                     _ => command.input(&input.path, input.language.as_deref(), &mut language),
                 },
-                Item::Option {
-                    words,
-                    role: Role::Dependency | Role::Driver,
-                } if compiles && !to.is_trial() => {
+                Item::Option { words, role: Role::Dependency | Role::Driver }
+                    if compiles && !to.is_trial() =>
+                {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option {
-                    words,
-                    role: Role::Link,
-                } if !is_replaced_library(words) => {
+                Item::Option { words, role: Role::Link } if !is_replaced_library(words) => {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option {
-                    words,
-                    role: Role::Any,
-                } => {
+                Item::Option { words, role: Role::Any } => {
                     command.args.extend(words.iter().cloned());
                 }
-                Item::Option {
-                    words,
-                    role: Role::Output,
-                } if !to.is_trial() => {
+                Item::Option { words, role: Role::Output } if !to.is_trial() => {
                     command.args.extend(words.iter().cloned());
                 }
                 Item::Option { .. } => {}
@@ -112,7 +93,9 @@ impl Planner<'_> {
         }
         match to {
             LinkTo::Output { joining: None } => {}
-            LinkTo::Output { joining: Some(object) } => command.input(object.as_os_str(), None, &mut language),
+            LinkTo::Output { joining: Some(object) } => {
+                command.input(object.as_os_str(), None, &mut language)
+            }
             LinkTo::Trial(output) => {
                 command.args(["-Wl,--unresolved-symbols=ignore-all", "-o"]);
                 command.arg(output);
@@ -135,9 +118,8 @@ impl Planner<'_> {
 /// Whether these words are `-lcudart` or another library that the runtime stands in for.
 fn is_replaced_library(words: &[OsString]) -> bool {
     let text: String = words.iter().map(|word| word.to_string_lossy()).collect();
-    text.strip_prefix("-l")
-        .is_some_and(|name| match name.strip_prefix(':') {
-            Some(file) => clang::is_replaced_library_file(file),
-            None => clang::REPLACED_LIBRARIES.contains(&name),
-        })
+    text.strip_prefix("-l").is_some_and(|name| match name.strip_prefix(':') {
+        Some(file) => clang::is_replaced_library_file(file),
+        None => clang::REPLACED_LIBRARIES.contains(&name),
+    })
 }

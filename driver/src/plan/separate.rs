@@ -106,10 +106,7 @@ impl Planner<'_> {
                 config: Box::new(self.config(&program, &files)),
                 arch: self.arch().to_owned(),
             },
-            Step::Linked {
-                command: self.linked_device(&units, &files),
-                settings: units.settings.clone(),
-            },
+            Step::Linked { command: self.linked_device(&units, &files), settings: units.settings.clone() },
         ];
         steps.extend(self.image_steps(&files, &program, Some(&units.settings)));
         let mut stub = clang_command(self.toolchain);

@@ -172,14 +172,8 @@ impl Command {
             let _ = write!(line, " {name}='{}'", value.replace('\'', r"'\''"));
         }
         let program = [self.program.as_os_str()];
-        for word in program
-            .into_iter()
-            .chain(self.args.iter().map(OsString::as_os_str))
-        {
-            let word = word
-                .to_string_lossy()
-                .replace('\\', r"\\")
-                .replace('"', "\\\"");
+        for word in program.into_iter().chain(self.args.iter().map(OsString::as_os_str)) {
+            let word = word.to_string_lossy().replace('\\', r"\\").replace('"', "\\\"");
             let _ = write!(line, " \"{word}\"");
         }
         line + "\n"
@@ -197,22 +191,13 @@ impl Step {
     /// One line, in clang's form.
     pub fn render(&self) -> String {
         match self {
-            Step::Clang(command) | Step::Image { command, .. } | Step::Linked { command, .. } => command.render(),
-            Step::Header { from, to } => {
-                format!(
-                    " # header \"{}\": from \"{}\"\n",
-                    to.display(),
-                    from.display()
-                )
+            Step::Clang(command) | Step::Image { command, .. } | Step::Linked { command, .. } => {
+                command.render()
             }
-            Step::Container {
-                image,
-                meta,
-                proofs,
-                gpus,
-                output,
-                ..
-            } => {
+            Step::Header { from, to } => {
+                format!(" # header \"{}\": from \"{}\"\n", to.display(), from.display())
+            }
+            Step::Container { image, meta, proofs, gpus, output, .. } => {
                 let mut line = format!(" # container \"{}\":", output.display());
                 let mut add = |what: &str, path: &Path| {
                     // Writing to a string cannot fail.
@@ -228,7 +213,9 @@ impl Step {
                 add("proofs", proofs);
                 line.trim_end_matches(',').to_owned() + "\n"
             }
-            Step::Gpu { ptx, sass, .. } => ptx.render() + &sass.as_ref().map(Command::render).unwrap_or_default(),
+            Step::Gpu { ptx, sass, .. } => {
+                ptx.render() + &sass.as_ref().map(Command::render).unwrap_or_default()
+            }
             Step::Diagnostics { file, .. } => {
                 format!(" # diagnostics \"{}\"\n", file.display())
             }
@@ -236,11 +223,9 @@ impl Step {
                 let names = parts.iter().map(|part| format!(" \"{}\"", part.display()));
                 format!(" # joined:{}\n", names.collect::<String>())
             }
-            Step::Unit { bitcode, container, .. } => format!(
-                " # container \"{}\": unit \"{}\"\n",
-                container.display(),
-                bitcode.display()
-            ),
+            Step::Unit { bitcode, container, .. } => {
+                format!(" # container \"{}\": unit \"{}\"\n", container.display(), bitcode.display())
+            }
             Step::Units { files, .. } => format!(
                 " # device code of \"{}\": \"{}\", \"{}\"\n",
                 files.trial.display(),

@@ -15,7 +15,12 @@ use crate::plan::{Command, Failure, GpuFiles, checks_on, too_old};
 ///
 /// # Errors
 /// Why there is none, in a line.
-pub fn make(ptx: &Command, sass: Option<&Command>, files: &GpuFiles, response_file: &Path) -> Result<(), String> {
+pub fn make(
+    ptx: &Command,
+    sass: Option<&Command>,
+    files: &GpuFiles,
+    response_file: &Path,
+) -> Result<(), String> {
     if let Ok(why) = std::fs::read_to_string(&files.from_plugin.note) {
         return Err(why);
     }
@@ -47,7 +52,9 @@ fn target(ptx: &[u8]) -> Result<String, String> {
 pub fn failed(why: &str, source: &str, files: &GpuFiles, failure: Failure) -> Result<(), Error> {
     let text = format!("no code for a GPU was made of `{source}`: {why}");
     match failure {
-        Failure::Ends => return Err(Error::new(text).hint("`-fgpurace-exec=cpu` checks it on the host's processor")),
+        Failure::Ends => {
+            return Err(Error::new(text).hint("`-fgpurace-exec=cpu` checks it on the host's processor"));
+        }
         Failure::IsSaid => anstream::eprintln!("gclang: remark: {text}"),
         Failure::IsNoted => {}
     }
@@ -71,7 +78,8 @@ pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> 
     for files in with {
         let mut ptx = read(&files.ptx)?;
         let name = target(&ptx).map_err(Error::new)?;
-        let arch = Arch::of_name(&name).ok_or_else(|| Error::new(format!("internal error: PTX for `{name}`")))?;
+        let arch =
+            Arch::of_name(&name).ok_or_else(|| Error::new(format!("internal error: PTX for `{name}`")))?;
         // The driver wants text that ends.
         ptx.push(0);
         // The description first: what follows is of the same architecture.
@@ -96,6 +104,7 @@ fn quietly(command: &Command, response_file: &Path) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it says nothing");
+    let line =
+        said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("it says nothing");
     Err(format!("`{name}` failed: {}", line.trim()))
 }

@@ -152,10 +152,7 @@ pub(super) fn witness(witness: &Value) -> Option<String> {
         let accesses = witness["accesses"].as_array()?;
         let sides: Vec<String> = accesses.iter().map(side).collect::<Option<_>>()?;
         let params = witness["params"].as_object()?;
-        let params: String = params
-            .iter()
-            .map(|(name, value)| format!(", {name} = {value}"))
-            .collect();
+        let params: String = params.iter().map(|(name, value)| format!(", {name} = {value}")).collect();
         Some(format!(
             "{}; grid {}, block {}{params}",
             sides.join(" and "),
@@ -186,23 +183,16 @@ pub fn facts(args: &FactsArgs) -> Result<Done, Error> {
     let worse = difference.changed.iter().any(Change::is_worse);
     Ok(Done {
         text: difference.render(),
-        status: if worse && args.fail_on_worse {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        },
+        status: if worse && args.fail_on_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS },
     })
 }
 
 pub(super) fn read(file: &Path) -> Result<Facts, Error> {
     let name = file.display();
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
+    let text = std::fs::read_to_string(file).map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
     let facts: Facts = serde_json::from_str(&text).map_err(|e| {
-        Error::new(format!(
-            "`{name}` holds no facts of this version of gpurace: {e}"
-        ))
-        .hint("facts are written with `gclang -fsanitize=gpurace -fgpurace-facts=FILE`")
+        Error::new(format!("`{name}` holds no facts of this version of gpurace: {e}"))
+            .hint("facts are written with `gclang -fsanitize=gpurace -fgpurace-facts=FILE`")
     })?;
     let Schema::V1 = facts.schema;
     Ok(facts)
@@ -244,18 +234,10 @@ fn show(facts: &Facts, only: Option<Verdict>, summary: bool) -> String {
     // Writing to a string cannot fail, here and below.
     for kernel in &facts.kernels {
         let _ = writeln!(out, "`{}`: {}", kernel.name, Counts::of(&kernel.sites));
-        let shown = kernel
-            .sites
-            .iter()
-            .filter(|site| !summary && only.is_none_or(|only| site.verdict == only));
+        let shown =
+            kernel.sites.iter().filter(|site| !summary && only.is_none_or(|only| site.verdict == only));
         for site in shown {
-            let _ = writeln!(
-                out,
-                "  {:<9} {}: {}",
-                site.verdict,
-                site.place(),
-                site.what()
-            );
+            let _ = writeln!(out, "  {:<9} {}: {}", site.verdict, site.place(), site.what());
             for reason in site.reasons() {
                 let _ = writeln!(out, "            {reason}");
             }
@@ -293,11 +275,7 @@ struct Difference {
 
 fn compare(first: &Facts, later: &Facts) -> Difference {
     let all = |facts: &Facts| Counts::of(facts.kernels.iter().flat_map(|kernel| &kernel.sites));
-    let mut difference = Difference {
-        before: all(first),
-        after: all(later),
-        ..Difference::default()
-    };
+    let mut difference = Difference { before: all(first), after: all(later), ..Difference::default() };
     let by_name = |facts: &Facts| {
         let mut kernels: BTreeMap<String, Vec<Site>> = BTreeMap::new();
         for kernel in &facts.kernels {
@@ -329,22 +307,14 @@ fn compare(first: &Facts, later: &Facts) -> Difference {
             let shape = shape(site);
             (old_left.get(&shape) == new_left.get(&shape)).then_some(shape)
         }));
-        let changed = pairs
-            .into_iter()
-            .filter(|(before, after)| before.verdict != after.verdict);
-        difference
-            .changed
-            .extend(changed.map(|(before, after)| Change {
-                kernel: name.clone(),
-                before,
-                after,
-            }));
-        difference
-            .gone
-            .extend(old.into_iter().map(|site| (name.clone(), site)));
-        difference
-            .new
-            .extend(new.into_iter().map(|site| (name.clone(), site)));
+        let changed = pairs.into_iter().filter(|(before, after)| before.verdict != after.verdict);
+        difference.changed.extend(changed.map(|(before, after)| Change {
+            kernel: name.clone(),
+            before,
+            after,
+        }));
+        difference.gone.extend(old.into_iter().map(|site| (name.clone(), site)));
+        difference.new.extend(new.into_iter().map(|site| (name.clone(), site)));
     }
     difference
 }
@@ -360,9 +330,7 @@ fn pair<K: PartialEq>(
     let mut kept = Vec::new();
     for site in old.drain(..) {
         let wanted = key(&site);
-        let found = new
-            .iter()
-            .position(|other| wanted.is_some() && key(other) == wanted);
+        let found = new.iter().position(|other| wanted.is_some() && key(other) == wanted);
         match found {
             Some(at) => pairs.push((site, new.remove(at))),
             None => kept.push(site),
@@ -378,12 +346,7 @@ impl Difference {
         let (worse, better): (Vec<&Change>, Vec<&Change>) =
             self.changed.iter().partition(|change| change.is_worse());
         for (title, changes) in [("worse", worse), ("better", better)] {
-            for Change {
-                kernel,
-                before,
-                after,
-            } in changes
-            {
+            for Change { kernel, before, after } in changes {
                 let _ = writeln!(
                     out,
                     "{title}: {}: {}, in `{kernel}`: {} -> {}",

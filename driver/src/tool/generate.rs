@@ -44,9 +44,8 @@ fn page(command: clap::Command) -> std::io::Result<String> {
 /// # Errors
 /// The folder or a file cannot be written.
 pub fn write_man_pages(dir: &Path) -> Result<String, Error> {
-    let cannot = |path: &Path, e: std::io::Error| {
-        Error::new(format!("cannot write `{}`: {e}", path.display()))
-    };
+    let cannot =
+        |path: &Path, e: std::io::Error| Error::new(format!("cannot write `{}`: {e}", path.display()));
     std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
     let mut said = String::new();
     for (name, text) in man_pages().map_err(|e| cannot(dir, e))? {

@@ -88,10 +88,7 @@ pub struct Done {
 impl Done {
     /// Text, and success.
     pub fn success(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            status: ExitCode::SUCCESS,
-        }
+        Self { text: text.into(), status: ExitCode::SUCCESS }
     }
 }
 
@@ -108,19 +105,13 @@ impl Cli {
             Command::Facts(args) => facts::facts(&args),
             Command::Explain(args) => explain::explain(&args),
             Command::Options { markdown: false } => Ok(Done::success(gpurace_options::help_text())),
-            Command::Options { markdown: true } => {
-                Ok(Done::success(gpurace_options::markdown_table()))
-            }
+            Command::Options { markdown: true } => Ok(Done::success(gpurace_options::markdown_table())),
             Command::Doctor => {
                 let findings = doctor::examine(&World::real()?);
                 let complete = findings.iter().all(|finding| finding.outcome.is_ok());
                 Ok(Done {
                     text: doctor::render(&findings),
-                    status: if complete {
-                        ExitCode::SUCCESS
-                    } else {
-                        ExitCode::FAILURE
-                    },
+                    status: if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE },
                 })
             }
             Command::Completions { shell } => Ok(Done::success(generate::completions(shell))),

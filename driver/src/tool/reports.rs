@@ -92,10 +92,7 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
         let (new, known) = baseline::new_findings(report, &read(path)?);
         report = new;
         if known > 0 {
-            report.notes.push(format!(
-                "{known} known from the baseline `{}`, not shown",
-                path.display()
-            ));
+            report.notes.push(format!("{known} known from the baseline `{}`, not shown", path.display()));
         }
         if report.has_findings() {
             status = FOUND.into();
@@ -110,17 +107,10 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
         color,
         stats: args.stats,
         name: &names.join(", "),
-        nothing: if args.baseline.is_some() {
-            "no new findings"
-        } else {
-            "no races were reported"
-        },
+        nothing: if args.baseline.is_some() { "no new findings" } else { "no races were reported" },
     };
     let text = render(&report, style, &args.source_dir);
-    Ok(Done {
-        text: deliver(text, args.output.as_deref())?,
-        status,
-    })
+    Ok(Done { text: deliver(text, args.output.as_deref())?, status })
 }
 
 /// Joins reports.
@@ -158,22 +148,16 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
     };
     let version = env!("CARGO_PKG_VERSION");
     let or_none = |text: String| {
-        if report.has_findings() {
-            text
-        } else {
-            text + style.nothing + "\n"
-        }
+        if report.has_findings() { text } else { text + style.nothing + "\n" }
     };
     match style.format {
         Format::Text => or_none(renderer.report(report, style.stats)),
         Format::Short => or_none(renderer.short(report)),
         Format::Json => report.to_json(),
-        Format::Sarif => sarif::Renderer {
-            version,
-            root: std::env::current_dir().ok().as_deref(),
-            sources: &sources,
+        Format::Sarif => {
+            sarif::Renderer { version, root: std::env::current_dir().ok().as_deref(), sources: &sources }
+                .render(report)
         }
-        .render(report),
         Format::Markdown => markdown::render(report, &sources),
         Format::Html => html::render(report, style.name, version, &sources),
     }
@@ -187,18 +171,13 @@ pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
     let Some(path) = output.filter(|path| *path != Path::new("-")) else {
         return Ok(text);
     };
-    std::fs::write(path, text)
-        .map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    std::fs::write(path, text).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
     Ok(String::new())
 }
 
 /// What notes call a report.
 fn origin(path: &Path) -> String {
-    if path == Path::new("-") {
-        "standard input".to_owned()
-    } else {
-        path.display().to_string()
-    }
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Reads reports; several as one.
@@ -211,17 +190,12 @@ fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
         // A glob and a name beside it give a file twice, which would count
         // twice too.
         if files[..index].contains(file) {
-            note(
-                "gpurace",
-                &format!("`{}` is named twice and counted once", file.display()),
-            );
+            note("gpurace", &format!("`{}` is named twice and counted once", file.display()));
             continue;
         }
         merger.add(&origin(file), read(file)?);
     }
-    merger
-        .finish()
-        .ok_or_else(|| Error::new("no report to read"))
+    merger.finish().ok_or_else(|| Error::new("no report to read"))
 }
 
 /// Reads a report.
@@ -237,12 +211,9 @@ pub fn read(file: &Path) -> Result<Report, Error> {
     let name = file.display();
     let text = text.map_err(|e| Error::new(format!("cannot read `{name}`: {e}")))?;
     Report::from_json(&text).map_err(|e| {
-        let error = Error::new(format!(
-            "`{name}` is not a report of this version of gpurace: {e}"
-        ));
+        let error = Error::new(format!("`{name}` is not a report of this version of gpurace: {e}"));
         if text.trim().is_empty() {
-            error
-                .hint("the file is empty: was the program killed before it could write its report?")
+            error.hint("the file is empty: was the program killed before it could write its report?")
         } else {
             error.hint("reports are written with `GPURACE_OPTIONS=json=FILE`")
         }

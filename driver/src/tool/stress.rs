@@ -82,8 +82,8 @@ impl Run {
 /// The program cannot be run or writes no report.
 pub fn stress(args: &StressArgs) -> Result<Done, Error> {
     let own = own_options()?;
-    let folder = tempfile::tempdir()
-        .map_err(|e| Error::new(format!("cannot create a temporary folder: {e}")))?;
+    let folder =
+        tempfile::tempdir().map_err(|e| Error::new(format!("cannot create a temporary folder: {e}")))?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stopped))
@@ -129,9 +129,7 @@ pub fn stress(args: &StressArgs) -> Result<Done, Error> {
         }
     });
     bar.finish_and_clear();
-    let mut runs = outcome
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)?;
+    let mut runs = outcome.into_inner().unwrap_or_else(PoisonError::into_inner)?;
     runs.sort_by_key(|run| run.seed);
     conclude(args, &own, runs)
 }
@@ -151,21 +149,14 @@ fn own_options() -> Result<String, Error> {
     };
     let options = Options::parse(&own).map_err(|e| Error::new(e.to_string()).hint(e.hint()))?;
     if options.json.is_some() {
-        note(
-            "gpurace",
-            "`json` of `GPURACE_OPTIONS` is not used: `--output=FILE` writes the joined report",
-        );
+        note("gpurace", "`json` of `GPURACE_OPTIONS` is not used: `--output=FILE` writes the joined report");
     }
     Ok(own)
 }
 
 /// `own` with more items after it.
 fn with(own: &str, more: &str) -> String {
-    if own.is_empty() {
-        more.to_owned()
-    } else {
-        format!("{own}:{more}")
-    }
+    if own.is_empty() { more.to_owned() } else { format!("{own}:{more}") }
 }
 
 fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run, Error> {
@@ -174,15 +165,10 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
     let folder = folder.join(seed.to_string());
     fs::create_dir(&folder).map_err(|e| cannot("create a temporary folder", e))?;
     let shown = folder.display();
-    let options = with(
-        own,
-        &format!("seed={seed}:json=\"{shown}/%p.json\":log_path=\"{shown}/%p.log\""),
-    );
+    let options = with(own, &format!("seed={seed}:json=\"{shown}/%p.json\":log_path=\"{shown}/%p.log\""));
     let output_path = folder.join("output");
     let output = File::create(&output_path).map_err(|e| cannot("create a temporary file", e))?;
-    let again = output
-        .try_clone()
-        .map_err(|e| cannot("create a temporary file", e))?;
+    let again = output.try_clone().map_err(|e| cannot("create a temporary file", e))?;
     let status = Command::new(&command[0])
         .args(&command[1..])
         .env(VARIABLE, options)
@@ -200,12 +186,7 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
             }
         })?;
     let reports = reports_in(&folder)?;
-    let mut run = Run {
-        seed,
-        status,
-        output: None,
-        reports,
-    };
+    let mut run = Run { seed, status, output: None, reports };
     if run.failed() || run.reports.is_empty() {
         let output = fs::read(&output_path).unwrap_or_default();
         run.output = Some(last_lines(&String::from_utf8_lossy(&output)));
@@ -214,11 +195,7 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
         let output = run.output.unwrap_or_default();
         return Err(Error::new(format!(
             "`{name}` wrote no report with seed {seed} ({status}){}",
-            if output.is_empty() {
-                output
-            } else {
-                format!("; its output ends:\n{output}")
-            }
+            if output.is_empty() { output } else { format!("; its output ends:\n{output}") }
         ))
         .hint("was it built with `-fsanitize=gpurace`?"));
     }
@@ -229,14 +206,11 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
 
 /// The reports of a folder, by name.
 fn reports_in(folder: &Path) -> Result<Vec<Report>, Error> {
-    let entries = fs::read_dir(folder)
-        .map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
+    let entries =
+        fs::read_dir(folder).map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
     files.sort();
     files.iter().map(|file| reports::read(file)).collect()
@@ -249,11 +223,7 @@ fn last_lines(text: &str) -> String {
 
 /// The joined report, which seeds found something, and how to see it again.
 fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error> {
-    let found: Vec<u64> = runs
-        .iter()
-        .filter(|run| run.found())
-        .map(|run| run.seed)
-        .collect();
+    let found: Vec<u64> = runs.iter().filter(|run| run.found()).map(|run| run.seed).collect();
     let failed: Vec<&Run> = runs.iter().filter(|run| run.failed()).collect();
     let mut summary = String::new();
     if let Some(first) = failed.first() {
@@ -296,9 +266,7 @@ fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error>
         };
         summary += &format!("replay: {}{what}\n", replay(args, own, seed)?);
     }
-    let report = merger
-        .finish()
-        .ok_or_else(|| Error::new("interrupted before the first run ended"))?;
+    let report = merger.finish().ok_or_else(|| Error::new("interrupted before the first run ended"))?;
     let style = |format| Style {
         format,
         color: false,
@@ -311,20 +279,9 @@ fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error>
         let text = reports::render(&report, style(format), &[]);
         reports::deliver(text, Some(path))?;
     }
-    let format = if args.short {
-        Format::Short
-    } else {
-        Format::Text
-    };
+    let format = if args.short { Format::Short } else { Format::Text };
     let color = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let text = reports::render(
-        &report,
-        Style {
-            color,
-            ..style(format)
-        },
-        &[],
-    );
+    let text = reports::render(&report, Style { color, ..style(format) }, &[]);
     Ok(Done {
         text: text + &summary,
         status: if report.has_findings() {
@@ -361,10 +318,7 @@ fn replay(args: &StressArgs, own: &str, seed: u64) -> Result<String, Error> {
             .map(|word| word.into_owned())
             .map_err(|e| Error::new(format!("cannot quote `{word}` for a shell: {e}")))
     };
-    let mut line = format!(
-        "{VARIABLE}={}",
-        quoted(&with(own, &format!("seed={seed}")))?
-    );
+    let mut line = format!("{VARIABLE}={}", quoted(&with(own, &format!("seed={seed}")))?);
     for word in &args.command {
         line.push(' ');
         line += &quoted(&word.to_string_lossy())?;

@@ -64,7 +64,10 @@ pub unsafe fn once(accesses: &[AccessSite], covered: &[Option<Covered>]) -> Once
                 let block = LLVMGetInstructionParent(accesses[read].instruction);
                 let number = numbers.of(accesses[read].pointer);
                 let steady = |of: &Loop| {
-                    numbers.rests_on(number).iter().all(|&value| !of.body.contains(&LLVMGetInstructionParent(value)))
+                    numbers
+                        .rests_on(number)
+                        .iter()
+                        .all(|&value| !of.body.contains(&LLVMGetInstructionParent(value)))
                 };
                 let stands = |of: &&Loop| of.body.contains(&block) && steady(of) && is_always_made(block, of);
                 // The widest one.

@@ -12,7 +12,10 @@ fn pairs(body: &str) -> Vec<(u32, u32)> {
     of(body, |_, accesses, spared| {
         let all: Vec<_> = spared.covered.iter().copied().flatten().collect();
         for pair in &all {
-            assert!(!pair.before || matches!(accesses[pair.by as usize].access, Access::Store), "a read stands for later ones");
+            assert!(
+                !pair.before || matches!(accesses[pair.by as usize].access, Access::Store),
+                "a read stands for later ones"
+            );
             assert!(matches!(accesses[pair.site as usize].access, Access::Load), "only reads are left out");
             assert!(!all.iter().any(|other| other.site == pair.by), "what stands for others is checked");
         }
@@ -27,7 +30,11 @@ fn once(body: &str) -> Vec<usize> {
         unsafe {
             crate::instrument::insert_checks(module, accesses, spared);
             let action = llvm_sys::analysis::LLVMVerifierFailureAction::LLVMPrintMessageAction;
-            assert_eq!(llvm_sys::analysis::LLVMVerifyModule(module, action, std::ptr::null_mut()), 0, "{body}");
+            assert_eq!(
+                llvm_sys::analysis::LLVMVerifyModule(module, action, std::ptr::null_mut()),
+                0,
+                "{body}"
+            );
         }
         (0..accesses.len()).filter(|&site| spared.once.of[site].is_some()).collect()
     })
@@ -78,11 +85,16 @@ fn a_read_stands_for_later_reads_and_for_no_write() {
 
 #[test]
 fn addresses_are_alike_where_they_are_computed_alike() {
-    let again = "%t2 = load i32, ptr %context\n %w2 = sext i32 %t2 to i64\n %p2 = getelementptr i32, ptr %p, i64 %w2";
-    assert_eq!(pairs(&format!("%a = load i32, ptr %pt\n {again}\n store i32 %a, ptr %p2\n ret void")), [(0, 1)]);
+    let again =
+        "%t2 = load i32, ptr %context\n %w2 = sext i32 %t2 to i64\n %p2 = getelementptr i32, ptr %p, i64 %w2";
+    assert_eq!(
+        pairs(&format!("%a = load i32, ptr %pt\n {again}\n store i32 %a, ptr %p2\n ret void")),
+        [(0, 1)]
+    );
     // Of another array, of another element, in other steps.
     for other in ["i32, ptr %q, i64 %wide", "i32, ptr %pt, i64 1", "i64, ptr %p, i64 %wide"] {
-        let body = format!("%a = load i32, ptr %pt\n %o = getelementptr {other}\n store i32 %a, ptr %o\n ret void");
+        let body =
+            format!("%a = load i32, ptr %pt\n %o = getelementptr {other}\n store i32 %a, ptr %o\n ret void");
         assert_eq!(pairs(&body), [], "{other}");
     }
     // Of another size.
@@ -102,7 +114,8 @@ fn addresses_are_alike_where_they_are_computed_alike() {
 
 #[test]
 fn nothing_that_orders_stands_between() {
-    let between = |what: &str| pairs(&format!("%a = load i32, ptr %pt\n {what}\n store i32 %a, ptr %pt\n ret void"));
+    let between =
+        |what: &str| pairs(&format!("%a = load i32, ptr %pt\n {what}\n store i32 %a, ptr %pt\n ret void"));
     for harmless in [
         "",
         "store i32 1, ptr %q",
@@ -191,7 +204,8 @@ fn a_loop_that_waits_lets_others_run() {
          head:\n %f = load i32, ptr %q\n %go = icmp eq i32 %f, 0\n br i1 %go, label %head, label %out\n
          out:\n store i32 1, ptr %pt\n ret void";
     assert_eq!(pairs(waits), []);
-    let counts = waits.replace("%f = load i32, ptr %q", "%f = phi i32 [ %n, %0 ], [ %g, %head ]\n %g = sub i32 %f, 1");
+    let counts =
+        waits.replace("%f = load i32, ptr %q", "%f = phi i32 [ %n, %0 ], [ %g, %head ]\n %g = sub i32 %f, 1");
     assert_eq!(pairs(&counts), [(0, 1)]);
 }
 
@@ -250,7 +264,10 @@ fn loops_in_each_other() {
         let (enter, ask) = if rotated {
             ("br label %inner", "%again = icmp slt i32 %jn, 4\n br i1 %again, label %inner, label %latch")
         } else {
-            ("%any = icmp sgt i32 %n, 3\n br i1 %any, label %inner, label %latch", "%again = icmp slt i32 %jn, 4\n br i1 %again, label %inner, label %latch")
+            (
+                "%any = icmp sgt i32 %n, 3\n br i1 %any, label %inner, label %latch",
+                "%again = icmp slt i32 %jn, 4\n br i1 %again, label %inner, label %latch",
+            )
         };
         of(
             &format!(

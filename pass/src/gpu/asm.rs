@@ -96,7 +96,9 @@ pub(super) fn of_asm(asm: &Asm) -> OfAsm<'_> {
             }
         }
         for access in &effects.accesses {
-            if matches!(access.space, Space::Local | Space::Const | Space::Param) || matches!(statement.op, Op::MbarrierInval { .. }) {
+            if matches!(access.space, Space::Local | Space::Const | Space::Param)
+                || matches!(statement.op, Op::MbarrierInval { .. })
+            {
                 continue;
             }
             if transparent && is_checkable(asm, statement, &effects, access) {
@@ -136,12 +138,15 @@ fn wait_in_loop(asm: &Asm) -> Option<Step<'_>> {
     for (n, statement) in asm.statements.iter().enumerate() {
         let effects = ptx::memory_effects(statement);
         match (&effects.sync, &effects.accesses[..]) {
-            (Some(Sync::Mbarrier(Mbarrier::Wait(..))), [access]) if found.is_none() && effects.guard.is_none() => {
+            (Some(Sync::Mbarrier(Mbarrier::Wait(..))), [access])
+                if found.is_none() && effects.guard.is_none() =>
+            {
                 let is_own = matches!(access.space, Space::Generic | Space::Shared);
                 found = Some((n, candidate(asm, n, statement, access))).filter(|_| is_own);
                 found.as_ref()?;
             }
-            (None | Some(Sync::Branch), []) if effects.unsupported.is_none() && fetches::of_statement(&statement.op).is_none() => {}
+            (None | Some(Sync::Branch), [])
+                if effects.unsupported.is_none() && fetches::of_statement(&statement.op).is_none() => {}
             _ => return None,
         }
     }
@@ -169,14 +174,22 @@ fn candidate<'a>(asm: &Asm, n: usize, statement: &'a Stmt, access: &Access<'a>) 
         _ => None,
     };
     let asynchronous = matches!(statement.op, Op::CpAsync { .. });
-    Candidate { access: Access { kind: kind_of(statement, access), ..access.clone() }, unless, asynchronous, rows: Rows::of(&statement.op), tells }
+    Candidate {
+        access: Access { kind: kind_of(statement, access), ..access.clone() },
+        unless,
+        asynchronous,
+        rows: Rows::of(&statement.op),
+        tells,
+    }
 }
 
 /// What a statement orders by, beside its accesses.
 fn order<'a>(statement: &'a Stmt, effects: &Effects<'a>) -> Option<Act<'a>> {
     Some(match &effects.sync {
         Some(Sync::Fence(order, scope)) => Act::Fence { scope: *scope, order: *order, again: false },
-        Some(Sync::Barrier { waits, id, threads }) => Act::Barrier { number: id, counted: threads.is_some(), waits: *waits },
+        Some(Sync::Barrier { waits, id, threads }) => {
+            Act::Barrier { number: id, counted: threads.is_some(), waits: *waits }
+        }
         Some(Sync::Warp(mask)) => Act::Warp(mask),
         Some(Sync::AsyncCopy(AsyncCopy::Commit)) => Act::Commit,
         Some(Sync::AsyncCopy(AsyncCopy::Wait(groups))) => Act::Wait(*groups),
@@ -187,7 +200,8 @@ fn order<'a>(statement: &'a Stmt, effects: &Effects<'a>) -> Option<Act<'a>> {
         },
         // `trap` and `brkpt` end the launch.
         Some(Sync::End) if matches!(statement.op, Op::Exit) => Act::End,
-        Some(Sync::End | Sync::Collective(_) | Sync::Branch | Sync::AsyncCopy(_) | Sync::Mbarrier(_)) | None => return None,
+        Some(Sync::End | Sync::Collective(_) | Sync::Branch | Sync::AsyncCopy(_) | Sync::Mbarrier(_))
+        | None => return None,
     })
 }
 
@@ -202,11 +216,18 @@ fn is_out_of_order(steps: &mut [Step<'_>]) -> bool {
         match act {
             Act::Access(Candidate { access, .. }) => {
                 // Who has observed an atomic write is behind it.
-                let observes = |&(n, base): &(usize, &Operand)| n < *statement && *base == access.address.base && !is_strong(access);
+                let observes = |&(n, base): &(usize, &Operand)| {
+                    n < *statement && *base == access.address.base && !is_strong(access)
+                };
                 if is_later || read.iter().any(observes) {
                     return true;
                 }
-                if let AccessKind::Atomic(AtomicKind::Load | AtomicKind::Rmw | AtomicKind::VolatileLoad, order, _) = access.kind {
+                if let AccessKind::Atomic(
+                    AtomicKind::Load | AtomicKind::Rmw | AtomicKind::VolatileLoad,
+                    order,
+                    _,
+                ) = access.kind
+                {
                     read.push((*statement, &access.address.base));
                     acquired = if order.acquires() { Some(*statement) } else { acquired };
                 }
@@ -218,9 +239,19 @@ fn is_out_of_order(steps: &mut [Step<'_>]) -> bool {
                 *again = !read.is_empty();
                 acquired = if *again { Some(*statement) } else { acquired };
             }
-            Act::Barrier { .. } | Act::Warp(_) | Act::CopiesArrive(..) | Act::ClusterArrive(_) if is_later => return true,
-            Act::Barrier { waits: true, .. } | Act::Warp(_) | Act::Wait(_) | Act::ClusterWait => acquired = Some(*statement),
-            Act::Barrier { waits: false, .. } | Act::CopiesArrive(..) | Act::ClusterArrive(_) | Act::Commit | Act::End => {}
+            Act::Barrier { .. } | Act::Warp(_) | Act::CopiesArrive(..) | Act::ClusterArrive(_)
+                if is_later =>
+            {
+                return true;
+            }
+            Act::Barrier { waits: true, .. } | Act::Warp(_) | Act::Wait(_) | Act::ClusterWait => {
+                acquired = Some(*statement)
+            }
+            Act::Barrier { waits: false, .. }
+            | Act::CopiesArrive(..)
+            | Act::ClusterArrive(_)
+            | Act::Commit
+            | Act::End => {}
         }
     }
     false
@@ -233,9 +264,13 @@ fn tells(asm: &Asm, n: usize, p: &Operand) -> Option<Tells> {
     // Anything beside these two may change the predicate or the result.
     let [wait, select] = &asm.statements[n..] else { return None };
     match &select.op {
-        Op::Selp { d: Operand::Reg(result), a: Operand::Int(over), b: Operand::Int(not), p: Operand::Reg(p), .. }
-            if p == predicate && over != not && is_always(wait) && is_always(select) =>
-        {
+        Op::Selp {
+            d: Operand::Reg(result),
+            a: Operand::Int(over),
+            b: Operand::Int(not),
+            p: Operand::Reg(p),
+            ..
+        } if p == predicate && over != not && is_always(wait) && is_always(select) => {
             Some(Tells { result: asm.regs.get(result.0 as usize)?.operand?.result?, over: *over })
         }
         _ => None,
@@ -249,7 +284,8 @@ fn is_transparent(asm: &Asm) -> bool {
     asm.blocks.len() == 1
         && asm.statements.iter().all(|statement| {
             let effects = ptx::memory_effects(statement);
-            let divides = matches!(effects.sync, Some(Sync::Barrier { .. } | Sync::Warp(_) | Sync::End | Sync::Branch));
+            let divides =
+                matches!(effects.sync, Some(Sync::Barrier { .. } | Sync::Warp(_) | Sync::End | Sync::Branch));
             let unknown = effects.unsupported.is_some() && !is_harmless(&statement.op);
             one || !(divides || unknown)
         })
@@ -259,7 +295,10 @@ fn is_checkable(asm: &Asm, statement: &Stmt, effects: &Effects<'_>, access: &Acc
     let is_swap = matches!(statement.op, Op::Atom { op: AtomOp::CompareAndSwap, .. });
     let at_once = matches!(
         effects.sync,
-        None | Some(Sync::AsyncCopy(AsyncCopy::Start | AsyncCopy::Arrive(_)) | Sync::Mbarrier(Mbarrier::Lifetime(_) | Mbarrier::Arrive(_) | Mbarrier::Wait(..)))
+        None | Some(
+            Sync::AsyncCopy(AsyncCopy::Start | AsyncCopy::Arrive(_))
+                | Sync::Mbarrier(Mbarrier::Lifetime(_) | Mbarrier::Arrive(_) | Mbarrier::Wait(..))
+        )
     );
     matches!(access.space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
         && (at_once || Rows::of(&statement.op).is_some())
@@ -276,11 +315,15 @@ pub(super) fn is_strong(access: &Access<'_>) -> bool {
 fn kind_of(statement: &Stmt, access: &Access<'_>) -> AccessKind {
     match (&statement.op, access.kind) {
         (Op::Atom { op, d, .. }, AccessKind::Atomic(AtomicKind::Rmw, order, scope))
-            if *op != AtomOp::Exchange && *op != AtomOp::CompareAndSwap && d.iter().all(|d| *d == Operand::Sink) =>
+            if *op != AtomOp::Exchange
+                && *op != AtomOp::CompareAndSwap
+                && d.iter().all(|d| *d == Operand::Sink) =>
         {
             AccessKind::Atomic(AtomicKind::Reduction, order, scope)
         }
-        (Op::CpAsyncArrive { .. }, AccessKind::Atomic(_, order, scope)) => AccessKind::Atomic(AtomicKind::Reduction, order, scope),
+        (Op::CpAsyncArrive { .. }, AccessKind::Atomic(_, order, scope)) => {
+            AccessKind::Atomic(AtomicKind::Reduction, order, scope)
+        }
         (_, kind) => kind,
     }
 }
@@ -307,9 +350,17 @@ mod tests {
         let kinds = kinds.collect();
         let acts = steps.iter().filter_map(|step| match &step.act {
             Act::Access(_) => None,
-            Act::Fence { scope, order, again } => Some(format!("{order:?} {scope:?}{}", if *again { " again" } else { "" })),
-            Act::Barrier { counted, waits, .. } => Some(format!("barrier{}{}", if *counted { " counted" } else { "" }, if *waits { "" } else { " arrive" })),
-            Act::Wait(groups) => Some(if groups.is_some() { "wait for groups" } else { "wait for all" }.to_owned()),
+            Act::Fence { scope, order, again } => {
+                Some(format!("{order:?} {scope:?}{}", if *again { " again" } else { "" }))
+            }
+            Act::Barrier { counted, waits, .. } => Some(format!(
+                "barrier{}{}",
+                if *counted { " counted" } else { "" },
+                if *waits { "" } else { " arrive" }
+            )),
+            Act::Wait(groups) => {
+                Some(if groups.is_some() { "wait for groups" } else { "wait for all" }.to_owned())
+            }
             Act::ClusterArrive(order) => Some(format!("cluster {order:?}")),
             other => Some(format!("{other:?}").split('(').next().unwrap_or_default().to_owned()),
         });
@@ -361,9 +412,18 @@ mod tests {
             ("{ ld.relaxed.gpu.u32 $0, [$1]; st.global.u32 [$1], 1; }", "=r,l"),
             // Which of them happen is not known.
             ("{ .reg .pred p; setp.ne.u32 p, $0, 0; @p bra L; membar.gl; L: }", "r"),
-            ("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @p bra D; bra L; D: membar.gl; }", "r,r"),
-            ("{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cluster.b64 p, [$0], $1; @p bra D; bra L; D: }", "r,r"),
-            ("{ .reg .pred p; L: mbarrier.arrive.shared.b64 _, [$0]; setp.ne.u32 p, $1, 0; @p bra L; }", "r,r"),
+            (
+                "{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @p bra D; bra L; D: membar.gl; }",
+                "r,r",
+            ),
+            (
+                "{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cluster.b64 p, [$0], $1; @p bra D; bra L; D: }",
+                "r,r",
+            ),
+            (
+                "{ .reg .pred p; L: mbarrier.arrive.shared.b64 _, [$0]; setp.ne.u32 p, $1, 0; @p bra L; }",
+                "r,r",
+            ),
             // Not known at all.
             ("fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"),
             ("cp.async.bulk.commit_group;", ""),
@@ -390,7 +450,10 @@ mod tests {
     #[test]
     fn fences_behind_what_is_read_are_said_again() {
         let acts = |text| of(text, "=r,l").acts.join(", ");
-        assert_eq!(acts("fence.acq_rel.gpu; atom.add.relaxed.gpu.u32 $0, [$1], 1; fence.sc.gpu;"), "AcqRel Device, SeqCst Device again");
+        assert_eq!(
+            acts("fence.acq_rel.gpu; atom.add.relaxed.gpu.u32 $0, [$1], 1; fence.sc.gpu;"),
+            "AcqRel Device, SeqCst Device again"
+        );
         assert_eq!(acts("ld.volatile.u32 $0, [$1]; membar.gl;"), "SeqCst Device again");
         // Nothing is read by a `red`, nor by what writes.
         assert_eq!(acts("red.relaxed.gpu.add.u32 [$1], 1; fence.acq_rel.gpu;"), "AcqRel Device");
@@ -400,14 +463,25 @@ mod tests {
     #[test]
     fn copies_are_asynchronous_until_they_are_waited_for() {
         let copy = of("cp.async.ca.shared.global [$0], [$1], 4;", "r,l");
-        assert_eq!((copy.irregular, &copy.kinds[..], copy.unseen), (false, &[AccessKind::Read, AccessKind::Write][..], 0));
-        let asm = ptx::parse("cp.async.ca.shared.global [$0], [$1], 4; st.shared.u32 [$2], 1;", "r,l,r").unwrap();
-        let asynchronous = of_asm(&asm).steps.iter().map(|step| matches!(&step.act, Act::Access(c) if c.asynchronous)).collect::<Vec<_>>();
+        assert_eq!(
+            (copy.irregular, &copy.kinds[..], copy.unseen),
+            (false, &[AccessKind::Read, AccessKind::Write][..], 0)
+        );
+        let asm =
+            ptx::parse("cp.async.ca.shared.global [$0], [$1], 4; st.shared.u32 [$2], 1;", "r,l,r").unwrap();
+        let asynchronous = of_asm(&asm)
+            .steps
+            .iter()
+            .map(|step| matches!(&step.act, Act::Access(c) if c.asynchronous))
+            .collect::<Vec<_>>();
         assert_eq!(asynchronous, [true, true, false]);
         // Who arrives for them is the thread, once they are done.
         let arrives = of("cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r");
         let kind = AccessKind::Atomic(AtomicKind::Reduction, Order::Release, Scope::Block);
-        assert_eq!((&arrives.acts[..], &arrives.kinds[..], arrives.irregular), (&["CopiesArrive".to_owned()][..], &[kind][..], false));
+        assert_eq!(
+            (&arrives.acts[..], &arrives.kinds[..], arrives.irregular),
+            (&["CopiesArrive".to_owned()][..], &[kind][..], false)
+        );
     }
 
     #[test]
@@ -416,12 +490,36 @@ mod tests {
         for (text, constraints, kinds) in [
             ("mbarrier.init.shared.b64 [$0], $1;", "r,r", &[AccessKind::Write][..]),
             ("mbarrier.inval.shared.b64 [$0];", "r", &[]),
-            ("mbarrier.arrive.shared.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
-            ("mbarrier.arrive_drop.noComplete.b64 $0, [$1], $2;", "=l,l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)]),
-            ("mbarrier.arrive.release.cluster.shared::cta.b64 $0, [$1];", "=l,r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
-            ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)]),
-            ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;", "r,r", &[atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Block)]),
-            ("{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", "=r,r,l", &[atomic(AtomicKind::Load, Order::Acquire, Scope::Block)]),
+            (
+                "mbarrier.arrive.shared.b64 $0, [$1];",
+                "=l,r",
+                &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)],
+            ),
+            (
+                "mbarrier.arrive_drop.noComplete.b64 $0, [$1], $2;",
+                "=l,l,r",
+                &[atomic(AtomicKind::Rmw, Order::Release, Scope::Block)],
+            ),
+            (
+                "mbarrier.arrive.release.cluster.shared::cta.b64 $0, [$1];",
+                "=l,r",
+                &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)],
+            ),
+            (
+                "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];",
+                "r",
+                &[atomic(AtomicKind::Rmw, Order::Release, Scope::Cluster)],
+            ),
+            (
+                "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], $1;",
+                "r,r",
+                &[atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Block)],
+            ),
+            (
+                "{ .reg .pred p; mbarrier.test_wait.shared.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+                "=r,r,l",
+                &[atomic(AtomicKind::Load, Order::Acquire, Scope::Block)],
+            ),
             ("mbarrier.pending_count.b64 $0, $1;", "=r,l", &[]),
         ] {
             let of = of(text, constraints);
@@ -437,8 +535,13 @@ mod tests {
         ] {
             let asm = ptx::parse(text, "r,r").unwrap();
             let OfAsm { steps, irregular, unseen, .. } = of_asm(&asm);
-            let [Step { statement: 0, act: Act::Access(candidate) }] = &steps[..] else { panic!("{steps:?}") };
-            assert_eq!(candidate.access.kind, AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Block));
+            let [Step { statement: 0, act: Act::Access(candidate) }] = &steps[..] else {
+                panic!("{steps:?}")
+            };
+            assert_eq!(
+                candidate.access.kind,
+                AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Block)
+            );
             // Who comes out of it has waited.
             assert_eq!((candidate.tells, irregular, unseen), (None, false, 0), "{text}");
         }
@@ -447,7 +550,9 @@ mod tests {
     #[test]
     fn what_tells_that_a_phase_is_over_is_found() {
         let tells = |wait: &str, behind: &str| {
-            let asm = ptx::parse(&format!("{{ .reg .pred p, q; .reg .u32 t; {wait} {behind} }}"), "=r,=r,r,r").unwrap();
+            let asm =
+                ptx::parse(&format!("{{ .reg .pred p, q; .reg .u32 t; {wait} {behind} }}"), "=r,=r,r,r")
+                    .unwrap();
             let found = of_asm(&asm).steps.into_iter().find_map(|step| match step.act {
                 Act::Access(candidate) => Some(candidate.tells),
                 _ => None,
@@ -468,24 +573,67 @@ mod tests {
         ] {
             assert_eq!(tells(wait, behind), None, "{behind}");
         }
-        assert_eq!(tells("@q mbarrier.try_wait.parity.shared.b64 p, [$2], $3;", "selp.b32 $0, 1, 0, p;"), None);
+        assert_eq!(
+            tells("@q mbarrier.try_wait.parity.shared.b64 p, [$2], $3;", "selp.b32 $0, 1, 0, p;"),
+            None
+        );
     }
 
     #[test]
     fn strong_accesses_announce_themselves() {
         for (text, constraints, kind) in [
-            ("ld.acquire.gpu.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Device)),
-            ("ld.relaxed.sys.u32 $0, [$1];", "=r,l", AccessKind::Atomic(AtomicKind::Load, Order::Relaxed, Scope::System)),
-            ("ld.acquire.cluster.shared::cluster.u32 $0, [$1];", "=r,r", AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Cluster)),
-            ("st.release.cta.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::Store, Order::Release, Scope::Block)),
-            ("st.volatile.u32 [$0], $1;", "l,r", AccessKind::Atomic(AtomicKind::VolatileStore, Order::Relaxed, Scope::System)),
-            ("atom.add.relaxed.gpu.u32 $0, [$1], 1;", "=r,l", AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device)),
-            ("red.release.gpu.add.u32 [$0], 1;", "l", AccessKind::Atomic(AtomicKind::Reduction, Order::Release, Scope::Device)),
-            ("atom.exch.b32 _, [$0], 1;", "l", AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device)),
-            ("atom.cas.acquire.cta.b32 $0, [$1], $2, $3;", "=r,l,r,r", AccessKind::Atomic(AtomicKind::Rmw, Order::Acquire, Scope::Block)),
+            (
+                "ld.acquire.gpu.u32 $0, [$1];",
+                "=r,l",
+                AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Device),
+            ),
+            (
+                "ld.relaxed.sys.u32 $0, [$1];",
+                "=r,l",
+                AccessKind::Atomic(AtomicKind::Load, Order::Relaxed, Scope::System),
+            ),
+            (
+                "ld.acquire.cluster.shared::cluster.u32 $0, [$1];",
+                "=r,r",
+                AccessKind::Atomic(AtomicKind::Load, Order::Acquire, Scope::Cluster),
+            ),
+            (
+                "st.release.cta.u32 [$0], $1;",
+                "l,r",
+                AccessKind::Atomic(AtomicKind::Store, Order::Release, Scope::Block),
+            ),
+            (
+                "st.volatile.u32 [$0], $1;",
+                "l,r",
+                AccessKind::Atomic(AtomicKind::VolatileStore, Order::Relaxed, Scope::System),
+            ),
+            (
+                "atom.add.relaxed.gpu.u32 $0, [$1], 1;",
+                "=r,l",
+                AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device),
+            ),
+            (
+                "red.release.gpu.add.u32 [$0], 1;",
+                "l",
+                AccessKind::Atomic(AtomicKind::Reduction, Order::Release, Scope::Device),
+            ),
+            (
+                "atom.exch.b32 _, [$0], 1;",
+                "l",
+                AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, Scope::Device),
+            ),
+            (
+                "atom.cas.acquire.cta.b32 $0, [$1], $2, $3;",
+                "=r,l,r,r",
+                AccessKind::Atomic(AtomicKind::Rmw, Order::Acquire, Scope::Block),
+            ),
         ] {
             let of = of(text, constraints);
-            assert_eq!((of.irregular, &of.kinds[..], of.unseen, of.acts.len()), (false, &[kind][..], 0, 0), "{text}");
+            assert_eq!(
+                (of.irregular, &of.kinds[..], of.unseen, of.acts.len()),
+                (false, &[kind][..], 0, 0),
+                "{text}"
+            );
         }
     }
 
@@ -520,11 +668,19 @@ mod tests {
             ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [$1];", "=r,r", AccessKind::Read),
             ("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$1], {$0};", "r,r", AccessKind::Write),
             // Under a guard, and at an address that the asm computes.
-            ("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }", "=r,r,l", AccessKind::Read),
+            (
+                "{ .reg .pred p; setp.ne.u32 p, $1, 0; @p ld.global.u32 $0, [$2]; }",
+                "=r,r,l",
+                AccessKind::Read,
+            ),
             ("{ .reg .u64 a; add.u64 a, $1, 64; ld.global.u32 $0, [a]; }", "=r,l", AccessKind::Read),
         ] {
             let of = of(text, constraints);
-            assert_eq!((&of.kinds[..], of.unseen, of.irregular, of.acts.len()), (&[kind][..], 0, false, 0), "{text}");
+            assert_eq!(
+                (&of.kinds[..], of.unseen, of.irregular, of.acts.len()),
+                (&[kind][..], 0, false, 0),
+                "{text}"
+            );
         }
     }
 
@@ -537,7 +693,13 @@ mod tests {
         for (text, constraints, steps, fetches, irregular) in [
             // Behind a barrier, or it may not happen: nothing can be said of it before the asm.
             ("{ bar.sync 0; sust.b.1d.b32.trap [$0, {$1}], {$1}; }", "l,r", 1, 1, false),
-            ("{ .reg .pred p; setp.ne.u32 p, $1, 0; @p bra L; sust.b.1d.b32.trap [$0, {$1}], {$1}; L: }", "l,r", 0, 1, false),
+            (
+                "{ .reg .pred p; setp.ne.u32 p, $1, 0; @p bra L; sust.b.1d.b32.trap [$0, {$1}], {$1}; L: }",
+                "l,r",
+                0,
+                1,
+                false,
+            ),
             // What is acquired before it, or observed, it comes behind.
             ("{ ld.acquire.gpu.u32 $0, [$1]; suld.b.1d.b32.trap $0, [$1, {$2}]; }", "=r,l,r", 2, 0, true),
             ("{ ld.relaxed.gpu.u32 $0, [$1]; suld.b.1d.b32.trap $0, [$1, {$2}]; }", "=r,l,r", 2, 0, true),
@@ -546,7 +708,11 @@ mod tests {
         ] {
             let asm = ptx::parse(text, constraints).unwrap();
             let of = of_asm(&asm);
-            assert_eq!((of.steps.len(), of.fetches, of.irregular), (steps, fetches, irregular), "{text}: {of:?}");
+            assert_eq!(
+                (of.steps.len(), of.fetches, of.irregular),
+                (steps, fetches, irregular),
+                "{text}: {of:?}"
+            );
         }
     }
 }

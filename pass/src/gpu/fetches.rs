@@ -23,7 +23,9 @@ pub(super) struct Candidate<T> {
 pub(super) const FIRST: usize = 2;
 
 fn of_texture(geometry: Geometry, integer: bool, gather: Option<u8>) -> Fetch {
-    let operation = geometry as u32 | u32::from(integer) << 8 | gather.map_or(0, |component| u32::from(component) + 1) << 16;
+    let operation = geometry as u32
+        | u32::from(integer) << 8
+        | gather.map_or(0, |component| u32::from(component) + 1) << 16;
     Fetch { kind: EventKind::Fetch, operation, size: 1 }
 }
 
@@ -35,7 +37,9 @@ fn of_surface(geometry: Geometry, outside: Outside, size: u32, writes: bool) -> 
 /// The access that a statement makes.
 pub(super) fn of_statement(op: &Op) -> Option<Candidate<&Operand>> {
     let (what, object, at) = match op {
-        Op::Texture { geometry, integer, gather, texture, at, .. } => (of_texture(*geometry, *integer, *gather), texture, at),
+        Op::Texture { geometry, integer, gather, texture, at, .. } => {
+            (of_texture(*geometry, *integer, *gather), texture, at)
+        }
         Op::SurfaceLoad { geometry, outside, ty, d, surface, at } => {
             (of_surface(*geometry, *outside, d.len() as u32 * ty.bytes(), false), surface, at)
         }
@@ -62,7 +66,11 @@ pub(super) unsafe fn of_intrinsic(name: &str, call: LLVMValueRef) -> Option<Cand
     unsafe {
         let has_all = LLVMGetNumArgOperands(call) as usize > coordinates;
         let argument = |n: usize| LLVMGetOperand(call, n as u32);
-        has_all.then(|| Candidate { what, object: argument(0), at: (1..=coordinates).map(argument).collect() })
+        has_all.then(|| Candidate {
+            what,
+            object: argument(0),
+            at: (1..=coordinates).map(argument).collect(),
+        })
     }
 }
 
@@ -92,8 +100,12 @@ fn named(name: &str) -> Option<(Fetch, usize)> {
             let component = ["r", "g", "b", "a"].iter().position(|of| *of == component)?;
             (of_texture(geometry(shape)?, false, Some(component as u8)), shape)
         }
-        ["suld", shape, element, outside] => (of_surface(geometry(shape)?, mode(outside)?, bytes(element)?, false), shape),
-        ["sust", "b", shape, element, outside] => (of_surface(geometry(shape)?, mode(outside)?, bytes(element)?, true), shape),
+        ["suld", shape, element, outside] => {
+            (of_surface(geometry(shape)?, mode(outside)?, bytes(element)?, false), shape)
+        }
+        ["sust", "b", shape, element, outside] => {
+            (of_surface(geometry(shape)?, mode(outside)?, bytes(element)?, true), shape)
+        }
         _ => return None,
     };
     Some((what, geometry(shape)?.coordinates()))
@@ -145,7 +157,14 @@ mod tests {
             assert!(is_fetch(name));
         }
         // With a sampler of its own, by the surface's format, or not known.
-        for name in ["tex.1d.v4f32.f32", "tld4.r.2d.v4f32.f32", "sust.p.2d.i32.trap", "suld.cube.i9.trap", "suld.1d.i32", "tex.unified.2d"] {
+        for name in [
+            "tex.1d.v4f32.f32",
+            "tld4.r.2d.v4f32.f32",
+            "sust.p.2d.i32.trap",
+            "suld.cube.i9.trap",
+            "suld.1d.i32",
+            "tex.unified.2d",
+        ] {
             assert_eq!(named(name), None, "{name}");
             assert!(is_fetch(name));
         }
@@ -157,13 +176,38 @@ mod tests {
         for (text, constraints, kind, operation, size, coordinates) in [
             ("tex.1d.v4.s32.s32 {$0,$0,$0,$0}, [$1, {$2}];", "=r,l,r", EventKind::Fetch, 0x100, 1, 1),
             ("tex.a2d.v4.f32.f32 {$0,$0,$0,$0}, [$1, {$2,$3,$3,$3}];", "=f,l,r,f", EventKind::Fetch, 4, 1, 3),
-            ("tld4.g.2d.v4.f32.f32 {$0,$0,$0,$0}, [$1, {$2,$2}];", "=f,l,f", EventKind::Fetch, 1 | 2 << 16, 1, 2),
-            ("suld.b.2d.v2.b32.zero {$0,$0}, [$1, {$2,$2}];", "=r,l,r", EventKind::SurfaceRead, 1 | 1 << 8, 8, 2),
-            ("sust.b.3d.b16.clamp [$0, {$1,$1,$1,$1}], {$2};", "l,r,h", EventKind::SurfaceWrite, 2 | 2 << 8, 2, 3),
+            (
+                "tld4.g.2d.v4.f32.f32 {$0,$0,$0,$0}, [$1, {$2,$2}];",
+                "=f,l,f",
+                EventKind::Fetch,
+                1 | 2 << 16,
+                1,
+                2,
+            ),
+            (
+                "suld.b.2d.v2.b32.zero {$0,$0}, [$1, {$2,$2}];",
+                "=r,l,r",
+                EventKind::SurfaceRead,
+                1 | 1 << 8,
+                8,
+                2,
+            ),
+            (
+                "sust.b.3d.b16.clamp [$0, {$1,$1,$1,$1}], {$2};",
+                "l,r,h",
+                EventKind::SurfaceWrite,
+                2 | 2 << 8,
+                2,
+                3,
+            ),
         ] {
             let asm = ptx::parse(text, constraints).unwrap();
             let found = of_statement(&asm.statements[0].op).unwrap();
-            assert_eq!((found.what, found.at.len()), (Fetch { kind, operation, size }, coordinates), "{text}");
+            assert_eq!(
+                (found.what, found.at.len()),
+                (Fetch { kind, operation, size }, coordinates),
+                "{text}"
+            );
         }
         let other = ptx::parse("ld.global.u32 $0, [$1];", "=r,l").unwrap();
         assert_eq!(of_statement(&other.statements[0].op), None);

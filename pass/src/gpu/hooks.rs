@@ -164,7 +164,12 @@ impl Checked {
 
 impl Hooks<'_> {
     /// Has these steps, each where its guard holds, called beside an instruction.
-    unsafe fn beside(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, steps: Vec<(Option<LLVMValueRef>, Step)>) {
+    unsafe fn beside(
+        &mut self,
+        function: LLVMValueRef,
+        instruction: LLVMValueRef,
+        steps: Vec<(Option<LLVMValueRef>, Step)>,
+    ) {
         // SAFETY: by `insert`'s contract.
         unsafe {
             let behind = LLVMGetNextInstruction(instruction);
@@ -184,7 +189,13 @@ impl Hooks<'_> {
                     if let (Some(tells), Some(order)) = (tells, arguments.last_mut()) {
                         *order = self.order_if(instruction, tells, *order);
                     }
-                    call(self.module, self.builder, name, LLVMVoidTypeInContext(ir::context(self.module)), &mut arguments);
+                    call(
+                        self.module,
+                        self.builder,
+                        name,
+                        LLVMVoidTypeInContext(ir::context(self.module)),
+                        &mut arguments,
+                    );
                 }
                 self.close(rest);
             }
@@ -192,7 +203,12 @@ impl Hooks<'_> {
     }
 
     /// Positions the builder before `at`, or with a guard in a block of its own there, which it alone leads to and [`Self::close`] ends.
-    unsafe fn open(&self, guard: Option<LLVMValueRef>, at: LLVMValueRef, of: LLVMValueRef) -> Option<LLVMBasicBlockRef> {
+    unsafe fn open(
+        &self,
+        guard: Option<LLVMValueRef>,
+        at: LLVMValueRef,
+        of: LLVMValueRef,
+    ) -> Option<LLVMBasicBlockRef> {
         // SAFETY: by `insert`'s contract.
         unsafe {
             LLVMPositionBuilderBefore(self.builder, at);
@@ -214,13 +230,20 @@ impl Hooks<'_> {
         // SAFETY: by `insert`'s contract.
         unsafe {
             let context = ir::context(module);
-            let (void, word, long) = (LLVMVoidTypeInContext(context), LLVMInt32TypeInContext(context), LLVMInt64TypeInContext(context));
+            let (void, word, long) = (
+                LLVMVoidTypeInContext(context),
+                LLVMInt32TypeInContext(context),
+                LLVMInt64TypeInContext(context),
+            );
             let mut tells = None;
             let calls = match step {
                 Step::Check(checked, told) => {
                     tells = told;
                     let arguments = self.check(function, instruction, checked);
-                    arguments.into_iter().map(|arguments| (instrument::ATOMIC_DONE, arguments.to_vec())).collect()
+                    arguments
+                        .into_iter()
+                        .map(|arguments| (instrument::ATOMIC_DONE, arguments.to_vec()))
+                        .collect()
                 }
                 Step::Fetch(fetch) => {
                     self.fetch(function, instruction, &fetch);
@@ -228,7 +251,8 @@ impl Hooks<'_> {
                 }
                 Step::Matrix(moved) => {
                     let op = if moved.store { Op::Write } else { Op::Read };
-                    let site = self.add_site(function, instruction, Site { size: moved.size(), ..site_of(op) });
+                    let site =
+                        self.add_site(function, instruction, Site { size: moved.size(), ..site_of(op) });
                     let (name, mut arguments) = moved.check(&self.calls, builder, site);
                     call(module, builder, name, void, &mut arguments);
                     Vec::new()
@@ -257,7 +281,12 @@ impl Hooks<'_> {
     }
 
     /// Checks an access before it, where the builder stands. Gives what is to be said of it behind it.
-    unsafe fn check(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, checked: Checked) -> Option<[LLVMValueRef; 6]> {
+    unsafe fn check(
+        &mut self,
+        function: LLVMValueRef,
+        instruction: LLVMValueRef,
+        checked: Checked,
+    ) -> Option<[LLVMValueRef; 6]> {
         let Checked { pointer, size, access, op, volatile, asynchronous } = checked;
         let site = Site { size: size as u32, volatile, asynchronous, ..site_of(op) };
         // SAFETY: by `insert`'s contract.
@@ -278,7 +307,12 @@ impl Hooks<'_> {
     }
 
     /// Tells of an access through a texture or a surface before it, where the builder stands.
-    unsafe fn fetch(&mut self, function: LLVMValueRef, instruction: LLVMValueRef, fetch: &fetches::Candidate<LLVMValueRef>) {
+    unsafe fn fetch(
+        &mut self,
+        function: LLVMValueRef,
+        instruction: LLVMValueRef,
+        fetch: &fetches::Candidate<LLVMValueRef>,
+    ) {
         let what = fetch.what;
         let (op, size) = match what.kind {
             EventKind::SurfaceWrite => (Op::Write, what.size),
@@ -290,7 +324,11 @@ impl Hooks<'_> {
         unsafe {
             let site = self.add_site(function, instruction, Site { size, ..site_of(op) });
             let word = LLVMInt32TypeInContext(ir::context(self.module));
-            let mut at: Vec<_> = fetch.at.iter().map(|&value| LLVMBuildBitCast(self.builder, value, word, c"".as_ptr())).collect();
+            let mut at: Vec<_> = fetch
+                .at
+                .iter()
+                .map(|&value| LLVMBuildBitCast(self.builder, value, word, c"".as_ptr()))
+                .collect();
             let is_longer = at.len() > fetches::FIRST;
             at.resize(2 * fetches::FIRST, self.calls.i32(0));
             let void = LLVMVoidTypeInContext(ir::context(self.module));
@@ -321,7 +359,13 @@ impl Hooks<'_> {
                 // What is said too much costs a race, what is said too little makes one up.
                 return order;
             }
-            let is_over = LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, result, LLVMConstInt(ty, tells.over, 0), name);
+            let is_over = LLVMBuildICmp(
+                self.builder,
+                LLVMIntPredicate::LLVMIntEQ,
+                result,
+                LLVMConstInt(ty, tells.over, 0),
+                name,
+            );
             LLVMBuildSelect(self.builder, is_over, order, self.calls.i32(Order::Relaxed as u64), name)
         }
     }
@@ -330,7 +374,13 @@ impl Hooks<'_> {
         // SAFETY: by `insert`'s contract.
         unsafe {
             self.open(None, instruction, instruction);
-            call(self.module, self.builder, IRREGULAR, LLVMVoidTypeInContext(ir::context(self.module)), &mut []);
+            call(
+                self.module,
+                self.builder,
+                IRREGULAR,
+                LLVMVoidTypeInContext(ir::context(self.module)),
+                &mut [],
+            );
         }
     }
 
@@ -353,7 +403,10 @@ impl Hooks<'_> {
             (true, true) => NamedWait::Counted,
         };
         let before = vec![("__gpurace_before_named", vec![number, self.calls.i32(waits_for as u64)])];
-        Step::Calls { before, after: if waits { vec![("__gpurace_after_named", vec![number])] } else { Vec::new() } }
+        Step::Calls {
+            before,
+            after: if waits { vec![("__gpurace_after_named", vec![number])] } else { Vec::new() },
+        }
     }
 
     fn commit() -> Step {
@@ -363,7 +416,10 @@ impl Hooks<'_> {
     /// The thread waits for its groups of copies but so many. `None`: it makes a group and waits for all of them.
     fn wait(&self, groups: Option<LLVMValueRef>) -> Step {
         let before = if groups.is_none() { vec![("__gpurace_async_commit", Vec::new())] } else { Vec::new() };
-        Step::Calls { before, after: vec![("__gpurace_async_wait", vec![groups.unwrap_or(self.calls.i32(0))])] }
+        Step::Calls {
+            before,
+            after: vec![("__gpurace_async_wait", vec![groups.unwrap_or(self.calls.i32(0))])],
+        }
     }
 
     /// The thread's next arrival at an mbarrier, a generic pointer, happens when its copies are done.
@@ -394,13 +450,28 @@ impl Hooks<'_> {
             self.open(None, instruction, instruction);
             let steps = match self.steps_of(name, instruction) {
                 Some(steps) => steps,
-                None if ["bar.", "barrier", "membar.", "fence.", "mbarrier.", "cp.async", "griddepcontrol"].iter().any(|p| name.starts_with(p)) => {
-                    self.hooked.unseen += u32::from(name.contains("shared.global") || name.contains(".bulk.tensor"));
+                None if [
+                    "bar.",
+                    "barrier",
+                    "membar.",
+                    "fence.",
+                    "mbarrier.",
+                    "cp.async",
+                    "griddepcontrol",
+                ]
+                .iter()
+                .any(|p| name.starts_with(p)) =>
+                {
+                    self.hooked.unseen +=
+                        u32::from(name.contains("shared.global") || name.contains(".bulk.tensor"));
                     return self.irregular(instruction);
                 }
                 None => {
                     match access_of(self.module, name, instruction) {
-                        Some((size, access, op)) => vec![Step::Check(Checked::new(LLVMGetOperand(instruction, 0), size, access, op), None)],
+                        Some((size, access, op)) => vec![Step::Check(
+                            Checked::new(LLVMGetOperand(instruction, 0), size, access, op),
+                            None,
+                        )],
                         None if fetches::is_fetch(name) => match fetches::of_intrinsic(name, instruction) {
                             Some(fetch) => vec![Step::Fetch(fetch)],
                             None => {
@@ -431,8 +502,14 @@ impl Hooks<'_> {
             }
             let argument = LLVMGetOperand(instruction, 0);
             match name {
-                "free" if is_pointer(argument) => Some(Step::Calls { before: vec![(HAPPENS, vec![argument, self.calls.i32(0)])], after: Vec::new() }),
-                "malloc" if is_pointer(instruction) => Some(Step::Calls { before: Vec::new(), after: vec![(HAPPENS, vec![instruction, self.calls.i32(1)])] }),
+                "free" if is_pointer(argument) => Some(Step::Calls {
+                    before: vec![(HAPPENS, vec![argument, self.calls.i32(0)])],
+                    after: Vec::new(),
+                }),
+                "malloc" if is_pointer(instruction) => Some(Step::Calls {
+                    before: Vec::new(),
+                    after: vec![(HAPPENS, vec![instruction, self.calls.i32(1)])],
+                }),
                 _ => None,
             }
         }
@@ -458,23 +535,35 @@ impl Hooks<'_> {
                 "cp.async.commit.group" => Self::commit(),
                 "cp.async.wait.group" => self.wait(Some(argument(0))),
                 "cp.async.wait.all" => self.wait(None),
-                _ if name.starts_with("cp.async.c") && name.contains(".shared.global.") => return Some(self.copy(instruction, name)),
+                _ if name.starts_with("cp.async.c") && name.contains(".shared.global.") => {
+                    return Some(self.copy(instruction, name));
+                }
                 _ if name.starts_with("cp.async.mbarrier.arrive") => {
                     let mbarrier = self.calls.generic_pointer(self.builder, argument(0));
                     return Some(vec![self.copies_arrive(mbarrier), arrive(mbarrier, AtomicKind::Reduction)]);
                 }
-                "barrier.cluster.arrive" | "barrier.cluster.arrive.aligned" => self.cluster_arrive(Order::Release),
-                "barrier.cluster.arrive.relaxed" | "barrier.cluster.arrive.relaxed.aligned" => self.cluster_arrive(Order::Relaxed),
+                "barrier.cluster.arrive" | "barrier.cluster.arrive.aligned" => {
+                    self.cluster_arrive(Order::Release)
+                }
+                "barrier.cluster.arrive.relaxed" | "barrier.cluster.arrive.relaxed.aligned" => {
+                    self.cluster_arrive(Order::Relaxed)
+                }
                 "barrier.cluster.wait" | "barrier.cluster.wait.aligned" => self.cluster_wait(),
                 // Where it ends, the executor looks at nothing either.
-                "mbarrier.inval" | "mbarrier.inval.shared" | "mbarrier.pending.count" => return Some(Vec::new()),
+                "mbarrier.inval" | "mbarrier.inval.shared" | "mbarrier.pending.count" => {
+                    return Some(Vec::new());
+                }
                 "mbarrier.init" | "mbarrier.init.shared" => {
                     let access = Access::WriteRange { length: self.calls.i64(MBARRIER) };
                     Step::Check(Checked::new(argument(0), MBARRIER, access, Op::Write), None)
                 }
                 "mbarrier.test.wait" | "mbarrier.test.wait.shared" => {
-                    let access = Access::Atomic { kind: AtomicKind::Load, scope: Scope::Block, order: Order::Acquire };
-                    Step::Check(Checked::new(argument(0), MBARRIER, access, Op::Atomic), Some(Tells { result: 0, over: 1 }))
+                    let access =
+                        Access::Atomic { kind: AtomicKind::Load, scope: Scope::Block, order: Order::Acquire };
+                    Step::Check(
+                        Checked::new(argument(0), MBARRIER, access, Op::Atomic),
+                        Some(Tells { result: 0, over: 1 }),
+                    )
                 }
                 _ if name.starts_with("mbarrier.arrive") => arrive(argument(0), AtomicKind::Rmw),
                 _ => Step::Matrix(Moved::of_intrinsic(name, instruction)?),
@@ -488,10 +577,16 @@ impl Hooks<'_> {
         // SAFETY: by `insert`'s contract; the intrinsic's arguments are where to, where from, and how much.
         unsafe {
             let length = self.calls.i64(size);
-            let read = if name.ends_with(".s") { self.least(LLVMGetOperand(call, 2), length) } else { length };
-            let side = |pointer, access, op| Step::Check(Checked { asynchronous: true, ..Checked::new(pointer, size, access, op) }, None);
+            let read =
+                if name.ends_with(".s") { self.least(LLVMGetOperand(call, 2), length) } else { length };
+            let side = |pointer, access, op| {
+                Step::Check(Checked { asynchronous: true, ..Checked::new(pointer, size, access, op) }, None)
+            };
             let (to, from) = (LLVMGetOperand(call, 0), LLVMGetOperand(call, 1));
-            vec![side(from, Access::AsyncRead { length: read }, Op::Read), side(to, Access::AsyncWrite { length }, Op::Write)]
+            vec![
+                side(from, Access::AsyncRead { length: read }, Op::Read),
+                side(to, Access::AsyncWrite { length }, Op::Write),
+            ]
         }
     }
 
@@ -540,7 +635,9 @@ impl Hooks<'_> {
             if irregular {
                 self.irregular(instruction);
                 // Of a part of what orders threads nothing is to be learnt.
-                steps.retain(|(_, step)| matches!(step, Step::Check(..) | Step::Fetch(_) | Step::Matrix(_) | Step::End));
+                steps.retain(|(_, step)| {
+                    matches!(step, Step::Check(..) | Step::Fetch(_) | Step::Matrix(_) | Step::End)
+                });
             }
             self.beside(function, instruction, steps);
         }
@@ -548,7 +645,12 @@ impl Hooks<'_> {
 
     /// What is called for something that a statement of an asm does, and under which condition; `None` where that, or one of its values,
     /// is not known before the asm.
-    unsafe fn step_of(&self, values: &mut Values<'_>, statement: &Stmt, act: &Act<'_>) -> Option<(Option<LLVMValueRef>, Step)> {
+    unsafe fn step_of(
+        &self,
+        values: &mut Values<'_>,
+        statement: &Stmt,
+        act: &Act<'_>,
+    ) -> Option<(Option<LLVMValueRef>, Step)> {
         // SAFETY: by `insert`'s contract; the builder stands before the asm.
         unsafe {
             let guard = match statement.guard {
@@ -560,14 +662,18 @@ impl Hooks<'_> {
                     let pointer = values.pointer(access.space, access.address, access.element_offset)?;
                     Step::Matrix(Moved::rows(pointer, *rows, access.kind == AccessKind::Write))
                 }
-                Act::Access(candidate) => Step::Check(self.check_of(values, statement, candidate)?, candidate.tells),
+                Act::Access(candidate) => {
+                    Step::Check(self.check_of(values, statement, candidate)?, candidate.tells)
+                }
                 Act::Fetch(fetch) => {
                     let object = values.get(fetch.object, Ty::B(64))?;
                     let at = fetch.at.iter().map(|at| values.get(at, Ty::B(32))).collect::<Option<_>>()?;
                     Step::Fetch(fetches::Candidate { what: fetch.what, object, at })
                 }
                 Act::Fence { scope, order, again } => self.fence(*scope, *order, *again),
-                Act::Barrier { number, counted, waits } => self.barrier(values.get(number, Ty::U(32))?, *counted, *waits),
+                Act::Barrier { number, counted, waits } => {
+                    self.barrier(values.get(number, Ty::U(32))?, *counted, *waits)
+                }
                 // What is said before it and behind it is of one piece.
                 Act::Warp(_) if guard.is_some() => return None,
                 Act::Warp(mask) => Step::Warp(values.get(mask, Ty::U(32))?),
@@ -584,11 +690,18 @@ impl Hooks<'_> {
     }
 
     /// The check of an access; `None` where its address or its size is not known before the asm.
-    unsafe fn check_of(&self, values: &mut Values<'_>, statement: &Stmt, candidate: &Candidate<'_>) -> Option<Checked> {
+    unsafe fn check_of(
+        &self,
+        values: &mut Values<'_>,
+        statement: &Stmt,
+        candidate: &Candidate<'_>,
+    ) -> Option<Checked> {
         let access = &candidate.access;
         // SAFETY: by `insert`'s contract.
         unsafe {
-            if matches!(statement.op, ptx::Op::Atom { op: AtomOp::CompareAndSwap, .. }) && !atomics::may_fail(values.call()) {
+            if matches!(statement.op, ptx::Op::Atom { op: AtomOp::CompareAndSwap, .. })
+                && !atomics::may_fail(values.call())
+            {
                 return None;
             }
             let number = |n: u64| self.calls.i64(n);
@@ -604,7 +717,9 @@ impl Hooks<'_> {
             let (access_kind, op, volatile) = match access.kind {
                 AccessKind::Read if candidate.asynchronous => (Access::AsyncRead { length }, Op::Read, false),
                 AccessKind::Read => (Access::ReadRange { length }, Op::Read, false),
-                AccessKind::Write if candidate.asynchronous => (Access::AsyncWrite { length }, Op::Write, false),
+                AccessKind::Write if candidate.asynchronous => {
+                    (Access::AsyncWrite { length }, Op::Write, false)
+                }
                 AccessKind::Write => (Access::WriteRange { length }, Op::Write, false),
                 AccessKind::Atomic(kind, order, scope) => {
                     let op = match kind {
@@ -616,14 +731,29 @@ impl Hooks<'_> {
                 }
             };
             let pointer = values.pointer(access.space, access.address, access.element_offset)?;
-            Some(Checked { pointer, size, access: access_kind, op, volatile, asynchronous: candidate.asynchronous })
+            Some(Checked {
+                pointer,
+                size,
+                access: access_kind,
+                op,
+                volatile,
+                asynchronous: candidate.asynchronous,
+            })
         }
     }
 }
 
 /// A site of which nothing more is known.
 fn site_of(op: Op) -> Site {
-    Site { op, size: 0, space: Space::Generic, volatile: false, asynchronous: false, frames: Vec::new(), verdict: Verdict::Checked }
+    Site {
+        op,
+        size: 0,
+        space: Space::Generic,
+        volatile: false,
+        asynchronous: false,
+        frames: Vec::new(),
+        verdict: Verdict::Checked,
+    }
 }
 
 /// An arrival at an mbarrier, which is one that gives nothing back where copies make it.

@@ -47,7 +47,11 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
             LLVMRemoveEnumAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, kind);
         }
         let kind = LLVMGetEnumAttributeKindForName(c"alwaysinline".as_ptr(), 12);
-        LLVMAddAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+        LLVMAddAttributeAtIndex(
+            kernel,
+            LLVMAttributeFunctionIndex,
+            LLVMCreateEnumAttribute(context, kind, 0),
+        );
 
         let builder = LLVMCreateBuilderInContext(context);
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, outer, c"".as_ptr()));
@@ -89,7 +93,13 @@ unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &s
             let slot = LLVMBuildInBoundsGEP2(builder, word, table, at.as_mut_ptr(), 1, c"".as_ptr());
             let slot = LLVMBuildAddrSpaceCast(builder, slot, generic, c"".as_ptr());
             let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
-            hooks::call(module, builder, "__gpurace_shared_at", LLVMVoidTypeInContext(context), &mut [slot, offset]);
+            hooks::call(
+                module,
+                builder,
+                "__gpurace_shared_at",
+                LLVMVoidTypeInContext(context),
+                &mut [slot, offset],
+            );
         }
     }
 }

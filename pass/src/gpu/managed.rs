@@ -47,8 +47,12 @@ pub unsafe fn replace(cells: &HashMap<LLVMValueRef, LLVMValueRef>) {
                 }
                 let function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
                 let address = *loaded.entry(function).or_insert_with(|| {
-                    LLVMPositionBuilderBefore(builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
-                    let generic = LLVMBuildLoad2(builder, LLVMPointerTypeInContext(context, 0), cell, c"".as_ptr());
+                    LLVMPositionBuilderBefore(
+                        builder,
+                        LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)),
+                    );
+                    let generic =
+                        LLVMBuildLoad2(builder, LLVMPointerTypeInContext(context, 0), cell, c"".as_ptr());
                     LLVMBuildAddrSpaceCast(builder, generic, LLVMTypeOf(variable), c"".as_ptr())
                 });
                 LLVMSetOperand(user, operand, address);

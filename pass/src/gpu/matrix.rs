@@ -93,7 +93,11 @@ impl Moved {
             }
             let Matrix::Move { rows, columns, by_column, bytes, store } = parse(name)? else { return None };
             let stride = LLVMGetOperand(call, arguments - 1);
-            Some(Self { pointer, store, elements: Elements::Tile { rows, columns, by_column, bytes, stride } })
+            Some(Self {
+                pointer,
+                store,
+                elements: Elements::Tile { rows, columns, by_column, bytes, stride },
+            })
         }
     }
 
@@ -110,7 +114,12 @@ impl Moved {
     ///
     /// # Safety
     /// The builder is positioned where the pointer and the stride are known.
-    pub(super) unsafe fn check(&self, calls: &EntryCalls, builder: LLVMBuilderRef, site: u64) -> (&'static str, Vec<LLVMValueRef>) {
+    pub(super) unsafe fn check(
+        &self,
+        calls: &EntryCalls,
+        builder: LLVMBuilderRef,
+        site: u64,
+    ) -> (&'static str, Vec<LLVMValueRef>) {
         let number = |n: u32| calls.i32(n.into());
         // SAFETY: by contract.
         let pointer = unsafe { calls.generic_pointer(builder, self.pointer) };
@@ -137,7 +146,11 @@ mod tests {
         assert_eq!(Rows::named("ldmatrix.sync.aligned.m8n8.x4.b16.p3"), rows(4, false));
         assert_eq!(Rows::named("ldmatrix.sync.aligned.m8n8.x1.trans.b16.p0"), rows(1, true));
         // Elements of less than a byte, and other shapes.
-        for name in ["ldmatrix.sync.aligned.m8n8.x8.b16.p3", "ldmatrix.sync.aligned.m16n16.x1.trans.b8.p3", "wmma.m16n16k16.load.a.row.stride.f16.p3"] {
+        for name in [
+            "ldmatrix.sync.aligned.m8n8.x8.b16.p3",
+            "ldmatrix.sync.aligned.m16n16.x1.trans.b8.p3",
+            "wmma.m16n16k16.load.a.row.stride.f16.p3",
+        ] {
             assert_eq!(Rows::named(name), None, "{name}");
         }
     }

@@ -34,9 +34,9 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
 use crate::config::{Config, Gpu};
+use crate::ir::address_space;
 use crate::lower::{codegen, image, shared};
 use crate::position::Positions;
-use crate::ir::address_space;
 use crate::{describe, instrument, ir, lower, reach, sites};
 
 /// Of `__managed__` variables, where code finds their addresses.
@@ -105,12 +105,16 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     unsafe {
         let managed = lower::managed::annotated(module, lower::managed::ANNOTATION);
         if managed.iter().any(|&variable| managed::is_in_constant(variable)) {
-            return Err("constants that are addresses of `__managed__` variables are not known there".to_owned());
+            return Err(
+                "constants that are addresses of `__managed__` variables are not known there".to_owned()
+            );
         }
         let names_shared = |global: LLVMValueRef| {
             let initializer = LLVMGetInitializer(global);
             // LLVM's own lists of what is to be kept are none of the program's.
-            !initializer.is_null() && !ir::name(global).starts_with("llvm.") && names_shared_memory(initializer)
+            !initializer.is_null()
+                && !ir::name(global).starts_with("llvm.")
+                && names_shared_memory(initializer)
         };
         if ir::globals(module).any(names_shared) {
             return Err("constants that are addresses of shared memory are not known there".to_owned());
@@ -131,7 +135,11 @@ unsafe fn names_shared_memory(constant: LLVMValueRef) -> bool {
 }
 
 /// Makes the checked variants of `module`'s kernels.
-unsafe fn check(module: LLVMModuleRef, managed: &Cells, positions: &mut Positions) -> Result<ModuleMeta, String> {
+unsafe fn check(
+    module: LLVMModuleRef,
+    managed: &Cells,
+    positions: &mut Positions,
+) -> Result<ModuleMeta, String> {
     // SAFETY: by `write`'s contract.
     unsafe {
         let mut found = sites::collect(module, positions);
@@ -205,7 +213,12 @@ unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
     unsafe {
         ir::definitions(module).any(|function| {
             let (name, length) = ("target-cpu", "target-cpu".len() as u32);
-            let attribute = LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, name.as_ptr().cast(), length);
+            let attribute = LLVMGetStringAttributeAtIndex(
+                function,
+                LLVMAttributeFunctionIndex,
+                name.as_ptr().cast(),
+                length,
+            );
             if attribute.is_null() {
                 return false;
             }
@@ -221,7 +234,8 @@ unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
 unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract; the linker takes the parsed module.
     unsafe {
-        let bitcode = if has_clusters(module) { gpurace_device::BITCODE_OF_CLUSTERS } else { gpurace_device::BITCODE };
+        let bitcode =
+            if has_clusters(module) { gpurace_device::BITCODE_OF_CLUSTERS } else { gpurace_device::BITCODE };
         let runtime = lower::parse_bitcode(ir::context(module), bitcode)
             .ok_or("internal error: cannot read the device runtime")?;
         LLVMSetDataLayout(runtime, LLVMGetDataLayoutStr(module));

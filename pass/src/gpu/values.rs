@@ -37,7 +37,12 @@ impl<'a> Values<'a> {
     ///
     /// # Safety
     /// `call` is live, in `module`, and the builder stands before it for as long as values are asked for.
-    pub(super) unsafe fn new(asm: &'a Asm, call: LLVMValueRef, module: LLVMModuleRef, builder: LLVMBuilderRef) -> Self {
+    pub(super) unsafe fn new(
+        asm: &'a Asm,
+        call: LLVMValueRef,
+        module: LLVMModuleRef,
+        builder: LLVMBuilderRef,
+    ) -> Self {
         let register = |reg: &crate::ptx::RegInfo| match reg.operand.and_then(|operand| operand.argument) {
             Some(argument) => Register::Argument(argument),
             None => Register::Unknown,
@@ -79,14 +84,20 @@ impl<'a> Values<'a> {
     }
 
     /// A generic pointer to so many bytes behind an address.
-    pub(super) unsafe fn pointer(&mut self, space: Space, address: &Address, offset: u32) -> Option<LLVMValueRef> {
+    pub(super) unsafe fn pointer(
+        &mut self,
+        space: Space,
+        address: &Address,
+        offset: u32,
+    ) -> Option<LLVMValueRef> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let base = self.get(&address.base, Ty::U(64))?;
             let offset = address.offset + i64::from(offset);
             let name = c"".as_ptr();
             let address = LLVMBuildAdd(self.builder, base, self.constant(offset as u64, 64), name);
-            let address = if space == Space::SharedCluster { self.of_cluster(address, false) } else { address };
+            let address =
+                if space == Space::SharedCluster { self.of_cluster(address, false) } else { address };
             let to = |space| LLVMPointerTypeInContext(ir::context(self.module), space);
             let generic = to(address_space::GENERIC);
             Some(match space {
@@ -104,17 +115,33 @@ impl<'a> Values<'a> {
         // SAFETY: by `new`'s contract.
         unsafe {
             let written = match &statement.op {
-                Op::Nop | Op::St { .. } | Op::SurfaceStore { .. } | Op::CpAsync { .. } | Op::CpAsyncCommit | Op::CpAsyncWait { .. } | Op::CpAsyncArrive { .. } => return,
-                Op::Fence { .. } | Op::WarpSync { .. } | Op::ClusterArrive { .. } | Op::ClusterWait | Op::Nanosleep { .. } => return,
+                Op::Nop
+                | Op::St { .. }
+                | Op::SurfaceStore { .. }
+                | Op::CpAsync { .. }
+                | Op::CpAsyncCommit
+                | Op::CpAsyncWait { .. }
+                | Op::CpAsyncArrive { .. } => return,
+                Op::Fence { .. }
+                | Op::WarpSync { .. }
+                | Op::ClusterArrive { .. }
+                | Op::ClusterWait
+                | Op::Nanosleep { .. } => return,
                 Op::MbarrierInit { .. } | Op::MbarrierInval { .. } | Op::MbarrierTx { .. } => return,
                 Op::Unsupported(name) if super::asm::is_fence_of_proxies(name) => return,
                 Op::Stmatrix { .. } => return,
-                Op::Ld { d, .. } | Op::Atom { d, .. } | Op::SurfaceLoad { d, .. } | Op::Ldmatrix { d, .. } | Op::Mma { d, .. } => {
+                Op::Ld { d, .. }
+                | Op::Atom { d, .. }
+                | Op::SurfaceLoad { d, .. }
+                | Op::Ldmatrix { d, .. }
+                | Op::Mma { d, .. } => {
                     return d.iter().for_each(|d| self.forget(d));
                 }
                 Op::Texture { d, p, .. } => return d.iter().chain(p).for_each(|d| self.forget(d)),
                 Op::Barrier { d, .. } => return d.iter().for_each(|d| self.forget(d)),
-                Op::MbarrierArrive { state: d, .. } | Op::MbarrierWait { p: d, .. } | Op::Movmatrix { d, .. } => return self.forget(d),
+                Op::MbarrierArrive { state: d, .. }
+                | Op::MbarrierWait { p: d, .. }
+                | Op::Movmatrix { d, .. } => return self.forget(d),
                 Op::Setp { cmp, ty, p, q, a, b, join: None, .. } if ty.is_int() => {
                     let truth = self.compare(*cmp, *ty, a, b);
                     if let Some(q) = q {
@@ -139,14 +166,29 @@ impl<'a> Values<'a> {
         unsafe {
             Some(match op {
                 Op::Mov { ty, d: d @ Operand::Reg(_), a } => (d, Ty::B(ty.bits()), self.get(a, *ty)),
-                Op::Binary { op, ty, carry: Carry { input: false, output: false }, d: d @ Operand::Reg(_), a, b, .. }
-                    if ty.is_int() || *ty == Ty::Pred =>
-                {
+                Op::Binary {
+                    op,
+                    ty,
+                    carry: Carry { input: false, output: false },
+                    d: d @ Operand::Reg(_),
+                    a,
+                    b,
+                    ..
+                } if ty.is_int() || *ty == Ty::Pred => {
                     let wide = if ty.is_signed() { Ty::S(2 * ty.bits()) } else { Ty::U(2 * ty.bits()) };
                     let result = if *op == BinaryOp::MulWide { wide } else { *ty };
                     (d, result, self.binary(*op, *ty, a, b))
                 }
-                Op::MulAdd { op, ty, carry: Carry { input: false, output: false }, d: d @ Operand::Reg(_), a, b, c, .. } if ty.is_int() => {
+                Op::MulAdd {
+                    op,
+                    ty,
+                    carry: Carry { input: false, output: false },
+                    d: d @ Operand::Reg(_),
+                    a,
+                    b,
+                    c,
+                    ..
+                } if ty.is_int() => {
                     let (product, result) = match op {
                         MulAddOp::Lo => (BinaryOp::Mul, *ty),
                         MulAddOp::Wide if ty.is_signed() => (BinaryOp::MulWide, Ty::S(2 * ty.bits())),
@@ -166,11 +208,20 @@ impl<'a> Values<'a> {
                     };
                     (d, *ty, chosen)
                 }
-                Op::Cvt { d_ty, a_ty, sat: false, d: d @ Operand::Reg(_), a, b: None, .. } if d_ty.is_int() && a_ty.is_int() => {
-                    let value = self.get(a, *a_ty).map(|value| self.resize(value, d_ty.bits(), a_ty.is_signed()));
+                Op::Cvt { d_ty, a_ty, sat: false, d: d @ Operand::Reg(_), a, b: None, .. }
+                    if d_ty.is_int() && a_ty.is_int() =>
+                {
+                    let value =
+                        self.get(a, *a_ty).map(|value| self.resize(value, d_ty.bits(), a_ty.is_signed()));
                     (d, *d_ty, value)
                 }
-                Op::Cvta { to, space: space @ (Space::Shared | Space::SharedCluster | Space::Global), ty, d: d @ Operand::Reg(_), a } => {
+                Op::Cvta {
+                    to,
+                    space: space @ (Space::Shared | Space::SharedCluster | Space::Global),
+                    ty,
+                    d: d @ Operand::Reg(_),
+                    a,
+                } => {
                     (d, *ty, self.get(a, *ty).map(|value| self.between_spaces(value, *space, *to, ty.bits())))
                 }
                 _ => return None,
@@ -187,7 +238,13 @@ impl<'a> Values<'a> {
             if op == BinaryOp::Shl {
                 // The amount has 32 bits; from the width on, nothing is left.
                 let amount = self.get(b, Ty::U(32))?;
-                let inside = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntULT, amount, self.constant(ty.bits().into(), 32), name);
+                let inside = LLVMBuildICmp(
+                    builder,
+                    LLVMIntPredicate::LLVMIntULT,
+                    amount,
+                    self.constant(ty.bits().into(), 32),
+                    name,
+                );
                 let amount = LLVMBuildSelect(builder, inside, amount, self.constant(0, 32), name);
                 let amount = self.resize(amount, ty.bits(), false);
                 let shifted = LLVMBuildShl(builder, x, amount, name);
@@ -244,7 +301,11 @@ impl<'a> Values<'a> {
             }
             let own = if space == Space::Shared { address_space::SHARED } else { address_space::GLOBAL };
             let pointer = |space| LLVMPointerTypeInContext(context, space);
-            let (from, into) = if to { (pointer(address_space::GENERIC), pointer(own)) } else { (pointer(own), pointer(address_space::GENERIC)) };
+            let (from, into) = if to {
+                (pointer(address_space::GENERIC), pointer(own))
+            } else {
+                (pointer(own), pointer(address_space::GENERIC))
+            };
             let name = c"".as_ptr();
             let wide = self.resize(value, 64, false);
             let address = LLVMBuildIntToPtr(self.builder, wide, from, name);
@@ -257,13 +318,24 @@ impl<'a> Values<'a> {
     /// An address of shared memory of any block of the cluster as a generic one, or with `to` the other way. LLVM takes all shared memory for the block's
     /// own, and would know too much of a cast.
     unsafe fn of_cluster(&self, address: LLVMValueRef, to: bool) -> LLVMValueRef {
-        let text = if to { "cvta.to.shared::cluster.u64 $0, $1;" } else { "cvta.shared::cluster.u64 $0, $1;" };
+        let text =
+            if to { "cvta.to.shared::cluster.u64 $0, $1;" } else { "cvta.shared::cluster.u64 $0, $1;" };
         let (constraints, dialect) = ("=l,l", LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
         // SAFETY: by `new`'s contract; the texts are as long as is said, and the asm takes and gives 64 bits.
         unsafe {
             let long = LLVMInt64TypeInContext(ir::context(self.module));
             let ty = LLVMFunctionType(long, [long].as_mut_ptr(), 1, 0);
-            let asm = LLVMGetInlineAsm(ty, text.as_ptr().cast(), text.len(), constraints.as_ptr().cast(), constraints.len(), 0, 0, dialect, 0);
+            let asm = LLVMGetInlineAsm(
+                ty,
+                text.as_ptr().cast(),
+                text.len(),
+                constraints.as_ptr().cast(),
+                constraints.len(),
+                0,
+                0,
+                dialect,
+                0,
+            );
             LLVMBuildCall2(self.builder, ty, asm, [address].as_mut_ptr(), 1, c"".as_ptr())
         }
     }
@@ -315,7 +387,9 @@ impl<'a> Values<'a> {
             match guard {
                 None => value,
                 Some(guard) => match (self.holds(guard), value, self.register(*reg)) {
-                    (Some(holds), Some(value), Some(before)) => Some(LLVMBuildSelect(self.builder, holds, value, before, c"".as_ptr())),
+                    (Some(holds), Some(value), Some(before)) => {
+                        Some(LLVMBuildSelect(self.builder, holds, value, before, c"".as_ptr()))
+                    }
                     _ => None,
                 },
             }

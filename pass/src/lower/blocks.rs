@@ -21,8 +21,8 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOp
 
 use crate::entry_calls::EntryCalls;
 use crate::ir;
-use crate::lower::lines::Before;
 use crate::lower::image::{self, BLOCK_ENTRY, CHECKED_BLOCK_ENTRY};
+use crate::lower::lines::Before;
 use crate::lower::number::to_number;
 use crate::lower::segments::{self, NEXT, Segments};
 use crate::lower::{CONTEXT_FUNCTION, rows};
@@ -76,7 +76,8 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], check
     // one that waits meanwhile.
     let by_thread = |call| {
         // SAFETY: by contract.
-        checks == Checks::Kept && unsafe { ir::callee(call).is_some_and(|f| ir::name(f) == "__gpurace_ignore") }
+        checks == Checks::Kept
+            && unsafe { ir::callee(call).is_some_and(|f| ir::name(f) == "__gpurace_ignore") }
     };
     // SAFETY: by contract.
     unsafe {
@@ -93,7 +94,10 @@ pub unsafe fn candidates(kernels: &[(LLVMValueRef, u32)], reach: &[Reach], check
                         features.suspends |= by_thread(i);
                         in_rows &= ir::callee(i).is_some_and(|f| {
                             let name = ir::name(f);
-                            !name.starts_with("__gpurace_") || name == CONTEXT_FUNCTION || rows::allows(&name) || !orders && rows::is_atomic(&name)
+                            !name.starts_with("__gpurace_")
+                                || name == CONTEXT_FUNCTION
+                                || rows::allows(&name)
+                                || !orders && rows::is_atomic(&name)
                         });
                     }
                 }
@@ -134,7 +138,11 @@ pub unsafe fn add_entries(module: LLVMModuleRef, kernels: &[Candidate]) -> Vec<B
             let kernel = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if let Some(segments) = segments::cut(module, kernel, checks) {
                 Entry::build(module, kernel, &segments, checks, &format!("{prefix}{name}"));
-                found.push(BlockKernel { name: name.clone(), thread_bytes: segments.thread_bytes, sets_threads: segments.needs_context });
+                found.push(BlockKernel {
+                    name: name.clone(),
+                    thread_bytes: segments.thread_bytes,
+                    sets_threads: segments.needs_context,
+                });
             }
         }
     }
@@ -160,7 +168,13 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    unsafe fn build(module: LLVMModuleRef, kernel: LLVMValueRef, segments: &Segments, checks: Checks, name: &str) {
+    unsafe fn build(
+        module: LLVMModuleRef,
+        kernel: LLVMValueRef,
+        segments: &Segments,
+        checks: Checks,
+        name: &str,
+    ) {
         // SAFETY: by contract; the builder is disposed of once.
         unsafe {
             let context = ir::context(module);
@@ -181,12 +195,29 @@ impl Entry<'_> {
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
             let arguments = image::load_arguments(module, builder, function, kernel);
             let null = std::ptr::null_mut();
-            let barrier = (checks != Checks::None && segments.barriers > 0).then(|| entry_point(module, "__gpurace_block_barrier"));
-            let mut entry = Entry { module, context, builder, function, segments, barrier, arguments, dim: [null; 3], threads: null, fields: Vec::new(), latches: Vec::new() };
+            let barrier = (checks != Checks::None && segments.barriers > 0)
+                .then(|| entry_point(module, "__gpurace_block_barrier"));
+            let mut entry = Entry {
+                module,
+                context,
+                builder,
+                function,
+                segments,
+                barrier,
+                arguments,
+                dim: [null; 3],
+                threads: null,
+                fields: Vec::new(),
+                latches: Vec::new(),
+            };
             entry.load_context();
             entry.points(kernel);
             if segments.parallel && !segments.needs_context {
-                gpurace_mark_parallel(segments.function, entry.latches.as_mut_ptr(), entry.latches.len() as c_uint);
+                gpurace_mark_parallel(
+                    segments.function,
+                    entry.latches.as_mut_ptr(),
+                    entry.latches.len() as c_uint,
+                );
             }
             LLVMDisposeBuilder(builder);
         }
@@ -208,7 +239,8 @@ impl Entry<'_> {
             let thread = LLVMGetParam(self.function, 0);
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             for axis in 0..3 {
-                self.dim[axis] = LLVMBuildLoad2(b, int, self.at(thread, (offset::NTID + 4 * axis) as i64), none);
+                self.dim[axis] =
+                    LLVMBuildLoad2(b, int, self.at(thread, (offset::NTID + 4 * axis) as i64), none);
             }
             let [x, y, z] = self.dim.map(|d| LLVMBuildZExt(b, d, long, none));
             self.threads = LLVMBuildMul(b, LLVMBuildMul(b, x, y, none), z, none);
@@ -225,7 +257,9 @@ impl Entry<'_> {
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let int = LLVMInt32TypeInContext(self.context);
-            let block = |name: &std::ffi::CStr| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr());
+            let block = |name: &std::ffi::CStr| {
+                LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr())
+            };
             let (choose, end) = (block(c"choose"), block(c"end"));
             let entry = LLVMGetInsertBlock(b);
             LLVMBuildBr(b, choose);
@@ -248,7 +282,12 @@ impl Entry<'_> {
                 if let Some(table) = table {
                     self.rows(table, sites.len());
                 }
-                let next = LLVMBuildLoad2(b, int, self.at(LLVMGetParam(self.function, 2), NEXT as i64 - BLOCK_FRAME_COMMON as i64), none);
+                let next = LLVMBuildLoad2(
+                    b,
+                    int,
+                    self.at(LLVMGetParam(self.function, 2), NEXT as i64 - BLOCK_FRAME_COMMON as i64),
+                    none,
+                );
                 if let Some(barrier) = self.barrier {
                     self.at_barrier(barrier, next);
                 }
@@ -271,17 +310,29 @@ impl Entry<'_> {
         unsafe {
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let n = |ty, n| LLVMConstInt(ty, n, 0);
-            let items: Vec<_> = sites.iter().map(|s| {
-                let mut fields = [n(long, s.items), n(long, s.values), n(long, s.before), n(long, s.active), n(long, s.lines), n(int, s.site.into()), n(int, s.kind.into())];
-                LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
-            }).collect();
+            let items: Vec<_> = sites
+                .iter()
+                .map(|s| {
+                    let mut fields = [
+                        n(long, s.items),
+                        n(long, s.values),
+                        n(long, s.before),
+                        n(long, s.active),
+                        n(long, s.lines),
+                        n(int, s.site.into()),
+                        n(int, s.kind.into()),
+                    ];
+                    LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
+                })
+                .collect();
             let ty = LLVMTypeOf(items[0]);
             let table = LLVMConstArray2(ty, items.as_ptr().cast_mut(), items.len() as u64);
             let global = LLVMAddGlobal(self.module, LLVMTypeOf(table), c"".as_ptr());
             LLVMSetInitializer(global, table);
             LLVMSetGlobalConstant(global, 1);
             LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
-            let place = |at: u64| self.at(LLVMGetParam(self.function, 2), at as i64 - BLOCK_FRAME_COMMON as i64);
+            let place =
+                |at: u64| self.at(LLVMGetParam(self.function, 2), at as i64 - BLOCK_FRAME_COMMON as i64);
             LLVMBuildStore(self.builder, global, place(BLOCK_ROWS));
             LLVMBuildStore(self.builder, n(long, sites.len() as u64), place(BLOCK_ROWS + 8));
             global
@@ -294,8 +345,16 @@ impl Entry<'_> {
         unsafe {
             let count = LLVMConstInt(LLVMInt32TypeInContext(self.context), count as u64, 0);
             let function = entry_point(self.module, "__gpurace_rows");
-            let mut arguments = [LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2), table, count];
-            LLVMBuildCall2(self.builder, LLVMGlobalGetValueType(function), function, arguments.as_mut_ptr(), 4, c"".as_ptr());
+            let mut arguments =
+                [LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2), table, count];
+            LLVMBuildCall2(
+                self.builder,
+                LLVMGlobalGetValueType(function),
+                function,
+                arguments.as_mut_ptr(),
+                4,
+                c"".as_ptr(),
+            );
         }
     }
 
@@ -304,7 +363,8 @@ impl Entry<'_> {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
-            let [open, on] = [c"barrier", c""].map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
+            let [open, on] = [c"barrier", c""]
+                .map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
             // Not the block's end, and not a loop's.
             let int = LLVMInt32TypeInContext(self.context);
             let barriers = LLVMConstInt(int, self.segments.barriers.into(), 0);
@@ -313,7 +373,14 @@ impl Entry<'_> {
             LLVMBuildCondBr(b, waits, open, on);
             const { assert!(BLOCK_ENDED == u32::MAX, "no barrier's number and 1") };
             LLVMPositionBuilderAtEnd(b, open);
-            LLVMBuildCall2(b, LLVMGlobalGetValueType(barrier), barrier, [LLVMGetParam(self.function, 0)].as_mut_ptr(), 1, none);
+            LLVMBuildCall2(
+                b,
+                LLVMGlobalGetValueType(barrier),
+                barrier,
+                [LLVMGetParam(self.function, 0)].as_mut_ptr(),
+                1,
+                none,
+            );
             LLVMBuildBr(b, on);
             LLVMPositionBuilderAtEnd(b, on);
         }
@@ -325,12 +392,23 @@ impl Entry<'_> {
         unsafe {
             let (long, frame) = (LLVMInt64TypeInContext(self.context), LLVMGetParam(self.function, 2));
             let place = |offset| self.at(frame, offset as i64 - BLOCK_FRAME_COMMON as i64);
-            self.segments.shared.iter().map(|slot| LLVMBuildLoad2(self.builder, long, place(slot.offset), c"".as_ptr())).collect()
+            self.segments
+                .shared
+                .iter()
+                .map(|slot| LLVMBuildLoad2(self.builder, long, place(slot.offset), c"".as_ptr()))
+                .collect()
         }
     }
 
     /// Calls a function with the parameters of the segments'.
-    unsafe fn call(&self, function: LLVMValueRef, index: [LLVMValueRef; 3], linear: LLVMValueRef, point: LLVMValueRef, shared: &[LLVMValueRef]) -> LLVMValueRef {
+    unsafe fn call(
+        &self,
+        function: LLVMValueRef,
+        index: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        point: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
             let mut arguments = self.arguments.clone();
@@ -340,20 +418,36 @@ impl Entry<'_> {
             let or_none = |values: &[LLVMValueRef], i: usize| values.get(i).copied().unwrap_or(poison);
             arguments.extend((0..segments::FIELDS).map(|i| or_none(&self.fields, i)));
             arguments.extend((0..segments::SHARED).map(|i| or_none(shared, i)));
-            LLVMBuildCall2(self.builder, LLVMGlobalGetValueType(function), function, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr())
+            LLVMBuildCall2(
+                self.builder,
+                LLVMGlobalGetValueType(function),
+                function,
+                arguments.as_mut_ptr(),
+                arguments.len() as c_uint,
+                c"".as_ptr(),
+            )
         }
     }
 
     /// Says where the threads' accesses will be, as far as that follows from their indices.
-    unsafe fn before(&mut self, kernel: LLVMValueRef, point: LLVMValueRef, before: &Before, shared: &[LLVMValueRef]) {
+    unsafe fn before(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        before: &Before,
+        shared: &[LLVMValueRef],
+    ) {
         // SAFETY: by contract.
         unsafe {
             let (b, long) = (self.builder, LLVMInt64TypeInContext(self.context));
             self.call(before.find, self.dim, LLVMConstInt(long, 0, 0), point, shared);
-            let place = self.at(LLVMGetParam(self.function, 2), BLOCK_LINES_HOLD as i64 - BLOCK_FRAME_COMMON as i64);
+            let place =
+                self.at(LLVMGetParam(self.function, 2), BLOCK_LINES_HOLD as i64 - BLOCK_FRAME_COMMON as i64);
             let hold = LLVMBuildLoad2(b, long, place, c"".as_ptr());
-            let hold = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, LLVMConstInt(long, 0, 0), c"".as_ptr());
-            let [fill, on] = [c"fill", c""].map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
+            let hold =
+                LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, LLVMConstInt(long, 0, 0), c"".as_ptr());
+            let [fill, on] = [c"fill", c""]
+                .map(|name| LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()));
             LLVMBuildCondBr(b, hold, on, fill);
             LLVMPositionBuilderAtEnd(b, fill);
             self.threads(kernel, point, before.fill, shared);
@@ -364,15 +458,25 @@ impl Entry<'_> {
 
     /// The loops over the block's threads at a point, from the builder's position, which call a function with the parameters
     /// of the segments'.
-    unsafe fn threads(&mut self, kernel: LLVMValueRef, point: LLVMValueRef, function: LLVMValueRef, shared: &[LLVMValueRef]) {
+    unsafe fn threads(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        function: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
         // SAFETY: by contract.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
             let runs = function == self.segments.function;
             let before = LLVMGetInsertBlock(b);
-            let body: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"threads".as_ptr())).collect();
-            let done: Vec<_> = (0..3).map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"".as_ptr())).collect();
+            let body: Vec<_> = (0..3)
+                .map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"threads".as_ptr()))
+                .collect();
+            let done: Vec<_> = (0..3)
+                .map(|_| LLVMAppendBasicBlockInContext(self.context, self.function, c"".as_ptr()))
+                .collect();
             let mut index = [std::ptr::null_mut(); 3];
             let mut outer = before;
             for axis in [2, 1, 0] {

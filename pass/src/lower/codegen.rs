@@ -128,7 +128,12 @@ unsafe fn optimize(module: LLVMModuleRef, machine: &TargetMachine, level: u8) {
 ///
 /// # Errors
 /// LLVM's message.
-pub unsafe fn emit(module: LLVMModuleRef, machine: &TargetMachine, level: u8, path: &str) -> Result<(), String> {
+pub unsafe fn emit(
+    module: LLVMModuleRef,
+    machine: &TargetMachine,
+    level: u8,
+    path: &str,
+) -> Result<(), String> {
     // SAFETY: by contract; the message is freed once.
     unsafe {
         optimize(module, machine, level);

@@ -40,7 +40,9 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
             let byval = attribute(index, "byval").map(|a| LLVMGetTypeAttributeValue(a));
             let ty = byval.unwrap_or_else(|| LLVMTypeOf(param));
             let mut alignment = u64::from(ir::abi_alignment(module, ty));
-            if byval.is_some() && let Some(align) = attribute(index, "align") {
+            if byval.is_some()
+                && let Some(align) = attribute(index, "align")
+            {
                 alignment = alignment.max(LLVMGetEnumAttributeValue(align));
             }
             offset = offset.next_multiple_of(alignment.max(1));
@@ -189,7 +191,10 @@ pub unsafe fn add_table(
             array(module, variable_type, variable_entries),
         ];
         let table = LLVMAddGlobal(module, table_type, ir::c(IMAGE_SYMBOL).as_ptr());
-        LLVMSetInitializer(table, LLVMConstNamedStruct(table_type, fields.as_mut_ptr(), fields.len() as c_uint));
+        LLVMSetInitializer(
+            table,
+            LLVMConstNamedStruct(table_type, fields.as_mut_ptr(), fields.len() as c_uint),
+        );
         LLVMSetLinkage(table, LLVMLinkage::LLVMExternalLinkage);
         LLVMSetVisibility(table, LLVMVisibility::LLVMDefaultVisibility);
     }
@@ -251,12 +256,23 @@ unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef, name: &str) {
         let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr].as_mut_ptr(), 2, 0);
         let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
         let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
-        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+        LLVMAddAttributeAtIndex(
+            function,
+            LLVMAttributeFunctionIndex,
+            LLVMCreateEnumAttribute(context, kind, 0),
+        );
         let builder = LLVMCreateBuilderInContext(context);
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
         let mut arguments = load_arguments(module, builder, function, kernel);
         let kernel_type = LLVMGlobalGetValueType(kernel);
-        let call = LLVMBuildCall2(builder, kernel_type, kernel, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr());
+        let call = LLVMBuildCall2(
+            builder,
+            kernel_type,
+            kernel,
+            arguments.as_mut_ptr(),
+            arguments.len() as c_uint,
+            c"".as_ptr(),
+        );
         copy_by_value(kernel, call);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
@@ -281,7 +297,14 @@ pub unsafe fn load_arguments(
         let mut arguments = vec![LLVMGetParam(entry, 0)];
         for parameter in &parameters(module, kernel, 1) {
             let mut index = [LLVMConstInt(long, u64::from(parameter.place.offset), 0)];
-            let address = LLVMBuildInBoundsGEP2(builder, byte, LLVMGetParam(entry, 1), index.as_mut_ptr(), 1, c"".as_ptr());
+            let address = LLVMBuildInBoundsGEP2(
+                builder,
+                byte,
+                LLVMGetParam(entry, 1),
+                index.as_mut_ptr(),
+                1,
+                c"".as_ptr(),
+            );
             arguments.push(if parameter.by_value_pointer {
                 address
             } else {

@@ -85,7 +85,12 @@ pub struct Source<'a> {
 ///
 /// # Safety
 /// The function is live, and nothing was moved to the frame yet. Numbers are below [`gpurace_abi::image::MOST_ROWS`].
-pub unsafe fn before(source: &Source<'_>, segment: &Segment<'_>, calls: &[(u64, LLVMValueRef)], mut found: impl FnMut(LLVMValueRef, bool) -> u64) -> Option<Before> {
+pub unsafe fn before(
+    source: &Source<'_>,
+    segment: &Segment<'_>,
+    calls: &[(u64, LLVMValueRef)],
+    mut found: impl FnMut(LLVMValueRef, bool) -> u64,
+) -> Option<Before> {
     // SAFETY: by contract; what is deleted nothing refers to.
     unsafe {
         let [mut find, mut fill] = [false, true].map(|each| Copy::new(source, segment, each));
@@ -94,7 +99,8 @@ pub unsafe fn before(source: &Source<'_>, segment: &Segment<'_>, calls: &[(u64, 
             let (address, block) = (LLVMGetOperand(call, 1), LLVMGetInstructionParent(call));
             (find.budget, fill.budget) = (Copy::MOST, Copy::MOST);
             let conditions = find.holds.len();
-            let both = find.affine(address, block).and_then(|lines| Some((lines, fill.exact(address, block)?)));
+            let both =
+                find.affine(address, block).and_then(|lines| Some((lines, fill.exact(address, block)?)));
             let at = found(call, both.is_some());
             match both {
                 Some((lines, address)) => {
@@ -155,17 +161,33 @@ impl<'a> Copy<'a> {
         // SAFETY: by contract.
         unsafe {
             let context = ir::context(source.module);
-            let function = LLVMAddFunction(source.module, c"".as_ptr(), LLVMGlobalGetValueType(source.function));
+            let function =
+                LLVMAddFunction(source.module, c"".as_ptr(), LLVMGlobalGetValueType(source.function));
             LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
             // Few blocks need their addresses stored.
             for name in if each { ["nounwind", "noinline"] } else { ["nounwind", "alwaysinline"] } {
                 let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-                LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(context, kind, 0));
+                LLVMAddAttributeAtIndex(
+                    function,
+                    LLVMAttributeFunctionIndex,
+                    LLVMCreateEnumAttribute(context, kind, 0),
+                );
             }
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
             let (holds, open) = (Vec::new(), Vec::new());
-            Self { source, segment, blocks: segment.blocks(), context, builder, function, each, holds, open, budget: 0 }
+            Self {
+                source,
+                segment,
+                blocks: segment.blocks(),
+                context,
+                builder,
+                function,
+                each,
+                holds,
+                open,
+                budget: 0,
+            }
         }
     }
 
@@ -180,7 +202,11 @@ impl<'a> Copy<'a> {
                 // What no thread computes may be anything.
                 let all = LLVMBuildFreeze(self.builder, all, c"".as_ptr());
                 let place = self.common(BLOCK_LINES_HOLD);
-                LLVMBuildStore(self.builder, LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr()), place);
+                LLVMBuildStore(
+                    self.builder,
+                    LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr()),
+                    place,
+                );
             }
             LLVMBuildRetVoid(self.builder);
             LLVMDisposeBuilder(self.builder);
@@ -227,7 +253,14 @@ impl<'a> Copy<'a> {
         // SAFETY: by contract.
         unsafe {
             let byte = LLVMInt8TypeInContext(self.context);
-            LLVMBuildInBoundsGEP2(self.builder, byte, self.own(Own::Frame), [offset].as_mut_ptr(), 1, c"".as_ptr())
+            LLVMBuildInBoundsGEP2(
+                self.builder,
+                byte,
+                self.own(Own::Frame),
+                [offset].as_mut_ptr(),
+                1,
+                c"".as_ptr(),
+            )
         }
     }
 
@@ -245,9 +278,11 @@ impl<'a> Copy<'a> {
         if computed == self.source.computed || computed == used {
             return Some(When::There);
         }
-        let kept = self.segment.point.checked_sub(1).and_then(|after| {
-            self.source.kept.get(&value).filter(|(points, _)| points.contains(&after))
-        });
+        let kept = self
+            .segment
+            .point
+            .checked_sub(1)
+            .and_then(|after| self.source.kept.get(&value).filter(|(points, _)| points.contains(&after)));
         let there = self.blocks.contains(&computed) && self.segment.after(computed).contains(&used);
         match (kept, there) {
             (None, true) => Some(When::There),
@@ -263,8 +298,11 @@ impl<'a> Copy<'a> {
         // SAFETY: by contract.
         unsafe {
             let block = LLVMGetInstructionParent(phi);
-            let leads = |from: &LLVMBasicBlockRef| self.blocks.contains(from) && self.segment.next[from].contains(&block);
-            let mut ways = (0..LLVMCountIncoming(phi)).map(|i| (LLVMGetIncomingValue(phi, i), LLVMGetIncomingBlock(phi, i)));
+            let leads = |from: &LLVMBasicBlockRef| {
+                self.blocks.contains(from) && self.segment.next[from].contains(&block)
+            };
+            let mut ways = (0..LLVMCountIncoming(phi))
+                .map(|i| (LLVMGetIncomingValue(phi, i), LLVMGetIncomingBlock(phi, i)));
             let way = ways.find(|(_, from)| leads(from))?;
             // A block may lead there by several ways, with one value.
             ways.all(|(value, from)| !leads(&from) || value == way.0 && from == way.1).then_some(way)
@@ -283,12 +321,18 @@ impl<'a> Copy<'a> {
     /// The index in one direction that a value is, if it is one.
     unsafe fn axis(&self, value: LLVMValueRef) -> Option<usize> {
         // SAFETY: by contract.
-        let own = |which: Own| unsafe { LLVMGetParam(self.source.function, (self.source.own + which as usize) as u32) };
+        let own = |which: Own| unsafe {
+            LLVMGetParam(self.source.function, (self.source.own + which as usize) as u32)
+        };
         [Own::X, Own::Y, Own::Z].into_iter().position(|which| own(which) == value)
     }
 
     /// Looks at a value, unless that goes on without end.
-    unsafe fn looking<T>(&mut self, value: LLVMValueRef, look: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    unsafe fn looking<T>(
+        &mut self,
+        value: LLVMValueRef,
+        look: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
         if self.open.contains(&value) {
             return None;
         }
@@ -314,7 +358,8 @@ impl<'a> Copy<'a> {
             }
             match self.when(value, used)? {
                 When::Before(shared) => {
-                    let number = LLVMGetParam(self.function, (self.source.own + OWN + FIELDS + shared) as u32);
+                    let number =
+                        LLVMGetParam(self.function, (self.source.own + OWN + FIELDS + shared) as u32);
                     Some(from_number(self.builder, self.context, number, LLVMTypeOf(value)))
                 }
                 When::There if ir::opcode(value) == LLVMOpcode::LLVMPHI => {
@@ -323,7 +368,8 @@ impl<'a> Copy<'a> {
                 }
                 When::There if ir::is_speculatable(value) => self.looking(value, |copy| {
                     let block = LLVMGetInstructionParent(value);
-                    let operands: Option<Vec<_>> = ir::operands(value).into_iter().map(|o| copy.exact(o, block)).collect();
+                    let operands: Option<Vec<_>> =
+                        ir::operands(value).into_iter().map(|o| copy.exact(o, block)).collect();
                     let (operands, cloned) = (operands?, LLVMInstructionClone(value));
                     for (i, operand) in (0..).zip(operands) {
                         LLVMSetOperand(cloned, i, operand);
@@ -342,12 +388,18 @@ impl<'a> Copy<'a> {
         unsafe {
             let ty = LLVMTypeOf(value);
             let is_pointer = LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind;
-            if !is_pointer && (LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ty) > 64) {
+            if !is_pointer
+                && (LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ty) > 64)
+            {
                 return None;
             }
             if !self.source.uniform.varies(value) {
                 let rest = self.exact(value, used)?;
-                let rest = if is_pointer { LLVMBuildPtrToInt(self.builder, rest, self.long(), c"".as_ptr()) } else { rest };
+                let rest = if is_pointer {
+                    LLVMBuildPtrToInt(self.builder, rest, self.long(), c"".as_ptr())
+                } else {
+                    rest
+                };
                 return Some(Affine { rest, by: [None; 3] });
             }
             if LLVMIsAInstruction(value).is_null() {
@@ -357,8 +409,10 @@ impl<'a> Copy<'a> {
                     return Some(Affine { rest, by: std::array::from_fn(|i| (i == axis).then_some(one)) });
                 }
                 // The linear index: the dimensions stand in the index's place.
-                let linear = LLVMGetParam(self.source.function, (self.source.own + Own::Linear as usize) as u32);
-                let [x, y] = [Own::X, Own::Y].map(|d| LLVMBuildZExt(self.builder, self.own(d), self.long(), c"".as_ptr()));
+                let linear =
+                    LLVMGetParam(self.source.function, (self.source.own + Own::Linear as usize) as u32);
+                let [x, y] = [Own::X, Own::Y]
+                    .map(|d| LLVMBuildZExt(self.builder, self.own(d), self.long(), c"".as_ptr()));
                 let by = [one, x, LLVMBuildMul(self.builder, x, y, c"".as_ptr())].map(Some);
                 return (value == linear).then_some(Affine { rest, by });
             }
@@ -380,7 +434,12 @@ impl<'a> Copy<'a> {
             let block = LLVMGetInstructionParent(value);
             let b = self.builder;
             let operand = |copy: &mut Self, i| copy.affine(LLVMGetOperand(value, i), block);
-            type Build = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, *const std::ffi::c_char) -> LLVMValueRef;
+            type Build = unsafe extern "C" fn(
+                LLVMBuilderRef,
+                LLVMValueRef,
+                LLVMValueRef,
+                *const std::ffi::c_char,
+            ) -> LLVMValueRef;
             let each = |a: Affine, other: LLVMValueRef, build: Build| Affine {
                 rest: build(b, a.rest, other, c"".as_ptr()),
                 by: a.by.map(|by| by.map(|by| build(b, by, other, c"".as_ptr()))),
@@ -394,7 +453,8 @@ impl<'a> Copy<'a> {
                     self.sum(a, other, opcode == LLVMOpcode::LLVMSub)
                 }
                 LLVMOpcode::LLVMMul => match (operand(self, 0)?, operand(self, 1)?) {
-                    (a, Affine { rest, by: [None, None, None] }) | (Affine { rest, by: [None, None, None] }, a) => each(a, rest, LLVMBuildMul),
+                    (a, Affine { rest, by: [None, None, None] })
+                    | (Affine { rest, by: [None, None, None] }, a) => each(a, rest, LLVMBuildMul),
                     _ => return None,
                 },
                 LLVMOpcode::LLVMShl => match operand(self, 1)? {
@@ -411,7 +471,8 @@ impl<'a> Copy<'a> {
                     Affine { rest: part(rest), by: by.map(|by| by.map(part)) }
                 }
                 LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr | LLVMOpcode::LLVMAddrSpaceCast => {
-                    let whole = |ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind || ty == self.long();
+                    let whole =
+                        |ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind || ty == self.long();
                     if !whole(ty) || !whole(LLVMTypeOf(LLVMGetOperand(value, 0))) {
                         return None;
                     }
@@ -426,7 +487,8 @@ impl<'a> Copy<'a> {
     unsafe fn sum(&self, a: Affine, other: Affine, minus: bool) -> Affine {
         let (b, none) = (self.builder, c"".as_ptr());
         // SAFETY: by contract.
-        let of = |x, y| unsafe { if minus { LLVMBuildSub(b, x, y, none) } else { LLVMBuildAdd(b, x, y, none) } };
+        let of =
+            |x, y| unsafe { if minus { LLVMBuildSub(b, x, y, none) } else { LLVMBuildAdd(b, x, y, none) } };
         // SAFETY: by contract.
         let negative = |y| unsafe { if minus { LLVMBuildNeg(b, y, none) } else { y } };
         let by = std::array::from_fn(|i| match (a.by[i], other.by[i]) {
@@ -446,19 +508,32 @@ impl<'a> Copy<'a> {
             if bits > 32 || a.by == [None; 3] {
                 return None;
             }
-            let rest = if signed { LLVMBuildSExt(b, a.rest, long, none) } else { LLVMBuildZExt(b, a.rest, long, none) };
+            let rest = if signed {
+                LLVMBuildSExt(b, a.rest, long, none)
+            } else {
+                LLVMBuildZExt(b, a.rest, long, none)
+            };
             let by = a.by.map(|by| by.map(|by| LLVMBuildSExt(b, by, long, none)));
             let zero = LLVMConstInt(long, 0, 0);
             let (mut least, mut most) = (rest, rest);
             for (by, dim) in by.into_iter().zip([Own::X, Own::Y, Own::Z]) {
                 let Some(by) = by else { continue };
-                let last = LLVMBuildSub(b, LLVMBuildZExt(b, self.own(dim), long, none), LLVMConstInt(long, 1, 0), none);
+                let last = LLVMBuildSub(
+                    b,
+                    LLVMBuildZExt(b, self.own(dim), long, none),
+                    LLVMConstInt(long, 1, 0),
+                    none,
+                );
                 let far = LLVMBuildMul(b, by, last, none);
                 let below = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLT, far, zero, none);
                 least = LLVMBuildAdd(b, least, LLVMBuildSelect(b, below, far, zero, none), none);
                 most = LLVMBuildAdd(b, most, LLVMBuildSelect(b, below, zero, far, none), none);
             }
-            let (low, high) = if signed { (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+            let (low, high) = if signed {
+                (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1)
+            } else {
+                (0, (1i64 << bits) - 1)
+            };
             let n = |n: i64| LLVMConstInt(long, n as u64, 1);
             self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSGE, least, n(low), none));
             self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLE, most, n(high), none));
@@ -478,7 +553,8 @@ impl<'a> Copy<'a> {
                 match LLVMGetTypeKind(ty) {
                     LLVMTypeKind::LLVMStructTypeKind if i > 1 => {
                         let field = LLVMConstIntGetZExtValue(index) as u32;
-                        let offset = LLVMOffsetOfElement(LLVMGetModuleDataLayout(self.source.module), ty, field);
+                        let offset =
+                            LLVMOffsetOfElement(LLVMGetModuleDataLayout(self.source.module), ty, field);
                         sum.rest = LLVMBuildAdd(b, sum.rest, LLVMConstInt(long, offset, 0), c"".as_ptr());
                         ty = LLVMStructGetTypeAtIndex(ty, field);
                         continue;
@@ -490,12 +566,18 @@ impl<'a> Copy<'a> {
                 let number = self.affine(index, block)?;
                 let number = match LLVMGetIntTypeWidth(LLVMTypeOf(number.rest)) {
                     64 => number,
-                    _ if number.by == [None; 3] => Affine { rest: LLVMBuildSExt(b, number.rest, long, c"".as_ptr()), ..number },
+                    _ if number.by == [None; 3] => {
+                        Affine { rest: LLVMBuildSExt(b, number.rest, long, c"".as_ptr()), ..number }
+                    }
                     _ => self.extended(number, true, long)?,
                 };
                 let size = LLVMConstInt(long, ir::alloc_size(self.source.module, ty), 0);
                 let times = |v| LLVMBuildMul(b, v, size, c"".as_ptr());
-                sum = self.sum(sum, Affine { rest: times(number.rest), by: number.by.map(|by| by.map(times)) }, false);
+                sum = self.sum(
+                    sum,
+                    Affine { rest: times(number.rest), by: number.by.map(|by| by.map(times)) },
+                    false,
+                );
             }
             Some(sum)
         }

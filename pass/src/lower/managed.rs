@@ -66,7 +66,10 @@ pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValu
 ///
 /// # Safety
 /// `module` is live.
-pub unsafe fn annotated_with(module: LLVMModuleRef, annotation: &str) -> Vec<(LLVMValueRef, Vec<LLVMValueRef>)> {
+pub unsafe fn annotated_with(
+    module: LLVMModuleRef,
+    annotation: &str,
+) -> Vec<(LLVMValueRef, Vec<LLVMValueRef>)> {
     // SAFETY: by contract.
     unsafe {
         let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
@@ -79,8 +82,11 @@ pub unsafe fn annotated_with(module: LLVMModuleRef, annotation: &str) -> Vec<(LL
             if constant_text(text).as_deref() != Some(annotation) {
                 return None;
             }
-            let annotated =
-                if LLVMIsAConstantExpr(annotated).is_null() { annotated } else { LLVMGetOperand(annotated, 0) };
+            let annotated = if LLVMIsAConstantExpr(annotated).is_null() {
+                annotated
+            } else {
+                LLVMGetOperand(annotated, 0)
+            };
             // After file and line; null where there are none.
             let arguments = rest.get(2).copied().filter(|&v| !LLVMIsAGlobalVariable(v).is_null());
             let arguments = arguments.map(|v| LLVMGetInitializer(v)).filter(|v| !v.is_null());

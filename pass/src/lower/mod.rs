@@ -185,7 +185,8 @@ pub(crate) unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, Stri
 pub(crate) unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<LLVMModuleRef> {
     // SAFETY: by contract; the buffer is a copy, freed once.
     unsafe {
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bitcode.as_ptr().cast(), bitcode.len(), c"".as_ptr());
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(bitcode.as_ptr().cast(), bitcode.len(), c"".as_ptr());
         let mut read = std::ptr::null_mut();
         let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
         LLVMDisposeMemoryBuffer(buffer);
@@ -198,9 +199,14 @@ pub(crate) unsafe fn verify(module: LLVMModuleRef) -> Result<(), String> {
     let mut message = std::ptr::null_mut();
     // SAFETY: by contract; the message is freed once.
     unsafe {
-        let broken = LLVMVerifyModule(module, LLVMVerifierFailureAction::LLVMReturnStatusAction, &mut message);
+        let broken =
+            LLVMVerifyModule(module, LLVMVerifierFailureAction::LLVMReturnStatusAction, &mut message);
         let text = ir::text(message);
         LLVMDisposeMessage(message);
-        if broken == 0 { Ok(()) } else { Err(format!("internal error: the lowered module is not valid: {text}")) }
+        if broken == 0 {
+            Ok(())
+        } else {
+            Err(format!("internal error: the lowered module is not valid: {text}"))
+        }
     }
 }

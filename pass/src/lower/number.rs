@@ -40,7 +40,12 @@ pub unsafe fn to_number(b: LLVMBuilderRef, context: LLVMContextRef, value: LLVMV
 ///
 /// # Safety
 /// [`is_number`] holds for the type.
-pub unsafe fn from_number(b: LLVMBuilderRef, context: LLVMContextRef, number: LLVMValueRef, ty: LLVMTypeRef) -> LLVMValueRef {
+pub unsafe fn from_number(
+    b: LLVMBuilderRef,
+    context: LLVMContextRef,
+    number: LLVMValueRef,
+    ty: LLVMTypeRef,
+) -> LLVMValueRef {
     use llvm_sys::LLVMTypeKind::*;
     // SAFETY: by contract.
     unsafe {

@@ -99,35 +99,20 @@ pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
                 refused.insert(what.clone());
                 template::refusal(&what, &ir::name(function), &signature)
             });
-            replacements.push(Replacement {
-                declaration: function,
-                what,
-                signature,
-                functions,
-            });
+            replacements.push(Replacement { declaration: function, what, signature, functions });
         }
         replace(module, replacements, &mut refused);
         // The passes' only failure is an unknown name, and these are known.
-        let passes = if folded {
-            "always-inline,function(instsimplify,simplifycfg)"
-        } else {
-            "always-inline"
-        };
+        let passes =
+            if folded { "always-inline,function(instsimplify,simplifycfg)" } else { "always-inline" };
         let _ = run_passes(module, passes, ptr::null_mut());
         remove_unused(module);
     }
-    refused
-        .into_iter()
-        .map(|what| Unsupported { what })
-        .collect()
+    refused.into_iter().map(|what| Unsupported { what }).collect()
 }
 
 /// Links the replacements in and lets them take the declarations' places.
-unsafe fn replace(
-    module: LLVMModuleRef,
-    replacements: Vec<Replacement>,
-    refused: &mut BTreeSet<String>,
-) {
+unsafe fn replace(module: LLVMModuleRef, replacements: Vec<Replacement>, refused: &mut BTreeSet<String>) {
     if replacements.is_empty() {
         return;
     }
@@ -160,9 +145,7 @@ unsafe fn remove_unused(module: LLVMModuleRef) {
     unsafe {
         loop {
             let unused: Vec<_> = ir::functions(module)
-                .filter(|&f| {
-                    ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null()
-                })
+                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
                 .collect();
             if unused.is_empty() {
                 return;
@@ -211,10 +194,7 @@ unsafe fn signature(function: LLVMValueRef) -> Signature {
     unsafe {
         Signature {
             result: type_text(LLVMGetReturnType(LLVMGlobalGetValueType(function))),
-            params: parameter_types(function)
-                .into_iter()
-                .map(|t| type_text(t))
-                .collect(),
+            params: parameter_types(function).into_iter().map(|t| type_text(t)).collect(),
         }
     }
 }
@@ -234,11 +214,8 @@ unsafe fn parse(module: LLVMModuleRef, text: &str) -> Option<LLVMModuleRef> {
     // message, if any, is freed once.
     unsafe {
         let name = c"gpurace-nvvm";
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-            text.as_ptr().cast(),
-            text.len(),
-            name.as_ptr(),
-        );
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
         let mut parsed = ptr::null_mut();
         let mut message = ptr::null_mut();
         if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {

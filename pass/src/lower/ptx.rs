@@ -33,12 +33,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr;
 
-use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
 use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
+use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use crate::ir;
 use crate::prepare::run_passes;
@@ -78,7 +78,8 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
                 let unused = LLVMGetFirstUse(instruction).is_null();
                 let key = key(instruction);
                 // libcu++ leaves `volatile` away where it says that memory changes.
-                let silent = LLVMGetInlineAsmHasSideEffects(asm) == 0 && !key.constraints.contains("~{memory}");
+                let silent =
+                    LLVMGetInlineAsmHasSideEffects(asm) == 0 && !key.constraints.contains("~{memory}");
                 if unused && silent {
                     LLVMInstructionEraseFromParent(instruction);
                     continue;
@@ -133,11 +134,7 @@ unsafe fn key(call: LLVMValueRef) -> Key {
         let arguments = (0..LLVMGetNumArgOperands(call))
             .map(|i| type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
             .collect();
-        Key {
-            template,
-            constraints,
-            types: Types { results, arguments },
-        }
+        Key { template, constraints, types: Types { results, arguments } }
     }
 }
 

@@ -174,15 +174,23 @@ pub unsafe fn loop_ends(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
         let order = in_order(LLVMGetEntryBasicBlock(function));
         let position: HashMap<_, _> = order.iter().enumerate().map(|(i, &block)| (block, i)).collect();
         let any = |block, which: &dyn Fn(LLVMValueRef) -> bool| ir::block_instructions(block).any(which);
-        let reads: Vec<_> = order.iter().map(|&block| any(block, &|i| kept(i).is_some_and(|access| !access.writes))).collect();
+        let reads: Vec<_> = order
+            .iter()
+            .map(|&block| any(block, &|i| kept(i).is_some_and(|access| !access.writes)))
+            .collect();
         let writes: Vec<_> = order.iter().map(|&block| any(block, &|i| is_write(i))).collect();
         let mut found = Vec::new();
         for (end, &block) in order.iter().enumerate() {
             let last = LLVMGetBasicBlockTerminator(block);
-            let starts = (0..LLVMGetNumSuccessors(last)).map(|i| position[&LLVMGetSuccessor(last, i)]).filter(|&start| start <= end);
+            let starts = (0..LLVMGetNumSuccessors(last))
+                .map(|i| position[&LLVMGetSuccessor(last, i)])
+                .filter(|&start| start <= end);
             for start in starts {
                 // What leads to its end from behind its start is of the loop.
-                let has = |which: &[bool]| (start..=end).any(|at| which[at] && (at == start || leads(&order, &position, at, end, start)));
+                let has = |which: &[bool]| {
+                    (start..=end)
+                        .any(|at| which[at] && (at == start || leads(&order, &position, at, end, start)))
+                };
                 if has(&reads) && !has(&writes) {
                     found.push(block);
                 }
@@ -198,12 +206,21 @@ pub unsafe fn loop_ends(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
 /// It is live.
 pub unsafe fn is_write(i: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe { ir::opcode(i) == LLVMOpcode::LLVMCall && ir::callee(i).is_some_and(|f| ir::name(f).starts_with("__gpurace_write")) }
+    unsafe {
+        ir::opcode(i) == LLVMOpcode::LLVMCall
+            && ir::callee(i).is_some_and(|f| ir::name(f).starts_with("__gpurace_write"))
+    }
 }
 
 /// Whether control comes from a block to another one without a third, or one before it, between; by
 /// their places in the order.
-unsafe fn leads(order: &[LLVMBasicBlockRef], position: &HashMap<LLVMBasicBlockRef, usize>, from: usize, to: usize, start: usize) -> bool {
+unsafe fn leads(
+    order: &[LLVMBasicBlockRef],
+    position: &HashMap<LLVMBasicBlockRef, usize>,
+    from: usize,
+    to: usize,
+    start: usize,
+) -> bool {
     let mut seen = HashSet::from([from]);
     let mut pending = vec![from];
     // SAFETY: by contract.
@@ -247,7 +264,14 @@ pub unsafe fn kept(call: LLVMValueRef) -> Option<Kept> {
         // The context is operand 0.
         let size = u32::try_from(constant(2)?).ok().filter(|size| [4, 8, 16].contains(size))?;
         let value = (name == "__gpurace_write" && size <= 8).then(|| LLVMGetOperand(call, 4));
-        Some(Kept { call, block: LLVMGetInstructionParent(call), site: constant(3)? as u32, size, writes, value })
+        Some(Kept {
+            call,
+            block: LLVMGetInstructionParent(call),
+            site: constant(3)? as u32,
+            size,
+            writes,
+            value,
+        })
     }
 }
 
@@ -292,7 +316,8 @@ pub unsafe fn of_segment(start: LLVMBasicBlockRef, places: &[&[LLVMBasicBlockRef
     // SAFETY: by contract.
     let order = unsafe { in_order(start) };
     let position: HashMap<_, _> = order.iter().enumerate().map(|(i, &block)| (block, i)).collect();
-    let first = |blocks: &[LLVMBasicBlockRef]| blocks.iter().filter_map(|block| position.get(block)).min().copied();
+    let first =
+        |blocks: &[LLVMBasicBlockRef]| blocks.iter().filter_map(|block| position.get(block)).min().copied();
     let mut found: Vec<_> = (0..).zip(places).filter_map(|(i, blocks)| Some((first(blocks)?, i))).collect();
     found.sort_unstable();
     found.into_iter().map(|(_, i)| i).collect()
@@ -328,7 +353,13 @@ unsafe fn in_order(start: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
 /// # Safety
 /// The access was found in a live function, and its check is there still; the places of what it leaves are addresses
 /// that are computed at the function's start, those of what is written and what was there before variables.
-pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Kept, leaves: Leaves, values: Option<[LLVMValueRef; 2]>) {
+pub unsafe fn keep(
+    builder: LLVMBuilderRef,
+    context: LLVMContextRef,
+    access: &Kept,
+    leaves: Leaves,
+    values: Option<[LLVMValueRef; 2]>,
+) {
     // SAFETY: by contract; the call is erased once.
     unsafe {
         let none = c"".as_ptr();
@@ -361,7 +392,11 @@ pub unsafe fn keep(builder: LLVMBuilderRef, context: LLVMContextRef, access: &Ke
 /// Whether a thread comes to a block, as a 32-bit number: where the one block that leads there decides, known
 /// there already, where the builder is left. So the threads that do not come there store, too, and LLVM needs no store under a mask,
 /// which takes many times as long.
-unsafe fn comes_there(builder: LLVMBuilderRef, context: LLVMContextRef, block: LLVMBasicBlockRef) -> LLVMValueRef {
+unsafe fn comes_there(
+    builder: LLVMBuilderRef,
+    context: LLVMContextRef,
+    block: LLVMBasicBlockRef,
+) -> LLVMValueRef {
     // SAFETY: by contract; the builder is in the block.
     unsafe {
         let int = LLVMInt32TypeInContext(context);

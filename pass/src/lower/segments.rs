@@ -148,7 +148,8 @@ impl Cutter {
             types.extend([int, int, int, long, long, ptr, int]);
             // Fields and shared values come as 64-bit numbers.
             types.extend([long; FIELDS + SHARED]);
-            let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), types.as_mut_ptr(), types.len() as u32, 0);
+            let ty =
+                LLVMFunctionType(LLVMVoidTypeInContext(context), types.as_mut_ptr(), types.len() as u32, 0);
             let function = LLVMAddFunction(module, c"".as_ptr(), ty);
             for index in 1..=own as u32 {
                 let count = LLVMGetAttributeCountAtIndex(copy, index) as usize;
@@ -172,7 +173,18 @@ impl Cutter {
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, start);
             LLVMBuildBr(builder, first);
-            Self { module, context, builder, function, own, fields: Vec::new(), start, first, common_bytes: BLOCK_LINES_HOLD + 8, thread_bytes: 0 }
+            Self {
+                module,
+                context,
+                builder,
+                function,
+                own,
+                fields: Vec::new(),
+                start,
+                first,
+                common_bytes: BLOCK_LINES_HOLD + 8,
+                thread_bytes: 0,
+            }
         }
     }
 
@@ -190,7 +202,8 @@ impl Cutter {
     unsafe fn cut(&mut self, checks: Checks, loops: bool) -> Option<Segments> {
         // SAFETY: by contract.
         unsafe {
-            let mut barriers: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
+            let mut barriers: Vec<_> =
+                ir::instructions(self.function).into_iter().filter(|&i| is_barrier(i)).collect();
             let real = barriers.len();
             let needs_context = self.read_fields()?;
             let parallel = self.place_variables(!barriers.is_empty(), checks)?;
@@ -204,15 +217,24 @@ impl Cutter {
                 let ends = super::rows::loop_ends(self.function).into_iter();
                 barriers.extend(ends.filter(|&end| !uniform.is_divergent(end)).map(|end| self.mark(end)));
             }
-            let after: Vec<_> = barriers.iter().map(|&b| gpurace_split_before(LLVMGetNextInstruction(b))).collect();
+            let after: Vec<_> =
+                barriers.iter().map(|&b| gpurace_split_before(LLVMGetNextInstruction(b))).collect();
             if self.has_by_value() && !barriers.is_empty() && !self.by_value_is_read_only() {
                 return None;
             }
             self.end();
             let crossing = self.crossing(&after, &uniform);
-            let known = if checks == Checks::InRows { self.lines(&barriers, &after, &uniform, &crossing) } else { rows::Known::default() };
+            let known = if checks == Checks::InRows {
+                self.lines(&barriers, &after, &uniform, &crossing)
+            } else {
+                rows::Known::default()
+            };
             let shared = self.keep_over(&barriers, &after, crossing)?;
-            let rows = if checks == Checks::InRows { self.keep_rows(&after, &known.lines) } else { vec![Vec::new(); after.len() + 1] };
+            let rows = if checks == Checks::InRows {
+                self.keep_rows(&after, &known.lines)
+            } else {
+                vec![Vec::new(); after.len() + 1]
+            };
             let before = if checks == Checks::InRows { known.before } else { vec![None; after.len() + 1] };
             let needs_context = needs_context && self.uses_context();
             // What one thread leaves in a pool the next one's stands behind.

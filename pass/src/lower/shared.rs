@@ -65,10 +65,8 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
                 .filter(|k| k.shared.contains(&variable))
                 .flat_map(|k| k.shared.iter().copied())
                 .collect();
-            let mut taken: Vec<_> = rivals
-                .iter()
-                .filter_map(|v| layout.offsets.get(v).map(|&at| (at, at + size(*v))))
-                .collect();
+            let mut taken: Vec<_> =
+                rivals.iter().filter_map(|v| layout.offsets.get(v).map(|&at| (at, at + size(*v)))).collect();
             taken.sort_unstable();
             let mut at = 0u32;
             for (start, end) in taken {
@@ -191,7 +189,10 @@ impl<'a> Rewriter<'a> {
     unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
         // SAFETY: by contract; the entry block has the marker.
         unsafe {
-            LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function)));
+            LLVMPositionBuilderBefore(
+                self.builder,
+                LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function)),
+            );
             let context = ir::context(self.module);
             let ptr = LLVMPointerTypeInContext(context, 0);
             let ty = LLVMFunctionType(ptr, std::ptr::null_mut(), 0, 0);
@@ -203,7 +204,8 @@ impl<'a> Rewriter<'a> {
             let thread = LLVMBuildCall2(self.builder, ty, function, std::ptr::null_mut(), 0, c"".as_ptr());
             let byte = LLVMInt8TypeInContext(context);
             let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), field as u64, 0)];
-            let address = LLVMBuildInBoundsGEP2(self.builder, byte, thread, index.as_mut_ptr(), 1, c"".as_ptr());
+            let address =
+                LLVMBuildInBoundsGEP2(self.builder, byte, thread, index.as_mut_ptr(), 1, c"".as_ptr());
             LLVMBuildLoad2(self.builder, ptr, address, c"shared".as_ptr())
         }
     }
@@ -314,7 +316,14 @@ impl<'a> Rewriter<'a> {
                 self.at_start();
                 let context = ir::context(self.module);
                 let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), at, 0)];
-                LLVMBuildInBoundsGEP2(self.builder, LLVMInt8TypeInContext(context), base, index.as_mut_ptr(), 1, c"".as_ptr())
+                LLVMBuildInBoundsGEP2(
+                    self.builder,
+                    LLVMInt8TypeInContext(context),
+                    base,
+                    index.as_mut_ptr(),
+                    1,
+                    c"".as_ptr(),
+                )
             };
             self.at_start();
             Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))

@@ -151,7 +151,12 @@ impl Loop {
     }
 
     /// Whether a value is the same in each turn unless memory changes.
-    unsafe fn is_steady(&self, value: LLVMValueRef, seen: &mut HashSet<LLVMValueRef>, reads: &mut bool) -> bool {
+    unsafe fn is_steady(
+        &self,
+        value: LLVMValueRef,
+        seen: &mut HashSet<LLVMValueRef>,
+        reads: &mut bool,
+    ) -> bool {
         // SAFETY: by contract.
         unsafe {
             if LLVMIsAInstruction(value).is_null()

@@ -64,7 +64,13 @@ struct Loop {
 impl Loop {
     unsafe fn new(blocks: Vec<LLVMBasicBlockRef>) -> Self {
         // SAFETY: by contract.
-        let writes = unsafe { blocks.iter().flat_map(|&block| ir::block_instructions(block)).filter(|&i| rows::is_write(i)).collect() };
+        let writes = unsafe {
+            blocks
+                .iter()
+                .flat_map(|&block| ir::block_instructions(block))
+                .filter(|&i| rows::is_write(i))
+                .collect()
+        };
         Self { blocks, writes }
     }
 }
@@ -79,7 +85,15 @@ impl Stream {
     pub fn row_site(&self, pool: u64) -> RowSite {
         let kind = if self.scattered { RowSite::SCATTERED } else { RowSite::STREAMS };
         let ([values, before], [active, lines]) = ([RowSite::NO_VALUES; 2], [RowSite::NO_LINES; 2]);
-        RowSite { items: pool, values, before, active, lines, site: self.access.site, kind: self.access.size() | kind }
+        RowSite {
+            items: pool,
+            values,
+            before,
+            active,
+            lines,
+            site: self.access.site,
+            kind: self.access.size() | kind,
+        }
     }
 
     fn item_bytes(&self) -> u64 {
@@ -110,7 +124,12 @@ unsafe fn in_loop(this: &Loop, around: &Rc<Loop>, found: &mut Vec<Stream>) {
     // SAFETY: by contract.
     unsafe {
         if this.writes.is_empty() {
-            for access in this.blocks.iter().flat_map(|&block| ir::block_instructions(block)).filter_map(|i| rows::kept(i)) {
+            for access in this
+                .blocks
+                .iter()
+                .flat_map(|&block| ir::block_instructions(block))
+                .filter_map(|i| rows::kept(i))
+            {
                 let scattered = is_scattered(access.address(), &inside);
                 found.push(Stream { access, scattered, around: around.clone() });
             }
@@ -149,7 +168,8 @@ unsafe fn loops(blocks: &[LLVMBasicBlockRef]) -> Vec<Loop> {
                 on_stack.insert(block);
             }
             // SAFETY: by contract.
-            let next: Vec<_> = unsafe { ir::successors(block) }.into_iter().filter(|b| known.contains(b)).collect();
+            let next: Vec<_> =
+                unsafe { ir::successors(block) }.into_iter().filter(|b| known.contains(b)).collect();
             if i > 0 {
                 let of_next = lowest[&next[i - 1]];
                 if on_stack.contains(&next[i - 1]) {
@@ -191,12 +211,17 @@ unsafe fn is_scattered(address: LLVMValueRef, inside: &HashSet<LLVMBasicBlockRef
     // SAFETY: by contract.
     unsafe {
         while let Some(value) = pending.pop() {
-            if LLVMIsAInstruction(value).is_null() || !inside.contains(&LLVMGetInstructionParent(value)) || !seen.insert(value) {
+            if LLVMIsAInstruction(value).is_null()
+                || !inside.contains(&LLVMGetInstructionParent(value))
+                || !seen.insert(value)
+            {
                 continue;
             }
             match ir::opcode(value) {
                 LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMCall => return true,
-                LLVMOpcode::LLVMPHI if ir::operands(value).into_iter().any(|next| jumps(value, next)) => return true,
+                LLVMOpcode::LLVMPHI if ir::operands(value).into_iter().any(|next| jumps(value, next)) => {
+                    return true;
+                }
                 _ => pending.extend(ir::operands(value)),
             }
         }
@@ -258,7 +283,13 @@ struct Build<'a> {
 /// # Safety
 /// The stream was found in a live function of the module, and its check is there still; the
 /// pool's values are known where the first block ends.
-pub unsafe fn keep(module: LLVMModuleRef, builder: LLVMBuilderRef, stream: &Stream, pool: Pool, writes: &[LLVMValueRef]) {
+pub unsafe fn keep(
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    stream: &Stream,
+    pool: Pool,
+    writes: &[LLVMValueRef],
+) {
     // SAFETY: by contract; the call is erased once.
     unsafe {
         let context = ir::context(module);
@@ -267,7 +298,8 @@ pub unsafe fn keep(module: LLVMModuleRef, builder: LLVMBuilderRef, stream: &Stre
         let none = c"".as_ptr();
         let n = |n| LLVMConstInt(long, n, 0);
         LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(pool.start));
-        let [count, expected, end] = [long, long, LLVMPointerTypeInContext(context, 0)].map(|ty| LLVMBuildAlloca(b, ty, none));
+        let [count, expected, end] =
+            [long, long, LLVMPointerTypeInContext(context, 0)].map(|ty| LLVMBuildAlloca(b, ty, none));
         let bytes = LLVMBuildMul(b, pool.threads, n(POOL_BYTES), none);
         let many = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntUGT, bytes, n(MOST_BYTES), none);
         let bytes = LLVMBuildSelect(b, many, n(MOST_BYTES), bytes, none);
@@ -338,7 +370,11 @@ impl Build<'_> {
                 let int = LLVMInt32TypeInContext(self.context);
                 let kind = LLVMGetMDKindIDInContext(self.context, c"prof".as_ptr(), 4);
                 let weight = |n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0));
-                let mut items = [LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14), weight(1), weight(2000)];
+                let mut items = [
+                    LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14),
+                    weight(1),
+                    weight(2000),
+                ];
                 let weights = LLVMMDNodeInContext2(self.context, items.as_mut_ptr(), 3);
                 LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(self.context, weights));
             }
@@ -357,15 +393,24 @@ impl Build<'_> {
         // SAFETY: by contract.
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
-            let entry = entry::find(HAND_OVER).unwrap_or_else(|| unreachable!("`{HAND_OVER}` is not an entry point"));
+            let entry =
+                entry::find(HAND_OVER).unwrap_or_else(|| unreachable!("`{HAND_OVER}` is not an entry point"));
             let ty = EntryCalls::new(self.module).function_type(entry, true);
             let symbol = ir::c(HAND_OVER);
             let known = LLVMGetNamedFunction(self.module, symbol.as_ptr());
-            let function = if known.is_null() { LLVMAddFunction(self.module, symbol.as_ptr(), ty) } else { known };
+            let function =
+                if known.is_null() { LLVMAddFunction(self.module, symbol.as_ptr(), ty) } else { known };
             let site = self.stream.row_site(0);
             let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
             let mut arguments = [self.pool.thread_context, self.pool.place, kind, site];
-            LLVMBuildCall2(self.b, ty, function, arguments.as_mut_ptr(), arguments.len() as u32, c"".as_ptr());
+            LLVMBuildCall2(
+                self.b,
+                ty,
+                function,
+                arguments.as_mut_ptr(),
+                arguments.len() as u32,
+                c"".as_ptr(),
+            );
             let (value, variable) = match self.stream.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),
@@ -442,7 +487,8 @@ impl Build<'_> {
 pub unsafe fn hands_over(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
-        ir::opcode(instruction) == LLVMOpcode::LLVMCall && ir::callee(instruction).is_some_and(|f| ir::name(f) == HAND_OVER)
+        ir::opcode(instruction) == LLVMOpcode::LLVMCall
+            && ir::callee(instruction).is_some_and(|f| ir::name(f) == HAND_OVER)
     }
 }
 

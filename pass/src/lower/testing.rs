@@ -31,7 +31,11 @@ impl Module {
         // SAFETY: the buffer is copied and then belongs to the parser.
         unsafe {
             let context = LLVMContextCreate();
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), c"test".as_ptr());
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                c"test".as_ptr(),
+            );
             let (mut module, mut message) = (ptr::null_mut(), ptr::null_mut());
             let failed = LLVMParseIRInContext(context, buffer, &mut module, &mut message);
             assert_eq!(failed, 0, "{}\n{}", ir::text(message), String::from_utf8_lossy(bytes));

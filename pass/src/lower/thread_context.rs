@@ -12,8 +12,8 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::{LLVMGetSubprogram, LLVMInstructionGetDebugLoc, LLVMSetSubprogram};
 use llvm_sys::prelude::*;
 use llvm_sys::{
-    LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMCallConv,
-    LLVMLinkage, LLVMOpcode, LLVMVisibility,
+    LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMAttributeReturnIndex, LLVMCallConv, LLVMLinkage,
+    LLVMOpcode, LLVMVisibility,
 };
 
 use crate::ir;
@@ -23,9 +23,26 @@ use crate::lower::CONTEXT_FUNCTION;
 /// or the device library said of memory, synchronisation and progress is not
 /// true of code that calls the executor.
 const KEPT_ATTRIBUTES: &[&str] = &[
-    "align", "alwaysinline", "byref", "byval", "cold", "convergent", "dereferenceable",
-    "dereferenceable_or_null", "inlinehint", "noalias", "noinline", "nonnull", "noreturn",
-    "noundef", "nounwind", "range", "returned", "signext", "sret", "zeroext",
+    "align",
+    "alwaysinline",
+    "byref",
+    "byval",
+    "cold",
+    "convergent",
+    "dereferenceable",
+    "dereferenceable_or_null",
+    "inlinehint",
+    "noalias",
+    "noinline",
+    "nonnull",
+    "noreturn",
+    "noundef",
+    "nounwind",
+    "range",
+    "returned",
+    "signext",
+    "sret",
+    "zeroext",
 ];
 
 /// Threads the context through `module`.
@@ -74,7 +91,12 @@ unsafe fn type_with_context(ty: LLVMTypeRef) -> LLVMTypeRef {
         let mut params: Vec<LLVMTypeRef> = vec![std::ptr::null_mut(); count + 1];
         LLVMGetParamTypes(ty, params.as_mut_ptr().add(1));
         params[0] = LLVMPointerTypeInContext(LLVMGetTypeContext(ty), 0);
-        LLVMFunctionType(LLVMGetReturnType(ty), params.as_mut_ptr(), params.len() as c_uint, LLVMIsFunctionVarArg(ty))
+        LLVMFunctionType(
+            LLVMGetReturnType(ty),
+            params.as_mut_ptr(),
+            params.len() as c_uint,
+            LLVMIsFunctionVarArg(ty),
+        )
     }
 }
 
@@ -88,7 +110,13 @@ unsafe fn with_context(module: LLVMModuleRef, function: LLVMValueRef, keeper: &A
         LLVMSetVisibility(new, LLVMVisibility::LLVMDefaultVisibility);
         LLVMSetFunctionCallConv(new, LLVMCallConv::LLVMCCallConv as c_uint);
         let count = LLVMCountParams(function);
-        let get = |index| attributes_at(index, |i| LLVMGetAttributeCountAtIndex(function, i), |i, out| LLVMGetAttributesAtIndex(function, i, out));
+        let get = |index| {
+            attributes_at(
+                index,
+                |i| LLVMGetAttributeCountAtIndex(function, i),
+                |i, out| LLVMGetAttributesAtIndex(function, i, out),
+            )
+        };
         for (from, to) in index_pairs(count) {
             for attribute in get(from).into_iter().filter(|&a| keeper.keeps(a)) {
                 LLVMAddAttributeAtIndex(new, to, attribute);
@@ -114,9 +142,12 @@ unsafe fn with_context(module: LLVMModuleRef, function: LLVMValueRef, keeper: &A
 /// Where attributes go when a parameter is put in front of `count` others:
 /// function, return value and each parameter.
 fn index_pairs(count: c_uint) -> impl Iterator<Item = (LLVMAttributeIndex, LLVMAttributeIndex)> {
-    [(LLVMAttributeFunctionIndex, LLVMAttributeFunctionIndex), (LLVMAttributeReturnIndex, LLVMAttributeReturnIndex)]
-        .into_iter()
-        .chain((1..=count).map(|i| (i, i + 1)))
+    [
+        (LLVMAttributeFunctionIndex, LLVMAttributeFunctionIndex),
+        (LLVMAttributeReturnIndex, LLVMAttributeReturnIndex),
+    ]
+    .into_iter()
+    .chain((1..=count).map(|i| (i, i + 1)))
 }
 
 unsafe fn attributes_at(
@@ -146,8 +177,7 @@ impl Attributes {
     unsafe fn keeps(&self, attribute: LLVMAttributeRef) -> bool {
         // SAFETY: by contract a live attribute.
         unsafe {
-            LLVMIsStringAttribute(attribute) == 0
-                && self.kept.contains(&LLVMGetEnumAttributeKind(attribute))
+            LLVMIsStringAttribute(attribute) == 0 && self.kept.contains(&LLVMGetEnumAttributeKind(attribute))
         }
     }
 }
@@ -191,8 +221,21 @@ unsafe fn rewrite_calls(
             arguments.extend((0..count).map(|i| LLVMGetOperand(call, i)));
             LLVMPositionBuilderBefore(builder, call);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
-            let new = LLVMBuildCall2(builder, ty, target, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr());
-            let get = |index| attributes_at(index, |i| LLVMGetCallSiteAttributeCount(call, i), |i, out| LLVMGetCallSiteAttributes(call, i, out));
+            let new = LLVMBuildCall2(
+                builder,
+                ty,
+                target,
+                arguments.as_mut_ptr(),
+                arguments.len() as c_uint,
+                c"".as_ptr(),
+            );
+            let get = |index| {
+                attributes_at(
+                    index,
+                    |i| LLVMGetCallSiteAttributeCount(call, i),
+                    |i, out| LLVMGetCallSiteAttributes(call, i, out),
+                )
+            };
             for (from, to) in index_pairs(count) {
                 for attribute in get(from).into_iter().filter(|&a| keeper.keeps(a)) {
                     LLVMAddCallSiteAttribute(new, to, attribute);

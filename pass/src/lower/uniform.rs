@@ -43,7 +43,9 @@ impl Uniform {
                     }
                 }
                 for (at, &block) in flow.blocks.iter().enumerate() {
-                    if flow.next[at].len() > 1 && result.varies(LLVMGetOperand(LLVMGetBasicBlockTerminator(block), 0)) {
+                    if flow.next[at].len() > 1
+                        && result.varies(LLVMGetOperand(LLVMGetBasicBlockTerminator(block), 0))
+                    {
                         result.diverge(&flow, at);
                     }
                 }
@@ -107,7 +109,27 @@ impl Uniform {
 }
 
 fn is_arithmetic(name: &str) -> bool {
-    const NAMES: &[&str] = &["min", "max", "abs", "fsh", "bswap", "ctpop", "ctlz", "cttz", "bitreverse", "sadd", "uadd", "ssub", "usub", "smul", "umul", "fma", "sqrt", "floor", "ceil"];
+    const NAMES: &[&str] = &[
+        "min",
+        "max",
+        "abs",
+        "fsh",
+        "bswap",
+        "ctpop",
+        "ctlz",
+        "cttz",
+        "bitreverse",
+        "sadd",
+        "uadd",
+        "ssub",
+        "usub",
+        "smul",
+        "umul",
+        "fma",
+        "sqrt",
+        "floor",
+        "ceil",
+    ];
     let plain = name["llvm.".len()..].trim_start_matches(['s', 'u']);
     NAMES.iter().any(|n| plain.starts_with(n) || name["llvm.".len()..].starts_with(n))
 }

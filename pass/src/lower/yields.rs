@@ -46,7 +46,11 @@ pub unsafe fn insert(module: LLVMModuleRef) {
             }
             for header in spins::headers(function) {
                 let first = ir::block_instructions(header).find(|&i| ir::opcode(i) != LLVMOpcode::LLVMPHI);
-                give_way_before(builder, &calls, first.unwrap_or_else(|| LLVMGetBasicBlockTerminator(header)));
+                give_way_before(
+                    builder,
+                    &calls,
+                    first.unwrap_or_else(|| LLVMGetBasicBlockTerminator(header)),
+                );
             }
         }
         LLVMDisposeBuilder(builder);
@@ -70,7 +74,10 @@ unsafe fn may_wait(instruction: LLVMValueRef) -> bool {
         match ir::opcode(instruction) {
             LLVMOpcode::LLVMLoad => {
                 used && (LLVMGetVolatile(instruction) != 0
-                    || !matches!(LLVMGetOrdering(instruction), LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic))
+                    || !matches!(
+                        LLVMGetOrdering(instruction),
+                        LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
+                    ))
             }
             LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg => used,
             _ => false,
@@ -133,9 +140,14 @@ mod tests {
                 LLVMOpcode::LLVMCall => ir::callee(i).map_or_else(String::new, |callee| ir::name(callee)),
                 opcode => format!("{opcode:?}"),
             });
-            let told: Vec<_> = body.filter(|what| what.contains("gpurace") || what.contains("Atomic") || what == "LLVMLoad").collect();
+            let told: Vec<_> = body
+                .filter(|what| what.contains("gpurace") || what.contains("Atomic") || what == "LLVMLoad")
+                .collect();
             let (give_way, check) = ("__gpurace_yield", "__gpurace_atomic");
-            assert_eq!(told, [give_way, "LLVMLoad", check, "LLVMAtomicCmpXchg", give_way, check, "LLVMAtomicRMW"]);
+            assert_eq!(
+                told,
+                [give_way, "LLVMLoad", check, "LLVMAtomicCmpXchg", give_way, check, "LLVMAtomicRMW"]
+            );
         });
     }
 }

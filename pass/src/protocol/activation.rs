@@ -137,7 +137,9 @@ impl Extraction<'_> {
                     }
                     let value = match int_width(LLVMTypeOf(instruction)) {
                         Some(width) => self.eval_int(f, block, instruction, width),
-                        None if ir::space_of(instruction).is_some() => self.eval_pointer(f, block, instruction),
+                        None if ir::space_of(instruction).is_some() => {
+                            self.eval_pointer(f, block, instruction)
+                        }
                         None => Value::Other,
                     };
                     f.values.insert(instruction, value);
@@ -315,7 +317,9 @@ unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLV
                     }
                 }
                 match ir::opcode(instruction) {
-                    LLVMOpcode::LLVMCall if ir::callee(instruction).is_some_and(|f| LLVMIsDeclaration(f) == 0) => {
+                    LLVMOpcode::LLVMCall
+                        if ir::callee(instruction).is_some_and(|f| LLVMIsDeclaration(f) == 0) =>
+                    {
                         pending.extend(ir::operands(instruction));
                     }
                     LLVMOpcode::LLVMBr if LLVMIsConditional(instruction) != 0 => {

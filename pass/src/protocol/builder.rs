@@ -4,8 +4,12 @@
 
 use std::collections::HashMap;
 
-use gpurace_protocol::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width};
-use gpurace_protocol::protocol::{Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform};
+use gpurace_protocol::expr::{
+    Axis, BinOp, Cast, CmpOp, Expr, ExprId, LoopId, OpaqueId, ParamId, VarId, Width,
+};
+use gpurace_protocol::protocol::{
+    Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform,
+};
 
 /// Deepest expression; deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
@@ -154,7 +158,13 @@ impl Builder {
     }
 
     /// A new opaque value, computed inside `inner`.
-    pub fn opaque(&mut self, what: impl Into<String>, width: Width, uniform: Uniform, inner: Option<LoopId>) -> ExprId {
+    pub fn opaque(
+        &mut self,
+        what: impl Into<String>,
+        width: Width,
+        uniform: Uniform,
+        inner: Option<LoopId>,
+    ) -> ExprId {
         self.opaque_in(what, width, uniform, inner, None)
     }
 
@@ -169,7 +179,15 @@ impl Builder {
     ) -> ExprId {
         let id = OpaqueId(self.protocol.opaques.len() as u32);
         let loops = self.chain(inner);
-        self.protocol.opaques.push(Opaque { what: what.into(), width, uniform, loops, range, loaded_by: None, last: None });
+        self.protocol.opaques.push(Opaque {
+            what: what.into(),
+            width,
+            uniform,
+            loops,
+            range,
+            loaded_by: None,
+            last: None,
+        });
         self.protocol.exprs.add(Expr::Opaque { id, width })
     }
 

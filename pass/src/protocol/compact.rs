@@ -10,7 +10,8 @@ use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protoc
 pub fn compact(protocol: &mut Protocol) {
     drop_empty_loops(protocol);
     let mut vars = HashMap::new();
-    let mut used = Used { exprs: vec![false; protocol.exprs.len()], vars: HashSet::new(), objects: Vec::new() };
+    let mut used =
+        Used { exprs: vec![false; protocol.exprs.len()], vars: HashSet::new(), objects: Vec::new() };
     used.objects = vec![false; protocol.objects.len()];
     collect_vars(&protocol.body, &mut vars);
     used.body(protocol, &protocol.body, &vars);

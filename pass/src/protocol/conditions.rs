@@ -218,7 +218,8 @@ impl Extraction<'_> {
             let ambiguous = matches!(of.nodes[edge.from].kind, NodeKind::Loop(_))
                 && of.outs(edge.from).filter(|e| e.target == edge.target).count() > 1;
             // SAFETY: by contract.
-            let taken = (!ambiguous).then(|| unsafe { self.reached_by(f, region, edge, of.nodes[node].idom) });
+            let taken =
+                (!ambiguous).then(|| unsafe { self.reached_by(f, region, edge, of.nodes[node].idom) });
             match choices.iter_mut().find(|(_, v)| *v == value) {
                 Some((known, _)) => {
                     *known = match (*known, taken) {
@@ -273,7 +274,11 @@ impl Extraction<'_> {
 
     /// The pointer that comes in. Where its distance cannot be spelled out,
     /// `opaque` stands for it.
-    pub fn merge_pointers(&mut self, incoming: &Incoming, opaque: impl FnOnce(&mut Self) -> ExprId) -> Option<Pointer> {
+    pub fn merge_pointers(
+        &mut self,
+        incoming: &Incoming,
+        opaque: impl FnOnce(&mut Self) -> ExprId,
+    ) -> Option<Pointer> {
         let mut offsets = Vec::new();
         let mut aims: Vec<Aim> = Vec::new();
         let alone = incoming.choices.len() == 1;

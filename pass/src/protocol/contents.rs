@@ -140,7 +140,12 @@ impl Extraction<'_> {
     }
 
     /// The pointer to a local variable of a function with these arguments.
-    unsafe fn variable_in(&mut self, arguments: &[Value], known: &mut Locals, variable: LLVMValueRef) -> Rc<Pointer> {
+    unsafe fn variable_in(
+        &mut self,
+        arguments: &[Value],
+        known: &mut Locals,
+        variable: LLVMValueRef,
+    ) -> Rc<Pointer> {
         if let Some(found) = known.get(&variable) {
             return Rc::clone(found);
         }
@@ -183,7 +188,12 @@ impl Extraction<'_> {
     }
 
     /// A value that is fixed when the function is entered.
-    unsafe fn fixed(&mut self, arguments: &[Value], known: &mut Locals, value: LLVMValueRef) -> Option<Value> {
+    unsafe fn fixed(
+        &mut self,
+        arguments: &[Value],
+        known: &mut Locals,
+        value: LLVMValueRef,
+    ) -> Option<Value> {
         // SAFETY: by contract.
         unsafe {
             if LLVMIsConstant(value) != 0 {
@@ -292,7 +302,9 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                             return None;
                         }
                         let moved = match (offset, roots::gep_parts(module, user)?) {
-                            (Some(at), (constant, terms)) if terms.is_empty() => Some(at.checked_add(constant)?),
+                            (Some(at), (constant, terms)) if terms.is_empty() => {
+                                Some(at.checked_add(constant)?)
+                            }
                             _ => None,
                         };
                         pending.push((user, moved));

@@ -98,17 +98,29 @@ impl Extraction<'_> {
         }
     }
 
-    unsafe fn block(&mut self, f: &mut Frame, block: usize, out: &mut Vec<Stmt>, nesting: u32) -> Result<(), String> {
+    unsafe fn block(
+        &mut self,
+        f: &mut Frame,
+        block: usize,
+        out: &mut Vec<Stmt>,
+        nesting: u32,
+    ) -> Result<(), String> {
         let graph = Rc::clone(&f.graph);
         let facts = self.facts;
         // SAFETY: by contract.
         unsafe {
             for &instruction in &graph.instructions[block] {
                 for &site in facts.sites(instruction) {
-                    if let Access::AsyncRead { .. } | Access::AsyncWrite { .. } = facts.accesses[site as usize].access {
+                    if let Access::AsyncRead { .. } | Access::AsyncWrite { .. } =
+                        facts.accesses[site as usize].access
+                    {
                         // It may come to pass after the next barrier, too.
                         let why = "an asynchronous copy".to_owned();
-                        out.push(Stmt::Unknown(p::Unknown { why, touches: Some(p::Space::Generic), syncs: false }));
+                        out.push(Stmt::Unknown(p::Unknown {
+                            why,
+                            touches: Some(p::Space::Generic),
+                            syncs: false,
+                        }));
                     }
                     self.access(f, block, site, out);
                 }
@@ -154,7 +166,8 @@ impl Extraction<'_> {
         let access = self.facts.accesses[site as usize];
         let place = f.graph.loop_of[block];
         // SAFETY: by contract.
-        let (pointer, size) = unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
+        let (pointer, size) =
+            unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
         for aim in &pointer.aims {
             let object = match aim.root {
                 Root::Object(object) => object,
@@ -192,7 +205,9 @@ impl Extraction<'_> {
                     None => self.b.constant(Width::W64, access.size as i64),
                 }
             }
-            Access::Load | Access::Store | Access::Atomic { .. } => self.b.constant(Width::W64, access.size as i64),
+            Access::Load | Access::Store | Access::Atomic { .. } => {
+                self.b.constant(Width::W64, access.size as i64)
+            }
         }
     }
 
@@ -241,6 +256,8 @@ fn op_of(access: &AccessSite) -> Op {
         Access::Store | Access::WriteRange { .. } | Access::AsyncWrite { .. } => Op::Write,
         Access::Atomic { kind: AtomicKind::VolatileLoad, .. } => Op::Read,
         Access::Atomic { kind: AtomicKind::VolatileStore, .. } => Op::Write,
-        Access::Atomic { kind, scope, .. } => Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load },
+        Access::Atomic { kind, scope, .. } => {
+            Op::Atomic { scope: scope.into(), writes: kind != AtomicKind::Load }
+        }
     }
 }

@@ -182,7 +182,9 @@ pub unsafe fn ends_thread(instruction: LLVMValueRef) -> Option<End> {
         }
         match ir::name(ir::callee(instruction)?).as_str() {
             "__gpurace_exit" => Some(End::Leave),
-            "__gpurace_trap" | "__gpurace_assertfail" | "__gpurace_unsupported" | "llvm.trap" => Some(End::Die),
+            "__gpurace_trap" | "__gpurace_assertfail" | "__gpurace_unsupported" | "llvm.trap" => {
+                Some(End::Die)
+            }
             _ => None,
         }
     }
@@ -244,10 +246,15 @@ impl Graph {
             let successors: Vec<Vec<usize>> =
                 blocks.iter().map(|b| raw[b].successors.iter().map(|s| index[s]).collect()).collect();
             let ends: Vec<_> = blocks.iter().map(|b| raw[b].end).collect();
-            let instructions: Vec<_> =
-                blocks.iter().map(|b| std::mem::take(&mut raw.get_mut(b).unwrap_or_else(|| unreachable!()).instructions)).collect();
-            let block_of =
-                instructions.iter().enumerate().flat_map(|(b, all)| all.iter().map(move |&i| (i, b))).collect();
+            let instructions: Vec<_> = blocks
+                .iter()
+                .map(|b| std::mem::take(&mut raw.get_mut(b).unwrap_or_else(|| unreachable!()).instructions))
+                .collect();
+            let block_of = instructions
+                .iter()
+                .enumerate()
+                .flat_map(|(b, all)| all.iter().map(move |&i| (i, b)))
+                .collect();
             let NaturalLoops { loops, loop_of, idom } = NaturalLoops::of(&successors)?;
             let mut graph = Self {
                 dies: dying(&successors, |b| matches!(ends[b], Some(End::Return | End::Leave))),
@@ -392,7 +399,15 @@ impl Graph {
 }
 
 fn node(kind: NodeKind) -> Node {
-    Node { kind, ins: Vec::new(), outs: Vec::new(), idom: 0, children: Vec::new(), always: false, dies: false }
+    Node {
+        kind,
+        ins: Vec::new(),
+        outs: Vec::new(),
+        idom: 0,
+        children: Vec::new(),
+        always: false,
+        dies: false,
+    }
 }
 
 impl Region {
@@ -468,7 +483,10 @@ impl Region {
     }
 }
 
-fn reverse_post_order(entry: LLVMBasicBlockRef, raw: &HashMap<LLVMBasicBlockRef, Raw>) -> Vec<LLVMBasicBlockRef> {
+fn reverse_post_order(
+    entry: LLVMBasicBlockRef,
+    raw: &HashMap<LLVMBasicBlockRef, Raw>,
+) -> Vec<LLVMBasicBlockRef> {
     let mut order = Vec::new();
     let mut seen = std::collections::HashSet::from([entry]);
     let mut stack = vec![(entry, 0)];
@@ -486,4 +504,3 @@ fn reverse_post_order(entry: LLVMBasicBlockRef, raw: &HashMap<LLVMBasicBlockRef,
     order.reverse();
     order
 }
-

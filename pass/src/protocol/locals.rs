@@ -20,7 +20,9 @@ pub unsafe fn forward_stores(graph: &Graph, idom: &[usize]) -> HashMap<LLVMValue
     let mut found = HashMap::new();
     // SAFETY: by contract.
     unsafe {
-        for &local in graph.instructions.iter().flatten().filter(|&&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca) {
+        for &local in
+            graph.instructions.iter().flatten().filter(|&&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca)
+        {
             let Some((store, loads)) = only_store(local) else { continue };
             let Some(&stored) = graph.block_of.get(&store) else { continue };
             let value = LLVMGetOperand(store, 0);

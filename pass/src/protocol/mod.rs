@@ -73,7 +73,11 @@ const MAX_INSTRUCTIONS: usize = 100_000;
 /// # Safety
 /// `module` is live, normalised and without checks; the kernels and accesses
 /// are its.
-pub unsafe fn extract(module: LLVMModuleRef, kernels: &[LLVMValueRef], accesses: &[AccessSite]) -> Vec<Protocol> {
+pub unsafe fn extract(
+    module: LLVMModuleRef,
+    kernels: &[LLVMValueRef],
+    accesses: &[AccessSite],
+) -> Vec<Protocol> {
     // SAFETY: by contract.
     unsafe {
         let facts = Facts::of(module, accesses);

@@ -142,7 +142,9 @@ impl Extraction<'_> {
                         return Value::Pointer(Rc::new(self.pointer_to(Root::Object(object))));
                     }
                     match self.value(f, LLVMGetOperand(instruction, 0), place) {
-                        Value::Address(p, of) if Some(of) == space || self.is_global(&p) => Some(Value::Pointer(p)),
+                        Value::Address(p, of) if Some(of) == space || self.is_global(&p) => {
+                            Some(Value::Pointer(p))
+                        }
                         _ => None,
                     }
                 }
@@ -217,7 +219,12 @@ impl Extraction<'_> {
         }
     }
 
-    unsafe fn eval_pointer_select(&mut self, f: &mut Frame, place: Place, select: LLVMValueRef) -> Option<Value> {
+    unsafe fn eval_pointer_select(
+        &mut self,
+        f: &mut Frame,
+        place: Place,
+        select: LLVMValueRef,
+    ) -> Option<Value> {
         // SAFETY: by contract.
         unsafe {
             let c = self.int(f, LLVMGetOperand(select, 0), place);
@@ -265,7 +272,10 @@ impl Extraction<'_> {
         }
         // SAFETY: by contract.
         let (pointer, bytes) = unsafe {
-            (self.pointer(f, LLVMGetOperand(load, 0), place), ir::store_size(self.facts.module, LLVMTypeOf(load)))
+            (
+                self.pointer(f, LLVMGetOperand(load, 0), place),
+                ir::store_size(self.facts.module, LLVMTypeOf(load)),
+            )
         };
         self.loaded(&pointer, bytes, width)
     }
@@ -288,9 +298,12 @@ impl Extraction<'_> {
                 }
                 let (uniform, varies) = (self.b.uniform(pointer.offset), self.b.varies(pointer.offset));
                 let value = match width {
-                    Some(width) => {
-                        Value::Int(self.b.opaque("a value loaded from constant memory", width, uniform, varies))
-                    }
+                    Some(width) => Value::Int(self.b.opaque(
+                        "a value loaded from constant memory",
+                        width,
+                        uniform,
+                        varies,
+                    )),
                     None => {
                         let uniform = if varies.is_none() { uniform } else { Uniform::Thread };
                         let kind = ObjectKind::Opaque { space: Space::Generic, uniform };
@@ -333,7 +346,13 @@ impl Extraction<'_> {
     ///
     /// # Safety
     /// As [`Self::eval_int`].
-    pub unsafe fn eval_phi(&mut self, f: &mut Frame, block: usize, phi: LLVMValueRef, width: Option<Width>) -> Value {
+    pub unsafe fn eval_phi(
+        &mut self,
+        f: &mut Frame,
+        block: usize,
+        phi: LLVMValueRef,
+        width: Option<Width>,
+    ) -> Value {
         let graph = Rc::clone(&f.graph);
         let (of, node) = (graph.region_of(graph.loop_of[block]), graph.node_of[block]);
         // SAFETY: by contract.
@@ -399,8 +418,8 @@ impl Extraction<'_> {
                 }
                 None => {
                     let what = "a distance of several origins";
-                    let pointer = self
-                        .merge_pointers(&incoming, |x| x.b.opaque(what, Width::W64, uniform, inner))?;
+                    let pointer =
+                        self.merge_pointers(&incoming, |x| x.b.opaque(what, Width::W64, uniform, inner))?;
                     let offset = self.tame(pointer.offset);
                     Some(Value::Pointer(Rc::new(Pointer { offset, aims: pointer.aims })))
                 }
@@ -423,7 +442,9 @@ impl Extraction<'_> {
             let first = self.merge_phi(f, block, around, graph.node_of_loop[l], phi, width);
             // A value that the loop hands on unchanged.
             let own = graph.regions[l + 1].ins(graph.regions[l + 1].back());
-            let unchanged = own.map(|e| e.block).all(|from| incoming_from(phi, graph.blocks[from]).is_none_or(|v| v == phi));
+            let unchanged = own
+                .map(|e| e.block)
+                .all(|from| incoming_from(phi, graph.blocks[from]).is_none_or(|v| v == phi));
             if unchanged && let Some(first) = first {
                 return Some(first);
             }

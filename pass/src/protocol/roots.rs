@@ -97,7 +97,9 @@ pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, 
             match ir::value_opcode(at) {
                 Some(LLVMOpcode::LLVMGetElementPtr) => {
                     offset = match (offset, gep_parts(module, at)) {
-                        (Some(sum), Some((constant, terms))) if terms.is_empty() => Some(sum.wrapping_add(constant)),
+                        (Some(sum), Some((constant, terms))) if terms.is_empty() => {
+                            Some(sum.wrapping_add(constant))
+                        }
                         _ => None,
                     };
                     at = LLVMGetOperand(at, 0);
@@ -129,7 +131,9 @@ unsafe fn start(value: LLVMValueRef) -> Start {
         }
         match ir::value_opcode(value) {
             Some(LLVMOpcode::LLVMAlloca) => Start::Private,
-            Some(LLVMOpcode::LLVMCall) if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) => {
+            Some(LLVMOpcode::LLVMCall)
+                if ir::callee(value).is_some_and(|f| ir::name(f) == CONTEXT_FUNCTION) =>
+            {
                 Start::Context
             }
             _ => Start::Other,
@@ -143,11 +147,12 @@ pub unsafe fn is_grid_workspace(module: LLVMModuleRef, value: LLVMValueRef) -> b
     // SAFETY: by contract.
     unsafe {
         let register = |value: LLVMValueRef, at: usize| {
-            ir::value_opcode(value) == Some(LLVMOpcode::LLVMZExt) && {
-                let load = LLVMGetOperand(value, 0);
-                ir::value_opcode(load) == Some(LLVMOpcode::LLVMLoad)
-                    && matches!(start_of(module, LLVMGetOperand(load, 0)), (Start::Context, _, Some(o)) if o == at as i64)
-            }
+            ir::value_opcode(value) == Some(LLVMOpcode::LLVMZExt)
+                && {
+                    let load = LLVMGetOperand(value, 0);
+                    ir::value_opcode(load) == Some(LLVMOpcode::LLVMLoad)
+                        && matches!(start_of(module, LLVMGetOperand(load, 0)), (Start::Context, _, Some(o)) if o == at as i64)
+                }
         };
         let high = |value: LLVMValueRef| {
             let by = match ir::value_opcode(value) {
@@ -222,7 +227,8 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
                     Some(LLVMOpcode::LLVMCall) => {
                         let harmless = ir::callee(user).is_some_and(|f| {
                             let name = ir::name(f);
-                            let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
+                            let copies =
+                                name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
                             // As the source of a copy alone.
                             copies && LLVMGetOperand(user, 0) != value
                                 || name.starts_with("llvm.lifetime.")

@@ -70,7 +70,8 @@ impl Extraction<'_> {
             && let Expr::Bin(BinOp::Add, a, b) = self.b.get(wide)
         {
             for (x, by) in [(a, b), (b, a)] {
-                let is_var = matches!(self.b.get(x), Expr::Cast(Cast::Zext | Cast::Sext, _, inner) if inner == var);
+                let is_var =
+                    matches!(self.b.get(x), Expr::Cast(Cast::Zext | Cast::Sext, _, inner) if inner == var);
                 if is_var && self.b.is_invariant(by, of) {
                     return Some(Step::Add(self.b.cast(Cast::Trunc, width, by)));
                 }

@@ -131,7 +131,9 @@ impl Uniformity {
                         LLVMOpcode::LLVMBr if LLVMIsConditional(terminator) != 0 => {
                             self.at(graph, LLVMGetCondition(terminator), graph.loop_of[block])
                         }
-                        LLVMOpcode::LLVMSwitch => self.at(graph, LLVMGetOperand(terminator, 0), graph.loop_of[block]),
+                        LLVMOpcode::LLVMSwitch => {
+                            self.at(graph, LLVMGetOperand(terminator, 0), graph.loop_of[block])
+                        }
                         _ => Uniform::Grid,
                     }
                 }
@@ -165,9 +167,12 @@ impl Uniformity {
         let mut group = self.chain(graph, graph.region_of(of), graph.node_of[block], 0);
         while let Some(l) = of {
             of = graph.loops[l].parent;
-            group = group
-                .min(self.exits[l])
-                .min(self.chain(graph, graph.region_of(of), graph.node_of_loop[l], 0));
+            group = group.min(self.exits[l]).min(self.chain(
+                graph,
+                graph.region_of(of),
+                graph.node_of_loop[l],
+                0,
+            ));
         }
         group
     }
@@ -307,7 +312,9 @@ impl Uniformity {
             "__gpurace_barrier_red" if constant(0) == Some(0) && constant(1) == Some(0) => {
                 control().min(Uniform::Block)
             }
-            "__gpurace_vote" | "__gpurace_redux" if constant(1) == Some(u32::MAX) => control().min(Uniform::Warp),
+            "__gpurace_vote" | "__gpurace_redux" if constant(1) == Some(u32::MAX) => {
+                control().min(Uniform::Warp)
+            }
             crate::lower::CONTEXT_FUNCTION => Uniform::Grid,
             _ if entry::find(name).is_some() => Uniform::Thread,
             _ if is_pure_intrinsic(name) => operands(),
@@ -374,11 +381,60 @@ pub fn register(at: i64) -> Uniform {
 /// Whether an LLVM intrinsic computes its result from its operands alone.
 pub fn is_pure_intrinsic(name: &str) -> bool {
     const PURE: &[&str] = &[
-        "abs", "bitreverse", "bswap", "canonicalize", "ceil", "copysign", "cos", "ctlz", "ctpop", "cttz", "exp",
-        "exp2", "expect", "fabs", "floor", "fma", "fmuladd", "fptosi", "fptoui", "fshl", "fshr", "is", "log", "log10",
-        "log2", "maximum", "maxnum", "minimum", "minnum", "nearbyint", "pow", "powi", "rint", "round", "roundeven",
-        "sadd", "sin", "smax", "smin", "smul", "sqrt", "sshl", "ssub", "trunc", "uadd", "umax", "umin", "umul", "ushl",
-        "usub", "vector", "ldexp", "frexp", "convert",
+        "abs",
+        "bitreverse",
+        "bswap",
+        "canonicalize",
+        "ceil",
+        "copysign",
+        "cos",
+        "ctlz",
+        "ctpop",
+        "cttz",
+        "exp",
+        "exp2",
+        "expect",
+        "fabs",
+        "floor",
+        "fma",
+        "fmuladd",
+        "fptosi",
+        "fptoui",
+        "fshl",
+        "fshr",
+        "is",
+        "log",
+        "log10",
+        "log2",
+        "maximum",
+        "maxnum",
+        "minimum",
+        "minnum",
+        "nearbyint",
+        "pow",
+        "powi",
+        "rint",
+        "round",
+        "roundeven",
+        "sadd",
+        "sin",
+        "smax",
+        "smin",
+        "smul",
+        "sqrt",
+        "sshl",
+        "ssub",
+        "trunc",
+        "uadd",
+        "umax",
+        "umin",
+        "umul",
+        "ushl",
+        "usub",
+        "vector",
+        "ldexp",
+        "frexp",
+        "convert",
     ];
     name.strip_prefix("llvm.").is_some_and(|rest| PURE.contains(&rest.split('.').next().unwrap_or_default()))
 }

@@ -143,7 +143,13 @@ impl Extraction<'_> {
     }
 
     /// An opaque stand-in for a value, the same each time within its loop.
-    unsafe fn opaque_int(&mut self, f: &mut Frame, value: LLVMValueRef, width: Width, place: Place) -> ExprId {
+    unsafe fn opaque_int(
+        &mut self,
+        f: &mut Frame,
+        value: LLVMValueRef,
+        width: Width,
+        place: Place,
+    ) -> ExprId {
         // SAFETY: by contract.
         unsafe {
             // An instruction of a loop around the place varies in its own loop.
@@ -170,7 +176,13 @@ impl Extraction<'_> {
     /// # Safety
     /// `instruction` is of `block` of the frame's function; what comes before
     /// it has been evaluated.
-    pub unsafe fn eval_int(&mut self, f: &mut Frame, block: usize, instruction: LLVMValueRef, width: Width) -> Value {
+    pub unsafe fn eval_int(
+        &mut self,
+        f: &mut Frame,
+        block: usize,
+        instruction: LLVMValueRef,
+        width: Width,
+    ) -> Value {
         let place = f.graph.loop_of[block];
         // SAFETY: by contract.
         unsafe {
@@ -306,7 +318,9 @@ impl Extraction<'_> {
         let (a, b) = unsafe { (self.value(f, a, place), self.value(f, b, place)) };
         match (op, a, b) {
             (_, Value::Address(p, space), Value::Int(by)) => Some(self.moved(&p, space, op, by, width)),
-            (BinOp::Add, Value::Int(by), Value::Address(p, space)) => Some(self.moved(&p, space, op, by, width)),
+            (BinOp::Add, Value::Int(by), Value::Address(p, space)) => {
+                Some(self.moved(&p, space, op, by, width))
+            }
             (BinOp::Sub, Value::Address(p, _), Value::Address(q, _)) => {
                 let [one] = p.aims.as_slice() else { return None };
                 if q.aims.as_slice() != [*one] || !self.is_one_place(one.root) {
@@ -334,14 +348,21 @@ impl Extraction<'_> {
         Value::Address(Rc::new(Pointer { offset, aims: p.aims.clone() }), space)
     }
 
-    unsafe fn eval_compare(&mut self, f: &mut Frame, place: Place, instruction: LLVMValueRef) -> Option<ExprId> {
+    unsafe fn eval_compare(
+        &mut self,
+        f: &mut Frame,
+        place: Place,
+        instruction: LLVMValueRef,
+    ) -> Option<ExprId> {
         use LLVMIntPredicate::*;
         // SAFETY: by contract.
         unsafe {
             let [a, b] = [0, 1].map(|i| LLVMGetOperand(instruction, i));
             let predicate = LLVMGetICmpPredicate(instruction);
             let (x, y) = if ir::space_of(a).is_some() {
-                let (Value::Pointer(p), Value::Pointer(q)) = (self.value(f, a, place), self.value(f, b, place)) else {
+                let (Value::Pointer(p), Value::Pointer(q)) =
+                    (self.value(f, a, place), self.value(f, b, place))
+                else {
                     return None;
                 };
                 let ([one], [other]) = (p.aims.as_slice(), q.aims.as_slice()) else { return None };
@@ -394,7 +415,8 @@ impl Extraction<'_> {
                 "abs" => {
                     let x = operand(self, 0)?;
                     let zero = self.b.constant(self.b.width(x), 0);
-                    let (negative, minus) = (self.b.cmp(CmpOp::Slt, x, zero), self.b.bin(BinOp::Sub, zero, x));
+                    let (negative, minus) =
+                        (self.b.cmp(CmpOp::Slt, x, zero), self.b.bin(BinOp::Sub, zero, x));
                     return Some(self.b.select(negative, minus, x));
                 }
                 "usub" if name.starts_with("llvm.usub.sat.") => {
@@ -535,9 +557,9 @@ unsafe fn describe(value: LLVMValueRef) -> (String, Option<(u64, u64)>) {
     unsafe {
         match ir::value_opcode(value) {
             Some(LLVMOpcode::LLVMLoad) => (roots::describe_load(value), None),
-            Some(LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg | LLVMOpcode::LLVMExtractValue) => {
-                ("the result of an atomic".to_owned(), None)
-            }
+            Some(
+                LLVMOpcode::LLVMAtomicRMW | LLVMOpcode::LLVMAtomicCmpXchg | LLVMOpcode::LLVMExtractValue,
+            ) => ("the result of an atomic".to_owned(), None),
             Some(LLVMOpcode::LLVMFCmp) => ("a floating-point comparison".to_owned(), None),
             Some(LLVMOpcode::LLVMPHI) => ("a value of several origins".to_owned(), None),
             Some(LLVMOpcode::LLVMCall) => {

@@ -147,7 +147,12 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Wait(pending.as_ref())));
         }
         Op::CpAsyncArrive { space, at, .. } => {
-            barrier_word(&mut effects, AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Block), *space, at);
+            barrier_word(
+                &mut effects,
+                AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Block),
+                *space,
+                at,
+            );
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Arrive(at)));
         }
         Op::MbarrierInit { space, at, .. } | Op::MbarrierInval { space, at } => {
@@ -226,7 +231,12 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
 /// Which arguments of an asm that is one compare-and-swap are the expected and the new value, and how many bits these have;
 /// `None` where they, or what it gives back, are not the asm's own.
 pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
-    let [Stmt { guard: None, op: Op::Atom { op: AtomOp::CompareAndSwap, ty, d, at, b, c: Some(new), .. }, .. }] = &asm.statements[..] else {
+    let [
+        Stmt {
+            guard: None, op: Op::Atom { op: AtomOp::CompareAndSwap, ty, d, at, b, c: Some(new), .. }, ..
+        },
+    ] = &asm.statements[..]
+    else {
         return None;
     };
     let operand = |operand: &Operand| match operand {
@@ -237,7 +247,8 @@ pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
     let ([expected], [old]) = (&b[..], &d[..]) else { return None };
     let (expected, new) = (argument(expected)?, argument(new)?);
     // Each of them alone is changed.
-    let apart = expected != new && argument(&at.base).is_none_or(|address| address != expected && address != new);
+    let apart =
+        expected != new && argument(&at.base).is_none_or(|address| address != expected && address != new);
     let given = *old == Operand::Sink || operand(old).is_some_and(|old| old.result == Some(0));
     (apart && given && matches!(ty.bits(), 32 | 64)).then_some(([expected, new], ty.bits()))
 }
@@ -264,7 +275,8 @@ fn elements<'a>(
         Strength::Weak if kind == AtomicKind::Store => (AccessKind::Write, false),
         Strength::Weak => (AccessKind::Read, false),
         Strength::Volatile => {
-            let kind = if kind == AtomicKind::Store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
+            let kind =
+                if kind == AtomicKind::Store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
             (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true)
         }
         Strength::Mmio => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), false),
@@ -291,7 +303,14 @@ const WARP: Operand = Operand::Int(0xffff_ffff);
 
 /// An access to a row of a matrix of 8 by 8 elements of 16 bits.
 fn row<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
-    effects.accesses.push(Access { kind, size: Size::Bytes(16), space, volatile: false, address, element_offset: 0 });
+    effects.accesses.push(Access {
+        kind,
+        size: Size::Bytes(16),
+        space,
+        volatile: false,
+        address,
+        element_offset: 0,
+    });
     effects.sync = Some(Sync::Collective(Some(&WARP)));
 }
 

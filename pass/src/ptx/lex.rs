@@ -101,7 +101,8 @@ fn word_end(text: &str) -> usize {
     while end < bytes.len() {
         if continues_word(char::from(bytes[end])) {
             end += 1;
-        } else if bytes[end..].starts_with(b"::") && bytes.get(end + 2).is_some_and(u8::is_ascii_alphanumeric) {
+        } else if bytes[end..].starts_with(b"::") && bytes.get(end + 2).is_some_and(u8::is_ascii_alphanumeric)
+        {
             end += 2;
         } else {
             break;

@@ -387,9 +387,27 @@ pub enum Op {
     /// Nothing that the model sees: hints, and waits for what already happened.
     Nop,
     /// `mov`, packing and unpacking included.
-    Mov { ty: Ty, d: Operand, a: Operand },
-    Binary { op: BinaryOp, ty: Ty, mode: FloatMode, carry: Carry, d: Operand, a: Operand, b: Operand },
-    Unary { op: UnaryOp, ty: Ty, mode: FloatMode, d: Operand, a: Operand },
+    Mov {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
+    Binary {
+        op: BinaryOp,
+        ty: Ty,
+        mode: FloatMode,
+        carry: Carry,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
+    Unary {
+        op: UnaryOp,
+        ty: Ty,
+        mode: FloatMode,
+        d: Operand,
+        a: Operand,
+    },
     MulAdd {
         op: MulAddOp,
         ty: Ty,
@@ -401,7 +419,13 @@ pub enum Op {
         c: Operand,
     },
     /// `sad`: `c + |a - b|`.
-    Sad { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
+    Sad {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
     /// `dp4a`, and `dp2a` with which half of `b` it takes.
     DotProduct {
         halves: Option<bool>,
@@ -428,14 +452,62 @@ pub enum Op {
         c: Option<Operand>,
     },
     /// `shf`.
-    FunnelShift { left: bool, wrap: bool, d: Operand, a: Operand, b: Operand, c: Operand },
-    Bfe { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
-    Bfi { ty: Ty, f: Operand, a: Operand, b: Operand, c: Operand, d: Operand },
-    Fns { d: Operand, mask: Operand, base: Operand, offset: Operand },
-    Prmt { mode: PrmtMode, d: Operand, a: Operand, b: Operand, c: Operand },
-    Lop3 { d: Operand, a: Operand, b: Operand, c: Operand, table: Operand },
-    Szext { ty: Ty, wrap: bool, d: Operand, a: Operand, b: Operand },
-    Bmsk { wrap: bool, d: Operand, a: Operand, b: Operand },
+    FunnelShift {
+        left: bool,
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Bfe {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Bfi {
+        ty: Ty,
+        f: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        d: Operand,
+    },
+    Fns {
+        d: Operand,
+        mask: Operand,
+        base: Operand,
+        offset: Operand,
+    },
+    Prmt {
+        mode: PrmtMode,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Lop3 {
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        table: Operand,
+    },
+    Szext {
+        ty: Ty,
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
+    Bmsk {
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
     /// `setp`: `p = (a cmp b) bool c`, `q = !(a cmp b) bool c`.
     Setp {
         cmp: Cmp,
@@ -458,10 +530,29 @@ pub enum Op {
         b: Operand,
         join: Option<(BoolOp, Operand)>,
     },
-    Selp { ty: Ty, d: Operand, a: Operand, b: Operand, p: Operand },
+    Selp {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        p: Operand,
+    },
     /// `slct`: `c >= 0 ? a : b`.
-    Slct { ty: Ty, c_ty: Ty, ftz: bool, d: Operand, a: Operand, b: Operand, c: Operand },
-    Testp { class: FloatClass, ty: Ty, p: Operand, a: Operand },
+    Slct {
+        ty: Ty,
+        c_ty: Ty,
+        ftz: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Testp {
+        class: FloatClass,
+        ty: Ty,
+        p: Operand,
+        a: Operand,
+    },
     /// `cvt`; the packing forms have a second source, the lower half.
     Cvt {
         d_ty: Ty,
@@ -476,19 +567,60 @@ pub enum Op {
         b: Option<Operand>,
     },
     /// `cvt.pack`: two `s32` saturated to narrower lanes, above those of `c`.
-    CvtPack { d_ty: Ty, d: Operand, a: Operand, b: Operand, c: Option<Operand> },
+    CvtPack {
+        d_ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Option<Operand>,
+    },
     /// `cvta`: from a space to generic, or with `to` the other way.
-    Cvta { to: bool, space: Space, ty: Ty, d: Operand, a: Operand },
-    Isspacep { space: Space, p: Operand, a: Operand },
+    Cvta {
+        to: bool,
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
+    Isspacep {
+        space: Space,
+        p: Operand,
+        a: Operand,
+    },
     /// `mapa`: an address in shared memory to that of the block of a rank; generic, or
     /// with `.shared::cluster` as shared memory has it.
-    Mapa { space: Space, ty: Ty, d: Operand, a: Operand, rank: Operand },
+    Mapa {
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        rank: Operand,
+    },
     /// `getctarank`: the rank of the block in whose shared memory an address lies.
-    ClusterRank { space: Space, ty: Ty, d: Operand, a: Operand },
+    ClusterRank {
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
     /// `ld`, `ldu`; one destination per element.
-    Ld { strength: Strength, space: Space, hints: CacheHints, ty: Ty, d: Vec<Operand>, from: Address },
+    Ld {
+        strength: Strength,
+        space: Space,
+        hints: CacheHints,
+        ty: Ty,
+        d: Vec<Operand>,
+        from: Address,
+    },
     /// `st`; one source per element.
-    St { strength: Strength, space: Space, hints: CacheHints, ty: Ty, to: Address, a: Vec<Operand> },
+    St {
+        strength: Strength,
+        space: Space,
+        hints: CacheHints,
+        ty: Ty,
+        to: Address,
+        a: Vec<Operand>,
+    },
     /// `atom`, and `red` with [`Operand::Sink`]; vectors as one element each.
     Atom {
         op: AtomOp,
@@ -502,7 +634,10 @@ pub enum Op {
         c: Option<Operand>,
     },
     /// `fence`, `membar`.
-    Fence { order: Order, scope: Scope },
+    Fence {
+        order: Order,
+        scope: Scope,
+    },
     /// `bar`, `barrier`: `threads` is what is expected, `None` the whole block.
     Barrier {
         op: BarrierOp,
@@ -512,11 +647,15 @@ pub enum Op {
         p: Option<Operand>,
     },
     /// `barrier.cluster.arrive`, which releases or is relaxed.
-    ClusterArrive { order: Order },
+    ClusterArrive {
+        order: Order,
+    },
     /// `barrier.cluster.wait`.
     ClusterWait,
     /// `bar.warp.sync`.
-    WarpSync { mask: Operand },
+    WarpSync {
+        mask: Operand,
+    },
     /// `shfl`; without a mask the legacy form, among the active threads.
     Shfl {
         mode: ShflMode,
@@ -528,23 +667,66 @@ pub enum Op {
         mask: Option<Operand>,
     },
     /// `vote`; without a mask the legacy form, among the active threads.
-    Vote { mode: VoteMode, d: Operand, a: Operand, mask: Option<Operand> },
+    Vote {
+        mode: VoteMode,
+        d: Operand,
+        a: Operand,
+        mask: Option<Operand>,
+    },
     /// `match.sync`; `all` also gives a predicate.
-    Match { all: bool, ty: Ty, d: Operand, p: Option<Operand>, a: Operand, mask: Operand },
+    Match {
+        all: bool,
+        ty: Ty,
+        d: Operand,
+        p: Option<Operand>,
+        a: Operand,
+        mask: Operand,
+    },
     /// `redux.sync`.
-    Redux { op: ReduxOp, signed: bool, d: Operand, a: Operand, mask: Operand },
-    Activemask { d: Operand },
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+        d: Operand,
+        a: Operand,
+        mask: Operand,
+    },
+    Activemask {
+        d: Operand,
+    },
     /// `ldmatrix`: each lane of a group of 8 gives the address of a row of 8 elements of 16 bits; one
     /// matrix for each destination.
-    Ldmatrix { transposed: bool, space: Space, d: Vec<Operand>, from: Address },
+    Ldmatrix {
+        transposed: bool,
+        space: Space,
+        d: Vec<Operand>,
+        from: Address,
+    },
     /// `stmatrix`, likewise.
-    Stmatrix { transposed: bool, space: Space, to: Address, a: Vec<Operand> },
+    Stmatrix {
+        transposed: bool,
+        space: Space,
+        to: Address,
+        a: Vec<Operand>,
+    },
     /// `movmatrix`: transposes.
-    Movmatrix { d: Operand, a: Operand },
+    Movmatrix {
+        d: Operand,
+        a: Operand,
+    },
     /// `mma`; one operand for each register.
-    Mma { product: Product, d: Vec<Operand>, a: Vec<Operand>, b: Vec<Operand>, c: Vec<Operand> },
+    Mma {
+        product: Product,
+        d: Vec<Operand>,
+        a: Vec<Operand>,
+        b: Vec<Operand>,
+        c: Vec<Operand>,
+    },
     /// `elect.sync`: the leader's lane and whether this thread is it.
-    Elect { d: Operand, p: Operand, mask: Operand },
+    Elect {
+        d: Operand,
+        p: Operand,
+        mask: Operand,
+    },
     /// `cp.async`: copies `size` bytes from global to shared memory, of which
     /// `source_size` are read and the rest are zeros. With `ignore` true, all are zeros.
     CpAsync {
@@ -556,11 +738,24 @@ pub enum Op {
     },
     CpAsyncCommit,
     /// `cp.async.wait_group n`; without `n`, `wait_all`.
-    CpAsyncWait { pending: Option<Operand> },
+    CpAsyncWait {
+        pending: Option<Operand>,
+    },
     /// `cp.async.mbarrier.arrive`.
-    CpAsyncArrive { noinc: bool, space: Space, at: Address },
-    MbarrierInit { space: Space, at: Address, count: Operand },
-    MbarrierInval { space: Space, at: Address },
+    CpAsyncArrive {
+        noinc: bool,
+        space: Space,
+        at: Address,
+    },
+    MbarrierInit {
+        space: Space,
+        at: Address,
+        count: Operand,
+    },
+    MbarrierInval {
+        space: Space,
+        at: Address,
+    },
     /// `mbarrier.arrive`, `.arrive_drop`, with their `.noComplete` and `.expect_tx` forms.
     MbarrierArrive {
         drop: bool,
@@ -574,7 +769,13 @@ pub enum Op {
         count: Option<Operand>,
     },
     /// `mbarrier.expect_tx`, and `mbarrier.complete_tx` with `complete`.
-    MbarrierTx { complete: bool, scope: Scope, space: Space, at: Address, bytes: Operand },
+    MbarrierTx {
+        complete: bool,
+        scope: Scope,
+        space: Space,
+        at: Address,
+        bytes: Operand,
+    },
     /// `mbarrier.test_wait`, and `mbarrier.try_wait` with `suspends`.
     MbarrierWait {
         suspends: bool,
@@ -585,8 +786,13 @@ pub enum Op {
         at: Address,
         phase: MbarrierPhase,
     },
-    MbarrierPendingCount { d: Operand, state: Operand },
-    Nanosleep { t: Operand },
+    MbarrierPendingCount {
+        d: Operand,
+        state: Operand,
+    },
+    Nanosleep {
+        t: Operand,
+    },
     /// `tex`, and `tld4` with the component that it gathers. Coordinates are as many as
     /// the geometry has; the predicate says that the texels are there.
     Texture {
@@ -599,14 +805,30 @@ pub enum Op {
         at: Vec<Operand>,
     },
     /// `suld.b`; one destination per element.
-    SurfaceLoad { geometry: Geometry, outside: Outside, ty: Ty, d: Vec<Operand>, surface: Operand, at: Vec<Operand> },
+    SurfaceLoad {
+        geometry: Geometry,
+        outside: Outside,
+        ty: Ty,
+        d: Vec<Operand>,
+        surface: Operand,
+        at: Vec<Operand>,
+    },
     /// `sust.b`; one source per element.
-    SurfaceStore { geometry: Geometry, outside: Outside, ty: Ty, surface: Operand, at: Vec<Operand>, a: Vec<Operand> },
+    SurfaceStore {
+        geometry: Geometry,
+        outside: Outside,
+        ty: Ty,
+        surface: Operand,
+        at: Vec<Operand>,
+        a: Vec<Operand>,
+    },
     Trap,
     Exit,
     Brkpt,
     /// `bra`; the block to go to when the statement's guard holds.
-    Bra { target: BlockId },
+    Bra {
+        target: BlockId,
+    },
     /// Anything else, by the mnemonic as written.
     Unsupported(String),
 }

@@ -514,15 +514,12 @@ impl Parser {
         starts.sort_unstable();
         starts.dedup();
         // The block that starts at `count` is the end of the asm: empty, but a target like others.
-        let block_of = |statement: usize| {
-            BlockId(starts.partition_point(|&s| s <= statement).saturating_sub(1) as u32)
-        };
+        let block_of =
+            |statement: usize| BlockId(starts.partition_point(|&s| s <= statement).saturating_sub(1) as u32);
         let blocks = starts
             .iter()
             .enumerate()
-            .map(|(i, &start)| BasicBlock {
-                statements: start..starts.get(i + 1).copied().unwrap_or(count),
-            })
+            .map(|(i, &start)| BasicBlock { statements: start..starts.get(i + 1).copied().unwrap_or(count) })
             .collect();
         let statements = self
             .statements
@@ -534,13 +531,7 @@ impl Parser {
                 op: raw.op.unwrap_or_else(|_| Op::Bra { target: block_of(targets[&i]) }),
             })
             .collect();
-        Ok(Asm {
-            regs: self.regs,
-            operands: self.operands,
-            statements,
-            blocks,
-            memory_clobber,
-        })
+        Ok(Asm { regs: self.regs, operands: self.operands, statements, blocks, memory_clobber })
     }
 }
 

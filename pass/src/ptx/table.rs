@@ -211,7 +211,11 @@ impl Instruction {
             Operand::Vector(elements) => elements,
             operand => vec![operand],
         };
-        if elements.len() == n { Ok(elements) } else { Err(self.operands_wanted("as many elements as the vector has")) }
+        if elements.len() == n {
+            Ok(elements)
+        } else {
+            Err(self.operands_wanted("as many elements as the vector has"))
+        }
     }
 
     /// The mnemonic without modifiers.
@@ -362,7 +366,11 @@ const TABLE: &[Entry] = &[
     modelled("red", "{.sem}{.scope}{.space}.op{.noftz}{.vec}.type", memory::red),
     modelled("fence", "{.sc,.acq_rel}.scope", memory::fence),
     modelled("membar", ".cta,.gl,.sys; .sc.scope", memory::fence),
-    modelled("cp", ".async.ca,.cg.shared.global; .commit_group; .wait_group; .wait_all; .mbarrier.arrive{.noinc}", memory::cp),
+    modelled(
+        "cp",
+        ".async.ca,.cg.shared.global; .commit_group; .wait_group; .wait_all; .mbarrier.arrive{.noinc}",
+        memory::cp,
+    ),
     hint("prefetch", "{.space}.level"),
     hint("prefetchu", ".L1"),
     hint("applypriority", "{.global}.level::eviction_priority"),
@@ -371,14 +379,22 @@ const TABLE: &[Entry] = &[
     modelled("createpolicy", "any form: policies are hints", memory::createpolicy),
     // Synchronisation and exchange between threads.
     modelled("bar", "{.cta}.sync,.arrive,.red{.op}{.pred,.u32}; .warp.sync", sync::bar),
-    modelled("barrier", "{.cta}.sync,.arrive,.red{.op}{.aligned}{.pred,.u32}; .cluster.arrive{.release,.relaxed},.wait{.acquire}{.aligned}", sync::bar),
+    modelled(
+        "barrier",
+        "{.cta}.sync,.arrive,.red{.op}{.aligned}{.pred,.u32}; .cluster.arrive{.release,.relaxed},.wait{.acquire}{.aligned}",
+        sync::bar,
+    ),
     modelled("shfl", "{.sync}.mode.b32", sync::shfl),
     modelled("vote", "{.sync}.mode.pred,.b32", sync::vote),
     modelled("match", ".any,.all.sync.b32,.b64", sync::matches),
     modelled("redux", ".sync.op.type", sync::redux),
     modelled("activemask", ".b32", sync::activemask),
     modelled("elect", ".sync", sync::elect),
-    modelled("mbarrier", ".init .inval .arrive{_drop}{.noComplete,.expect_tx} .test_wait .try_wait{.parity} .pending_count .expect_tx", sync::mbarrier),
+    modelled(
+        "mbarrier",
+        ".init .inval .arrive{_drop}{.noComplete,.expect_tx} .test_wait .try_wait{.parity} .pending_count .expect_tx",
+        sync::mbarrier,
+    ),
     modelled("nanosleep", ".u32", sync::nanosleep),
     // Control flow.
     modelled("trap", "", sync::trap),
@@ -401,7 +417,11 @@ const TABLE: &[Entry] = &[
     modelled("ldmatrix", ".sync.aligned.m8n8.num{.trans}{.shared}.b16", matrix::ldmatrix),
     modelled("stmatrix", ".sync.aligned.m8n8.num{.trans}{.shared}.b16", matrix::stmatrix),
     modelled("movmatrix", ".sync.aligned.m8n8.trans.b16", matrix::movmatrix),
-    modelled("mma", ".sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype: f16, bf16, tf32, f64, s8, u8, e4m3, e5m2; not m8n8k4 of f16", matrix::mma),
+    modelled(
+        "mma",
+        ".sync.aligned.shape.row.col{.satfinite}.dtype.atype.btype.ctype: f16, bf16, tf32, f64, s8, u8, e4m3, e5m2; not m8n8k4 of f16",
+        matrix::mma,
+    ),
     refused("wmma", "warp-level matrix operations"),
     refused("wgmma", "warpgroup-level matrix operations"),
     // Textures, surfaces, tensors.
@@ -461,9 +481,5 @@ pub(super) fn decode(mnemonic: &str, arguments: Vec<Argument>) -> Result<Op, Par
 /// Every instruction that the table knows, for documentation. What is not
 /// among them is refused by its name.
 pub fn supported() -> impl Iterator<Item = Supported> {
-    TABLE.iter().map(|entry| Supported {
-        mnemonic: entry.name,
-        forms: entry.forms,
-        status: entry.status,
-    })
+    TABLE.iter().map(|entry| Supported { mnemonic: entry.name, forms: entry.forms, status: entry.status })
 }

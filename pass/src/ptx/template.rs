@@ -136,8 +136,7 @@ pub fn expand(template: &str, operands: usize) -> Result<String, ParseError> {
                     ("", "uid") => "0".to_owned(),
                     ("", "private") => String::new(),
                     ("", "comment") => "//".to_owned(),
-                    _ => reference(number, operands)
-                        .ok_or_else(|| escape(&format!("{{{inside}}}")))?,
+                    _ => reference(number, operands).ok_or_else(|| escape(&format!("{{{inside}}}")))?,
                 };
                 if !hidden {
                     out.push_str(&text);

@@ -67,16 +67,7 @@ impl Ty {
 
     /// Whether values are floating-point, packed ones included.
     pub const fn is_float(self) -> bool {
-        matches!(
-            self,
-            Ty::F(_)
-                | Ty::Bf16
-                | Ty::Tf32
-                | Ty::F16x2
-                | Ty::Bf16x2
-                | Ty::E4m3x2
-                | Ty::E5m2x2
-        )
+        matches!(self, Ty::F(_) | Ty::Bf16 | Ty::Tf32 | Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2)
     }
 
     /// Whether values are one integer or untyped bits.
@@ -278,10 +269,7 @@ impl Cmp {
 
     /// Whether integers can be compared so.
     pub const fn for_ints(self) -> bool {
-        !matches!(
-            self,
-            Cmp::Equ | Cmp::Neu | Cmp::Ltu | Cmp::Leu | Cmp::Gtu | Cmp::Geu | Cmp::Num | Cmp::Nan
-        )
+        !matches!(self, Cmp::Equ | Cmp::Neu | Cmp::Ltu | Cmp::Leu | Cmp::Gtu | Cmp::Geu | Cmp::Num | Cmp::Nan)
     }
 
     /// Whether floating-point values can be compared so.

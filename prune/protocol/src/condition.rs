@@ -53,13 +53,7 @@ impl Condition {
 /// An address whose range is not known is taken to lie in the allocation that
 /// the object's base points into: no access leaves the allocation of the
 /// pointer that it goes through.
-fn disjoint(
-    protocol: &Protocol,
-    exprs: &Exprs,
-    launch: &Launch,
-    a: ObjectId,
-    b: ObjectId,
-) -> bool {
+fn disjoint(protocol: &Protocol, exprs: &Exprs, launch: &Launch, a: ObjectId, b: ObjectId) -> bool {
     let places = Place::all(protocol);
     let ranges = Ranges::new(protocol, exprs, Some(launch));
     let bytes = |object: ObjectId| {
@@ -74,9 +68,7 @@ fn disjoint(
     };
     let (Some(of_a), Some(of_b)) = (bytes(a), bytes(b)) else { return false };
     of_a.iter().all(|(writes_a, x)| {
-        of_b.iter().all(|(writes_b, y)| {
-            (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo
-        })
+        of_b.iter().all(|(writes_b, y)| (!writes_a && !writes_b) || x.hi < y.lo || y.hi < x.lo)
     })
 }
 
@@ -89,9 +81,9 @@ fn bytes_of(unguarded: &Ranges, launch: &Launch, place: &Place) -> Option<Range>
     let size = ranges.computed(place.access.size, View::Unsigned);
     let base = i128::from(extent.base);
     let range = Range::new(base + offset.lo, base + offset.hi + size.hi - 1);
-    let allocation = extent.allocation.map(|(start, end)| {
-        Range::new(i128::from(start), (i128::from(end) - 1).max(i128::from(start)))
-    });
+    let allocation = extent
+        .allocation
+        .map(|(start, end)| Range::new(i128::from(start), (i128::from(end) - 1).max(i128::from(start))));
     match allocation {
         Some(allocation) => Some(range.meet(allocation)),
         None => (range.lo >= 0 && range.hi <= i128::from(u64::MAX)).then_some(range),

@@ -277,10 +277,7 @@ impl Exprs {
 
     /// All nodes with their ids, operands first.
     pub fn iter(&self) -> impl Iterator<Item = (ExprId, Expr)> + '_ {
-        self.nodes
-            .iter()
-            .enumerate()
-            .map(|(i, e)| (ExprId(i as u32), *e))
+        self.nodes.iter().enumerate().map(|(i, e)| (ExprId(i as u32), *e))
     }
 
     /// The node.
@@ -299,9 +296,7 @@ impl Exprs {
             | Expr::Var { width, .. }
             | Expr::Opaque { width, .. }
             | Expr::Cast(_, width, _) => width,
-            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
-                Width::W32
-            }
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => Width::W32,
             Expr::Iteration(_) => Width::W64,
             Expr::Cmp(..) => Width::W1,
             Expr::Bin(_, a, _) => self.width(a),
@@ -348,23 +343,11 @@ impl Exprs {
     pub fn add(&mut self, node: Expr) -> ExprId {
         match node {
             Expr::Bin(_, a, b) | Expr::Cmp(_, a, b) => {
-                assert_eq!(
-                    self.width(a),
-                    self.width(b),
-                    "operands of {node:?} differ in width"
-                );
+                assert_eq!(self.width(a), self.width(b), "operands of {node:?} differ in width");
             }
             Expr::Select(c, a, b) => {
-                assert_eq!(
-                    self.width(c),
-                    Width::W1,
-                    "condition of {node:?} is not 1 bit"
-                );
-                assert_eq!(
-                    self.width(a),
-                    self.width(b),
-                    "operands of {node:?} differ in width"
-                );
+                assert_eq!(self.width(c), Width::W1, "condition of {node:?} is not 1 bit");
+                assert_eq!(self.width(a), self.width(b), "operands of {node:?} differ in width");
             }
             Expr::Cast(cast, width, a) => {
                 let from = self.width(a);
@@ -396,10 +379,7 @@ impl Exprs {
 
     /// A constant of `width`.
     pub fn constant(&mut self, width: Width, value: i64) -> ExprId {
-        self.intern(Expr::Const {
-            width,
-            bits: width.truncate(value as u64),
-        })
+        self.intern(Expr::Const { width, bits: width.truncate(value as u64) })
     }
 
     /// A 32-bit constant.

@@ -78,12 +78,7 @@ pub(crate) enum Simplified {
 /// The node in a simpler form of equal value.
 pub(crate) fn simplify(exprs: &Exprs, node: Expr) -> Simplified {
     use Simplified::{Existing, Node};
-    let constant = |width: Width, bits: u64| {
-        Node(Expr::Const {
-            width,
-            bits: width.truncate(bits),
-        })
-    };
+    let constant = |width: Width, bits: u64| Node(Expr::Const { width, bits: width.truncate(bits) });
     match node {
         Expr::Const { width, bits } => constant(width, bits),
         Expr::Bin(op, a, b) => {
@@ -112,12 +107,9 @@ pub(crate) fn simplify(exprs: &Exprs, node: Expr) -> Simplified {
                 },
                 _ if a == b => match op {
                     BinOp::Sub | BinOp::Xor => constant(width, 0),
-                    BinOp::And
-                    | BinOp::Or
-                    | BinOp::UMin
-                    | BinOp::UMax
-                    | BinOp::SMin
-                    | BinOp::SMax => Existing(a),
+                    BinOp::And | BinOp::Or | BinOp::UMin | BinOp::UMax | BinOp::SMin | BinOp::SMax => {
+                        Existing(a)
+                    }
                     _ => Node(node),
                 },
                 _ => Node(node),

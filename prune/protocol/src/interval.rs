@@ -237,9 +237,7 @@ fn same_turn(x: &Turn, y: &Turn) -> bool {
         (Turn::At { body: p, index: i }, Turn::At { body: q, index: j }) => {
             std::ptr::eq(p.as_ptr(), q.as_ptr()) && i == j
         }
-        (Turn::Branch { cond: c, value: v }, Turn::Branch { cond: d, value: w }) => {
-            c == d && v == w
-        }
+        (Turn::Branch { cond: c, value: v }, Turn::Branch { cond: d, value: w }) => c == d && v == w,
         (Turn::Into(l), Turn::Into(m)) => l.id == m.id,
         _ => false,
     }
@@ -250,9 +248,7 @@ pub fn holds_sync(body: &[Stmt], group: Group) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Sync(sync) => group.ordered_by(*sync),
         Stmt::Loop(of) => holds_sync(&of.body, group),
-        Stmt::If { then, otherwise, .. } => {
-            holds_sync(then, group) || holds_sync(otherwise, group)
-        }
+        Stmt::If { then, otherwise, .. } => holds_sync(then, group) || holds_sync(otherwise, group),
         Stmt::Access(_) | Stmt::Unknown(_) => false,
     })
 }
@@ -398,8 +394,7 @@ impl Walk<'_> {
                 }
                 Stmt::Access(_) | Stmt::Sync(_) | Stmt::Unknown(_) => {}
                 Stmt::If { cond, then, otherwise } => {
-                    let syncs =
-                        holds_sync(then, self.group) || holds_sync(otherwise, self.group);
+                    let syncs = holds_sync(then, self.group) || holds_sync(otherwise, self.group);
                     if syncs {
                         self.push(*cond, None);
                     }
@@ -458,9 +453,7 @@ fn uniformity_in(
         Expr::Iteration(_) => Uniform::Grid,
         Expr::Ctaid(_) => Uniform::Block,
         Expr::Tid(_) | Expr::Lane => Uniform::Thread,
-        Expr::Opaque { id, .. } => {
-            protocol.opaques.get(id.0 as usize).map_or(Uniform::Thread, |o| o.uniform)
-        }
+        Expr::Opaque { id, .. } => protocol.opaques.get(id.0 as usize).map_or(Uniform::Thread, |o| o.uniform),
         Expr::Var { id: var, .. } => match loops.vars.get(&var) {
             Some(info) if !open.contains(&var) => {
                 open.push(var);

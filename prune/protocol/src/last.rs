@@ -27,7 +27,8 @@ pub fn settle(protocol: &Protocol, launch: Option<&Launch>) -> Option<Protocol> 
     collect(&protocol.body, &mut loops);
     let mut runs = Runs { exprs: &protocol.exprs, launch, left: HashMap::new(), budget: MOST_IN_ALL };
     let asked = |known: &HashMap<OpaqueId, u64>| {
-        let of = |(index, opaque): (usize, &crate::protocol::Opaque)| Some((OpaqueId(index as u32), opaque.last?));
+        let of =
+            |(index, opaque): (usize, &crate::protocol::Opaque)| Some((OpaqueId(index as u32), opaque.last?));
         let all = protocol.opaques.iter().enumerate().filter_map(of);
         all.filter(|(id, _)| !known.contains_key(id)).collect::<Vec<_>>()
     };
@@ -170,7 +171,11 @@ fn with_constants(protocol: &Protocol, known: &HashMap<OpaqueId, u64>) -> Protoc
     }
     let renamed = |id: &mut ExprId| *id = new[id.0 as usize];
     let mut settled = Protocol { exprs, ..protocol.clone() };
-    settled.opaques.iter_mut().filter_map(|opaque| opaque.last.as_mut()).for_each(|last| renamed(&mut last.value));
+    settled
+        .opaques
+        .iter_mut()
+        .filter_map(|opaque| opaque.last.as_mut())
+        .for_each(|last| renamed(&mut last.value));
     rename(&mut settled.body, &renamed);
     settled
 }

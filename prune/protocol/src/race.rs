@@ -43,11 +43,9 @@ fn unordered(launch: &Launch, a: (Thread, &Touch), b: (Thread, &Touch)) -> bool 
 /// All threads of a launch.
 pub fn threads(launch: &Launch) -> impl Iterator<Item = Thread> + '_ {
     let cells = |dims: [u32; 3]| {
-        (0..dims[2])
-            .flat_map(move |z| (0..dims[1]).flat_map(move |y| (0..dims[0]).map(move |x| [x, y, z])))
+        (0..dims[2]).flat_map(move |z| (0..dims[1]).flat_map(move |y| (0..dims[0]).map(move |x| [x, y, z])))
     };
-    cells(launch.grid)
-        .flat_map(move |ctaid| cells(launch.block).map(move |tid| Thread { ctaid, tid }))
+    cells(launch.grid).flat_map(move |ctaid| cells(launch.block).map(move |tid| Thread { ctaid, tid }))
 }
 
 /// One race for each pair of sites that race in the launch, by their sites.
@@ -74,9 +72,7 @@ pub fn races(
                     ((0, 0, [0; 3]), base)
                 }
                 ObjectKind::GridBarrier => ((2, 0, [0; 3]), 0),
-                ObjectKind::Shared { .. } | ObjectKind::DynamicShared => {
-                    ((1, touch.object, thread.ctaid), 0)
-                }
+                ObjectKind::Shared { .. } | ObjectKind::DynamicShared => ((1, touch.object, thread.ctaid), 0),
                 ObjectKind::Unshared => continue,
                 ObjectKind::Opaque { space, .. } => {
                     let (global, base) = opaque_base(touch.object, thread);

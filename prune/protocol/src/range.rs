@@ -171,9 +171,7 @@ impl<'a> Ranges<'a> {
             BinOp::Sub => self.lift(a, view).minus(self.lift(b, view)),
             BinOp::Mul => self.lift(a, view).times(self.lift(b, view)),
             BinOp::Shl => match constant {
-                Some(c) if c < u64::from(width.bits()) => {
-                    self.lift(a, view).times(Range::one(1 << c))
-                }
+                Some(c) if c < u64::from(width.bits()) => self.lift(a, view).times(Range::one(1 << c)),
                 _ => self.shift_left(a, b, view),
             },
             BinOp::UDiv | BinOp::SDiv => {

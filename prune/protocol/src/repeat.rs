@@ -73,11 +73,14 @@ impl Repeat {
     /// About how many accesses all threads make, by those of some; `None` where a launch
     /// cannot be repeated: its values divide by zero, or one thread makes too many.
     pub fn cost(&self, launch: &Launch) -> Option<u64> {
-        let divides = |&by: &ExprId| uniform_value(&self.protocol.exprs, launch, by).is_some_and(|value| value != 0);
+        let divides =
+            |&by: &ExprId| uniform_value(&self.protocol.exprs, launch, by).is_some_and(|value| value != 0);
         if !self.divisors.iter().all(divides) {
             return None;
         }
-        let some = |dims: [u32; 3]| [0, 1, 2].map(|part| dims.map(|n| (n.max(1) - 1) / 2 * part + (n.max(1) - 1) % 2 * (part / 2)));
+        let some = |dims: [u32; 3]| {
+            [0, 1, 2].map(|part| dims.map(|n| (n.max(1) - 1) / 2 * part + (n.max(1) - 1) % 2 * (part / 2)))
+        };
         let mut most = 0;
         let mut choose = |_: &Open| 0;
         let mut run = Run::new(&self.protocol, launch, &mut choose);
@@ -98,7 +101,12 @@ impl Repeat {
     /// # Errors
     /// Where the protocol turns out to leave something open; what was told until then
     /// is true.
-    pub fn block(&self, launch: &Launch, ctaid: [u32; 3], mut tell: impl FnMut(Event)) -> Result<(), Inexact> {
+    pub fn block(
+        &self,
+        launch: &Launch,
+        ctaid: [u32; 3],
+        mut tell: impl FnMut(Event),
+    ) -> Result<(), Inexact> {
         let mut all: Vec<(u32, Touch)> = Vec::new();
         let [nx, ny, nz] = launch.block;
         let mut choose = |_: &Open| 0;
@@ -150,7 +158,9 @@ fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
                 | ObjectKind::DynamicShared
                 | ObjectKind::Unshared
                 | ObjectKind::Opaque { space: Space::Shared, .. } => {}
-                ObjectKind::Param(_) | ObjectKind::Variable { .. } if matches!(access.op, Op::Read | Op::Write) => {
+                ObjectKind::Param(_) | ObjectKind::Variable { .. }
+                    if matches!(access.op, Op::Read | Op::Write) =>
+                {
                     out.push(stmt.clone());
                 }
                 _ => return None,
@@ -206,7 +216,9 @@ impl<'a> Used<'a> {
     fn body(&mut self, body: &'a [Stmt]) -> Option<()> {
         for stmt in body {
             match stmt {
-                Stmt::Access(access) => [access.offset, access.size].into_iter().try_for_each(|id| self.expr(id))?,
+                Stmt::Access(access) => {
+                    [access.offset, access.size].into_iter().try_for_each(|id| self.expr(id))?
+                }
                 Stmt::If { cond, then, otherwise } => {
                     self.expr(*cond)?;
                     self.body(then)?;
@@ -241,11 +253,13 @@ impl<'a> Used<'a> {
                     Step::Mul(_) | Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) => {}
                 }
             }
-            Expr::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, _, by) => match exprs.as_const(by) {
-                Some(0) => return None,
-                Some(_) => {}
-                None => self.divisors.push(by),
-            },
+            Expr::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, _, by) => {
+                match exprs.as_const(by) {
+                    Some(0) => return None,
+                    Some(_) => {}
+                    None => self.divisors.push(by),
+                }
+            }
             _ => {}
         }
         node.operands().try_for_each(|operand| self.expr(operand))

@@ -343,9 +343,7 @@ impl<'a> Run<'a> {
         self.changes += 1;
         for (var, value) in of.vars.iter().zip(next) {
             let value = match var.step {
-                Step::Any(uniform) => {
-                    var.width.truncate(self.ask(OpenKind::Var(var.id), uniform, None))
-                }
+                Step::Any(uniform) => var.width.truncate(self.ask(OpenKind::Var(var.id), uniform, None)),
                 _ => value,
             };
             self.set(var.id, value);

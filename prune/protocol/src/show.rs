@@ -70,13 +70,7 @@ fn var(id: VarId) -> String {
     if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
 }
 
-fn write_expr(
-    out: &mut String,
-    protocol: &Protocol,
-    exprs: &Exprs,
-    id: ExprId,
-    outside: Binding,
-) {
+fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, outside: Binding) {
     if out.len() > LONGEST {
         if !out.ends_with('…') {
             out.push('…');

@@ -26,8 +26,7 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     if a == b {
         return match x {
             ObjectKind::Opaque { uniform, space } => {
-                let needed =
-                    if *space == Space::Shared { Uniform::Block } else { Uniform::Grid };
+                let needed = if *space == Space::Shared { Uniform::Block } else { Uniform::Grid };
                 if *uniform >= needed {
                     Alias::Same(0)
                 } else {
@@ -47,14 +46,18 @@ pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
                 Alias::Never
             }
         }
-        (ObjectKind::Param(p), ObjectKind::Param(q)) | (ObjectKind::Image(p), ObjectKind::Image(q)) if p == q => {
+        (ObjectKind::Param(p), ObjectKind::Param(q)) | (ObjectKind::Image(p), ObjectKind::Image(q))
+            if p == q =>
+        {
             Alias::Same(0)
         }
         (
             ObjectKind::Param(_) | ObjectKind::Image(_),
             ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. },
         )
-        | (ObjectKind::Variable { .. }, ObjectKind::Param(_) | ObjectKind::Image(_)) => disjoint(setting, a, b),
+        | (ObjectKind::Variable { .. }, ObjectKind::Param(_) | ObjectKind::Image(_)) => {
+            disjoint(setting, a, b)
+        }
         _ => Alias::Never,
     }
 }

@@ -118,11 +118,8 @@ impl<'a> Encoder<'a> {
         if range.hi >= bits {
             cases.push((Formula::le(&Lin::constant(bits), &amount)?, beyond));
         }
-        let range = cases
-            .iter()
-            .map(|(_, value)| self.range(value))
-            .reduce(Range::hull)
-            .unwrap_or(Range::one(0));
+        let range =
+            cases.iter().map(|(_, value)| self.range(value)).reduce(Range::hull).unwrap_or(Range::one(0));
         // An amount that guards exclude gives no case: any value then.
         self.by_cases("shifted", cases, range)
     }
@@ -171,10 +168,8 @@ impl<'a> Encoder<'a> {
             None => {
                 let by = by / g;
                 if let Some(cases) = self.constant_cases(&small) {
-                    let quotients = cases
-                        .into_iter()
-                        .map(|(at, c)| (at, Lin::constant(c.div_euclid(by))))
-                        .collect();
+                    let quotients =
+                        cases.into_iter().map(|(at, c)| (at, Lin::constant(c.div_euclid(by)))).collect();
                     let range = self.range(&small);
                     if !range.bounded() {
                         return Err(TooBig);
@@ -191,8 +186,7 @@ impl<'a> Encoder<'a> {
                 if !range.bounded() {
                     return Err(TooBig);
                 }
-                let quotients =
-                    Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
+                let quotients = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
                 let q = Lin::atom(self.fresh("quotient", quotients));
                 let r = small.plus(-by, &q)?;
                 let fact = Formula::within(&r, Range::new(0, by - 1))?;
@@ -206,7 +200,8 @@ impl<'a> Encoder<'a> {
 
     /// `x` as `g * high + low`, where `0 <= low < g` and `g` divides `by`.
     fn low_digit(&self, x: &Lin, by: i128) -> Option<(i128, Lin, Lin)> {
-        let mut radices: Vec<_> = x.terms.iter().map(|(_, c)| c.abs()).filter(|c| *c > 1 && by % c == 0).collect();
+        let mut radices: Vec<_> =
+            x.terms.iter().map(|(_, c)| c.abs()).filter(|c| *c > 1 && by % c == 0).collect();
         radices.sort_unstable();
         radices.dedup();
         radices.into_iter().rev().find_map(|g| {
@@ -298,10 +293,7 @@ impl<'a> Encoder<'a> {
         if cases.len() > MOST_CASES {
             return None;
         }
-        cases
-            .iter()
-            .map(|(at, value)| Some((at.clone(), c * value.as_constant()? + lin.constant)))
-            .collect()
+        cases.iter().map(|(at, value)| Some((at.clone(), c * value.as_constant()? + lin.constant))).collect()
     }
 
     fn bitwise(&mut self, f: &mut Frame<'a>, op: BinOp, a: ExprId, b: ExprId) -> Result<Lin> {
@@ -359,14 +351,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// A bitwise operator on values in `range`, bit by bit.
-    fn bits_with(
-        &mut self,
-        op: BinOp,
-        x: &Lin,
-        y: &Lin,
-        range: Range,
-        width: Width,
-    ) -> Result<Lin> {
+    fn bits_with(&mut self, op: BinOp, x: &Lin, y: &Lin, range: Range, width: Width) -> Result<Lin> {
         // A constant that its width does not hold is one that the proof's conditions
         // rule out, such as `s - 1` where doubling has brought `s` to 0.
         let held = 0..=i128::from(width.mask());
@@ -447,8 +432,7 @@ impl<'a> Encoder<'a> {
         if let Some(known) = self.bits.get(&(x.clone(), count)) {
             return Ok(known.clone());
         }
-        let bits: Vec<_> =
-            (0..count).map(|_| Lin::atom(self.fresh("bit", Range::new(0, 1)))).collect();
+        let bits: Vec<_> = (0..count).map(|_| Lin::atom(self.fresh("bit", Range::new(0, 1)))).collect();
         let mut sum = Lin::default();
         for (i, bit) in bits.iter().enumerate() {
             sum = sum.plus(1 << i, bit)?;
@@ -590,8 +574,7 @@ impl<'a> Encoder<'a> {
             let mut facts = vec![
                 Formula::le(&one, x)?.implies(Formula::le(&r, &product)?),
                 Formula::le(x, &zero)?.implies(Formula::le(&product, &zero)?),
-                Formula::le(x, &Lin::constant(-1))?
-                    .implies(Formula::le(&product, &r.times(-1)?)?),
+                Formula::le(x, &Lin::constant(-1))?.implies(Formula::le(&product, &r.times(-1)?)?),
             ];
             // With R at least 0 the ends of x's range bound the product.
             for (end, upper) in [(range.lo, false), (range.hi, true)] {

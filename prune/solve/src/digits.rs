@@ -138,7 +138,8 @@ mod tests {
     /// The facts about `sum of factors * unknowns + constant`, the unknowns in these ranges.
     fn facts(terms: &[(i128, i128, i128)], constant: i128, within: Range) -> Vec<Formula> {
         let (protocol, exprs, next) = (Protocol::default(), Exprs::default(), HashMap::new());
-        let setting = Setting { protocol: &protocol, exprs: &exprs, launch: None, wrap: Wrap::Exact, next: &next };
+        let setting =
+            Setting { protocol: &protocol, exprs: &exprs, launch: None, wrap: Wrap::Exact, next: &next };
         let mut encoder = Encoder::new(setting, Group::Block);
         let mut sum = Lin::constant(constant);
         for (factor, lo, hi) in terms {
@@ -161,7 +162,10 @@ mod tests {
         let found = facts(&terms, 0, Range::one(0));
         for values in all(&terms) {
             let same = values[..3] == values[3..];
-            assert_eq!(found.iter().all(|fact| holds(fact, &values)) && digit_sum(&terms, &values) == 0, same);
+            assert_eq!(
+                found.iter().all(|fact| holds(fact, &values)) && digit_sum(&terms, &values) == 0,
+                same
+            );
         }
         // One digit too many: the sum is the same for different digits, and nothing may say else.
         let terms = [(4, 0, 7), (1, 0, 4), (-4, 0, 7), (-1, 0, 4)];
@@ -197,7 +201,10 @@ mod tests {
             for values in all(&terms) {
                 let sum = digit_sum(&terms, &values) + constant;
                 if within.lo <= sum && sum <= within.hi {
-                    assert!(found.iter().all(|fact| holds(fact, &values)), "{terms:?} + {constant} in {within:?}");
+                    assert!(
+                        found.iter().all(|fact| holds(fact, &values)),
+                        "{terms:?} + {constant} in {within:?}"
+                    );
                 }
             }
         }

@@ -16,7 +16,9 @@ mod loops;
 use std::collections::{BTreeSet, HashMap};
 
 use gpurace_protocol::condition::Condition;
-use gpurace_protocol::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId, Width};
+use gpurace_protocol::expr::{
+    Axis, BinOp, Cast, Expr, ExprId, Exprs, LoopId, OpaqueId, ParamId, VarId, Width,
+};
 use gpurace_protocol::interval::Group;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
@@ -331,10 +333,7 @@ impl<'a> Encoder<'a> {
             return Err(TooBig);
         }
         let size = 1i128 << width.bits();
-        let times = Range::new(
-            (range.lo - all.lo).div_euclid(size),
-            (range.hi - all.lo).div_euclid(size),
-        );
+        let times = Range::new((range.lo - all.lo).div_euclid(size), (range.hi - all.lo).div_euclid(size));
         let known = self.shared.len();
         let wraps = self.keyed(Key::Wraps(lin.clone(), width, view), "wraps", times);
         let value = lin.plus(-size, &wraps)?;
@@ -391,8 +390,7 @@ impl<'a> Encoder<'a> {
         let known = self.shared.len();
         let value = self.keyed(Key::Param(id, view), name, view.all(width));
         if self.shared.len() > known {
-            let other =
-                if view == View::Signed { View::Unsigned } else { View::Signed };
+            let other = if view == View::Signed { View::Unsigned } else { View::Signed };
             if let Some(same) = self.shared.get(&Key::Param(id, other)) {
                 let same = Lin::atom(*same);
                 self.link(&value, view, &same, width)?;

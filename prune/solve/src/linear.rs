@@ -145,10 +145,7 @@ impl Formula {
 
     /// `range.lo <= a <= range.hi`
     pub fn within(a: &Lin, range: Range) -> Result<Self, TooBig> {
-        Ok(Self::all([
-            Self::le(&Lin::constant(range.lo), a)?,
-            Self::le(a, &Lin::constant(range.hi))?,
-        ]))
+        Ok(Self::all([Self::le(&Lin::constant(range.lo), a)?, Self::le(a, &Lin::constant(range.hi))?]))
     }
 
     /// Negation.

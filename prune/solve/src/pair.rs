@@ -94,10 +94,7 @@ pub fn formula<'a>(
         let way = walk(&mut encoder, &mut race, side, place, detail, together, |encoder, range, of| {
             let shared = meeting.same.contains(&of);
             let key = (of, if shared { 0 } else { side });
-            counters
-                .entry(key)
-                .or_insert_with(|| Lin::atom(encoder.fresh("iteration", range)))
-                .clone()
+            counters.entry(key).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone()
         })?;
         ways.push(way);
     }
@@ -125,16 +122,18 @@ pub fn formula<'a>(
 }
 
 /// The formula that one thread makes one access.
-pub fn reach<'a>(
-    setting: Setting<'a>,
-    place: &Place<'a>,
-    candidates: &[ExprId],
-) -> Result<PairFormula<'a>> {
+pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Result<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
-    walk(&mut encoder, &mut race, 0, place, Detail::All, |_, _| None, |encoder, range, _| {
-        Lin::atom(encoder.fresh("iteration", range))
-    })?;
+    walk(
+        &mut encoder,
+        &mut race,
+        0,
+        place,
+        Detail::All,
+        |_, _| None,
+        |encoder, range, _| Lin::atom(encoder.fresh("iteration", range)),
+    )?;
     let mut assumptions = Vec::new();
     for cond in candidates {
         let mut frame = Frame::top(setting, 0);
@@ -162,10 +161,8 @@ pub fn divergence<'a>(
         for of in &control.loops {
             // One iteration more is asked about: the one that the condition ends.
             let range = Range::new(0, i128::from(i64::MAX));
-            let k = counters
-                .entry(*of)
-                .or_insert_with(|| Lin::atom(encoder.fresh("iteration", range)))
-                .clone();
+            let k =
+                counters.entry(*of).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone();
             frame.iteration.insert(*of, k);
         }
         for (cond, value) in &control.guards {
@@ -176,10 +173,7 @@ pub fn divergence<'a>(
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
     let (x, y) = (conds[0].clone(), conds[1].clone());
-    race.push(Formula::any([
-        Formula::all([x.clone(), y.clone().negated()]),
-        Formula::all([x.negated(), y]),
-    ]));
+    race.push(Formula::any([Formula::all([x.clone(), y.clone().negated()]), Formula::all([x.negated(), y])]));
     let mut assumptions = Vec::new();
     for cond in candidates {
         let mut frame = Frame::top(setting, 0);
@@ -200,11 +194,8 @@ fn walk<'a>(
     fixed: impl Fn(&Loop, VarId) -> Option<u64>,
     mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
 ) -> Result<Way<'a>> {
-    let mut way = Way {
-        frame: Frame::top(encoder.setting, side),
-        entered: HashMap::new(),
-        loops: HashMap::new(),
-    };
+    let mut way =
+        Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
     for turn in &place.way {
         match turn {
             Turn::At { .. } => {}
@@ -304,12 +295,7 @@ fn ends_at_equality<'a>(
 }
 
 /// A thread at another moment than that of its access.
-fn moment<'a>(
-    encoder: &Encoder<'a>,
-    way: &Way<'a>,
-    at: &[(LoopId, At)],
-    certain: bool,
-) -> Result<Frame<'a>> {
+fn moment<'a>(encoder: &Encoder<'a>, way: &Way<'a>, at: &[(LoopId, At)], certain: bool) -> Result<Frame<'a>> {
     let mut frame = way.frame.copy();
     let kept = at.iter().filter_map(|(of, _)| way.entered.get(of)).min();
     if let Some(kept) = kept {
@@ -338,9 +324,7 @@ fn gap<'a>(
     later: Option<(LoopId, Side)>,
 ) -> Result<Formula> {
     let way = |side: &Side| &ways[usize::from(*side == Side::B)];
-    let counter = |side: &Side, of: &LoopId| {
-        way(side).frame.iteration.get(of).cloned().unwrap_or_default()
-    };
+    let counter = |side: &Side, of: &LoopId| way(side).frame.iteration.get(of).cloned().unwrap_or_default();
     Ok(match gap {
         Gap::Always => Formula::True,
         Gap::Never => Formula::False,
@@ -440,10 +424,7 @@ fn overlap<'a>(
     let wide = |scope| same_block || scope >= ScopeOf::Device;
     Ok(match (a.access.op, b.access.op) {
         (Op::Atomic { scope: x, .. }, Op::Atomic { scope: y, .. }) if wide(x) && wide(y) => {
-            let same = Formula::all([
-                Formula::eq(&d, &Lin::constant(0))?,
-                Formula::eq(size_a, size_b)?,
-            ]);
+            let same = Formula::all([Formula::eq(&d, &Lin::constant(0))?, Formula::eq(size_a, size_b)?]);
             Formula::all([common, same.negated()])
         }
         _ => common,

@@ -55,7 +55,8 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     }
     let settled = launch.and_then(|launch| last::settle(protocol, Some(launch)));
     let given = &protocol.exprs;
-    let Steady { protocol: improved, conditions: steady } = steady(settled.as_ref().unwrap_or(protocol), launch);
+    let Steady { protocol: improved, conditions: steady } =
+        steady(settled.as_ref().unwrap_or(protocol), launch);
     let protocol = &improved;
     let mut exprs = protocol.exprs.clone();
     let next = next_values(protocol, &mut exprs);
@@ -154,9 +155,7 @@ impl Found {
                 with = other;
                 (Verdict::Unknown(why.clone()), why)
             }
-            (None, None) if self.pairs == 0 => {
-                (Verdict::Proved, "no access conflicts with it".to_owned())
-            }
+            (None, None) if self.pairs == 0 => (Verdict::Proved, "no access conflicts with it".to_owned()),
             (None, None) => {
                 let why = format!("apart from {} other accesses or in order with them", self.pairs);
                 if self.conditions.is_empty() {
@@ -248,13 +247,15 @@ impl<'a> Prover<'a> {
         if !may_conflict(a.op, b.op) {
             return;
         }
-        let failed = |site| self.sites.get(&site).is_some_and(|f: &Found| f.failed.is_some() || f.racy.is_some());
+        let failed =
+            |site| self.sites.get(&site).is_some_and(|f: &Found| f.failed.is_some() || f.racy.is_some());
         if failed(a.site) && failed(b.site) {
             return;
         }
         let setting = self.setting;
         let objects = (a.object, b.object);
-        let alias = self.aliases.entry(objects).or_insert_with(|| alias(setting, objects.0, objects.1)).clone();
+        let alias =
+            self.aliases.entry(objects).or_insert_with(|| alias(setting, objects.0, objects.1)).clone();
         if let Alias::Never = alias {
             return;
         }

@@ -105,18 +105,13 @@ pub struct Query<'q> {
 impl Asker {
     /// Within limits; writes each query into `dump` where that is given.
     pub fn new(limits: Limits, dump: Option<PathBuf>) -> Self {
-        Self {
-            limits,
-            dump,
-            started: processor_time(),
-            known: HashMap::new(),
-            stats: QueryStats::default(),
-        }
+        Self { limits, dump, started: processor_time(), known: HashMap::new(), stats: QueryStats::default() }
     }
 
     /// Whether the kernel's time is used up.
     pub fn out_of_time(&self) -> bool {
-        self.stats.units >= self.limits.kernel || processor_time().saturating_sub(self.started) >= self.limits.time
+        self.stats.units >= self.limits.kernel
+            || processor_time().saturating_sub(self.started) >= self.limits.time
     }
 
     /// Asks.
@@ -172,8 +167,7 @@ impl Asker {
 
     fn decide(solver: &Solver, text: &str, query: Query) -> Answer {
         solver.from_string(text);
-        let literals: Vec<_> =
-            (0..query.assumptions.len()).map(|i| Bool::new_const(assumption(i))).collect();
+        let literals: Vec<_> = (0..query.assumptions.len()).map(|i| Bool::new_const(assumption(i))).collect();
         match solver.check_assumptions(&literals) {
             SatResult::Unsat => {
                 let core = solver.get_unsat_core();

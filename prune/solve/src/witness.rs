@@ -26,10 +26,7 @@ fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {
 }
 
 /// The launch and the two threads of a solution.
-pub fn threads(
-    encoder: &mut Encoder,
-    solution: &HashMap<Atom, i128>,
-) -> Option<(Launch, [Thread; 2])> {
+pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<(Launch, [Thread; 2])> {
     let protocol = encoder.setting.protocol;
     let mut launch = match encoder.setting.launch {
         Some(launch) => launch.clone(),
@@ -128,7 +125,8 @@ pub fn confirm(
             let (x, y) = (address(a), address(b));
             let common = x < y + i128::from(b.size) && y < x + i128::from(a.size);
             let same_bytes = x == y && a.size == b.size;
-            if common && shares(a) && shares(b) && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block) {
+            if common && shares(a) && shares(b) && meet(a, b) && conflict(a.op, b.op, same_bytes, same_block)
+            {
                 let side = |thread: Thread, touch: &Touch| WitnessAccess {
                     site: touch.site,
                     op: touch.op,
@@ -149,11 +147,7 @@ pub fn confirm(
 }
 
 /// Facts that keep a solution small: threads of a block, blocks and parameters.
-pub fn small(
-    encoder: &mut Encoder,
-    most_threads: i128,
-    most: i128,
-) -> Result<Vec<Formula>, TooBig> {
+pub fn small(encoder: &mut Encoder, most_threads: i128, most: i128) -> Result<Vec<Formula>, TooBig> {
     let mut facts = Vec::new();
     if encoder.setting.launch.is_some() {
         return Ok(facts);

@@ -149,12 +149,17 @@ fn all() -> Vec<Broken> {
             let size = k.bdim();
             let half = k.binc(BinOp::LShr, size, 1);
             let zero = k.c(0);
-            k.looped(half, Step::UDiv(2), |k, v| k.ult(zero, v), |k, v| {
-                let other = k.add(t, v);
-                k.read(s, other);
-                k.write(s, t);
-                k.sync();
-            });
+            k.looped(
+                half,
+                Step::UDiv(2),
+                |k, v| k.ult(zero, v),
+                |k, v| {
+                    let other = k.add(t, v);
+                    k.read(s, other);
+                    k.write(s, t);
+                    k.sync();
+                },
+            );
         }),
         broken("an atomic of one block's scope", [2, 1, 1], ROW, &[], |k| {
             let x = k.pointer("x");
@@ -179,9 +184,14 @@ fn all() -> Vec<Broken> {
         broken("a grid-stride loop that strides by blocks", [3, 1, 1], [8, 1, 1], &[64], |k| {
             let (x, n) = (k.pointer("x"), k.scalar("n"));
             let (i, step) = (k.gid(), k.bdim());
-            k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| {
-                k.write(x, v);
-            });
+            k.looped(
+                i,
+                Step::Add(step),
+                |k, v| k.lt(v, n),
+                |k, v| {
+                    k.write(x, v);
+                },
+            );
         }),
         broken("the first iteration meets what precedes the loop", ONE, ROW, &[3], |k| {
             let (s, n) = (k.shared("s", 4096), k.scalar("n"));

@@ -31,12 +31,17 @@ fn rows_that_a_loop_steps_over() {
         let x = k.pointer("x");
         let (t, y, zero, step, end) = (k.tid(), k.tidy(), k.c(0), k.c(16), k.c(32));
         let mut site = SiteId(0);
-        k.looped(zero, Step::Add(step), |k, j| k.lt(j, end), |k, j| {
-            let row = k.add(y, j);
-            let row = k.mulc(row, 64);
-            let at = k.add(row, t);
-            site = k.write(x, at);
-        });
+        k.looped(
+            zero,
+            Step::Add(step),
+            |k, j| k.lt(j, end),
+            |k, j| {
+                let row = k.add(y, j);
+                let row = k.mulc(row, 64);
+                let at = k.add(row, t);
+                site = k.write(x, at);
+            },
+        );
         (k, site)
     };
     assert!(proved(kernel().0).contains(&"blockDim.y <= 16".to_owned()));
@@ -54,10 +59,15 @@ fn strides_of_a_constant() {
         let (x, n) = (k.pointer("x"), k.scalar("n"));
         let (i, step) = (k.gid(), k.c(step));
         let mut sites = Vec::new();
-        k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| {
-            sites.push(k.read(x, v));
-            sites.push(k.write(x, v));
-        });
+        k.looped(
+            i,
+            Step::Add(step),
+            |k, v| k.lt(v, n),
+            |k, v| {
+                sites.push(k.read(x, v));
+                sites.push(k.write(x, v));
+            },
+        );
         (k.done(), sites)
     };
     let (p, _) = kernel(1024);

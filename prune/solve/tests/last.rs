@@ -144,7 +144,10 @@ fn strides_that_must_not_be_taken_for_it() {
             let settled = settle(&p, Some(&launch)).is_some();
             assert_eq!(settled, matches!(case, Case::NoBarrier | Case::TooNear), "{case:?}");
             for site in &prove_with(&p, &launch).verdicts.sites {
-                assert!(!racing.contains(&site.site) || site.verdict != Verdict::Proved, "{case:?}: {site:?}");
+                assert!(
+                    !racing.contains(&site.site) || site.verdict != Verdict::Proved,
+                    "{case:?}: {site:?}"
+                );
             }
             assert!(!all_proved(&prove_with(&p, &launch)), "{case:?}");
         }
@@ -152,7 +155,12 @@ fn strides_that_must_not_be_taken_for_it() {
 }
 
 /// `for (..) {}` with this condition and step, and what it leaves of `value`.
-fn left(from: i64, step: impl Fn(&mut Kernel) -> Step, test: Test, cond: impl Fn(&mut Kernel, E) -> E) -> Option<u64> {
+fn left(
+    from: i64,
+    step: impl Fn(&mut Kernel) -> Step,
+    test: Test,
+    cond: impl Fn(&mut Kernel, E) -> E,
+) -> Option<u64> {
     let mut k = Kernel::new("left");
     let (a, from, step) = (k.pointer("a"), k.c(from), step(&mut k));
     let v = k.p.exprs.add(Expr::Var { id: VarId(1), width: Width::W32 });
@@ -167,7 +175,8 @@ fn left(from: i64, step: impl Fn(&mut Kernel) -> Step, test: Test, cond: impl Fn
     let Some(Stmt::Access(access)) = settled.body.last() else { unreachable!() };
     // The thread that is run writes there, too.
     let launch = launch([1, 1, 1], [1, 1, 1], &p, &[]);
-    let run = gpurace_protocol::run::trace(&p, &launch, Default::default(), &mut |_| 77, 1_000_000).expect("it ends");
+    let run = gpurace_protocol::run::trace(&p, &launch, Default::default(), &mut |_| 77, 1_000_000)
+        .expect("it ends");
     let offset = settled.exprs.as_const(access.offset).expect("a constant");
     assert_eq!(run.touches.last().map(|touch| touch.offset), Some(offset as i64));
     Some(offset / 4)

@@ -62,15 +62,20 @@ fn a_loop_of_many_variables_is_quick() {
         let (x, n, w) = (k.pointer("x"), k.scalar("n"), k.scalar("w"));
         let (i, zero, one) = (k.gid(), k.c(0), k.c(1));
         let mut walking = Vec::new();
-        k.looped(zero, Step::Add(one), |k, v| k.lt(v, n), |k, _| {
-            for number in 0..variables {
-                let id = VarId(100 + number);
-                let v = k.p.exprs.add(Expr::Var { id, width: Width::W32 });
-                let from = k.addc(i, i64::from(number));
-                walking.push(Induction { id, width: Width::W32, from, step: Step::Add(w) });
-                k.read(x, v);
-            }
-        });
+        k.looped(
+            zero,
+            Step::Add(one),
+            |k, v| k.lt(v, n),
+            |k, _| {
+                for number in 0..variables {
+                    let id = VarId(100 + number);
+                    let v = k.p.exprs.add(Expr::Var { id, width: Width::W32 });
+                    let from = k.addc(i, i64::from(number));
+                    walking.push(Induction { id, width: Width::W32, from, step: Step::Add(w) });
+                    k.read(x, v);
+                }
+            },
+        );
         k.write(x, i);
         let mut p = k.done();
         let Stmt::Loop(of) = &mut p.body[0] else { panic!("{:?}", p.body) };

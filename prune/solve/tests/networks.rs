@@ -31,11 +31,17 @@ fn exchange(k: &mut Kernel, of: ObjectId, first: E, stride: E, radix: i64) -> Ve
 
 /// There are races, and no site of one is proved.
 fn races_are_found(p: &Protocol, launch: &gpurace_protocol::launch::Launch) {
-    let found = gpurace_protocol::race::races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    let found =
+        gpurace_protocol::race::races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
     assert!(!found.is_empty(), "{}", p.kernel);
     for s in &prove_with(p, launch).verdicts.sites {
         let in_race = found.keys().any(|(a, b)| *a == s.site || *b == s.site);
-        assert!(!in_race || !matches!(s.verdict, gpurace_protocol::verdict::Verdict::Proved), "{}: {:?}", p.kernel, s.site);
+        assert!(
+            !in_race || !matches!(s.verdict, gpurace_protocol::verdict::Verdict::Proved),
+            "{}: {:?}",
+            p.kernel,
+            s.site
+        );
     }
 }
 
@@ -107,10 +113,15 @@ fn a_sort_in_shared_memory() {
         let mut k = Kernel::new("sort_shared");
         let s = k.shared("s", u64::from(block) * 8);
         let (two, end) = (k.c(2), k.c(i64::from(block) * 2));
-        k.looped(two, Step::Mul(2), |k, size| k.le(size, end), |k, size| {
-            let half = k.binc(BinOp::UDiv, size, 2);
-            halved(k, s, half, wait);
-        });
+        k.looped(
+            two,
+            Step::Mul(2),
+            |k, size| k.le(size, end),
+            |k, size| {
+                let half = k.binc(BinOp::UDiv, size, 2);
+                halved(k, s, half, wait);
+            },
+        );
         k.done()
     };
     let p = kernel(8, true);
@@ -129,13 +140,18 @@ fn strides_that_double_up_to_a_parameter() {
         let mut k = Kernel::new("merge_shared_up");
         let (s, end, one) = (k.shared("s", 128), k.scalar("end"), k.c(1));
         let t = k.tid();
-        k.looped(one, Step::Mul(2), |k, stride| k.ult(stride, end), |k, stride| {
-            if wait {
-                k.sync();
-            }
-            let first = first_of(k, t, stride, 2);
-            exchange(k, s, first, stride, 2);
-        });
+        k.looped(
+            one,
+            Step::Mul(2),
+            |k, stride| k.ult(stride, end),
+            |k, stride| {
+                if wait {
+                    k.sync();
+                }
+                let first = first_of(k, t, stride, 2);
+                exchange(k, s, first, stride, 2);
+            },
+        );
         k.done()
     };
     let p = kernel(true);

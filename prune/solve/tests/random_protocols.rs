@@ -79,10 +79,8 @@ struct Tally {
 fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &SiteVerdict) -> String {
     match &v.verdict {
         Verdict::ProvedIf(conditions) => {
-            let all: Vec<_> = conditions
-                .iter()
-                .map(|c| gpurace_protocol::show::condition(protocol, exprs, c))
-                .collect();
+            let all: Vec<_> =
+                conditions.iter().map(|c| gpurace_protocol::show::condition(protocol, exprs, c)).collect();
             format!("proved if {}", all.join(" and "))
         }
         other => format!("{other:?}"),
@@ -90,10 +88,7 @@ fn show_verdict(protocol: &Protocol, exprs: &gpurace_protocol::expr::Exprs, v: &
 }
 
 fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
-    let options = Options {
-        limits: Limits { query: 400_000, ..common::options().limits },
-        dump: None,
-    };
+    let options = Options { limits: Limits { query: 400_000, ..common::options().limits }, dump: None };
     let outcome = solve(protocol, &options);
     let exprs = &outcome.verdicts.exprs;
     let mut r = Random(seed ^ 0x5eed);
@@ -146,9 +141,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
         for v in &outcome.verdicts.sites {
             let proved = match &v.verdict {
                 Verdict::Proved => true,
-                Verdict::ProvedIf(conditions) => {
-                    conditions.iter().all(|c| c.holds(protocol, exprs, &launch))
-                }
+                Verdict::ProvedIf(conditions) => conditions.iter().all(|c| c.holds(protocol, exprs, &launch)),
                 Verdict::Racy(_) | Verdict::Unknown(_) => false,
             };
             tally.held += u64::from(proved);
@@ -180,7 +173,12 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
                         witness.accesses[0].site.min(witness.accesses[1].site),
                         witness.accesses[0].site.max(witness.accesses[1].site),
                     );
-                    assert!(found.contains_key(&sites), "a false witness for site {}\n{}", v.site.0, context());
+                    assert!(
+                        found.contains_key(&sites),
+                        "a false witness for site {}\n{}",
+                        v.site.0,
+                        context()
+                    );
                 }
                 Verdict::Unknown(_) => tally.free_at_launch += u64::from(!races_here),
             }
@@ -192,8 +190,16 @@ fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
     let first = number("GPURACE_SEED", 1);
     let cases = number("GPURACE_CASES", 300);
     let mut tally = Tally {
-        sites: 0, proved: 0, conditional: 0, held: 0, racing: 0, launches: 0,
-        proved_at_launch: 0, racy_at_launch: 0, free_at_launch: 0, racy: 0,
+        sites: 0,
+        proved: 0,
+        conditional: 0,
+        held: 0,
+        racing: 0,
+        launches: 0,
+        proved_at_launch: 0,
+        racy_at_launch: 0,
+        free_at_launch: 0,
+        racy: 0,
     };
     for seed in first..first + cases {
         check(seed, &protocol(seed), &mut tally);
@@ -201,8 +207,17 @@ fn compare(what: &str, protocol: impl Fn(u64) -> Protocol) {
     println!(
         "{what}seeds {first} to {}: {} sites, {} proved, {} proved under conditions, {} racy; {} launches, \
          proofs that held {}, racing {}; at launch {} proved, {} racy, {} neither though free of races",
-        first + cases - 1, tally.sites, tally.proved, tally.conditional, tally.racy, tally.launches,
-        tally.held, tally.racing, tally.proved_at_launch, tally.racy_at_launch, tally.free_at_launch,
+        first + cases - 1,
+        tally.sites,
+        tally.proved,
+        tally.conditional,
+        tally.racy,
+        tally.launches,
+        tally.held,
+        tally.racing,
+        tally.proved_at_launch,
+        tally.racy_at_launch,
+        tally.free_at_launch,
     );
     // Guards against a test that proves nothing or in which nothing races.
     if cases >= 100 {

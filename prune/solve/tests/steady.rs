@@ -47,13 +47,18 @@ fn rounds(case: Case) -> Protocol {
     let n = k.opaque("a value loaded from `rows`", Width::W32, Uniform::Thread, &[]);
     k.p.opaques[0].loaded_by = (case != Case::NotThatSite).then_some(site);
     let (zero, one) = (k.c(0), k.c(1));
-    k.looped(zero, Step::Add(one), |k, v| k.lt(v, n), |k, _| {
-        k.write(tile, t);
-        k.sync();
-        let across = k.binc(BinOp::Xor, t, 1);
-        k.read(tile, across);
-        k.sync();
-    });
+    k.looped(
+        zero,
+        Step::Add(one),
+        |k, v| k.lt(v, n),
+        |k, _| {
+            k.write(tile, t);
+            k.sync();
+            let across = k.binc(BinOp::Xor, t, 1);
+            k.read(tile, across);
+            k.sync();
+        },
+    );
     k.write(out, i);
     let mut p = k.done();
     if let Some(repeated) = repeated {
@@ -99,13 +104,9 @@ fn rounds_that_all_threads_of_a_block_load_alike() {
 
 #[test]
 fn rounds_that_threads_may_load_differently() {
-    for case in [
-        Case::OneForEachThread,
-        Case::WrittenBefore,
-        Case::LoadedTwice,
-        Case::UnseenCall,
-        Case::NotThatSite,
-    ] {
+    for case in
+        [Case::OneForEachThread, Case::WrittenBefore, Case::LoadedTwice, Case::UnseenCall, Case::NotThatSite]
+    {
         let p = rounds(case);
         assert!(!tile_is_proved(&p, &prove(&p)), "case {}", case as u8);
         let known = launch([2, 1, 1], [64, 1, 1], &p, &[]);

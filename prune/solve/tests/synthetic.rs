@@ -28,7 +28,11 @@ fn barriers(n: i64) -> Protocol {
     let t = k.tid();
     let next = k.addc(t, 1);
     for i in 0..n {
-        if i % 2 == 0 { k.write(a, t) } else { k.read(a, next) };
+        if i % 2 == 0 {
+            k.write(a, t)
+        } else {
+            k.read(a, next)
+        };
         k.sync();
     }
     k.done()

@@ -138,12 +138,8 @@ fn unproved(outcome: &gpurace_solve::Outcome) -> bool {
 
 #[test]
 fn iterations_at_the_edges() {
-    let kernels: [(fn(bool) -> Protocol, &[u64]); 4] = [
-        (first_iteration, &[3]),
-        (last_iteration, &[3]),
-        (last_then_first, &[3]),
-        (nested_rounds, &[3, 2]),
-    ];
+    let kernels: [(fn(bool) -> Protocol, &[u64]); 4] =
+        [(first_iteration, &[3]), (last_iteration, &[3]), (last_then_first, &[3]), (nested_rounds, &[3, 2])];
     for (kernel, scalars) in kernels {
         let free = kernel(false);
         let outcome = prove(&free);

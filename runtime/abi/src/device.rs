@@ -126,8 +126,28 @@ impl LaunchCell {
     pub fn told(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 17] {
         let [a, b, c, d] = self.unordered;
         let (before, turn_before) = before.unwrap_or((0, 0));
-        let Self { turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, .. } = *self;
-        [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before]
+        let Self {
+            turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, ..
+        } = *self;
+        [
+            cell,
+            turn,
+            blocks,
+            number,
+            first_uid,
+            a,
+            b,
+            c,
+            d,
+            log,
+            log_room,
+            observes,
+            slots,
+            ranges,
+            range_count,
+            before,
+            turn_before,
+        ]
     }
 }
 

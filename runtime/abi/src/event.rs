@@ -219,7 +219,14 @@ impl Event {
     }
 
     /// What [`Event::what`] is for such an event.
-    pub const fn pack(thread: u32, kind: EventKind, atomic: AtomicKind, scope: Scope, order: Order, shared: bool) -> u32 {
+    pub const fn pack(
+        thread: u32,
+        kind: EventKind,
+        atomic: AtomicKind,
+        scope: Scope,
+        order: Order,
+        shared: bool,
+    ) -> u32 {
         thread
             | (kind as u32) << KIND_SHIFT
             | (atomic as u32) << ATOMIC_SHIFT
@@ -263,12 +270,16 @@ mod tests {
     #[test]
     fn fetches_say_what_they_are_made_of() {
         for kind in EventKind::ALL {
-            let is_fetch = matches!(kind, EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite);
+            let is_fetch =
+                matches!(kind, EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite);
             for operation in [0, 6, 5 | 1 << 8, 4 | 2 << 8, 1 | 4 << 16] {
                 for size in [1, 2, 4, 8, 16] {
                     let fetch = Fetch { kind, operation, size };
                     let event = Event { what: 1023 | fetch.pack(), ..Event::default() };
-                    assert_eq!((event.thread(), event.kind(), event.fetch()), (1023, Some(kind), is_fetch.then_some(fetch)));
+                    assert_eq!(
+                        (event.thread(), event.kind(), event.fetch()),
+                        (1023, Some(kind), is_fetch.then_some(fetch))
+                    );
                 }
             }
         }

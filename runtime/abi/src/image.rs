@@ -298,8 +298,7 @@ mod tests {
 
     #[test]
     fn container_round_trips() {
-        let bytes =
-            build_container(&[(SectionKind::HostImage, b"elf"), (SectionKind::Meta, b"{}")]);
+        let bytes = build_container(&[(SectionKind::HostImage, b"elf"), (SectionKind::Meta, b"{}")]);
         // SAFETY: `bytes` is a container.
         let headers: Vec<_> = unsafe { section_headers(bytes.as_ptr()) }.unwrap().collect();
         let body = |h: &SectionHeader| &bytes[h.offset as usize..(h.offset + h.size) as usize];

@@ -19,9 +19,9 @@
 #![cfg_attr(not(feature = "meta"), no_std)]
 
 pub mod context;
+pub mod device;
 #[cfg(feature = "meta")]
 pub mod diagnostic;
-pub mod device;
 pub mod entry;
 pub mod event;
 #[cfg(feature = "meta")]

@@ -249,8 +249,13 @@ mod tests {
                     let mut seen = [0; 32 * 32];
                     for lane in 0..32 {
                         for e in 0..product.held(place) {
-                            let Some((row, column)) = product.position(place, kind, lane, e) else { continue };
-                            assert!(row < rows && column < columns, "{shape} {place:?}: row {row}, column {column}");
+                            let Some((row, column)) = product.position(place, kind, lane, e) else {
+                                continue;
+                            };
+                            assert!(
+                                row < rows && column < columns,
+                                "{shape} {place:?}: row {row}, column {column}"
+                            );
                             seen[(row * columns + column) as usize] += 1;
                         }
                     }

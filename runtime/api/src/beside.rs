@@ -157,7 +157,8 @@ impl Bare {
     pub fn repeat(&self, checker: &Checker) -> Result<LaunchStats, Inexact> {
         let Repeatable { repeat, launch, .. } = &self.what;
         self.kernel.module.tell_covered(checker);
-        let mut covered: Vec<u32> = self.kernel.module.meta.covered.iter().map(|covered| covered.site).collect();
+        let mut covered: Vec<u32> =
+            self.kernel.module.meta.covered.iter().map(|covered| covered.site).collect();
         covered.sort_unstable();
         let told = checker.begin_launch(self.info, &self.unordered);
         let [nx, ny, nz] = launch.grid;
@@ -251,7 +252,8 @@ mod tests {
     #[test]
     fn of_many_rows_all_between_is_taken() {
         let rows = |n: usize| (0..n).flat_map(|i| [(i * 10, i * 10 + 5, true), (1000 + i, 1001 + i, false)]);
-        let footprint = |n| of_copy(rows(n).map(|(start, end, writes)| Span { bytes: start..end, writes }).collect());
+        let footprint =
+            |n| of_copy(rows(n).map(|(start, end, writes)| Span { bytes: start..end, writes }).collect());
         assert!(!footprint(3).conflicts(&spans(&[(6, 9, false)])));
         assert_eq!(footprint(60), spans(&[(1000, 1060, false), (0, 595, true)]));
     }
@@ -281,7 +283,11 @@ mod tests {
         for launch in 1..=MOST_KEPT as u64 + 1 {
             let ordered = order.launch(a, launch);
             beside.settle(&order);
-            beside.add_checked(launch, spans(&[(launch as usize * 8, launch as usize * 8 + 4, true)]), &ordered.unordered);
+            beside.add_checked(
+                launch,
+                spans(&[(launch as usize * 8, launch as usize * 8 + 4, true)]),
+                &ordered.unordered,
+            );
         }
         let nothing = spans(&[]);
         assert!(!beside.allows(&nothing, 1, &[]));

@@ -28,11 +28,7 @@ pub struct Position {
 pub fn position(site: CallSite) -> Option<Position> {
     static KNOWN: Mutex<Option<HashMap<CallSite, Option<Position>>>> = Mutex::new(None);
     let mut known = KNOWN.lock();
-    known
-        .get_or_insert_with(HashMap::new)
-        .entry(site)
-        .or_insert_with(|| read(site))
-        .clone()
+    known.get_or_insert_with(HashMap::new).entry(site).or_insert_with(|| read(site)).clone()
 }
 
 /// The calls that led into this library, the innermost first; 0 for none.
@@ -94,11 +90,8 @@ pub fn callers<const N: usize>() -> [CallSite; N] {
         fn _Unwind_GetIPInfo(context: *mut c_void, is_instruction: *mut c_int) -> usize;
     }
     let mut callers = [0; N];
-    let mut walk = Walk {
-        library: base_of(base_of as fn(usize) -> usize as usize),
-        callers: &mut callers,
-        count: 0,
-    };
+    let mut walk =
+        Walk { library: base_of(base_of as fn(usize) -> usize as usize), callers: &mut callers, count: 0 };
     // SAFETY: the unwinder of the C runtime, which the standard library links;
     // it reads the stack and passes `walk` on.
     unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
@@ -140,11 +133,7 @@ fn object_of(address: usize) -> Option<(PathBuf, usize)> {
     // The main program's name is what it was called with, which need not be a
     // path from here.
     let is_file = Path::new(name).is_file() && name.contains('/');
-    let path = if is_file {
-        name.into()
-    } else {
-        PathBuf::from("/proc/self/exe")
-    };
+    let path = if is_file { name.into() } else { PathBuf::from("/proc/self/exe") };
     Some((path, info.dli_fbase as usize))
 }
 
@@ -210,10 +199,7 @@ fn read(site: CallSite) -> Option<Position> {
         let (Some(file), Some(line)) = (location.file, location.line) else {
             continue;
         };
-        let position = Position {
-            file: file.to_owned(),
-            line,
-        };
+        let position = Position { file: file.to_owned(), line };
         if !is_system(file) {
             return Some(as_given(position));
         }
@@ -224,10 +210,7 @@ fn read(site: CallSite) -> Option<Position> {
 
 /// Headers of the toolkit wrap the launch functions: shown is who uses them.
 fn is_system(file: &str) -> bool {
-    let name = Path::new(file)
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     file.starts_with("/usr/") || name.starts_with("cuda_runtime") || name == "launch.h"
 }
 
@@ -238,10 +221,7 @@ fn as_given(position: Position) -> Position {
     let modules = modules::loaded();
     let mut files = modules.iter().flat_map(|module| &module.meta.files);
     match files.find(|file| Path::new(&file.directory).join(&file.name) == path) {
-        Some(file) => Position {
-            file: file.name.clone(),
-            ..position
-        },
+        Some(file) => Position { file: file.name.clone(), ..position },
         None => position,
     }
 }

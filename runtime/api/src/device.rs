@@ -13,11 +13,7 @@ use crate::{backend, memory, properties, stream};
 /// # Errors
 /// `cudaErrorInvalidDevice` for any other.
 pub fn check(device: c_int) -> Result {
-    if device == 0 {
-        Ok(())
-    } else {
-        Err(Error::INVALID_DEVICE)
-    }
+    if device == 0 { Ok(()) } else { Err(Error::INVALID_DEVICE) }
 }
 
 /// `cudaLimit` values by number, bytes or counts, with CUDA's defaults.

@@ -218,9 +218,7 @@ pub fn peek() -> Error {
 
 /// The last error of this thread, which is forgotten unless it is sticky.
 pub fn take() -> Error {
-    let last = LAST
-        .try_with(|last| last.replace(Error::SUCCESS))
-        .unwrap_or(Error::SUCCESS);
+    let last = LAST.try_with(|last| last.replace(Error::SUCCESS)).unwrap_or(Error::SUCCESS);
     match sticky() {
         Error::SUCCESS => last,
         fault => fault,
@@ -249,10 +247,7 @@ mod tests {
     #[test]
     fn names_and_texts_are_cudas() {
         assert_eq!(Error::INVALID_VALUE.name(), c"cudaErrorInvalidValue");
-        assert_eq!(
-            Error::ILLEGAL_ADDRESS.text(),
-            c"an illegal memory access was encountered"
-        );
+        assert_eq!(Error::ILLEGAL_ADDRESS.text(), c"an illegal memory access was encountered");
         assert_eq!(Error::SUCCESS.name(), c"cudaSuccess");
         assert_eq!(Error(12345).name(), c"unrecognized error code");
         assert_eq!(Error::ALL.len(), 129);

@@ -39,9 +39,7 @@ static EVENTS: Mutex<Option<Events>> = Mutex::new(None);
 
 fn with<T>(handle: cudaEvent_t, f: impl FnOnce(&mut Event) -> Result<T>) -> Result<T> {
     let mut events = EVENTS.lock();
-    let live = events
-        .as_mut()
-        .and_then(|events| events.live.get_mut(&(handle as usize)));
+    let live = events.as_mut().and_then(|events| events.live.get_mut(&(handle as usize)));
     f(live.ok_or(Error::INVALID_RESOURCE_HANDLE)?)
 }
 
@@ -50,12 +48,7 @@ fn with<T>(handle: cudaEvent_t, f: impl FnOnce(&mut Event) -> Result<T>) -> Resu
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` where the handle is no event.
 pub fn recorded(handle: cudaEvent_t) -> Result<Option<Clock>> {
-    with(handle, |event| {
-        Ok(event
-            .recorded
-            .as_ref()
-            .map(|recorded| recorded.clock.clone()))
-    })
+    with(handle, |event| Ok(event.recorded.as_ref().map(|recorded| recorded.clock.clone())))
 }
 
 fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
@@ -65,19 +58,10 @@ fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
     let backend = backend::get();
     let handle = {
         let mut events = EVENTS.lock();
-        let events = events.get_or_insert_with(|| Events {
-            live: HashMap::new(),
-            next: 0x6000_0000,
-        });
+        let events = events.get_or_insert_with(|| Events { live: HashMap::new(), next: 0x6000_0000 });
         events.next += 16;
         let handle = events.next;
-        events.live.insert(
-            handle,
-            Event {
-                flags,
-                recorded: None,
-            },
-        );
+        events.live.insert(handle, Event { flags, recorded: None });
         handle
     };
     backend.create_event(handle, flags)?;
@@ -102,10 +86,7 @@ fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
 /// `cudaErrorInvalidResourceHandle` where the handle is no event.
 pub fn record_at(event: cudaEvent_t, clock: Clock) -> Result {
     with(event, |event| {
-        event.recorded = Some(Recorded {
-            clock,
-            at: Instant::now(),
-        });
+        event.recorded = Some(Recorded { clock, at: Instant::now() });
         Ok(())
     })
 }

@@ -185,11 +185,7 @@ fn install_stack() {
     unsafe {
         let stack = libc::mmap(std::ptr::null_mut(), SIGNAL_STACK, protection, flags, -1, 0);
         if stack != libc::MAP_FAILED {
-            let new = libc::stack_t {
-                ss_sp: stack,
-                ss_flags: 0,
-                ss_size: SIGNAL_STACK,
-            };
+            let new = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: SIGNAL_STACK };
             libc::sigaltstack(&new, std::ptr::null_mut());
         }
     }
@@ -214,10 +210,8 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_voi
     // is what a core dump should show; one that somebody sent does not.
     unsafe {
         libc::alarm(0);
-        let faulted = matches!(
-            signal,
-            libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL
-        ) && !info.is_null()
+        let faulted = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL)
+            && !info.is_null()
             && (*info).si_code > 0;
         if !faulted {
             libc::raise(signal);

@@ -12,9 +12,8 @@ use crate::errors::{Error, Result};
 use crate::launch::read_attributes;
 use crate::modules::{Kernel, kernel_of_stub};
 use crate::properties::{
-    MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR,
-    SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN, SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
-    multiprocessors,
+    MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_THREADS_PER_MULTIPROCESSOR, SHARED_PER_BLOCK, SHARED_PER_BLOCK_OPTIN,
+    SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK, multiprocessors,
 };
 use crate::types::{cudaFuncAttributes, cudaLaunchConfig_t};
 
@@ -48,9 +47,7 @@ pub fn blocks_per_multiprocessor(threads: u32, shared: usize) -> u32 {
     let threads = threads.max(1).next_multiple_of(WARP_SIZE);
     let by_threads = MAX_THREADS_PER_MULTIPROCESSOR / threads;
     let by_shared = SHARED_PER_MULTIPROCESSOR / (shared + SHARED_RESERVED_PER_BLOCK);
-    by_threads
-        .min(MAX_BLOCKS_PER_MULTIPROCESSOR)
-        .min(by_shared as u32)
+    by_threads.min(MAX_BLOCKS_PER_MULTIPROCESSOR).min(by_shared as u32)
 }
 
 fn attributes(kernel: &Kernel) -> Result<cudaFuncAttributes> {

@@ -86,11 +86,8 @@ struct Request {
 
 /// Whether the dimensions are those of a grid or block that can be.
 fn check_dimensions(grid: [u32; 3], block: [u32; 3]) -> Result {
-    let within = |dims: [u32; 3], most: [u32; 3]| {
-        dims.iter()
-            .zip(most)
-            .all(|(&dim, most)| (1..=most).contains(&dim))
-    };
+    let within =
+        |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&dim, most)| (1..=most).contains(&dim));
     if within(grid, MAX_GRID_DIM) && within(block, MAX_BLOCK_DIM) {
         Ok(())
     } else {
@@ -239,7 +236,8 @@ impl Prepared {
         call_site: CallSite,
     ) -> Result<Self> {
         let stream = std::ptr::null_mut();
-        let request = Request { stub, grid, block, shared, stream, args, cooperative: false, cluster: None, call_site };
+        let request =
+            Request { stub, grid, block, shared, stream, args, cooperative: false, cluster: None, call_site };
         // SAFETY: as the caller vouches.
         unsafe { prepare(&request) }.map(|(prepared, _)| prepared)
     }
@@ -287,11 +285,7 @@ pub(crate) unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<Attr
     for index in 0..config.numAttrs as usize {
         // SAFETY: `attrs` has `numAttrs` elements, as the caller vouches.
         let attribute = unsafe { get(config.attrs.wrapping_add(index).cast_const()) }?;
-        let words = [
-            attribute.val[0] as u32,
-            (attribute.val[0] >> 32) as u32,
-            attribute.val[1] as u32,
-        ];
+        let words = [attribute.val[0] as u32, (attribute.val[0] >> 32) as u32, attribute.val[1] as u32];
         match attribute.id {
             ATTRIBUTE_COOPERATIVE => asked.cooperative = words[0] != 0,
             ATTRIBUTE_CLUSTER_DIMENSION => asked.cluster = Some(words),
@@ -307,11 +301,7 @@ pub(crate) unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<Attr
 
 /// The site of the `<<<...>>>` if its stub makes this call, else the caller's.
 fn call_site(caller: CallSite) -> CallSite {
-    POPPED_SITE
-        .try_with(Cell::take)
-        .ok()
-        .flatten()
-        .unwrap_or(caller)
+    POPPED_SITE.try_with(Cell::take).ok().flatten().unwrap_or(caller)
 }
 
 /// `__cudaPushCallConfiguration`: what stands between `<<<` and `>>>`.
@@ -348,17 +338,9 @@ extern "C" fn push_configuration(
     stream: cudaStream_t,
     call_site: CallSite,
 ) -> u32 {
-    let configuration = Configuration {
-        grid,
-        block,
-        shared,
-        stream,
-        call_site,
-    };
+    let configuration = Configuration { grid, block, shared, stream, call_site };
     enter("__cudaPushCallConfiguration", true, || {
-        PUSHED
-            .try_with(|pushed| pushed.borrow_mut().push(configuration))
-            .map_err(|_| Error::CUDART_UNLOADING)
+        PUSHED.try_with(|pushed| pushed.borrow_mut().push(configuration)).map_err(|_| Error::CUDART_UNLOADING)
     })
     .0
 }
@@ -449,7 +431,8 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
             let cooperative = COOPERATIVE;
             let call_site = call_site(caller);
             let cluster = None;
-            let request = Request { stub, grid, block, shared, stream, args, cooperative, cluster, call_site };
+            let request =
+                Request { stub, grid, block, shared, stream, args, cooperative, cluster, call_site };
             // SAFETY: the caller keeps the contract of the C function.
             unsafe { launch(&request) }
         })
@@ -528,10 +511,7 @@ mod tests {
     #[test]
     fn dimensions_are_checked_as_cuda_does() {
         assert_eq!(check_dimensions([1, 1, 1], [1024, 1, 1]), Ok(()));
-        assert_eq!(
-            check_dimensions([i32::MAX as u32, 65535, 65535], [1, 1, 64]),
-            Ok(())
-        );
+        assert_eq!(check_dimensions([i32::MAX as u32, 65535, 65535], [1, 1, 64]), Ok(()));
         for (grid, block) in [
             ([0, 1, 1], [1, 1, 1]),
             ([1, 1, 1], [1, 0, 1]),
@@ -539,10 +519,7 @@ mod tests {
             ([1, 1, 1], [1, 1, 65]),
             ([1, 1, 1], [1025, 1, 1]),
         ] {
-            assert_eq!(
-                check_dimensions(grid, block),
-                Err(Error::INVALID_CONFIGURATION)
-            );
+            assert_eq!(check_dimensions(grid, block), Err(Error::INVALID_CONFIGURATION));
         }
     }
 }

@@ -26,16 +26,8 @@ impl Log {
             LogPath::File(pattern) => pattern,
         };
         let path = pattern.expand(pid);
-        match OpenOptions::new()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .open(&path)
-        {
-            Ok(file) => Self {
-                file: Some(Mutex::new(file)),
-                color: false,
-            },
+        match OpenOptions::new().create(true).write(true).truncate(true).open(&path) {
+            Ok(file) => Self { file: Some(Mutex::new(file)), color: false },
             Err(error) => {
                 message::error(&format!("cannot write `{}`: {error}", path.display()));
                 Self::stderr()

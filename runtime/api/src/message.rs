@@ -30,10 +30,7 @@ pub fn note(text: &str) {
 /// An error that is said once in a process, however often it happens.
 pub fn error_once(text: &str) {
     static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let first = SAID
-        .lock()
-        .get_or_insert_with(HashSet::new)
-        .insert(text.to_owned());
+    let first = SAID.lock().get_or_insert_with(HashSet::new).insert(text.to_owned());
     if first {
         error(text);
     }

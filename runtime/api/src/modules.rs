@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_void};
 use std::ops::Range;
-use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 
 use gpurace_abi::context::{MAX_CLUSTER, MAX_PORTABLE_CLUSTER};
 use gpurace_abi::gpu_code::GpuCode;
@@ -216,10 +216,7 @@ impl Module {
     /// A host stub stands for a kernel of this mangled name.
     pub fn add_function(&'static self, stub: usize, name: &'static CStr) {
         let symbol = Symbol { module: self, name };
-        let function = Box::leak(Box::new(Function {
-            symbol,
-            kernel: OnceLock::new(),
-        }));
+        let function = Box::leak(Box::new(Function { symbol, kernel: OnceLock::new() }));
         with_registry(|registry| registry.functions.insert(stub, function));
     }
 
@@ -247,12 +244,8 @@ impl Module {
         }
         self.gone.store(true, Ordering::Relaxed);
         with_registry(|registry| {
-            registry
-                .functions
-                .retain(|_, function| !std::ptr::eq(function.symbol.module, self));
-            registry
-                .symbols
-                .retain(|_, symbol| !std::ptr::eq(symbol.module, self));
+            registry.functions.retain(|_, function| !std::ptr::eq(function.symbol.module, self));
+            registry.symbols.retain(|_, symbol| !std::ptr::eq(symbol.module, self));
         });
     }
 
@@ -283,17 +276,11 @@ impl Module {
         let site_base = SITES.fetch_add(checked.sites.len() as u32 + 1, Ordering::Relaxed);
         let proofs = match self.payload?.proofs {
             [] => ModuleProofs::default(),
-            bytes => wire::module_proofs(bytes)
-                .map_err(|error| invalid(&format!("`{}`: {error}", meta.source)))?,
+            bytes => {
+                wire::module_proofs(bytes).map_err(|error| invalid(&format!("`{}`: {error}", meta.source)))?
+            }
         };
-        Ok(Loaded {
-            code,
-            meta,
-            checked,
-            site_base,
-            proofs,
-            told: Once::new(),
-        })
+        Ok(Loaded { code, meta, checked, site_base, proofs, told: Once::new() })
     }
 
     /// Has device code find the module's `__managed__` variables: their storage is the host
@@ -305,7 +292,10 @@ impl Module {
         let variables = loaded.meta.variables.iter().filter(|meta| meta.managed);
         let mut bound = Vec::new();
         for meta in variables {
-            let (Some(cell), Some(host)) = (loaded.code.variable(&meta.name), self.host_variable(&meta.name)) else { continue };
+            let (Some(cell), Some(host)) = (loaded.code.variable(&meta.name), self.host_variable(&meta.name))
+            else {
+                continue;
+            };
             // SAFETY: the code's entry of a managed variable addresses a pointer
             // to its initial value, and no kernel of the code runs before its
             // module is loaded; the host's variable has the same size.
@@ -319,7 +309,9 @@ impl Module {
     fn host_variable(&self, name: &str) -> Option<usize> {
         let registry = REGISTRY.read();
         let mut symbols = registry.as_ref()?.symbols.iter();
-        let found = symbols.find(|(_, symbol)| std::ptr::eq(symbol.module, self) && symbol.name.to_bytes() == name.as_bytes());
+        let found = symbols.find(|(_, symbol)| {
+            std::ptr::eq(symbol.module, self) && symbol.name.to_bytes() == name.as_bytes()
+        });
         found.map(|(&host, _)| host)
     }
 
@@ -330,11 +322,8 @@ impl Module {
             if self.gone.load(Ordering::Relaxed) {
                 return Err(Error::INVALID_KERNEL_IMAGE);
             }
-            let meta: ModuleMeta = serde_json::from_slice(payload.meta).map_err(|error| {
-                invalid(&format!(
-                    "cannot read the description of device code: {error}"
-                ))
-            })?;
+            let meta: ModuleMeta = serde_json::from_slice(payload.meta)
+                .map_err(|error| invalid(&format!("cannot read the description of device code: {error}")))?;
             Ok(Box::leak(Box::new(meta)))
         })
     }
@@ -352,11 +341,8 @@ fn has_managed(meta: &[u8]) -> bool {
     let flag = &b"\"managed\":"[..];
     // A name that holds a quote has a backslash before it, so what looks like
     // the field is the field.
-    memchr::memmem::find_iter(meta, flag).any(|at| {
-        meta[at + flag.len()..]
-            .trim_ascii_start()
-            .starts_with(b"true")
-    })
+    memchr::memmem::find_iter(meta, flag)
+        .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
 }
 
 /// Says why device code cannot be used.
@@ -370,12 +356,7 @@ impl Registry {
     fn add(&mut self, loaded: &'static Loaded, managed: &[(&str, usize)]) {
         self.loaded.push(loaded);
         for (name, address) in loaded.code.variables() {
-            let Some(meta) = loaded
-                .meta
-                .variables
-                .iter()
-                .find(|meta| meta.name == name)
-            else {
+            let Some(meta) = loaded.meta.variables.iter().find(|meta| meta.name == name) else {
                 continue;
             };
             let address = match meta.managed {
@@ -402,33 +383,19 @@ impl Registry {
 pub fn module_of_site(site: u32) -> Option<&'static Loaded> {
     let registry = REGISTRY.read();
     let mut loaded = registry.as_ref()?.loaded.iter();
-    loaded
-        .find(|m| {
-            site.checked_sub(m.site_base)
-                .is_some_and(|at| at <= m.end_of_block())
-        })
-        .copied()
+    loaded.find(|m| site.checked_sub(m.site_base).is_some_and(|at| at <= m.end_of_block())).copied()
 }
 
 /// The modules whose images are open, in the order of loading.
 pub fn loaded() -> Vec<&'static Loaded> {
-    REGISTRY
-        .read()
-        .as_ref()
-        .map_or_else(Vec::new, |registry| registry.loaded.clone())
+    REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.loaded.clone())
 }
 
 /// The descriptions of all modules, in the order of registration; `None` for
 /// device code that cannot be used or is gone.
 pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
-    let modules = REGISTRY
-        .read()
-        .as_ref()
-        .map_or_else(Vec::new, |registry| registry.registered.clone());
-    modules
-        .into_iter()
-        .map(|module| module.meta().ok())
-        .collect()
+    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
+    modules.into_iter().map(|module| module.meta().ok()).collect()
 }
 
 /// What the modules that the program has registered brought with them.
@@ -464,9 +431,7 @@ pub fn variable_at(address: usize) -> Option<Variable> {
 /// The storage of the `__managed__` variables of loaded modules.
 pub fn managed() -> Vec<Range<usize>> {
     let registry = REGISTRY.read();
-    let variables = registry
-        .as_ref()
-        .map(|registry| registry.variables.values());
+    let variables = registry.as_ref().map(|registry| registry.variables.values());
     let managed = variables.into_iter().flatten().filter(|v| v.managed);
     managed.map(|v| v.address..v.address + v.size).collect()
 }
@@ -486,16 +451,8 @@ pub fn variable_of_symbol(symbol: *const c_void) -> Result<Variable> {
     let loaded = module.load()?;
     let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
     let address = loaded.code.variable(name).ok_or(Error::INVALID_SYMBOL)?;
-    let managed = loaded
-        .meta
-        .variables
-        .iter()
-        .any(|meta| meta.name == name && meta.managed);
-    let address = if managed {
-        symbol as usize
-    } else {
-        address
-    };
+    let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
+    let address = if managed { symbol as usize } else { address };
     variable_at(address).ok_or(Error::INVALID_SYMBOL)
 }
 
@@ -512,17 +469,12 @@ pub fn kernel_of_stub(stub: *const c_void) -> Result<&'static Kernel> {
             .and_then(|functions| functions.get(&(stub as usize)))
             .ok_or(Error::INVALID_DEVICE_FUNCTION)?
     };
-    *function
-        .kernel
-        .get_or_init(|| find_kernel(&function.symbol))
+    *function.kernel.get_or_init(|| find_kernel(&function.symbol))
 }
 
 fn find_kernel(symbol: &Symbol) -> Result<&'static Kernel> {
     let module = symbol.module.load()?;
-    let name = symbol
-        .name
-        .to_str()
-        .map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+    let name = symbol.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
     let kernels = &module.meta.kernels;
     let index = kernels.iter().position(|kernel| kernel.name == name);
     let (Some(index), Some(entry)) = (index, module.code.kernel(name)) else {

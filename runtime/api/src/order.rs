@@ -147,10 +147,9 @@ impl Order {
     }
 
     fn default_stream(&mut self) -> &mut StreamOrder {
-        self.streams.entry(DEFAULT).or_insert_with(|| StreamOrder {
-            clock: Clock::default(),
-            blocking: false,
-        })
+        self.streams
+            .entry(DEFAULT)
+            .or_insert_with(|| StreamOrder { clock: Clock::default(), blocking: false })
     }
 
     /// An operation is submitted to `stream`; gives what it runs after,
@@ -212,21 +211,13 @@ impl Order {
         let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
         let tick = clock.0.get(&id).copied().unwrap_or_default();
         let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
-        let pending = Pending {
-            launch,
-            stream: id,
-            tick,
-        };
+        let pending = Pending { launch, stream: id, tick };
         self.pending.push(pending);
         if self.unwaited.len() == UNWAITED {
             self.unwaited.pop_front();
         }
         self.unwaited.push_back(pending);
-        Ordered {
-            unordered,
-            settled,
-            overlaps,
-        }
+        Ordered { unordered, settled, overlaps }
     }
 
     /// Forgets launches that every stream, new ones too, is ordered after.
@@ -235,8 +226,7 @@ impl Order {
             return;
         }
         let after_all = self.after_all();
-        self.pending
-            .retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
+        self.pending.retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
     }
 
     /// What every stream would wait for if it were submitted to now.
@@ -253,11 +243,7 @@ impl Order {
             }
             all.0.retain(|of, tick| {
                 let own = stream.clock.0.get(of).copied().unwrap_or_default();
-                let through = if stream.blocking {
-                    waited.0.get(of).copied().unwrap_or_default()
-                } else {
-                    0
-                };
+                let through = if stream.blocking { waited.0.get(of).copied().unwrap_or_default() } else { 0 };
                 *tick = (*tick).min(own.max(through));
                 *tick > 0
             });
@@ -284,8 +270,7 @@ impl Order {
     /// Whether there is a launch that the host has not waited for.
     pub fn host_is_ahead(&mut self) -> bool {
         let host = &self.host;
-        self.unwaited
-            .retain(|launch| !host.knows(launch.stream, launch.tick));
+        self.unwaited.retain(|launch| !host.knows(launch.stream, launch.tick));
         !self.unwaited.is_empty()
     }
 
@@ -324,11 +309,7 @@ mod tests {
     }
 
     const fn settled(launch: u64) -> Ordered {
-        Ordered {
-            unordered: vec![],
-            settled: launch,
-            overlaps: false,
-        }
+        Ordered { unordered: vec![], settled: launch, overlaps: false }
     }
 
     fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
@@ -396,14 +377,7 @@ mod tests {
         let late = order.create(false);
         expect(&mut order, late, 100, &[]);
         expect(&mut order, DEFAULT, 101, &[100]);
-        assert_eq!(
-            order.launch(late, 102),
-            Ordered {
-                unordered: vec![101],
-                settled: 99,
-                overlaps: true
-            }
-        );
+        assert_eq!(order.launch(late, 102), Ordered { unordered: vec![101], settled: 99, overlaps: true });
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
 
-use crate::errors::{Error, Result};
 use crate::backend::executor;
+use crate::errors::{Error, Result};
 use crate::types::cudaDeviceProp;
 
 /// Name of the device.

@@ -70,10 +70,7 @@ pub struct Decision {
 impl Decision {
     /// Every site is checked.
     pub fn unproved(kernel: &Kernel) -> Self {
-        Self {
-            fates: vec![Fate::Checked; kernel.meta().sites.len()],
-            proved: ProvedSites::default(),
-        }
+        Self { fates: vec![Fate::Checked; kernel.meta().sites.len()], proved: ProvedSites::default() }
     }
 
     /// No site needs a check.
@@ -134,9 +131,7 @@ pub fn decide(launch: &Launch<'_>) -> Arc<Decision> {
     if known.decisions.len() == MOST_REMEMBERED {
         known.decisions.clear();
     }
-    known
-        .decisions
-        .insert(configuration.launch, decision.clone());
+    known.decisions.insert(configuration.launch, decision.clone());
     decision
 }
 
@@ -175,9 +170,7 @@ fn read(kernel: &Kernel) -> Option<KernelProofs> {
         Ok(proofs) => Some(proofs),
         Err(error) => {
             let name = &kernel.demangled;
-            session::get().note(format!(
-                "proofs of `{name}` not used, all of it is checked: {error}"
-            ));
+            session::get().note(format!("proofs of `{name}` not used, all of it is checked: {error}"));
             None
         }
     }
@@ -197,9 +190,9 @@ fn by_conditions(
             Verdict::Proved => Fate::Proved,
             Verdict::ProvedIf(conditions) => {
                 let holds = conditions.iter().all(|condition| {
-                    *tested.entry(condition).or_insert_with(|| {
-                        condition.holds(&proofs.protocol, &verdicts.exprs, launch)
-                    })
+                    *tested
+                        .entry(condition)
+                        .or_insert_with(|| condition.holds(&proofs.protocol, &verdicts.exprs, launch))
                 });
                 if !holds {
                     continue;
@@ -242,10 +235,8 @@ fn solve(
             };
             let found = by_conditions(kernel, proofs, &answer.verdicts, &configuration.launch);
             let sites = kernel.meta().sites.iter().zip(&found.fates);
-            let proved: Vec<u32> = sites
-                .filter(|(_, fate)| **fate != Fate::Checked)
-                .map(|(site, _)| *site)
-                .collect();
+            let proved: Vec<u32> =
+                sites.filter(|(_, fate)| **fate != Fate::Checked).map(|(site, _)| *site).collect();
             if let Some((cache, key)) = cache.zip(key) {
                 cache.put(&key, &proved);
             }

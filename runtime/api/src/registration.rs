@@ -35,9 +35,7 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
     let headers = match unsafe { section_headers(data) } {
         Ok(headers) => headers,
         Err(ContainerError::Version { found }) => {
-            return Err(format!(
-                "gpurace device code of version {found}, wanted {FORMAT_VERSION}"
-            ));
+            return Err(format!("gpurace device code of version {found}, wanted {FORMAT_VERSION}"));
         }
         Err(ContainerError::NotAContainer) => {
             // SAFETY: at least 16 bytes are readable.
@@ -53,9 +51,8 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
     for header in headers {
         // SAFETY: sections lie in the container, which is static data of the
         // program.
-        let bytes = unsafe {
-            std::slice::from_raw_parts(data.add(header.offset as usize), header.size as usize)
-        };
+        let bytes =
+            unsafe { std::slice::from_raw_parts(data.add(header.offset as usize), header.size as usize) };
         match header.kind {
             kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
             kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
@@ -209,18 +206,7 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
     global: c_int,
 ) {
     // SAFETY: as the caller vouches.
-    unsafe {
-        __cudaRegisterVar(
-            handle,
-            host.cast(),
-            device_address,
-            name,
-            ext,
-            size,
-            constant,
-            global,
-        )
-    };
+    unsafe { __cudaRegisterVar(handle, host.cast(), device_address, name, ext, size, constant, global) };
     guard("__cudaRegisterManagedVar", (), || {
         if let Ok(variable) = modules::variable_of_symbol(host.cast()) {
             // SAFETY: `host` points to a pointer as the caller vouches.
@@ -240,9 +226,7 @@ pub extern "C" fn __cudaRegisterTexture(
     _norm: c_int,
     _ext: c_int,
 ) {
-    guard("__cudaRegisterTexture", (), || {
-        message::error_once("texture references are not supported")
-    });
+    guard("__cudaRegisterTexture", (), || message::error_once("texture references are not supported"));
 }
 
 /// Surface references went with CUDA 12; said, so that nobody gets wrong data.
@@ -255,9 +239,7 @@ pub extern "C" fn __cudaRegisterSurface(
     _dim: c_int,
     _ext: c_int,
 ) {
-    guard("__cudaRegisterSurface", (), || {
-        message::error_once("surface references are not supported")
-    });
+    guard("__cudaRegisterSurface", (), || message::error_once("surface references are not supported"));
 }
 
 /// Modules need no initialisation of their own.

@@ -52,30 +52,19 @@ impl LaunchRecord {
 /// `linear` as an index of three dimensions, x fastest.
 fn unflatten(linear: u64, dim: [u32; 3]) -> [u32; 3] {
     let (x, y) = (u64::from(dim[0]), u64::from(dim[1]));
-    [
-        (linear % x) as u32,
-        (linear / x % y) as u32,
-        (linear / (x * y)) as u32,
-    ]
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
 }
 
 /// The innermost frame in user code; where all are in headers of the toolkit,
 /// the innermost.
 fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
-    let is_user = |frame: &&Frame| {
-        meta.files
-            .get(frame.file as usize)
-            .is_some_and(|f| !f.system)
-    };
+    let is_user = |frame: &&Frame| meta.files.get(frame.file as usize).is_some_and(|f| !f.system);
     frames.iter().find(is_user).or_else(|| frames.first())
 }
 
 /// File and line of a frame; 0 is an unknown line.
 fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
-    let file = meta
-        .files
-        .get(frame.file as usize)
-        .map(|file| file.name.clone());
+    let file = meta.files.get(frame.file as usize).map(|file| file.name.clone());
     (file, (frame.line != 0).then_some(frame.line))
 }
 
@@ -87,7 +76,10 @@ pub fn launch(record: &LaunchRecord) -> schema::Launch {
         grid: record.grid,
         block: record.block,
         line: position.as_ref().map(|position| position.line),
-        stack: position.as_ref().map(|position| call_site::calls(&record.stack, position)).unwrap_or_default(),
+        stack: position
+            .as_ref()
+            .map(|position| call_site::calls(&record.stack, position))
+            .unwrap_or_default(),
         file: position.map(|position| position.file),
     }
 }
@@ -95,18 +87,13 @@ pub fn launch(record: &LaunchRecord) -> schema::Launch {
 /// The site of a number that counts the sites of all modules.
 fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
     let module = modules::module_of_site(global)?;
-    Some((
-        module.checked,
-        module
-            .checked
-            .sites
-            .get((global - module.site_base) as usize)?,
-    ))
+    Some((module.checked, module.checked.sites.get((global - module.site_base) as usize)?))
 }
 
 /// Whether a side is the end of its block.
 fn is_end_of_block(side: &Side) -> bool {
-    modules::module_of_site(side.site).is_some_and(|module| side.site - module.site_base == module.end_of_block())
+    modules::module_of_site(side.site)
+        .is_some_and(|module| side.site - module.site_base == module.end_of_block())
 }
 
 /// What a side did. A volatile access is reported by its own kind.
@@ -130,10 +117,7 @@ fn inlined_at(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema:
             let file = meta.files.get(frame.file as usize).filter(|file| !file.system)?;
             Some(schema::InlinedAt {
                 function: (!frame.function.is_empty()).then(|| frame.function.clone()),
-                position: schema::Position {
-                    file: file.name.clone(),
-                    line: frame.line,
-                },
+                position: schema::Position { file: file.name.clone(), line: frame.line },
                 column: (frame.column != 0).then_some(frame.column),
             })
         })
@@ -171,9 +155,7 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
     access.stream = Some(side.stream);
     if let Some(launch) = launch {
         access.block = side.block.map(|block| unflatten(block, launch.grid));
-        access.thread = side
-            .thread
-            .map(|thread| unflatten(thread.into(), launch.block));
+        access.thread = side.thread.map(|thread| unflatten(thread.into(), launch.block));
     }
     if is_end_of_block(side) {
         access.ends_block = true;
@@ -254,19 +236,10 @@ pub fn shared_object(launch: &LaunchRecord, offset: u64) -> Object {
         };
         return shown(name, launch.dynamic_shared.into(), dynamic);
     }
-    let holds = |start: u32, size: u32| {
-        (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset)
-    };
-    match meta
-        .shared
-        .iter()
-        .find(|variable| holds(variable.offset, variable.size))
-    {
-        Some(variable) => shown(
-            Some(variable.name.clone()),
-            variable.size.into(),
-            variable.offset.into(),
-        ),
+    let holds =
+        |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
+    match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
+        Some(variable) => shown(Some(variable.name.clone()), variable.size.into(), variable.offset.into()),
         None => shown(None, meta.shared_static.into(), 0),
     }
 }
@@ -294,12 +267,8 @@ pub fn global_object(address: usize) -> Option<Object> {
             name: Some(format!("#{order}")),
             size: Some(allocation.size as u64),
             offset: Some((address - allocation.address) as u64),
-            allocated: call_site::position_in_user_code(&allocation.callers).map(|at| {
-                schema::Position {
-                    file: at.file,
-                    line: at.line,
-                }
-            }),
+            allocated: call_site::position_in_user_code(&allocation.callers)
+                .map(|at| schema::Position { file: at.file, line: at.line }),
         },
         shared: false,
         order: Some(order),
@@ -375,29 +344,25 @@ pub fn race_at(
         hint: None,
         count: record.count,
     };
-    race.hint = hint(&race, [facts(&record.later, later_launch.as_ref()), facts(&record.earlier, earlier_launch.as_ref())]);
+    race.hint = hint(
+        &race,
+        [facts(&record.later, later_launch.as_ref()), facts(&record.earlier, earlier_launch.as_ref())],
+    );
     Some((race, object))
 }
 
 /// Position of a synchronisation of the kernel's module.
 pub fn sync_position(kernel: &Kernel, sync: u32) -> (Option<String>, Option<u32>) {
     let meta = &kernel.module.meta;
-    let frames = meta
-        .syncs
-        .get(sync as usize)
-        .map(|sync: &SyncSite| &sync.frames[..]);
-    frames
-        .and_then(|frames| user_frame(meta, frames))
-        .map_or((None, None), |frame| position(meta, frame))
+    let frames = meta.syncs.get(sync as usize).map(|sync: &SyncSite| &sync.frames[..]);
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
 }
 
 /// Position of an access of the kernel's module.
 pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>) {
     let meta = &kernel.module.meta;
     let frames = meta.sites.get(site as usize).map(|site| &site.frames[..]);
-    frames
-        .and_then(|frames| user_frame(meta, frames))
-        .map_or((None, None), |frame| position(meta, frame))
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
 }
 
 /// Whether threads that met at a barrier from several places should all have
@@ -405,7 +370,8 @@ pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>
 pub fn is_one_place(kernel: &Kernel, met: &Divergence) -> bool {
     let meta = &kernel.module.meta;
     let syncs = &meta.syncs;
-    meta.instrumented && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
+    meta.instrumented
+        && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
 }
 
 /// Threads that wait for threads that do not come, as the report shows them.

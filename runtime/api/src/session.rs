@@ -126,13 +126,11 @@ impl Session {
     }
 
     fn log(&self) -> &Log {
-        self.log
-            .get_or_init(|| Log::open(&self.options.log_path, std::process::id()))
+        self.log.get_or_init(|| Log::open(&self.options.log_path, std::process::id()))
     }
 
     fn checker(&self) -> &Checker {
-        self.checker
-            .get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
+        self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
     }
 
     fn renderer(&self) -> TextRenderer<'_> {
@@ -148,11 +146,7 @@ impl Session {
             }
             DiskSources::new(directories)
         });
-        TextRenderer {
-            pid: Some(std::process::id()),
-            color: self.log().color,
-            sources,
-        }
+        TextRenderer { pid: Some(std::process::id()), color: self.log().color, sources }
     }
 
     /// Races on these bytes are meant.

@@ -45,8 +45,7 @@ thread_local! {
 }
 
 fn per_thread() -> StreamId {
-    OWN.try_with(|own| *own.get_or_init(|| ORDER.lock().create(true)))
-        .unwrap_or(DEFAULT)
+    OWN.try_with(|own| *own.get_or_init(|| ORDER.lock().create(true))).unwrap_or(DEFAULT)
 }
 
 /// Runs `body` with the null stream as this host thread's own.
@@ -62,11 +61,7 @@ pub fn with_own_default<T>(body: impl FnOnce() -> T) -> T {
 }
 
 fn lookup(handle: cudaStream_t) -> Result<Stream> {
-    let of = |id| Stream {
-        id,
-        flags: 0,
-        priority: LEAST_PRIORITY,
-    };
+    let of = |id| Stream { id, flags: 0, priority: LEAST_PRIORITY };
     match handle as usize {
         0 if OWN_DEFAULT.try_with(Cell::get) == Ok(true) => Ok(of(per_thread())),
         0 | LEGACY => Ok(of(DEFAULT)),
@@ -148,15 +143,8 @@ fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
     backend.create_stream(id, flags, priority)?;
     // A handle that looks like a pointer and is never given out twice.
     let handle = 0x5000_0000 + (id.0 as usize) * 16;
-    let stream = Stream {
-        id,
-        flags,
-        priority,
-    };
-    STREAMS
-        .lock()
-        .get_or_insert_with(HashMap::new)
-        .insert(handle, stream);
+    let stream = Stream { id, flags, priority };
+    STREAMS.lock().get_or_insert_with(HashMap::new).insert(handle, stream);
     // SAFETY: not null, and the caller of the API vouches for it.
     unsafe { put(to, handle as cudaStream_t) }
 }

@@ -28,14 +28,8 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [
-        Self::Race,
-        Self::Divergence,
-        Self::Kernel,
-        Self::Function,
-        Self::File,
-        Self::Object,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Race, Self::Divergence, Self::Kernel, Self::Function, Self::File, Self::Object];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -101,25 +95,16 @@ impl Suppressions {
             if pattern.is_empty() {
                 return Err(format!("{number}: found no pattern after `{line}`"));
             }
-            all.push(Suppression {
-                kind,
-                pattern: pattern.to_owned(),
-            });
+            all.push(Suppression { kind, pattern: pattern.to_owned() });
         }
         Ok(Self(all))
     }
 
     /// The suppression that leaves this race out, as its line has it.
     pub fn of_race(&self, race: &Race) -> Option<String> {
-        let functions = race
-            .accesses
-            .iter()
-            .filter_map(|side| side.function.as_deref());
+        let functions = race.accesses.iter().filter_map(|side| side.function.as_deref());
         let files = race.accesses.iter().filter_map(|side| side.file.as_deref());
-        let object = race
-            .object
-            .as_ref()
-            .and_then(|object| object.name.as_deref());
+        let object = race.object.as_ref().and_then(|object| object.name.as_deref());
         let each: [Names<'_>; 4] = [
             (Kind::Function, functions.collect()),
             (Kind::File, files.collect()),
@@ -131,17 +116,11 @@ impl Suppressions {
 
     /// The suppression that leaves this divergence out, as its line has it.
     pub fn of_divergence(&self, divergence: &Divergence) -> Option<String> {
-        let files = divergence
-            .waiting
-            .iter()
-            .filter_map(|waiting| match waiting {
-                Waiting::At(at) => at.file.as_deref(),
-                Waiting::Exited(_) => None,
-            });
-        let each: [Names<'_>; 2] = [
-            (Kind::File, files.collect()),
-            (Kind::Kernel, vec![&*divergence.kernel]),
-        ];
+        let files = divergence.waiting.iter().filter_map(|waiting| match waiting {
+            Waiting::At(at) => at.file.as_deref(),
+            Waiting::Exited(_) => None,
+        });
+        let each: [Names<'_>; 2] = [(Kind::File, files.collect()), (Kind::Kernel, vec![&*divergence.kernel])];
         self.find(Kind::Divergence, &each)
     }
 
@@ -168,12 +147,8 @@ impl Suppressions {
 
 /// Whether the pattern is found in the name.
 fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, from_start) = pattern
-        .strip_prefix('^')
-        .map_or((pattern, false), |rest| (rest, true));
-    let (pattern, to_end) = pattern
-        .strip_suffix('$')
-        .map_or((pattern, false), |rest| (rest, true));
+    let (pattern, from_start) = pattern.strip_prefix('^').map_or((pattern, false), |rest| (rest, true));
+    let (pattern, to_end) = pattern.strip_suffix('$').map_or((pattern, false), |rest| (rest, true));
     let pieces: Vec<&str> = pattern.split('*').collect();
     let mut rest = name;
     for (index, piece) in pieces.iter().enumerate() {
@@ -218,14 +193,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_none_are_named() {
-        assert_eq!(
-            Suppressions::parse("# nothing\n\n"),
-            Ok(Suppressions::default())
-        );
-        assert_eq!(
-            Suppressions::parse("race:a\n divergence: b \n").map(|all| all.0.len()),
-            Ok(2)
-        );
+        assert_eq!(Suppressions::parse("# nothing\n\n"), Ok(Suppressions::default()));
+        assert_eq!(Suppressions::parse("race:a\n divergence: b \n").map(|all| all.0.len()), Ok(2));
         let error = Suppressions::parse("race:a\nleak:b").unwrap_err();
         assert_eq!(
             error,
@@ -255,12 +224,8 @@ mod tests {
 
     #[test]
     fn a_kind_looks_at_its_own_names_only() {
-        let names = [
-            ("kernel", "reduce(int"),
-            ("function", "fill"),
-            ("file", "tile.cuh"),
-            ("object", "^tile$"),
-        ];
+        let names =
+            [("kernel", "reduce(int"), ("function", "fill"), ("file", "tile.cuh"), ("object", "^tile$")];
         for (kind, pattern) in names {
             for other in Kind::ALL.map(Kind::as_str) {
                 let line = format!("{other}:{pattern}");
@@ -277,12 +242,7 @@ mod tests {
             kernel: "reduce(int*)".to_owned(),
             launch: 1,
             block: [0, 0, 0],
-            waiting: vec![Waiting::at(
-                Some("reduce.cu".to_owned()),
-                Some(9),
-                32,
-                [0, 0, 0],
-            )],
+            waiting: vec![Waiting::at(Some("reduce.cu".to_owned()), Some(9), 32, [0, 0, 0])],
         };
         for (line, wanted) in [
             ("divergence:reduce(", true),
@@ -293,9 +253,7 @@ mod tests {
             ("function:reduce", false),
             ("kernel:.cu", false),
         ] {
-            let found = Suppressions::parse(line)
-                .unwrap()
-                .of_divergence(&divergence);
+            let found = Suppressions::parse(line).unwrap().of_divergence(&divergence);
             assert_eq!(found.is_some(), wanted, "{line}");
         }
     }

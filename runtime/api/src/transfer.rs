@@ -122,7 +122,11 @@ impl Rows {
     /// The same bytes, rows that touch as one.
     pub fn joined(self) -> Self {
         let (rows, pitch) = self.rows;
-        if rows != 1 && pitch == self.width { Self { width: self.width * rows, rows: (1, 0), ..self } } else { self }
+        if rows != 1 && pitch == self.width {
+            Self { width: self.width * rows, rows: (1, 0), ..self }
+        } else {
+            self
+        }
     }
 
     /// The rows, those that touch as one.
@@ -215,24 +219,13 @@ mod tests {
 
     #[test]
     fn rows_that_touch_are_one_range() {
-        let rows = |width, rows, slices| Rows {
-            start: 1000,
-            width,
-            rows,
-            slices,
-        };
+        let rows = |width, rows, slices| Rows { start: 1000, width, rows, slices };
         let ranges = |r: Rows| r.ranges().collect::<Vec<_>>();
         assert_eq!(ranges(rows(10, (1, 0), (1, 0))), [1000..1010]);
         assert_eq!(ranges(rows(10, (3, 10), (1, 0))), [1000..1030]);
         assert_eq!(ranges(rows(10, (2, 16), (1, 0))), [1000..1010, 1016..1026]);
-        assert_eq!(
-            ranges(rows(10, (2, 10), (2, 100))),
-            [1000..1020, 1100..1120]
-        );
-        assert_eq!(
-            ranges(rows(10, (2, 16), (2, 100))),
-            [1000..1010, 1016..1026, 1100..1110, 1116..1126]
-        );
+        assert_eq!(ranges(rows(10, (2, 10), (2, 100))), [1000..1020, 1100..1120]);
+        assert_eq!(ranges(rows(10, (2, 16), (2, 100))), [1000..1010, 1016..1026, 1100..1110, 1116..1126]);
     }
 
     #[test]

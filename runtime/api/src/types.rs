@@ -31,8 +31,7 @@ pub type cudaMemPool_t = *mut c_void;
 /// Host function on a stream.
 pub type cudaHostFn_t = Option<unsafe extern "C" fn(*mut c_void)>;
 /// Callback on a stream.
-pub type cudaStreamCallback_t =
-    Option<unsafe extern "C" fn(cudaStream_t, crate::errors::Error, *mut c_void)>;
+pub type cudaStreamCallback_t = Option<unsafe extern "C" fn(cudaStream_t, crate::errors::Error, *mut c_void)>;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

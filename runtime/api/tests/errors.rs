@@ -11,10 +11,8 @@ fn names_and_texts_are_those_of_libcudart() {
     let Some(toolkit) = support::toolkit() else {
         return;
     };
-    let library = ["lib64", "lib"]
-        .iter()
-        .map(|dir| toolkit.join(dir).join("libcudart.so.12"))
-        .find(|p| p.is_file());
+    let library =
+        ["lib64", "lib"].iter().map(|dir| toolkit.join(dir).join("libcudart.so.12")).find(|p| p.is_file());
     let Some(library) = library else {
         eprintln!("skipped: no `libcudart.so.12` in `{}`", toolkit.display());
         return;
@@ -27,17 +25,10 @@ fn names_and_texts_are_those_of_libcudart() {
         // SAFETY: the functions of the CUDA Runtime API have this type.
         unsafe { std::mem::transmute(libc::dlsym(handle, name.as_ptr())) }
     };
-    let (name, text) = (
-        function(c"cudaGetErrorName"),
-        function(c"cudaGetErrorString"),
-    );
+    let (name, text) = (function(c"cudaGetErrorName"), function(c"cudaGetErrorString"));
     for code in 0..=10_001 {
         // SAFETY: both give C strings in static data.
         let (name, text) = unsafe { (CStr::from_ptr(name(code)), CStr::from_ptr(text(code))) };
-        assert_eq!(
-            (Error(code).name(), Error(code).text()),
-            (name, text),
-            "code {code}"
-        );
+        assert_eq!((Error(code).name(), Error(code).text()), (name, text), "code {code}");
     }
 }

@@ -8,16 +8,9 @@ mod support;
 /// Symbols that the library defines for others.
 fn exported() -> HashSet<String> {
     let library = support::library();
-    let (status, out, errors) = support::run(
-        Command::new("nm")
-            .args(["-D", "--defined-only"])
-            .arg(&library),
-    );
+    let (status, out, errors) = support::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
     assert_eq!(status, Some(0), "{errors}");
-    out.lines()
-        .filter_map(|line| line.split_whitespace().nth(2))
-        .map(str::to_owned)
-        .collect()
+    out.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect()
 }
 
 #[test]
@@ -71,11 +64,8 @@ fn every_function_of_the_header_is_exported() {
     let mut missing = Vec::new();
     let mut found = 0;
     for after in header.split("CUDARTAPI ").skip(1) {
-        let name: String = after
-            .trim_start_matches('*')
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect();
+        let name: String =
+            after.trim_start_matches('*').chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         if !name.starts_with("cuda") || name.contains("_pt") || LEFT_OUT.contains(&&*name) {
             continue;
         }

@@ -13,22 +13,12 @@ use gpurace_report::schema::{ObjectKind, RaceKind, Report, Scope};
 mod support;
 
 fn frame(line: u32, function: &str) -> Frame {
-    Frame {
-        file: 0,
-        line,
-        column: 5,
-        function: function.to_owned(),
-    }
+    Frame { file: 0, line, column: 5, function: function.to_owned() }
 }
 
 fn site(op: Op, line: u32, function: &str) -> Site {
     // The innermost frame is in a header: the report shows the user's.
-    let inner = Frame {
-        file: 1,
-        line: 99,
-        column: 1,
-        function: "helper".to_owned(),
-    };
+    let inner = Frame { file: 1, line: 99, column: 1, function: "helper".to_owned() };
     Site {
         op,
         size: 4,
@@ -41,11 +31,8 @@ fn site(op: Op, line: u32, function: &str) -> Site {
 }
 
 fn meta() -> ModuleMeta {
-    let file = |name: &str, system| SourceFile {
-        name: name.to_owned(),
-        directory: "/src".to_owned(),
-        system,
-    };
+    let file =
+        |name: &str, system| SourceFile { name: name.to_owned(), directory: "/src".to_owned(), system };
     let param = |offset, size| Param { offset, size };
     let kernel = |name: &str, params: Vec<Param>, params_size, sites: Vec<u32>| KernelMeta {
         name: name.to_owned(),
@@ -58,18 +45,9 @@ fn meta() -> ModuleMeta {
         source: "image.cu".to_owned(),
         instrumented: true,
         files: vec![file("image.cu", false), file("header.h", true)],
-        sites: vec![
-            site(Op::Read, 10, "scale"),
-            site(Op::Write, 11, "scale"),
-            site(Op::Write, 20, "clash"),
-        ],
+        sites: vec![site(Op::Read, 10, "scale"), site(Op::Write, 11, "scale"), site(Op::Write, 20, "clash")],
         kernels: vec![
-            kernel(
-                "_Z5scalePiPKii",
-                vec![param(0, 8), param(8, 8), param(16, 4)],
-                20,
-                vec![0, 1],
-            ),
+            kernel("_Z5scalePiPKii", vec![param(0, 8), param(8, 8), param(16, 4)], 20, vec![0, 1]),
             kernel("_Z5clashPi", vec![param(0, 8)], 8, vec![2]),
             kernel("_Z5faultv", vec![], 0, vec![]),
         ],
@@ -125,10 +103,7 @@ fn link(clang: &str, container: &std::path::Path, binary: &std::path::Path) -> C
         .arg(&library)
         // The C++ library without its streams in use, as in many programs.
         .args(["-Wl,--no-as-needed", "-lstdc++"])
-        .arg(format!(
-            "-Wl,-rpath,{}",
-            library.parent().unwrap().display()
-        ))
+        .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
         .arg("-o")
         .arg(binary);
     command
@@ -150,13 +125,7 @@ impl Ran {
 
     #[track_caller]
     fn assert_status(&self, wanted: i32) {
-        assert_eq!(
-            self.output.status.code(),
-            Some(wanted),
-            "{}{}",
-            self.stdout(),
-            self.stderr()
-        );
+        assert_eq!(self.output.status.code(), Some(wanted), "{}{}", self.stdout(), self.stderr());
     }
 }
 
@@ -166,14 +135,8 @@ fn run(what: &str, options: &str) -> Option<Ran> {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("report.json");
     let options = format!("json={}:{options}", json.display());
-    let output = Command::new(program)
-        .arg(what)
-        .env("GPURACE_OPTIONS", options)
-        .output()
-        .unwrap();
-    let report = std::fs::read_to_string(&json)
-        .ok()
-        .map(|text| Report::from_json(&text).unwrap());
+    let output = Command::new(program).arg(what).env("GPURACE_OPTIONS", options).output().unwrap();
+    let report = std::fs::read_to_string(&json).ok().map(|text| Report::from_json(&text).unwrap());
     Some(Ran { output, report })
 }
 
@@ -181,21 +144,12 @@ fn run(what: &str, options: &str) -> Option<Ran> {
 fn kernels_read_arguments_and_variables() {
     let Some(ran) = run("scale", "") else { return };
     ran.assert_status(0);
-    assert_eq!(
-        (ran.stdout().as_str(), ran.stderr().as_str()),
-        ("done scale\n", "")
-    );
+    assert_eq!((ran.stdout().as_str(), ran.stderr().as_str()), ("done scale\n", ""));
     let report = ran.report.unwrap();
     assert!(!report.has_findings());
-    assert_eq!(
-        (report.stats.launches, report.stats.launches_unchecked),
-        (1, 0)
-    );
+    assert_eq!((report.stats.launches, report.stats.launches_unchecked), (1, 0));
     assert_eq!(report.stats.checks_executed, 2000);
-    assert_eq!(
-        (report.stats.sites.total, report.stats.sites.checked),
-        (3, 3)
-    );
+    assert_eq!((report.stats.sites.total, report.stats.sites.checked), (3, 3));
     assert_eq!(report.stats.kernels[0].name, "scale(int*, int const*, int)");
     assert_eq!(report.stats.kernels[0].sites.total, 2);
 }
@@ -215,47 +169,26 @@ fn a_race_is_reported_and_sets_the_status() {
     ran.assert_status(66);
     assert_eq!(ran.stdout(), "done race\n");
     let report = ran.report.as_ref().unwrap();
-    let [race] = &report.races[..] else {
-        panic!("{report:?}")
-    };
+    let [race] = &report.races[..] else { panic!("{report:?}") };
     assert_eq!((race.kind, race.scope), (RaceKind::WriteWrite, Scope::Warp));
     assert_eq!(race.kernel.as_deref(), Some("clash(int*)"));
     assert_eq!(race.same_value, Some(false));
     let object = race.object.as_ref().unwrap();
-    assert_eq!(
-        (object.kind, object.size, object.offset),
-        (ObjectKind::Allocation, Some(64), Some(20))
-    );
+    assert_eq!((object.kind, object.size, object.offset), (ObjectKind::Allocation, Some(64), Some(20)));
     assert_eq!(object.name.as_deref(), Some("#1"));
     for access in &race.accesses {
-        assert_eq!(
-            (access.file.as_deref(), access.line),
-            (Some("image.cu"), Some(20))
-        );
+        assert_eq!((access.file.as_deref(), access.line), (Some("image.cu"), Some(20)));
         assert_eq!(access.function.as_deref(), Some("clash"));
-        assert_eq!(
-            (access.launch, access.stream, access.block),
-            (Some(1), Some(0), Some([0, 0, 0]))
-        );
+        assert_eq!((access.launch, access.stream, access.block), (Some(1), Some(0), Some([0, 0, 0])));
     }
-    let mut threads = race
-        .accesses
-        .clone()
-        .map(|access| access.thread.unwrap()[0]);
+    let mut threads = race.accesses.clone().map(|access| access.thread.unwrap()[0]);
     threads.sort();
     assert_eq!(threads, [0, 1]);
     // The launch is where the host program has its `<<<...>>>`.
     let launch = race.launch.as_ref().unwrap();
-    assert_eq!(
-        (launch.index, launch.grid, launch.block),
-        (1, [1, 1, 1], [2, 1, 1])
-    );
+    assert_eq!((launch.index, launch.grid, launch.block), (1, [1, 1, 1], [2, 1, 1]));
     let source = include_str!("data/host.c");
-    let line = source
-        .lines()
-        .position(|line| line.contains("the racy launch"))
-        .unwrap() as u32
-        + 1;
+    let line = source.lines().position(|line| line.contains("the racy launch")).unwrap() as u32 + 1;
     assert_eq!(launch.line, Some(line));
     assert!(launch.file.as_ref().unwrap().ends_with("host.c"));
     let text = ran.stderr();
@@ -270,17 +203,10 @@ fn launches_that_no_stream_orders_race() {
     };
     ran.assert_status(66);
     let report = ran.report.unwrap();
-    let [race] = &report.races[..] else {
-        panic!("{report:?}")
-    };
+    let [race] = &report.races[..] else { panic!("{report:?}") };
+    assert_eq!((race.kind, race.scope, race.count), (RaceKind::WriteWrite, Scope::Device, 1));
     assert_eq!(
-        (race.kind, race.scope, race.count),
-        (RaceKind::WriteWrite, Scope::Device, 1)
-    );
-    assert_eq!(
-        race.accesses
-            .clone()
-            .map(|access| (access.launch, access.stream)),
+        race.accesses.clone().map(|access| (access.launch, access.stream)),
         [(Some(2), Some(2)), (Some(1), Some(1))]
     );
     for ordered in ["streams wait", "streams sync"] {
@@ -313,25 +239,14 @@ fn the_report_comes_also_when_a_signal_ends_the_program() {
     for (what, signal) in [("race abort", 6), ("race kill", 15), ("race segv", 11)] {
         let Some(ran) = run(what, "") else { return };
         assert_eq!(ran.output.status.signal(), Some(signal), "{}", ran.stderr());
-        assert_eq!(
-            ran.report.as_ref().map(|report| report.races.len()),
-            Some(1),
-            "{}",
-            ran.stderr()
-        );
+        assert_eq!(ran.report.as_ref().map(|report| report.races.len()), Some(1), "{}", ran.stderr());
         assert!(ran.stderr().contains("SUMMARY: gpurace: 1 data race"));
     }
 }
 
 #[test]
 fn options_choose_what_is_checked() {
-    for options in [
-        "skip_kernels=clash",
-        "kernels=scale*",
-        "blocks=1",
-        "objects=#2",
-        "objects=shared",
-    ] {
+    for options in ["skip_kernels=clash", "kernels=scale*", "blocks=1", "objects=#2", "objects=shared"] {
         let Some(ran) = run("race", options) else {
             return;
         };
@@ -365,12 +280,7 @@ fn suppressed_races_are_left_out_and_counted() {
         return;
     };
     ran.assert_status(1);
-    assert!(
-        ran.stderr()
-            .contains(":2: found `clash`, wanted `KIND:PATTERN`"),
-        "{}",
-        ran.stderr()
-    );
+    assert!(ran.stderr().contains(":2: found `clash`, wanted `KIND:PATTERN`"), "{}", ran.stderr());
 }
 
 #[test]
@@ -379,12 +289,7 @@ fn a_report_that_cannot_be_written_is_a_failure() {
         return;
     };
     ran.assert_status(1);
-    assert!(
-        ran.stderr()
-            .contains("cannot write `/nonexistent/report.json`"),
-        "{}",
-        ran.stderr()
-    );
+    assert!(ran.stderr().contains("cannot write `/nonexistent/report.json`"), "{}", ran.stderr());
 }
 
 #[test]
@@ -392,10 +297,7 @@ fn a_fault_is_a_sticky_error_with_a_message() {
     let Some(ran) = run("fault", "") else { return };
     ran.assert_status(0);
     let text = ran.stderr();
-    assert!(
-        text.contains("in kernel `fault()`, block (0,0,0), thread (0,0,0)"),
-        "{text}"
-    );
+    assert!(text.contains("in kernel `fault()`, block (0,0,0), thread (0,0,0)"), "{text}");
     assert!(ran.report.is_some());
 }
 
@@ -424,16 +326,10 @@ fn device_code_of_other_compilers_is_refused_by_name() {
     let mut other = build_container(&[]);
     other[8] = 200;
     for (bytes, wanted) in [
-        (
-            0xba55_ed50u32.to_le_bytes().repeat(8),
-            "an NVIDIA fat binary from nvcc or plain clang",
-        ),
+        (0xba55_ed50u32.to_le_bytes().repeat(8), "an NVIDIA fat binary from nvcc or plain clang"),
         (vec![0x7f; 64], "unknown data that starts with 0x7f7f7f7f"),
         (other, "gpurace device code of version 200"),
-        (
-            build_container(&[]),
-            "gpurace device code without an image for the host",
-        ),
+        (build_container(&[]), "gpurace device code without an image for the host"),
     ] {
         let container = folder.path().join("container");
         let binary = folder.path().join("program");
@@ -442,9 +338,6 @@ fn device_code_of_other_compilers_is_refused_by_name() {
         let (status, out, errors) = support::run(Command::new(&binary).arg("copies"));
         assert_eq!((status, out.as_str()), (Some(0), "done copies\n"));
         assert!(errors.contains(wanted), "{errors}");
-        assert!(
-            errors.contains("rebuild the objects that hold kernels with gclang"),
-            "{errors}"
-        );
+        assert!(errors.contains("rebuild the objects that hold kernels with gclang"), "{errors}");
     }
 }

@@ -4,9 +4,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gpurace_check::{
-    AtomicKind, Block, Checker, KernelKey, LaunchInfo, Order, Scope, SyncFeatures,
-};
+use gpurace_check::{AtomicKind, Block, Checker, KernelKey, LaunchInfo, Order, Scope, SyncFeatures};
 
 const WORD: usize = 0x10_0000_0000;
 const WORDS: usize = 1 << 16;
@@ -43,29 +41,18 @@ fn time(name: &str, features: SyncFeatures, mut round: impl FnMut(&mut Block) ->
 }
 
 fn main() {
-    let regular = SyncFeatures {
-        barriers: true,
-        warp_syncs: true,
-        ..Default::default()
-    };
-    let fences = SyncFeatures {
-        fences: true,
-        ..regular
-    };
+    let regular = SyncFeatures { barriers: true, warp_syncs: true, ..Default::default() };
+    let fences = SyncFeatures { fences: true, ..regular };
     let each = |f: &mut dyn FnMut(u32, usize)| {
         for i in 0..WORDS {
             f(i as u32 % THREADS, i);
         }
     };
     for (name, at) in [("global", WORD), ("shared", SHARED)] {
-        time(
-            &format!("write, word of an earlier launch, {name}"),
-            regular,
-            |b| {
-                each(&mut |t, i| b.write(t, at + 4 * i, 4, 0, None));
-                WORDS
-            },
-        );
+        time(&format!("write, word of an earlier launch, {name}"), regular, |b| {
+            each(&mut |t, i| b.write(t, at + 4 * i, 4, 0, None));
+            WORDS
+        });
     }
     time("read, same thread again", regular, |b| {
         for i in 0..64 {

@@ -224,9 +224,7 @@ impl Block {
     /// there too.
     pub fn acquire_at_barrier(&mut self, threads: impl IntoIterator<Item = u32>) {
         if self.state.fences {
-            threads
-                .into_iter()
-                .for_each(|thread| self.state.order.acquire(thread));
+            threads.into_iter().for_each(|thread| self.state.order.acquire(thread));
         }
     }
 

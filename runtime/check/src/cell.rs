@@ -175,12 +175,7 @@ impl State {
         if inner.chains.load(Ordering::Relaxed) as i64 > inner.limits.chains as i64 {
             // The newest record, if it fits, is worth more than the oldest.
             inner.lost_words.fetch_add(1, Ordering::Relaxed);
-            let kept = chain
-                .entries
-                .iter()
-                .rev()
-                .find_map(|e| self.pack_entry(e))
-                .unwrap_or(0);
+            let kept = chain.entries.iter().rev().find_map(|e| self.pack_entry(e)).unwrap_or(0);
             self.recycle(inner, chain);
             return kept;
         }
@@ -321,11 +316,7 @@ impl State {
             span,
             site,
             thread: (m.thread & !31)
-                | if m.lanes == 0 {
-                    m.thread & 31
-                } else {
-                    m.lanes.trailing_zeros() as u16
-                },
+                | if m.lanes == 0 { m.thread & 31 } else { m.lanes.trailing_zeros() as u16 },
             uid: u32::try_from(m.uid - self.launch.base).ok()?,
             clock: u16::try_from(m.clock).ok()?,
         }
@@ -340,11 +331,7 @@ impl State {
             true => site(&self.launch.data),
             false => self.launch.owner(member.uid).map_or(0, |(data, _)| site(&data)),
         };
-        Entry {
-            touch: c.touch,
-            site,
-            member,
-        }
+        Entry { touch: c.touch, site, member }
     }
 
     /// The record of a new access, at full width.
@@ -371,11 +358,7 @@ pub(crate) fn member(c: &Compact, base: u64) -> Member {
     Member {
         uid: base + u64::from(c.uid),
         clock: c.clock.into(),
-        lanes: if c.span == Span::Thread {
-            1 << (c.thread % 32)
-        } else {
-            0
-        },
+        lanes: if c.span == Span::Thread { 1 << (c.thread % 32) } else { 0 },
         thread: c.thread,
         span: c.span,
     }

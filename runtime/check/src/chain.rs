@@ -25,13 +25,7 @@ pub struct Member {
 impl Member {
     /// A single thread.
     pub const fn thread(uid: u64, thread: u32, clock: u32) -> Self {
-        Self {
-            uid,
-            clock,
-            lanes: 1 << (thread & 31),
-            thread: thread as u16,
-            span: Span::Thread,
-        }
+        Self { uid, clock, lanes: 1 << (thread & 31), thread: thread as u16, span: Span::Thread }
     }
 
     /// The block's uid.

@@ -184,12 +184,7 @@ impl Checker {
 
     /// Begins a launch in which the accesses of some sites are not checked.
     /// They leave no history, so no launch may be concurrent with this one.
-    pub fn begin_pruned(
-        &self,
-        info: LaunchInfo,
-        unordered: &[u64],
-        proved: ProvedSites,
-    ) -> Arc<Launch> {
+    pub fn begin_pruned(&self, info: LaunchInfo, unordered: &[u64], proved: ProvedSites) -> Arc<Launch> {
         self.begin(info, unordered, proved, None)
     }
 
@@ -204,10 +199,8 @@ impl Checker {
         let inner = &self.inner;
         let mut l = inner.launching.lock();
         l.streams_seen |= info.stream != 0 || !unordered.is_empty();
-        l.unsettled
-            .retain(|e| e.id > info.settled || unordered.contains(&e.id));
-        l.copies
-            .retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
+        l.unsettled.retain(|e| e.id > info.settled || unordered.contains(&e.id));
+        l.copies.retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
         let next = inner.next_uid.load(Ordering::Relaxed);
         let quiet = l.running.is_empty() && unordered.is_empty();
         if quiet && l.unsettled.is_empty() {
@@ -223,11 +216,7 @@ impl Checker {
             }
         }
         let first_uid = inner.next_uid.fetch_add(info.blocks, Ordering::Relaxed);
-        let settled_uid = l
-            .unsettled
-            .iter()
-            .map(|e| e.first_uid)
-            .fold(first_uid, u64::min);
+        let settled_uid = l.unsettled.iter().map(|e| e.first_uid).fold(first_uid, u64::min);
         l.running.push(Running { launch: first_uid, settled: settled_uid });
         let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
         let mut before = Clocks::new();
@@ -254,15 +243,9 @@ impl Checker {
             learnt: Mutex::new(before.clone()),
         });
         let of_copies = l.copies.iter();
-        let copies = of_copies
-            .filter(|c| unordered.contains(&c.launch.id))
-            .cloned()
-            .collect();
+        let copies = of_copies.filter(|c| unordered.contains(&c.launch.id)).cloned().collect();
         if let Some(touched) = touched {
-            l.copies.push(Arc::new(Copied {
-                launch: data.clone(),
-                touched,
-            }));
+            l.copies.push(Arc::new(Copied { launch: data.clone(), touched }));
         }
         l.unsettled.push(data.clone());
         inner.launches.write().push(data.clone());
@@ -289,9 +272,7 @@ impl Checker {
     /// Ends a launch all of whose blocks have ended.
     pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
         self.inner.launching.lock().running.retain(|running| running.launch != launch.data.first_uid);
-        LaunchStats {
-            checks_executed: launch.checks.load(Ordering::Relaxed),
-        }
+        LaunchStats { checks_executed: launch.checks.load(Ordering::Relaxed) }
     }
 
     /// Races on `size` bytes of global memory are meant: none is found from here

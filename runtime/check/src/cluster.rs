@@ -96,7 +96,8 @@ impl Block {
             let Some(place) = self.inner.shadow.place(word) else { continue };
             self.state.before_write(&self.inner, place, word);
             let w = self.state.opened_word(&self.inner, place, false);
-            let access = Access { thread, touch, site, word, address: word, size, value: Value::Unknown, copy: None };
+            let access =
+                Access { thread, touch, site, word, address: word, size, value: Value::Unknown, copy: None };
             self.state.word(&self.inner, place.word, w, &access);
         }
     }

@@ -108,7 +108,9 @@ impl SeenByGrid {
     pub(crate) fn holds(&self, place: Place<'_>) -> bool {
         let within = |range: &Range<u64>, n: u64| n.wrapping_sub(range.start) < range.end - range.start;
         let (region, word) = (place.region.load(Ordering::Acquire), place.word.load(Ordering::Acquire));
-        (word ^ self.record) & (STATE_MASK | SITE_MASK) == 0 && within(&self.mine, word::uid_field(word)) && within(&self.open, region)
+        (word ^ self.record) & (STATE_MASK | SITE_MASK) == 0
+            && within(&self.mine, word::uid_field(word))
+            && within(&self.open, region)
     }
 }
 
@@ -117,7 +119,15 @@ impl State {
     /// [`word::op_code`], by the instruction with this entry in [`Sites`]. False where the
     /// case is none of the above: then nothing was done.
     #[inline(always)]
-    pub(crate) fn common(&self, cell: &AtomicU64, mut w: u64, thread: u32, entry: u64, op: u64, shared: bool) -> bool {
+    pub(crate) fn common(
+        &self,
+        cell: &AtomicU64,
+        mut w: u64,
+        thread: u32,
+        entry: u64,
+        op: u64,
+        shared: bool,
+    ) -> bool {
         let key = self.order.key(thread);
         let state = w & STATE_MASK;
         let alone = word::state_bits(op, Span::Thread);
@@ -130,20 +140,21 @@ impl State {
             return false;
         }
         let Some(site) = Sites::bits(entry) else { return false };
-        let next = if w == 0 || self.is_stale(w, shared) || (own && alone == THREAD_WRITE && state == THREAD_READ) {
-            alone | site | key
-        } else if alone == THREAD_WRITE || self.exact || (w ^ site) & SITE_MASK != 0 {
-            return false;
-        } else if state == word::state_bits(op, Span::Block) && (w ^ key) & OF_ONE_BLOCK == 0 {
-            return true;
-        } else {
-            match self.joined(w, key, op) {
-                // Two blocks' atomic accesses may race with each other.
-                Some(Span::Grid) if !word::is_atomic_in_grid(op) => return false,
-                Some(span) => w & !STATE_MASK | word::state_bits(op, span),
-                None => return false,
-            }
-        };
+        let next =
+            if w == 0 || self.is_stale(w, shared) || (own && alone == THREAD_WRITE && state == THREAD_READ) {
+                alone | site | key
+            } else if alone == THREAD_WRITE || self.exact || (w ^ site) & SITE_MASK != 0 {
+                return false;
+            } else if state == word::state_bits(op, Span::Block) && (w ^ key) & OF_ONE_BLOCK == 0 {
+                return true;
+            } else {
+                match self.joined(w, key, op) {
+                    // Two blocks' atomic accesses may race with each other.
+                    Some(Span::Grid) if !word::is_atomic_in_grid(op) => return false,
+                    Some(span) => w & !STATE_MASK | word::state_bits(op, span),
+                    None => return false,
+                }
+            };
         next == w || put(cell, &mut w, next, shared)
     }
 

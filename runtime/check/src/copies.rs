@@ -40,11 +40,7 @@ struct Part {
 
 /// A fresh block's, by thread; none where the kernel has no copies.
 pub(crate) fn of_threads(launch: &Launch) -> Vec<ThreadCopies> {
-    let threads = if launch.features.async_copies {
-        launch.threads
-    } else {
-        0
-    };
+    let threads = if launch.features.async_copies { launch.threads } else { 0 };
     (0..threads).map(|_| ThreadCopies::default()).collect()
 }
 
@@ -67,13 +63,7 @@ impl Block {
             return self.words(thread, address, size, site, op, Value::Unknown, None);
         };
         let epoch = copies.epoch;
-        copies.under_way.push_back(Part {
-            epoch,
-            address,
-            size,
-            site,
-            op,
-        });
+        copies.under_way.push_back(Part { epoch, address, size, site, op });
         self.words(thread, address, size, site, op, Value::Unknown, Some(epoch));
     }
 
@@ -99,15 +89,7 @@ impl Block {
         // well be accesses of its own, which fit the shadow words.
         self.state.sightings.quiet = true;
         while let Some(part) = self.state.copies[thread as usize].take_below(epoch) {
-            self.words(
-                thread,
-                part.address,
-                part.size,
-                part.site,
-                part.op,
-                Value::Unknown,
-                None,
-            );
+            self.words(thread, part.address, part.size, part.site, part.op, Value::Unknown, None);
         }
         self.state.sightings.quiet = false;
     }

@@ -102,11 +102,17 @@ impl OfLaunch {
             Reads::Row { of, dim, active } => {
                 let mut met = false;
                 let lines = Lines { of, dim, active: &self.active(*active) };
-                let told = lines.runs(entry.size as usize, |run, _| met |= meets(run.address, run.end(entry.size as usize)));
+                let told = lines.runs(entry.size as usize, |run, _| {
+                    met |= meets(run.address, run.end(entry.size as usize))
+                });
                 met || !told
             }
-            Reads::Items(items) => of(&self.parts.items, items).iter().any(|item| meets(item.address(), item.address() + entry.size as usize)),
-            Reads::Streams(streams) => of(&self.parts.streams, streams).iter().any(|s| meets(s.first.address(), s.end as usize)),
+            Reads::Items(items) => of(&self.parts.items, items)
+                .iter()
+                .any(|item| meets(item.address(), item.address() + entry.size as usize)),
+            Reads::Streams(streams) => {
+                of(&self.parts.streams, streams).iter().any(|s| meets(s.first.address(), s.end as usize))
+            }
         }
     }
 
@@ -116,11 +122,21 @@ impl OfLaunch {
         match &entry.reads {
             Reads::Row { of, dim, active } => {
                 let lines = Lines { of, dim, active: &self.active(*active) };
-                let row = Row { site: entry.site, size: entry.size, writes: false, items: Items::Lines(lines), values: None };
+                let row = Row {
+                    site: entry.site,
+                    size: entry.size,
+                    writes: false,
+                    items: Items::Lines(lines),
+                    values: None,
+                };
                 late.row(&[row], &(0..0));
             }
-            Reads::Items(items) => late.scattered_now(of(&self.parts.items, items), entry.size, entry.site, &(0..0)),
-            Reads::Streams(streams) => late.streams_now(of(&self.parts.streams, streams), entry.size, entry.site, &(0..0)),
+            Reads::Items(items) => {
+                late.scattered_now(of(&self.parts.items, items), entry.size, entry.site, &(0..0))
+            }
+            Reads::Streams(streams) => {
+                late.streams_now(of(&self.parts.streams, streams), entry.size, entry.site, &(0..0))
+            }
         }
     }
 }
@@ -141,7 +157,10 @@ impl Parts {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&self.entries[..]) + size_of_val(&self.threads[..]) + size_of_val(&self.items[..]) + size_of_val(&self.streams[..])
+        size_of_val(&self.entries[..])
+            + size_of_val(&self.threads[..])
+            + size_of_val(&self.items[..])
+            + size_of_val(&self.streams[..])
     }
 }
 
@@ -238,15 +257,19 @@ impl Logs {
                 if let Some(written) = &written {
                     for (entry, _) in of.parts.entries.iter().zip(&met).filter(|(_, met)| **met) {
                         let site = (Arc::as_ptr(kernel), entry.site);
-                        if !sites.contains(&site) && (of.meets(entry, written) || kernel.looked_at_beside(entry.site) > MOST_BESIDE) {
+                        if !sites.contains(&site)
+                            && (of.meets(entry, written) || kernel.looked_at_beside(entry.site) > MOST_BESIDE)
+                        {
                             kernel.look_at_once(entry.site);
                             sites.insert(site);
                         }
                     }
                 }
-                let taken = |entry: &Entry, met: bool| met || sites.contains(&(Arc::as_ptr(kernel), entry.site));
+                let taken =
+                    |entry: &Entry, met: bool| met || sites.contains(&(Arc::as_ptr(kernel), entry.site));
                 let mut late = None;
-                for (entry, _) in of.parts.entries.iter().zip(&met).filter(|(entry, met)| taken(entry, **met)) {
+                for (entry, _) in of.parts.entries.iter().zip(&met).filter(|(entry, met)| taken(entry, **met))
+                {
                     of.record(entry, late.get_or_insert_with(|| Block::begin_late(&of.launch)));
                 }
                 late.into_iter().for_each(Block::end_late);
@@ -342,7 +365,8 @@ impl Block {
     pub(crate) fn defer_rows(&mut self, rows: &[Row<'_>], local: &Range<usize>, some: Mask) -> Mask {
         let threads = self.state.launch.threads as usize;
         let mut all = None;
-        let mut found = SmallVec::<[(usize, image::Lines, [u32; 3], Option<&Threads>, Range<usize>); 8]>::new();
+        let mut found =
+            SmallVec::<[(usize, image::Lines, [u32; 3], Option<&Threads>, Range<usize>); 8]>::new();
         for (at, row) in rows.iter().enumerate().filter(|(at, row)| some >> at & 1 != 0 && !row.writes) {
             if !self.may_defer(row.site) {
                 continue;
@@ -354,7 +378,11 @@ impl Block {
                     None => continue,
                 },
             };
-            let lines = Lines { of: &of, dim: &dim, active: active.unwrap_or_else(|| all.get_or_insert_with(|| Threads::first(threads))) };
+            let lines = Lines {
+                of: &of,
+                dim: &dim,
+                active: active.unwrap_or_else(|| all.get_or_insert_with(|| Threads::first(threads))),
+            };
             if let Some(bounds) = lines.bounds(row.size as usize).filter(|bounds| bounds.len() <= MOST_SPAN) {
                 found.push((at, of, dim, active, bounds));
             }
@@ -373,9 +401,18 @@ impl Block {
                 }
                 if last.0.map(std::ptr::from_ref) != active.map(std::ptr::from_ref) {
                     let some = active.filter(|active| !active.is_all(threads));
-                    last = (*active, some.map(|some| log.keep_threads(some)), some.map_or(threads as u64, Threads::count));
+                    last = (
+                        *active,
+                        some.map(|some| log.keep_threads(some)),
+                        some.map_or(threads as u64, Threads::count),
+                    );
                 }
-                block.log(log, rows[*at].site, rows[*at].size, Reads::Row { of: *of, dim: *dim, active: last.1 });
+                block.log(
+                    log,
+                    rows[*at].site,
+                    rows[*at].size,
+                    Reads::Row { of: *of, dim: *dim, active: last.1 },
+                );
                 checks += last.2;
                 deferred |= 1 << at;
             }
@@ -409,8 +446,15 @@ impl Block {
     }
 
     /// The same of reads that follow each other.
-    pub(crate) fn defer_streams(&mut self, streams: &[Stream], size: u32, site: u32, local: &Range<usize>) -> bool {
-        let bytes = |s: &Stream| if s.first.address() == 0 { 0..0 } else { s.first.address()..s.end as usize };
+    pub(crate) fn defer_streams(
+        &mut self,
+        streams: &[Stream],
+        size: u32,
+        site: u32,
+        local: &Range<usize>,
+    ) -> bool {
+        let bytes =
+            |s: &Stream| if s.first.address() == 0 { 0..0 } else { s.first.address()..s.end as usize };
         let mut deferred = false;
         if self.may_defer(site) {
             self.in_log(size_of::<Entry>() + size_of_val(streams), |block, of| {
@@ -476,6 +520,12 @@ impl Block {
     /// Appends reads of this block, as it is now.
     fn log(&self, of: &mut Parts, site: u32, size: u32, reads: Reads) {
         make_room(&mut of.entries);
-        of.entries.push(Entry { block: self.state.index, clock: self.state.order.floor(), site, size, reads });
+        of.entries.push(Entry {
+            block: self.state.index,
+            clock: self.state.order.floor(),
+            site,
+            size,
+            reads,
+        });
     }
 }

@@ -24,11 +24,7 @@ enum Fate {
 pub(crate) fn visit(state: &mut State, inner: &Inner, chain: &mut Chain, a: &Access<'_>, shared: bool) {
     let site = state.launch.data.site_base + a.site;
     let reads_only = chain.reads_only && a.touch.op == Op::Read;
-    let first = if reads_only {
-        first_to_meet(state, chain, a, shared)
-    } else {
-        0
-    };
+    let first = if reads_only { first_to_meet(state, chain, a, shared) } else { 0 };
     if reads_only {
         let joins = if state.exact { joins_warp } else { joins_span };
         if joins(state, chain, a, site) {
@@ -71,13 +67,9 @@ fn contested(chain: &Chain) -> u8 {
 /// Where a read that comes to reads only begins to look.
 fn first_to_meet(state: &State, chain: &Chain, a: &Access<'_>, shared: bool) -> usize {
     let oldest = chain.entries.first();
-    let settled = oldest
-        .is_some_and(|e| state.standing(a.thread, &e.member, shared).status == Status::Settled);
-    if settled {
-        0
-    } else {
-        chain.entries.len().saturating_sub(LOOK_BACK)
-    }
+    let settled =
+        oldest.is_some_and(|e| state.standing(a.thread, &e.member, shared).status == Status::Settled);
+    if settled { 0 } else { chain.entries.len().saturating_sub(LOOK_BACK) }
 }
 
 /// The common case among reads only: other lanes of the warp have just read
@@ -95,11 +87,7 @@ fn joins_warp(state: &State, chain: &mut Chain, a: &Access<'_>, site: u32) -> bo
             && e.touch == a.touch
         {
             m.lanes |= 1 << (a.thread % 32);
-            m.span = if m.lanes.is_power_of_two() {
-                Span::Thread
-            } else {
-                Span::Warp
-            };
+            m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
             return true;
         }
     }
@@ -159,14 +147,7 @@ fn meet(
     if state.exact && e.member.lanes != 0 {
         return meet_lanes(state, e, a, s, same_site, represented);
     }
-    let step = state::step(
-        e.touch,
-        e.member.span,
-        a.touch,
-        s.relation,
-        s.status,
-        same_site,
-    );
+    let step = state::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
     if step.race {
         state.race(e, &s, a);
     }
@@ -201,10 +182,7 @@ fn meet_lanes(
     if unordered != 0 && state::conflict(e.touch, a.touch, s.relation) {
         state.race(e, &s, a);
     }
-    let same_block = matches!(
-        s.relation,
-        Relation::Itself | Relation::Warp | Relation::Block
-    );
+    let same_block = matches!(s.relation, Relation::Itself | Relation::Warp | Relation::Block);
     let now = (e.member.uid, e.member.clock) == state.when(a) && e.member.warp() == a.thread / 32;
     let mut own = 0;
     if now && e.member.lanes & lane != 0 && state::covers(e.touch, a.touch, same_block) {

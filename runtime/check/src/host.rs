@@ -88,10 +88,7 @@ impl Checker {
         let conflict = match entry.touch.op {
             Op::Read => access.writes,
             Op::Write => true,
-            Op::Atomic {
-                scope: Scope::System,
-                ..
-            } => false,
+            Op::Atomic { scope: Scope::System, .. } => false,
             Op::Atomic { modifies, .. } => modifies || access.writes,
         };
         if !conflict || entry.touch.mask & byte == 0 {
@@ -122,11 +119,7 @@ impl Checker {
                 scope: scope_of(entry.touch),
             },
             later: Side {
-                op: if access.writes {
-                    SideOp::Write
-                } else {
-                    SideOp::Read
-                },
+                op: if access.writes { SideOp::Write } else { SideOp::Read },
                 site: access.site,
                 size: None,
                 address: Some(access.address),
@@ -143,11 +136,7 @@ impl Checker {
             same_value: None,
             count: 1,
         };
-        let key = (
-            launch.kernel,
-            entry.site.min(access.site),
-            entry.site.max(access.site),
-        );
+        let key = (launch.kernel, entry.site.min(access.site), entry.site.max(access.site));
         self.inner.races.see(key, record);
     }
 }
@@ -194,11 +183,7 @@ mod tests {
     #[track_caller]
     fn expect(address: usize, writes: bool, races: usize) {
         let checker = launched();
-        let access = HostAccess {
-            address,
-            writes,
-            site: 99,
-        };
+        let access = HostAccess { address, writes, site: 99 };
         checker.host_access(access, &|id| id != 3);
         assert_eq!(checker.races().len(), 0);
         checker.host_access(access, &|id| id == 3);
@@ -222,7 +207,9 @@ mod tests {
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
         let row = Row { site: 0, size: 4, writes, items: crate::rows::Items::Each(&items), values: None };
-        run(checker, id, id - 1, |block| { block.rows(&[row], &(0..0)); });
+        run(checker, id, id - 1, |block| {
+            block.rows(&[row], &(0..0));
+        });
     }
 
     #[test]
@@ -250,17 +237,11 @@ mod tests {
     #[test]
     fn both_sides_are_named() {
         let checker = launched();
-        let access = HostAccess {
-            address: 0x1005,
-            writes: false,
-            site: 99,
-        };
+        let access = HostAccess { address: 0x1005, writes: false, site: 99 };
         checker.host_access(access, &|_| true);
         checker.host_access(access, &|_| true);
         let races = checker.races();
-        let [race] = &races[..] else {
-            panic!("found {races:?}")
-        };
+        let [race] = &races[..] else { panic!("found {races:?}") };
         assert_eq!((race.scope, race.count), (RaceScope::System, 2));
         assert_eq!((race.kernel, race.address), (KernelKey(1), 0x1005));
         let earlier = race.earlier;

@@ -183,7 +183,14 @@ impl Interval {
         self.steps.push(self.rows.len());
     }
 
-    fn push_row(&mut self, site: u32, size: u32, writes: bool, items: &[u64], lines: Option<(Lines, Threads)>) {
+    fn push_row(
+        &mut self,
+        site: u32,
+        size: u32,
+        writes: bool,
+        items: &[u64],
+        lines: Option<(Lines, Threads)>,
+    ) {
         let from = self.items.len();
         self.items.extend(items);
         let accesses = Items::Each(items).accesses();
@@ -193,11 +200,13 @@ impl Interval {
     /// All accesses of two intervals that differ by which threads make an access, and by
     /// nothing else.
     fn with(&self, other: &Self) -> Option<Self> {
-        let (shorter, longer) = if self.steps.len() < other.steps.len() { (self, other) } else { (other, self) };
+        let (shorter, longer) =
+            if self.steps.len() < other.steps.len() { (self, other) } else { (other, self) };
         let differ = |(&a, &b): (&u64, &u64)| a != b && a != 0 && b != 0;
         let alike = |(l, s): (&Kept, &Kept)| {
             let (l_items, s_items) = (&longer.items[l.items.clone()], &shorter.items[s.items.clone()]);
-            (l.site, l.size, l.writes) == (s.site, s.size, s.writes) && !l_items.iter().zip(s_items).any(differ)
+            (l.site, l.size, l.writes) == (s.site, s.size, s.writes)
+                && !l_items.iter().zip(s_items).any(differ)
         };
         if !longer.steps.starts_with(&shorter.steps) || !longer.rows.iter().zip(&shorter.rows).all(alike) {
             return None;
@@ -216,7 +225,9 @@ impl Interval {
                 // One that makes no access.
                 (lines, Some(_)) if others.is_empty() => lines.clone(),
                 (_, Some(lines)) if row.items.is_empty() => lines.clone(),
-                (Some((of, active)), Some(Some((other, others)))) if of == other => Some((*of, active.and(others))),
+                (Some((of, active)), Some(Some((other, others)))) if of == other => {
+                    Some((*of, active.and(others)))
+                }
                 _ => None,
             };
             all.push_row(row.site, row.size, row.writes, &items, lines);
@@ -233,7 +244,9 @@ fn are_among(items: &[u64], others: &[u64]) -> bool {
     }
     let differ = |(&item, &other): (&u64, &u64)| if item == 0 { 0 } else { item ^ other };
     // Without a branch for each, so that it is done for several at once.
-    let among = |(items, others): (&[u64], &[u64])| items.iter().zip(others).fold(0, |any, both| any | differ(both)) == 0;
+    let among = |(items, others): (&[u64], &[u64])| {
+        items.iter().zip(others).fold(0, |any, both| any | differ(both)) == 0
+    };
     items.chunks(16).zip(others.chunks(16)).all(among)
 }
 
@@ -246,7 +259,13 @@ impl Compared {
     pub(crate) fn steps(&self) -> impl Iterator<Item = Vec<Row<'_>>> {
         let Self(interval) = self;
         (0..interval.steps.len()).map(|step| {
-            let row = |kept: &Kept| Row { site: kept.site, size: kept.size, writes: kept.writes, items: Items::Each(&interval.items[kept.items.clone()]), values: None };
+            let row = |kept: &Kept| Row {
+                site: kept.site,
+                size: kept.size,
+                writes: kept.writes,
+                items: Items::Each(&interval.items[kept.items.clone()]),
+                values: None,
+            };
             interval.step(step).iter().filter(|kept| !kept.items.is_empty()).map(row).collect()
         })
     }
@@ -345,7 +364,10 @@ impl Intervals {
                 None => (items, row.lines.clone()),
                 Some((_, Partly::Each(items))) => (Cow::Borrowed(&items[..]), None),
                 Some((_, Partly::By(active))) => {
-                    let items: Vec<_> = (0..).zip(&*items).map(|(t, &item)| if active.contains(t) { item } else { 0 }).collect();
+                    let items: Vec<_> = (0..)
+                        .zip(&*items)
+                        .map(|(t, &item)| if active.contains(t) { item } else { 0 })
+                        .collect();
                     (Cow::Owned(items), row.lines.as_ref().map(|(of, _)| (*of, active.clone())))
                 }
             };
@@ -443,18 +465,20 @@ impl Intervals {
         let now = self.simulation;
         self.touched.resize(shared.len().div_ceil(GRANULE), (0, Touched::Not));
         interval.rows.iter().any(|row| {
-            (0..).zip(&interval.items[row.items.clone()]).filter(|&(_, &item)| item != 0).any(|(thread, &item)| {
-                let at = (item as usize).wrapping_sub(shared.start);
-                let words = at / GRANULE..(at.wrapping_add(row.size as usize)).div_ceil(GRANULE);
-                self.touched.get_mut(words).is_none_or(|words| {
-                    words.iter_mut().any(|(when, word)| {
-                        let before = if *when == now { *word } else { Touched::Not };
-                        let next = before.and(thread, row.writes);
-                        (*when, *word) = (now, next.unwrap_or_default());
-                        next.is_none()
+            (0..).zip(&interval.items[row.items.clone()]).filter(|&(_, &item)| item != 0).any(
+                |(thread, &item)| {
+                    let at = (item as usize).wrapping_sub(shared.start);
+                    let words = at / GRANULE..(at.wrapping_add(row.size as usize)).div_ceil(GRANULE);
+                    self.touched.get_mut(words).is_none_or(|words| {
+                        words.iter_mut().any(|(when, word)| {
+                            let before = if *when == now { *word } else { Touched::Not };
+                            let next = before.and(thread, row.writes);
+                            (*when, *word) = (now, next.unwrap_or_default());
+                            next.is_none()
+                        })
                     })
-                })
-            })
+                },
+            )
         })
     }
 }

@@ -53,8 +53,8 @@ impl KernelSites {
 
     #[cold]
     fn assign(&self, site: u32) -> Option<u16> {
-        let page = self.numbers[site as usize / PAGE]
-            .get_or_init(|| Box::new([const { AtomicU16::new(0) }; PAGE]));
+        let page =
+            self.numbers[site as usize / PAGE].get_or_init(|| Box::new([const { AtomicU16::new(0) }; PAGE]));
         let cell = &page[site as usize % PAGE];
         let mut count = self.count.lock();
         match cell.load(Ordering::Relaxed) {

@@ -67,9 +67,7 @@ impl ProvedSites {
     /// Whether the site is one of them.
     #[inline]
     pub fn contains(&self, site: u32) -> bool {
-        self.0
-            .get(site as usize / 64)
-            .is_some_and(|word| word >> (site % 64) & 1 == 1)
+        self.0.get(site as usize / 64).is_some_and(|word| word >> (site % 64) & 1 == 1)
     }
 }
 

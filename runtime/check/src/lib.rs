@@ -91,13 +91,13 @@ pub mod vector;
 pub mod word;
 
 pub use block::Block;
-pub use covered::CoveredRead;
+pub use checker::{Checker, Limits};
 pub use cluster::{ClusterBarrier, Clusters};
+pub use covered::CoveredRead;
 pub use gpurace_abi::meta::SyncFeatures;
 pub use gpurace_abi::scope::{AtomicKind, Order, Scope};
 pub use host::HostAccess;
-pub use checker::{Checker, Limits};
 pub use launch::{KernelKey, Launch, LaunchInfo, LaunchStats, ProvedSites};
-pub use replay::{Logged, Replay, Replayed};
 pub use race::{RaceRecord, RaceScope, Side, SideOp, Space};
+pub use replay::{Logged, Replay, Replayed};
 pub use transfer::{Touched, Transfer};

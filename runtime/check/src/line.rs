@@ -46,7 +46,13 @@ impl State {
     /// | reads that are all unordered to this one, and room for it | it is added |
     ///
     /// and `None` elsewhere. Gives how many records there are then.
-    pub(crate) fn read_among(&self, records: &mut [u64; RECORDS], count: usize, read: &Read, shared: bool) -> Option<usize> {
+    pub(crate) fn read_among(
+        &self,
+        records: &mut [u64; RECORDS],
+        count: usize,
+        read: &Read,
+        shared: bool,
+    ) -> Option<usize> {
         if self.exact {
             return None;
         }
@@ -109,8 +115,8 @@ mod tests {
 
     use super::*;
     use crate::block::Block;
-    use crate::host::HostAccess;
     use crate::checker::Checker;
+    use crate::host::HostAccess;
     use crate::launch::{KernelKey, Launch, LaunchInfo};
     use crate::race::SideOp;
     use crate::transfer::{Touched, Transfer};
@@ -171,7 +177,13 @@ mod tests {
         for t in 0..64 {
             (0..3).for_each(|site| block.read(t, WORD, 4, site));
         }
-        let w = checker.inner.shadow.existing_place(WORD).expect("shadow").word.load(std::sync::atomic::Ordering::Acquire);
+        let w = checker
+            .inner
+            .shadow
+            .existing_place(WORD)
+            .expect("shadow")
+            .word
+            .load(std::sync::atomic::Ordering::Acquire);
         let Word::Line(at) = Word::unpack(w) else { panic!("{:?}", Word::unpack(w)) };
         // SAFETY: the word owns the line, and no block runs.
         let line = unsafe { &*(at as *const Line) };

@@ -29,7 +29,10 @@ impl Threads {
             let (any, all) = match marks.as_chunks::<16>() {
                 (sixteens, []) => {
                     let (any, all) = sixteens.iter().fold(([0; 16], [1; 16]), |(any, all), marks| {
-                        (std::array::from_fn(|i| any[i] | marks[i]), std::array::from_fn(|i| all[i] & marks[i]))
+                        (
+                            std::array::from_fn(|i| any[i] | marks[i]),
+                            std::array::from_fn(|i| all[i] & marks[i]),
+                        )
                     });
                     (any.iter().fold(0, |any, mark| any | mark), all.iter().fold(1, |all, mark| all & mark))
                 }
@@ -130,7 +133,8 @@ impl Lines<'_> {
     fn address(&self, thread: usize) -> usize {
         let [nx, ny, _] = self.dim.map(|n| n.max(1));
         let thread = thread as u32;
-        let index = if thread < nx { [thread, 0, 0] } else { [thread % nx, thread / nx % ny, thread / nx / ny] };
+        let index =
+            if thread < nx { [thread, 0, 0] } else { [thread % nx, thread / nx % ny, thread / nx / ny] };
         let offset = |axis: usize| self.of.steps[axis].wrapping_mul(index[axis] as u64);
         (0..3).fold(self.of.first, |at, axis| at.wrapping_add(offset(axis))) as usize
     }
@@ -148,7 +152,11 @@ impl Lines<'_> {
             let first = self.of.first.wrapping_add(by_z.wrapping_mul(z)).wrapping_add(by_y.wrapping_mul(y));
             items.extend((0..nx).map(|x| first.wrapping_add(by_x.wrapping_mul(x))));
         }
-        items.iter_mut().enumerate().filter(|(t, _)| !self.active.contains(*t)).for_each(|(_, item)| *item = 0);
+        items
+            .iter_mut()
+            .enumerate()
+            .filter(|(t, _)| !self.active.contains(*t))
+            .for_each(|(_, item)| *item = 0);
         items
     }
 
@@ -167,7 +175,9 @@ impl Lines<'_> {
     fn parts(&self) -> (usize, u64, [(usize, u64); 2]) {
         let mut parts = [(1, 0); 3];
         let mut at = 0;
-        for (count, step) in self.dim.iter().zip(self.of.steps).map(|(&n, step)| (n as usize, step)).filter(|part| part.0 > 1) {
+        for (count, step) in
+            self.dim.iter().zip(self.of.steps).map(|(&n, step)| (n as usize, step)).filter(|part| part.0 > 1)
+        {
             let (before, inner) = parts[at];
             if before == 1 {
                 parts[at] = (count, step);
@@ -194,7 +204,8 @@ impl Lines<'_> {
         // Where the parts' steps are multiples of the first one, all begin alike.
         let alike = step.is_power_of_two() && (by | far) & (step as u64 - 1) == 0;
         let starts = || (0..outer).flat_map(|k| (0..middle).map(move |i| (i, k)));
-        let may = Run::may_step(first(0, 0), step, size) && (alike || starts().all(|(i, k)| Run::may_step(first(i, k), step, size)));
+        let may = Run::may_step(first(0, 0), step, size)
+            && (alike || starts().all(|(i, k)| Run::may_step(first(i, k), step, size)));
         if !may {
             return false;
         }
@@ -224,12 +235,14 @@ pub(crate) fn lines_of(items: &[u64]) -> Option<(gpurace_abi::image::Lines, [u32
         let differ = |(i, &item): (u64, &u64)| item ^ first.wrapping_add(i.wrapping_mul(step));
         first != 0 && (0..).zip(items).fold(0, |all, item| all | differ(item)) == 0
     };
-    let width = (2..items.len()).find(|&t| items[t].wrapping_sub(items[t - 1]) != step).unwrap_or(items.len());
+    let width =
+        (2..items.len()).find(|&t| items[t].wrapping_sub(items[t - 1]) != step).unwrap_or(items.len());
     if items.len() % width != 0 {
         return None;
     }
     let far = items.get(width).map_or(0, |next| next.wrapping_sub(first));
-    let all = (0..).zip(items.chunks(width)).all(|(y, row)| are(row, first.wrapping_add(far.wrapping_mul(y))));
+    let all =
+        (0..).zip(items.chunks(width)).all(|(y, row)| are(row, first.wrapping_add(far.wrapping_mul(y))));
     let of = gpurace_abi::image::Lines { first, steps: [step, far, 0] };
     all.then_some((of, [width as u32, (items.len() / width) as u32, 1]))
 }
@@ -274,7 +287,9 @@ impl<'a> Items<'a> {
     pub(crate) fn first(&self) -> Option<usize> {
         match self {
             Self::Each(items) => crate::rows::next_access(items, 0).map(|first| items[first] as usize),
-            Self::Lines(lines) => lines.active.within(0, lines.threads()).map(|(first, ..)| lines.address(first)),
+            Self::Lines(lines) => {
+                lines.active.within(0, lines.threads()).map(|(first, ..)| lines.address(first))
+            }
         }
     }
 
@@ -330,7 +345,11 @@ mod tests {
     }
 
     /// The runs of accesses of 4 bytes: first thread, address, step, count, accesses.
-    fn runs(steps: [u64; 3], dim: [u32; 3], active: &Threads) -> Option<Vec<(usize, usize, usize, usize, usize)>> {
+    fn runs(
+        steps: [u64; 3],
+        dim: [u32; 3],
+        active: &Threads,
+    ) -> Option<Vec<(usize, usize, usize, usize, usize)>> {
         let of = gpurace_abi::image::Lines { first: 0x1000, steps };
         let lines = Lines { of: &of, dim: &dim, active };
         let mut found = Vec::new();
@@ -341,9 +360,17 @@ mod tests {
     #[test]
     fn addresses_that_lie_on_lines() {
         let of = |width: u64, rows: u64, by_x: u64, by_y: u64| -> Vec<u64> {
-            (0..rows).flat_map(|y| (0..width).map(move |x| 0x1000u64.wrapping_add(x.wrapping_mul(by_x)).wrapping_add(y.wrapping_mul(by_y)))).collect()
+            (0..rows)
+                .flat_map(|y| {
+                    (0..width).map(move |x| {
+                        0x1000u64.wrapping_add(x.wrapping_mul(by_x)).wrapping_add(y.wrapping_mul(by_y))
+                    })
+                })
+                .collect()
         };
-        for (width, rows, by_x, by_y) in [(16, 16, 4, 0x100), (32, 1, 4, 0), (8, 4, 0, 4), (4, 4, 4u64.wrapping_neg(), 64), (32, 2, 12, 8)] {
+        for (width, rows, by_x, by_y) in
+            [(16, 16, 4, 0x100), (32, 1, 4, 0), (8, 4, 0, 4), (4, 4, 4u64.wrapping_neg(), 64), (32, 2, 12, 8)]
+        {
             let items = of(width, rows, by_x, by_y);
             let (lines, dim) = lines_of(&items).expect("lines");
             let active = Threads::first(items.len());
@@ -368,7 +395,12 @@ mod tests {
             let lines = Lines { of: &of, dim: &[4, 3, 2], active: &all };
             let bounds = lines.bounds(8);
             if let Some(bounds) = &bounds {
-                assert!(lines.each().iter().all(|&at| bounds.start <= at as usize && at as usize + 8 <= bounds.end));
+                assert!(
+                    lines
+                        .each()
+                        .iter()
+                        .all(|&at| bounds.start <= at as usize && at as usize + 8 <= bounds.end)
+                );
             }
             bounds
         };
@@ -383,13 +415,19 @@ mod tests {
         let all = Threads::marked(&marks(24, &[0..24]));
         // Rows that follow each other are one run.
         assert_eq!(runs([4, 32, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 4, 24, 24)]));
-        assert_eq!(runs([4, 64, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 4, 8, 8), (8, 0x1040, 4, 8, 8), (16, 0x1080, 4, 8, 8)]));
+        assert_eq!(
+            runs([4, 64, 0], [8, 3, 1], &all),
+            Some(vec![(0, 0x1000, 4, 8, 8), (8, 0x1040, 4, 8, 8), (16, 0x1080, 4, 8, 8)])
+        );
         assert_eq!(runs([4, 0x100, 16], [4, 2, 3], &all).map(|r| r.len()), Some(6));
         assert_eq!(runs([0, 0, 0], [8, 3, 1], &all), Some(vec![(0, 0x1000, 0, 24, 24)]));
         // Steps that regions do not know.
         assert_eq!(runs([12, 96, 0], [8, 3, 1], &all), None);
         assert_eq!(runs([4u64.wrapping_neg(), 32, 0], [8, 3, 1], &all), None);
         let some = Threads::marked(&marks(24, &[1..2, 10..13]));
-        assert_eq!(runs([4, 64, 0], [8, 3, 1], &some), Some(vec![(1, 0x1004, 4, 1, 1), (10, 0x1048, 4, 3, 3)]));
+        assert_eq!(
+            runs([4, 64, 0], [8, 3, 1], &some),
+            Some(vec![(1, 0x1004, 4, 1, 1), (10, 0x1048, 4, 3, 3)])
+        );
     }
 }

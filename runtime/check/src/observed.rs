@@ -112,7 +112,16 @@ pub(crate) struct Log {
 impl Log {
     /// `whole`: of a location that was not accessed by atomics before.
     pub(crate) fn new(whole: bool) -> Self {
-        Self { launch: 0, whole, ops: Vec::new(), chain: 0, writes: 0, before: None, room: ROOM, excuses: Vec::new() }
+        Self {
+            launch: 0,
+            whole,
+            ops: Vec::new(),
+            chain: 0,
+            writes: 0,
+            before: None,
+            room: ROOM,
+            excuses: Vec::new(),
+        }
     }
 
     fn of_launch(&mut self, launch: u64) -> bool {
@@ -315,7 +324,8 @@ pub(crate) fn doubtful(ops: &[Logged], known: &[bool]) -> Vec<Doubtful> {
     let in_doubt = (0..ops.len()).filter(|&i| !known[i] && may.has(&ops[i]) && !surely.has(&ops[i]));
     let by = |of: usize| {
         let place = ops[of].place;
-        let may_have = |&i: &usize| known[i] && ops[i].place.chain == place.chain && ops[i].place.seen >= place.at;
+        let may_have =
+            |&i: &usize| known[i] && ops[i].place.chain == place.chain && ops[i].place.seen >= place.at;
         let mut by = (0..ops.len()).filter(may_have);
         by.next().filter(|&i| by.next().is_none() && ops[i].modifies)
     };

@@ -107,7 +107,14 @@ impl BlockOrder {
     /// The start of a block; `word_uid` is its uid as words hold it, `before`
     /// what happened before its launch.
     /// `cluster` is what its cluster is known by, in a launch with clusters.
-    pub fn new(mode: Mode, threads: u32, uid: u64, word_uid: u64, before: Clocks, cluster: Option<u64>) -> Self {
+    pub fn new(
+        mode: Mode,
+        threads: u32,
+        uid: u64,
+        word_uid: u64,
+        before: Clocks,
+        cluster: Option<u64>,
+    ) -> Self {
         let mut order = Self {
             mode,
             threads,
@@ -150,17 +157,9 @@ impl BlockOrder {
         self.clock.set_all(threads, 0);
         self.keys.resize(threads as usize, NO_KEY);
         self.warps.clear();
-        self.warps
-            .resize_with(threads.div_ceil(32) as usize, WarpSync::default);
+        self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
         self.sync.clear();
-        self.sync.resize_with(
-            if mode == Mode::Exact {
-                threads as usize
-            } else {
-                0
-            },
-            || None,
-        );
+        self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
         self.any_sync = false;
         self.acquired_elsewhere = false;
         self.base = before;
@@ -255,8 +254,7 @@ impl BlockOrder {
             (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first | word::thread_bits(t));
         }
         for t in threads {
-            self.keys[t as usize] =
-                word::key(t, self.word_uid, self.clock.of(t)).unwrap_or(NO_KEY);
+            self.keys[t as usize] = word::key(t, self.word_uid, self.clock.of(t)).unwrap_or(NO_KEY);
         }
     }
 
@@ -298,9 +296,7 @@ impl BlockOrder {
     pub fn knows_launch(&self, thread: u32, first_uid: u64) -> bool {
         self.base.knows_launch(first_uid)
             || self.any_sync
-                && self.sync[thread as usize]
-                    .as_ref()
-                    .is_some_and(|s| s.acquired.knows_launch(first_uid))
+                && self.sync[thread as usize].as_ref().is_some_and(|s| s.acquired.knows_launch(first_uid))
     }
 
     /// Whether something is known of other blocks or launches.
@@ -327,10 +323,8 @@ impl BlockOrder {
     /// Which lanes of a warp have done what they did in epoch `clock`, as
     /// far as `thread` knows.
     pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
-        let learnt = self.any_sync
-            && self.sync[thread as usize]
-                .as_ref()
-                .is_some_and(|s| !s.acquired.is_empty());
+        let learnt =
+            self.any_sync && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
         if !learnt && (uid != self.uid || self.warps[warp as usize].matrix.is_none()) {
             if uid != self.uid && self.base.is_empty() {
                 return 0;
@@ -338,11 +332,7 @@ impl BlockOrder {
             if uid == self.uid {
                 // All lanes alike; the base says no more of the block than the floor.
                 let own = warp == thread / 32;
-                let known = if own {
-                    self.warp_floor(warp)
-                } else {
-                    self.floor
-                };
+                let known = if own { self.warp_floor(warp) } else { self.floor };
                 return if clock < known { lanes } else { 0 };
             }
         }
@@ -400,10 +390,7 @@ impl BlockOrder {
         }
         let base = warp * 32;
         let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
-        let clock = 1 + lanes()
-            .map(|l| self.clock.of(base + l))
-            .max()
-            .unwrap_or(0);
+        let clock = 1 + lanes().map(|l| self.clock.of(base + l)).max().unwrap_or(0);
         if mask == all {
             let w = &mut self.warps[warp as usize];
             w.floor = clock;

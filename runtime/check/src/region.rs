@@ -35,9 +35,9 @@ use crate::state::{self, Next, Relation, Status};
 use crate::word::{self, CLOCK_VALUES, READ, Span, UID_VALUES, WRITE};
 
 pub(crate) use past::{is_closed, records_of};
-pub(crate) use records::{ONE_THREAD, Range, Ranges};
-pub use records::{BYTES, WORDS};
 use records::{ALL, List, OPEN, RANGES, Region};
+pub use records::{BYTES, WORDS};
+pub(crate) use records::{ONE_THREAD, Range, Ranges};
 
 /// What an access makes of a region's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +59,18 @@ impl State {
             let uid = self.order.word_uid().min(UID_VALUES);
             (word::when_bits(uid, self.order.floor()), word::when_bits(uid, CLOCK_VALUES - 1))
         } else {
-            (word::when_bits(self.mine.start.min(UID_VALUES), 0), word::when_bits(UID_VALUES, CLOCK_VALUES - 1))
+            (
+                word::when_bits(self.mine.start.min(UID_VALUES), 0),
+                word::when_bits(UID_VALUES, CLOCK_VALUES - 1),
+            )
         };
         w.wrapping_sub(OPEN | least) <= most - least
     }
 
     /// The words of regions of global memory that [`State::is_open`] holds of.
     pub(crate) fn open_words(&self) -> std::ops::Range<u64> {
-        let [least, most] = [(self.mine.start, 0), (UID_VALUES, CLOCK_VALUES - 1)].map(|(uid, clock)| OPEN | word::when_bits(uid.min(UID_VALUES), clock));
+        let [least, most] = [(self.mine.start, 0), (UID_VALUES, CLOCK_VALUES - 1)]
+            .map(|(uid, clock)| OPEN | word::when_bits(uid.min(UID_VALUES), clock));
         least..most + 1
     }
 
@@ -153,7 +157,8 @@ impl State {
                 continue;
             }
             let Some((relation, status)) = self.range_standing(&r, a, both) else { return Met::Apart };
-            let same_site = (r.record ^ a.record) & word::SITE_MASK == 0 && self.mine.contains(&word::uid_field(r.record));
+            let same_site = (r.record ^ a.record) & word::SITE_MASK == 0
+                && self.mine.contains(&word::uid_field(r.record));
             let step = state::step(r.touch(), r.span(), a.touch(), relation, status, same_site);
             if step.race {
                 return Met::Apart;
@@ -196,7 +201,9 @@ impl State {
         }
         if todo != 0 {
             changed = true;
-            let own = |r: &&mut Range| (r.record, r.base, r.shift) == (a.record, a.base, a.shift) && r.mask & todo == 0;
+            let own = |r: &&mut Range| {
+                (r.record, r.base, r.shift) == (a.record, a.base, a.shift) && r.mask & todo == 0
+            };
             match list.ranges[..list.count].iter_mut().find(own) {
                 Some(r) => r.mask |= todo,
                 None => {
@@ -272,7 +279,10 @@ impl State {
             return unordered && self.mine.contains(&uid);
         }
         // Of this block: by other threads, and since the last barrier.
-        word::clock_field(r.record) >= self.order.floor() && r.span() != Span::Grid && r.shift == a.shift && r.base != a.base
+        word::clock_field(r.record) >= self.order.floor()
+            && r.span() != Span::Grid
+            && r.shift == a.shift
+            && r.base != a.base
             && (r.span(), a.span()) == (Span::Thread, Span::Thread)
     }
 
@@ -290,26 +300,38 @@ impl State {
                 Region::Open if !self.is_over(w, shared) => return false,
                 Region::Alone(r) if r.stands_for(a) => return true,
                 // What the word's own record would do: see `crate::common`.
-                Region::Alone(r) if r.is_of_the_same(a) && (r.op() == WRITE || a.op() == READ) => return true,
-                Region::Alone(r) if r.is_of_the_same(a) && let Some(next) = a.alone() => {
+                Region::Alone(r) if r.is_of_the_same(a) && (r.op() == WRITE || a.op() == READ) => {
+                    return true;
+                }
+                Region::Alone(r)
+                    if r.is_of_the_same(a)
+                        && let Some(next) = a.alone() =>
+                {
                     if put(region, &mut w, next, shared) {
                         return true;
                     }
                     continue;
                 }
                 // SAFETY: nobody else changes the records of a block's own memory.
-                Region::Ranges(at) if shared && unsafe { (*at).0.iter().any(|r| r.stands_for(a)) } => return true,
+                Region::Ranges(at) if shared && unsafe { (*at).0.iter().any(|r| r.stands_for(a)) } => {
+                    return true;
+                }
                 Region::Ranges(_) => {
                     if !put(region, &mut w, word::BUSY_WORD, shared) {
                         continue;
                     }
                     // SAFETY: who made the region busy has its records.
-                    if !shared && let Region::Ranges(records) = at && self.range_read_among(unsafe { &mut *records }, a) {
+                    if !shared
+                        && let Region::Ranges(records) = at
+                        && self.range_read_among(unsafe { &mut *records }, a)
+                    {
                         region.store(w, Ordering::Release);
                         return true;
                     }
                     // SAFETY: as above.
-                    if let Region::Ranges(records) = at && self.starts_over(unsafe { &mut *records }, a, shared) {
+                    if let Region::Ranges(records) = at
+                        && self.starts_over(unsafe { &mut *records }, a, shared)
+                    {
                         region.store(w, Ordering::Release);
                         return true;
                     }
@@ -474,4 +496,3 @@ pub(crate) fn prefetch(w: u64) {
         shadow::prefetch(at.cast::<u8>().wrapping_add(64));
     }
 }
-

@@ -136,7 +136,10 @@ impl Replay {
 /// Whether an event orders nothing.
 fn is_plain(event: &Event) -> bool {
     use EventKind::{AsyncRead, AsyncWrite, Coordinates, Fetch, Read, SurfaceRead, SurfaceWrite, Write};
-    matches!(event.kind(), Some(Read | Write | AsyncRead | AsyncWrite | Coordinates | Fetch | SurfaceRead | SurfaceWrite))
+    matches!(
+        event.kind(),
+        Some(Read | Write | AsyncRead | AsyncWrite | Coordinates | Fetch | SurfaceRead | SurfaceWrite)
+    )
 }
 
 /// A block's part in the log.
@@ -222,7 +225,8 @@ impl<'a> Log<'a> {
             EventKind::Leave => {
                 let lanes = if event.address == 0 { 1 << (thread % 32) } else { event.address as u32 };
                 let threads = self.threads;
-                let of_warp = (0..32).filter(|lane| lanes >> lane & 1 == 1).map(|lane| thread / 32 * 32 + lane);
+                let of_warp =
+                    (0..32).filter(|lane| lanes >> lane & 1 == 1).map(|lane| thread / 32 * 32 + lane);
                 for thread in of_warp.filter(|&thread| thread < threads) {
                     self.leave(block, thread);
                 }
@@ -284,7 +288,9 @@ impl<'a> Log<'a> {
             }
             return;
         };
-        let Entry::Occupied(mut cluster) = self.running_clusters.entry(clusters.first_of(block)) else { return };
+        let Entry::Occupied(mut cluster) = self.running_clusters.entry(clusters.first_of(block)) else {
+            return;
+        };
         if cluster.get().blocks.len() > 1 {
             running.shared_memory_ends(thread);
         }
@@ -324,7 +330,8 @@ impl<'a> Log<'a> {
 fn is_whole(clusters: &Clusters, blocks: u64) -> bool {
     let sizes = || clusters.grid.into_iter().zip(clusters.blocks);
     let product = |sizes: [u32; 3]| sizes.into_iter().try_fold(1u64, |all, n| all.checked_mul(n.into()));
-    sizes().all(|(grid, cluster)| cluster > 0 && grid > 0 && grid % cluster == 0) && product(clusters.grid) == Some(blocks)
+    sizes().all(|(grid, cluster)| cluster > 0 && grid > 0 && grid % cluster == 0)
+        && product(clusters.grid) == Some(blocks)
 }
 
 /// The blocks of the cluster with this first one.

@@ -62,7 +62,9 @@ impl Values<'_> {
     fn of(&self, thread: usize, byte: usize) -> (u32, u32) {
         match self {
             Self::Words { written, before } => (written[thread], before[thread]),
-            Self::Pairs { written, before } => ((written[thread] >> (8 * byte)) as u32, (before[thread] >> (8 * byte)) as u32),
+            Self::Pairs { written, before } => {
+                ((written[thread] >> (8 * byte)) as u32, (before[thread] >> (8 * byte)) as u32)
+            }
         }
     }
 }
@@ -136,7 +138,12 @@ impl Run {
     /// Whether there are runs of such accesses, of which one is at `first`.
     #[inline]
     pub(crate) fn may_step(first: usize, step: usize, size: usize) -> bool {
-        let fits = || step.is_power_of_two() && size <= step && step <= region::BYTES && (first & (step - 1)) + size <= step;
+        let fits = || {
+            step.is_power_of_two()
+                && size <= step
+                && step <= region::BYTES
+                && (first & (step - 1)) + size <= step
+        };
         step == 0 || fits()
     }
 
@@ -145,10 +152,13 @@ impl Run {
         let address = |t: usize| items[t] as usize;
         let first = address(thread);
         let alone = Self { thread, address: first, step: size, count: 1, accesses: 1 };
-        let Some(second) = (thread + 1..items.len().min(thread + GAP)).find(|&t| items[t] != 0) else { return alone };
+        let Some(second) = (thread + 1..items.len().min(thread + GAP)).find(|&t| items[t] != 0) else {
+            return alone;
+        };
         let (distance, threads) = (address(second).wrapping_sub(first), second - thread);
         // Mostly it is the next one: a division would cost more than the rest.
-        let (step, exact) = if threads == 1 { (distance, true) } else { (distance / threads, distance % threads == 0) };
+        let (step, exact) =
+            if threads == 1 { (distance, true) } else { (distance / threads, distance % threads == 0) };
         if !exact || !Self::may_step(first, step, size) {
             return alone;
         }
@@ -156,7 +166,8 @@ impl Run {
         // Eight at once, as long as none is missing.
         while let Some(eight) = items[end..].first_chunk::<8>() {
             let expected = first.wrapping_add((end - thread) * step);
-            let differ = (0..8).fold(0, |differ, i| differ | eight[i] ^ expected.wrapping_add(i * step) as u64);
+            let differ =
+                (0..8).fold(0, |differ, i| differ | eight[i] ^ expected.wrapping_add(i * step) as u64);
             if differ != 0 {
                 break;
             }
@@ -358,7 +369,12 @@ impl Block {
 
     /// A run of the last of these rows. `scattered` says that the one before was of a few accesses.
     #[inline]
-    fn found(&mut self, &Found { rows, row, entry, record, local }: &Found<'_>, run: &Run, scattered: &mut bool) {
+    fn found(
+        &mut self,
+        &Found { rows, row, entry, record, local }: &Found<'_>,
+        run: &Run,
+        scattered: &mut bool,
+    ) {
         if local.contains(&run.address) {
             return;
         }
@@ -400,7 +416,15 @@ impl Block {
     }
 
     /// Threads that access neighbouring words.
-    fn neighbours(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run, shared: bool) {
+    fn neighbours(
+        &mut self,
+        rows: &[Row<'_>],
+        row: &Row<'_>,
+        entry: u64,
+        record: u64,
+        run: &Run,
+        shared: bool,
+    ) {
         let (words, step) = (row.size as usize / GRANULE, run.step / GRANULE);
         let shift = step.trailing_zeros() as u8;
         let dense = words == step && run.accesses == run.count;
@@ -432,7 +456,15 @@ impl Block {
     }
 
     /// Threads that access one place.
-    fn one_place(&mut self, rows: &[Row<'_>], row: &Row<'_>, entry: u64, record: u64, run: &Run, shared: bool) {
+    fn one_place(
+        &mut self,
+        rows: &[Row<'_>],
+        row: &Row<'_>,
+        entry: u64,
+        record: u64,
+        run: &Run,
+        shared: bool,
+    ) {
         let words = 1 << row.shift();
         let mask = (u32::MAX >> (region::WORDS - words)) << (run.address / GRANULE % region::WORDS);
         // Reads of one instruction are one record; writes race.
@@ -452,6 +484,7 @@ impl Block {
         if !shared && range.writes() {
             self.state.before_write(&self.inner, place, address);
         }
-        !self.state.is_open(place.region.load(Ordering::Acquire), shared) && self.state.range(place.region, range, shared)
+        !self.state.is_open(place.region.load(Ordering::Acquire), shared)
+            && self.state.range(place.region, range, shared)
     }
 }

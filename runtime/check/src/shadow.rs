@@ -25,7 +25,8 @@ const WORDS_PER_CHUNK: usize = (1 << CHUNK_BITS) / GRANULE;
 const REGIONS_PER_CHUNK: usize = WORDS_PER_CHUNK / region::WORDS;
 const PAGES_PER_CHUNK: usize = (1 << CHUNK_BITS) / PAGE;
 const STRETCHES_PER_CHUNK: usize = (1 << CHUNK_BITS) / STRETCH;
-const CHUNK_BYTES: usize = (WORDS_PER_CHUNK + REGIONS_PER_CHUNK) * 8 + (PAGES_PER_CHUNK + STRETCHES_PER_CHUNK) * size_of::<Page>();
+const CHUNK_BYTES: usize =
+    (WORDS_PER_CHUNK + REGIONS_PER_CHUNK) * 8 + (PAGES_PER_CHUNK + STRETCHES_PER_CHUNK) * size_of::<Page>();
 
 /// The shadow of one application word.
 #[derive(Clone, Copy, Debug)]
@@ -69,12 +70,9 @@ impl Shadow {
     /// # Panics
     /// Where the system refuses 256 MiB of unreserved address space.
     pub fn new() -> Self {
-        let table = map(CHUNKS * size_of::<usize>())
-            .unwrap_or_else(|e| panic!("cannot map the shadow table: {e}"));
-        Self {
-            table: table.cast(),
-            mapped: Mutex::new(Vec::new()),
-        }
+        let table =
+            map(CHUNKS * size_of::<usize>()).unwrap_or_else(|e| panic!("cannot map the shadow table: {e}"));
+        Self { table: table.cast(), mapped: Mutex::new(Vec::new()) }
     }
 
     /// Where the shadow of the application word that holds `address` lies. `None`
@@ -235,9 +233,5 @@ fn map(bytes: usize) -> io::Result<*mut libc::c_void> {
             0,
         )
     };
-    if at == libc::MAP_FAILED {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(at)
-    }
+    if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
 }

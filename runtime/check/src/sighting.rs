@@ -75,7 +75,8 @@ impl State {
     pub(crate) fn race(&mut self, e: &Entry, s: &Standing, a: &Access<'_>) {
         let covered = &self.launch.inner.covered;
         let base = self.launch.data.site_base;
-        let (before, after): (Vec<_>, Vec<_>) = covered.by(base + a.site).into_iter().partition(|read| read.before);
+        let (before, after): (Vec<_>, Vec<_>) =
+            covered.by(base + a.site).into_iter().partition(|read| read.before);
         // A record of one thread stands for what that thread reads later.
         let several = !self.exact && e.member.span != Span::Thread;
         let earlier = if several { covered.by(e.site) } else { Vec::new() };
@@ -114,10 +115,7 @@ impl State {
 
     fn sight(&mut self, e: &Entry, s: &Standing, a: &Access<'_>) {
         let site = self.launch.data.site_base + a.site;
-        let earlier = self
-            .launch
-            .owner(e.member.uid)
-            .map_or(KernelKey::NONE, |(launch, _)| launch.kernel);
+        let earlier = self.launch.owner(e.member.uid).map_or(KernelKey::NONE, |(launch, _)| launch.kernel);
         let kernel = match self.launch.kernel {
             KernelKey::NONE => earlier,
             kernel => kernel,
@@ -141,15 +139,7 @@ impl State {
         }
         let record = self.record(e, s, a, kernel, same_value);
         let index = self.launch.inner.races.see(key, record);
-        self.sightings.seen.insert(
-            key,
-            Sighting {
-                index,
-                count: 0,
-                same_value,
-                access,
-            },
-        );
+        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
     }
 
     /// Where the thread of an access has observed the atomic writes that a record stands
@@ -192,7 +182,9 @@ impl State {
             left.extend(self.certain((address, size.into()), &ops, &doubtful, a.site));
         }
         let others: Vec<_> = left.iter().filter_map(conflicting).collect();
-        let same = others.iter().any(|(other, _)| other.site == e.site && matches!(other.touch.op, Op::Atomic { modifies: true, .. }));
+        let same = others.iter().any(|(other, _)| {
+            other.site == e.site && matches!(other.touch.op, Op::Atomic { modifies: true, .. })
+        });
         (!same).then_some(others)
     }
 
@@ -201,7 +193,8 @@ impl State {
         let launch = &self.launch;
         let site = launch.data.site_base + site;
         let by_one = doubtful.iter().filter_map(|doubtful| Some((doubtful.of, doubtful.by?)));
-        let (of, excuses): (Vec<_>, Vec<_>) = by_one.map(|(of, by)| (of, Excuse::new(&ops[by], &ops[of], site))).unzip();
+        let (of, excuses): (Vec<_>, Vec<_>) =
+            by_one.map(|(of, by)| (of, Excuse::new(&ops[by], &ops[of], site))).unzip();
         let certain = launch.inner.syncvars.excuse(location, &excuses).map(|i| of[i]);
         if certain.is_none() && !doubtful.is_empty() {
             self.leave_undecided();
@@ -237,14 +230,11 @@ impl State {
         let who = self.culprit(e, s, a);
         let data = &self.launch.data;
         let owner = self.launch.owner(e.member.block());
-        let (launch, stream) = owner
-            .as_ref()
-            .map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
+        let (launch, stream) = owner.as_ref().map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
         let (size, address) = match e.touch.op {
-            Op::Atomic { start, size, .. } => (
-                Some(size.into()),
-                Some(a.word.wrapping_add_signed(start.into())),
-            ),
+            Op::Atomic { start, size, .. } => {
+                (Some(size.into()), Some(a.word.wrapping_add_signed(start.into())))
+            }
             Op::Read | Op::Write => (None, None),
         };
         let overlap = (e.touch.mask & a.touch.mask).trailing_zeros() as usize;
@@ -258,10 +248,7 @@ impl State {
                 address,
                 launch,
                 stream,
-                block: who
-                    .uid
-                    .and_then(|uid| self.launch.owner(uid))
-                    .map(|(_, block)| block),
+                block: who.uid.and_then(|uid| self.launch.owner(uid)).map(|(_, block)| block),
                 thread: who.thread,
                 scope: scope_of(e.touch),
             },
@@ -297,44 +284,26 @@ impl State {
         let unordered = m.lanes & !s.ordered;
         if unordered != 0 {
             let thread = m.warp() * 32 + unordered.trailing_zeros();
-            return Culprit {
-                uid: Some(m.block()),
-                thread: Some(thread),
-                relation: s.relation,
-            };
+            return Culprit { uid: Some(m.block()), thread: Some(thread), relation: s.relation };
         }
         let known = u32::from(m.thread);
         let same_block = m.uid == self.order.uid() || self.order.was(m.uid);
         if !same_block {
-            return Culprit {
-                uid: Some(m.uid),
-                thread: Some(known),
-                relation: s.relation,
-            };
+            return Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation };
         }
         match m.span {
             // Every lane of it is concurrent, but the thread may be the one that asks.
             Span::Thread | Span::Warp if m.warp() == a.thread / 32 => {
                 let thread = (known != a.thread).then_some(known);
-                Culprit {
-                    uid: Some(m.uid),
-                    thread,
-                    relation: s.relation,
-                }
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
             }
-            Span::Thread | Span::Warp => Culprit {
-                uid: Some(m.uid),
-                thread: Some(known),
-                relation: s.relation,
-            },
+            Span::Thread | Span::Warp => {
+                Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation }
+            }
             // The known thread's own warp may have synced since.
             Span::Block => {
                 let thread = (m.warp() != a.thread / 32).then_some(known);
-                Culprit {
-                    uid: Some(m.uid),
-                    thread,
-                    relation: s.relation,
-                }
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
             }
             Span::Grid => self.culprit_in_grid(e.touch, m, a),
         }
@@ -344,27 +313,15 @@ impl State {
     /// either it races itself, or a block races that is not known.
     fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Access<'_>) -> Culprit {
         let thread = u32::from(m.thread);
-        let relation = if m.warp() == a.thread / 32 {
-            Relation::Warp
-        } else {
-            Relation::Block
-        };
+        let relation = if m.warp() == a.thread / 32 { Relation::Warp } else { Relation::Block };
         let races = m.uid == self.order.uid()
             && thread != a.thread
             && m.clock >= self.order.known(a.thread, m.uid, thread)
             && state::conflict(touch, a.touch, relation);
         if races {
-            Culprit {
-                uid: Some(m.uid),
-                thread: Some(thread),
-                relation,
-            }
+            Culprit { uid: Some(m.uid), thread: Some(thread), relation }
         } else {
-            Culprit {
-                uid: None,
-                thread: None,
-                relation: Relation::Grid,
-            }
+            Culprit { uid: None, thread: None, relation: Relation::Grid }
         }
     }
 
@@ -384,12 +341,10 @@ impl State {
         };
         let read = self.launch.inner.read_memory?;
         let there = read(a.address, u32::try_from(a.size).ok().filter(|&n| n <= 8)?)?;
-        let same = (0..GRANULE)
-            .filter(|i| earlier.mask & a.touch.mask & 1 << i != 0)
-            .all(|i| {
-                let byte = a.word + i - a.address;
-                value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
-            });
+        let same = (0..GRANULE).filter(|i| earlier.mask & a.touch.mask & 1 << i != 0).all(|i| {
+            let byte = a.word + i - a.address;
+            value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
+        });
         Some(same)
     }
 }
@@ -398,9 +353,7 @@ pub(crate) fn side_op(touch: Touch) -> SideOp {
     match touch.op {
         Op::Read => SideOp::Read,
         Op::Write => SideOp::Write,
-        Op::Atomic {
-            modifies: false, ..
-        } => SideOp::AtomicLoad,
+        Op::Atomic { modifies: false, .. } => SideOp::AtomicLoad,
         Op::Atomic { modifies: true, .. } => SideOp::AtomicWrite,
     }
 }

@@ -21,12 +21,7 @@ pub(crate) struct Standing {
 impl Standing {
     /// Before everything still to come.
     fn settled(mine: bool) -> Self {
-        Self {
-            relation: Relation::Grid,
-            status: Status::Settled,
-            ordered: !0,
-            mine,
-        }
+        Self { relation: Relation::Grid, status: Status::Settled, ordered: !0, mine }
     }
 }
 
@@ -41,18 +36,9 @@ impl State {
             return self.standing_of_copy(thread, m, shared);
         }
         if m.uid == order.uid() {
-            let here = |relation, status, ordered| Standing {
-                relation,
-                status,
-                ordered,
-                mine: true,
-            };
+            let here = |relation, status, ordered| Standing { relation, status, ordered, mine: true };
             let synced = |known: u32| {
-                if m.clock < known {
-                    Status::Synced
-                } else {
-                    Status::Unsynced
-                }
+                if m.clock < known { Status::Synced } else { Status::Unsynced }
             };
             if shared && m.clock < order.floor() {
                 // Only this block can reach it, and all of it has passed the barrier.
@@ -80,21 +66,12 @@ impl State {
         }
         let origin = self.launch.origin(m.uid);
         let mine = origin == Origin::Mine;
-        let relation = if mine {
-            self.launch.relation(m.uid, self.index)
-        } else {
-            Relation::Launch
-        };
+        let relation = if mine { self.launch.relation(m.uid, self.index) } else { Relation::Launch };
         let status = match origin {
             Origin::Settled => Status::Settled,
             Origin::Before => Status::Synced,
             Origin::Mine if m.span != Span::Grid && order.was(m.uid) => {
-                return Standing {
-                    relation: Relation::Block,
-                    status: Status::Synced,
-                    ordered: !0,
-                    mine,
-                };
+                return Standing { relation: Relation::Block, status: Status::Synced, ordered: !0, mine };
             }
             // Through an acquire from a thread of a launch that began after it.
             Origin::Concurrent(launch) if order.knows_launch(thread, launch) => Status::Synced,
@@ -106,12 +83,7 @@ impl State {
             }
         };
         let ordered = if status == Status::Unsynced { 0 } else { !0 };
-        Standing {
-            relation,
-            status,
-            ordered,
-            mine,
-        }
+        Standing { relation, status, ordered, mine }
     }
 
     /// Of asynchronous copies. They are nobody's own: a thread is ordered after
@@ -130,21 +102,12 @@ impl State {
                 return Standing::settled(mine);
             }
             let same_warp = warp == thread / 32;
-            let relation = if same_warp {
-                Relation::Warp
-            } else {
-                Relation::Block
-            };
+            let relation = if same_warp { Relation::Warp } else { Relation::Block };
             (relation, true)
         } else if shared {
             return Standing::settled(false);
         } else {
-            let all = |relation| Standing {
-                relation,
-                status: Status::Synced,
-                ordered: !0,
-                mine: false,
-            };
+            let all = |relation| Standing { relation, status: Status::Synced, ordered: !0, mine: false };
             match self.launch.origin(home) {
                 Origin::Settled => return Standing::settled(false),
                 Origin::Before => return all(Relation::Launch),
@@ -156,44 +119,18 @@ impl State {
             }
         };
         let ordered = known(&|other| order.known_copies(thread, home, other));
-        let status = if ordered == m.lanes {
-            Status::Synced
-        } else {
-            Status::Unsynced
-        };
-        Standing {
-            relation,
-            status,
-            ordered,
-            mine,
-        }
+        let status = if ordered == m.lanes { Status::Synced } else { Status::Unsynced };
+        Standing { relation, status, ordered, mine }
     }
 
     /// Of known lanes of this block.
     fn standing_of_lanes(&self, thread: u32, m: &Member) -> Standing {
-        let own = if m.warp() == thread / 32 {
-            m.lanes & 1 << (thread % 32)
-        } else {
-            0
-        };
+        let own = if m.warp() == thread / 32 { m.lanes & 1 << (thread % 32) } else { 0 };
         if m.lanes == own {
-            let status = if m.clock == self.order.clock(thread) {
-                Status::SameEpoch
-            } else {
-                Status::Synced
-            };
-            return Standing {
-                relation: Relation::Itself,
-                status,
-                ordered: own,
-                mine: true,
-            };
+            let status = if m.clock == self.order.clock(thread) { Status::SameEpoch } else { Status::Synced };
+            return Standing { relation: Relation::Itself, status, ordered: own, mine: true };
         }
-        let relation = if m.warp() == thread / 32 {
-            Relation::Warp
-        } else {
-            Relation::Block
-        };
+        let relation = if m.warp() == thread / 32 { Relation::Warp } else { Relation::Block };
         let mut s = self.standing_by_clocks(thread, m, relation, true);
         s.ordered |= own;
         if s.ordered == m.lanes {
@@ -202,26 +139,9 @@ impl State {
         s
     }
 
-    fn standing_by_clocks(
-        &self,
-        thread: u32,
-        m: &Member,
-        relation: Relation,
-        mine: bool,
-    ) -> Standing {
-        let ordered = self
-            .order
-            .known_lanes(thread, m.uid, m.warp(), m.lanes, m.clock);
-        let status = if ordered == m.lanes {
-            Status::Synced
-        } else {
-            Status::Unsynced
-        };
-        Standing {
-            relation,
-            status,
-            ordered,
-            mine,
-        }
+    fn standing_by_clocks(&self, thread: u32, m: &Member, relation: Relation, mine: bool) -> Standing {
+        let ordered = self.order.known_lanes(thread, m.uid, m.warp(), m.lanes, m.clock);
+        let status = if ordered == m.lanes { Status::Synced } else { Status::Unsynced };
+        Standing { relation, status, ordered, mine }
     }
 }

@@ -67,10 +67,7 @@ pub struct Step {
 pub const fn includes(scope: Scope, relation: Relation) -> bool {
     match scope {
         Scope::Block => {
-            matches!(
-                relation,
-                Relation::Itself | Relation::Warp | Relation::Block
-            )
+            matches!(relation, Relation::Itself | Relation::Warp | Relation::Block)
         }
         Scope::Cluster => !matches!(relation, Relation::Grid | Relation::Launch),
         Scope::Device | Scope::System => true,
@@ -85,27 +82,12 @@ pub const fn conflict(earlier: Touch, later: Touch, relation: Relation) -> bool 
     match (earlier.op, later.op) {
         (Op::Read, Op::Read) => false,
         // Nothing changes where both only load.
-        (Op::Read, Op::Atomic { modifies, .. }) | (Op::Atomic { modifies, .. }, Op::Read) => {
-            modifies
-        }
+        (Op::Read, Op::Atomic { modifies, .. }) | (Op::Atomic { modifies, .. }, Op::Read) => modifies,
         (Op::Write, _) | (_, Op::Write) => true,
         (
-            Op::Atomic {
-                modifies: m0,
-                scope: s0,
-                start: b0,
-                size: n0,
-            },
-            Op::Atomic {
-                modifies: m1,
-                scope: s1,
-                start: b1,
-                size: n1,
-            },
-        ) => {
-            (m0 || m1)
-                && !(b0 == b1 && n0 == n1 && includes(s0, relation) && includes(s1, relation))
-        }
+            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
+        ) => (m0 || m1) && !(b0 == b1 && n0 == n1 && includes(s0, relation) && includes(s1, relation)),
     }
 }
 
@@ -119,31 +101,15 @@ pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
         // A plain write conflicts with everything.
         (Op::Write, _) => true,
         // A plain read conflicts with everything that modifies.
-        (
-            Op::Read,
-            Op::Read
-            | Op::Atomic {
-                modifies: false, ..
-            },
-        ) => true,
+        (Op::Read, Op::Read | Op::Atomic { modifies: false, .. }) => true,
         (Op::Read, Op::Write | Op::Atomic { modifies: true, .. }) => false,
         // A matching atomic conflicts with a plain access, not with an atomic one.
         (Op::Atomic { .. }, Op::Read | Op::Write) => false,
         // A third, block-scope atomic would include only its own block's: so
         // one block must have made both. The narrower scope conflicts with more.
         (
-            Op::Atomic {
-                modifies: m0,
-                scope: s0,
-                start: b0,
-                size: n0,
-            },
-            Op::Atomic {
-                modifies: m1,
-                scope: s1,
-                start: b1,
-                size: n1,
-            },
+            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
         ) => (m0 || !m1) && b0 == b1 && n0 == n1 && s0 as u32 <= s1 as u32 && same_block,
     }
 }
@@ -160,15 +126,9 @@ pub const fn step(
     status: Status,
     same_site: bool,
 ) -> Step {
-    let same_block = matches!(
-        relation,
-        Relation::Itself | Relation::Warp | Relation::Block
-    );
+    let same_block = matches!(relation, Relation::Itself | Relation::Warp | Relation::Block);
     match status {
-        Status::Settled => Step {
-            race: false,
-            next: Next::Replace,
-        },
+        Status::Settled => Step { race: false, next: Next::Replace },
         Status::SameEpoch => {
             let next = if covers(earlier, later, same_block) {
                 Next::Keep
@@ -180,11 +140,7 @@ pub const fn step(
             Step { race: false, next }
         }
         Status::Synced => {
-            let next = if covers(later, earlier, same_block) {
-                Next::Replace
-            } else {
-                Next::Both
-            };
+            let next = if covers(later, earlier, same_block) { Next::Replace } else { Next::Both };
             Step { race: false, next }
         }
         Status::Unsynced => {
@@ -201,10 +157,7 @@ pub const fn step(
             } else {
                 Next::Both
             };
-            Step {
-                race: conflict(earlier, later, relation),
-                next,
-            }
+            Step { race: conflict(earlier, later, relation), next }
         }
     }
 }
@@ -221,18 +174,8 @@ pub const fn same_touch(a: Touch, b: Touch) -> bool {
     match (a.op, b.op) {
         (Op::Read, Op::Read) | (Op::Write, Op::Write) => true,
         (
-            Op::Atomic {
-                modifies: m0,
-                scope: s0,
-                start: b0,
-                size: n0,
-            },
-            Op::Atomic {
-                modifies: m1,
-                scope: s1,
-                start: b1,
-                size: n1,
-            },
+            Op::Atomic { modifies: m0, scope: s0, start: b0, size: n0 },
+            Op::Atomic { modifies: m1, scope: s1, start: b1, size: n1 },
         ) => m0 == m1 && s0 as u32 == s1 as u32 && b0 == b1 && n0 == n1,
         (Op::Read | Op::Write | Op::Atomic { .. }, _) => false,
     }

@@ -109,7 +109,9 @@ impl Block {
             return;
         }
         let threads = s.launch.threads;
-        let record = Sites::bits(entry).filter(|_| plain).map(|site| word::state_bits(READ, Span::Thread) | site | s.order.key(0));
+        let record = Sites::bits(entry)
+            .filter(|_| plain)
+            .map(|site| word::state_bits(READ, Span::Thread) | site | s.order.key(0));
         let shift = size.trailing_zeros();
         let mut gathered = Gathered::default();
         for &Stream { first, end } in streams {
@@ -125,7 +127,12 @@ impl Block {
             while address < end {
                 let region = address & !(region::BYTES - 1);
                 let to = end.min(region + region::BYTES);
-                let range = region::Range::of_thread(record, thread, address / GRANULE % region::WORDS, (to - address) / GRANULE);
+                let range = region::Range::of_thread(
+                    record,
+                    thread,
+                    address / GRANULE % region::WORDS,
+                    (to - address) / GRANULE,
+                );
                 if !gathered.add(region, range) {
                     self.settle(&mut gathered, size, site, entry);
                     gathered.add(region, range);
@@ -156,7 +163,15 @@ impl Block {
             }
             let words = size as usize / GRANULE;
             for (thread, word) in range.threads().step_by(words) {
-                self.of_a_few_bytes(thread, region + word * GRANULE, size, site, entry, Op::Read, Value::Unknown);
+                self.of_a_few_bytes(
+                    thread,
+                    region + word * GRANULE,
+                    size,
+                    site,
+                    entry,
+                    Op::Read,
+                    Value::Unknown,
+                );
             }
         }
     }

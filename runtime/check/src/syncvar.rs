@@ -135,9 +135,7 @@ impl Carried {
     }
 
     fn same(&self, other: &Carried) -> bool {
-        self.wide.same(&other.wide)
-            && self.block.same(&other.block)
-            && self.cluster.same(&other.cluster)
+        self.wide.same(&other.wide) && self.block.same(&other.block) && self.cluster.same(&other.cluster)
     }
 }
 
@@ -415,7 +413,14 @@ impl SyncVars {
 
     /// An atomic write is about to happen. `rmw`: it reads the old value first. `log`: it
     /// and its launch, where that keeps a log. Returns how many the location has had with it; 0 where nothing is kept of it.
-    pub fn write(&self, location: Location, writer: Head, what: &Carried, rmw: bool, log: Option<(u64, Logged)>) -> u32 {
+    pub fn write(
+        &self,
+        location: Location,
+        writer: Head,
+        what: &Carried,
+        rmw: bool,
+        log: Option<(u64, Logged)>,
+    ) -> u32 {
         let (address, size) = location;
         self.each(address, size as usize, |v| {
             if (v.address, v.size) != location {

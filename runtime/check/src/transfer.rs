@@ -72,12 +72,7 @@ impl Checker {
         let launch = self.begin(info, unordered, ProvedSites::default(), Some(touched.clone()));
         if !unordered.is_empty() {
             let mut block = Block::begin(&launch, 0, 0..0);
-            for Touched {
-                bytes,
-                writes,
-                site,
-            } in &touched.list
-            {
+            for Touched { bytes, writes, site } in &touched.list {
                 let op = if *writes { Op::Write } else { Op::Read };
                 block.look_up(bytes, op, *site);
             }
@@ -151,10 +146,7 @@ impl Copied {
             let to = touched.bytes.end.min(word + GRANULE) - word;
             let common = (FULL << from) & (FULL >> (GRANULE - to)) & mask;
             (common != 0).then(|| Entry {
-                touch: Touch {
-                    op: if touched.writes { Op::Write } else { Op::Read },
-                    mask: common,
-                },
+                touch: Touch { op: if touched.writes { Op::Write } else { Op::Read }, mask: common },
                 site: self.launch.site_base + touched.site,
                 member: Member::thread(self.launch.first_uid, 0, 0),
             })
@@ -200,10 +192,7 @@ impl Block {
             let to = bytes.end.min(word + GRANULE) - word;
             Access {
                 thread: 0,
-                touch: Touch {
-                    op,
-                    mask: (FULL << from) & (FULL >> (GRANULE - to)),
-                },
+                touch: Touch { op, mask: (FULL << from) & (FULL >> (GRANULE - to)) },
                 site,
                 word,
                 address: bytes.start,
@@ -321,17 +310,8 @@ mod tests {
     }
 
     fn copy(checker: &Checker, id: u64, unordered: &[u64], to: Range<usize>, from: Range<usize>) {
-        let transfer = Transfer {
-            id,
-            site_base: 1 << 30,
-            stream: 2,
-            settled: 0,
-        };
-        let side = |bytes, writes| Touched {
-            bytes,
-            writes,
-            site: u32::from(writes),
-        };
+        let transfer = Transfer { id, site_base: 1 << 30, stream: 2, settled: 0 };
+        let side = |bytes, writes| Touched { bytes, writes, site: u32::from(writes) };
         checker.transfer(transfer, unordered, [side(from, false), side(to, true)]);
     }
 
@@ -372,10 +352,7 @@ mod tests {
         copy(&checker, 5, &[4], 0x400f..0x4020, 0x5000..0x5011);
         let races = checker.take_new_races();
         assert_eq!(races.len(), 1);
-        assert_eq!(
-            (races[0].kernel, races[0].address),
-            (KernelKey::NONE, 0x400f)
-        );
+        assert_eq!((races[0].kernel, races[0].address), (KernelKey::NONE, 0x400f));
         assert_eq!((races[0].earlier.op, races[0].later.op), (Write, Write));
         assert_eq!((races[0].earlier.stream, races[0].later.launch), (2, 5));
         assert_eq!(races[0].same_value, None);
@@ -385,11 +362,7 @@ mod tests {
     fn ranges_are_found_as_by_looking_at_each() {
         let mut list = Vec::new();
         let mut add = |bytes, writes| {
-            list.push(Touched {
-                bytes,
-                writes,
-                site: 0,
-            });
+            list.push(Touched { bytes, writes, site: 0 });
         };
         for row in 0..5 {
             add(100 + 16 * row..107 + 16 * row, true);

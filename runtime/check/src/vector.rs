@@ -70,34 +70,23 @@ impl Clocks {
     pub fn learn_block(&mut self, uid: u64, epoch: u32) {
         let mut lanes = [0; 32];
         lanes[0] = epoch;
-        self.join(&Self(Some(Arc::new(Node::Leaf {
-            key: key(uid, FLOOR),
-            lanes,
-        }))));
+        self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, FLOOR), lanes }))));
     }
 
     /// Learns that all of a launch has happened: the one with this first uid.
     pub fn learn_launch(&mut self, first_uid: u64) {
-        let leaf = Node::Leaf {
-            key: LAUNCH | first_uid,
-            lanes: [1; 32],
-        };
+        let leaf = Node::Leaf { key: LAUNCH | first_uid, lanes: [1; 32] };
         self.join(&Self(Some(Arc::new(leaf))));
     }
 
     /// Whether all of the launch with this first uid has happened.
     pub fn knows_launch(&self, first_uid: u64) -> bool {
-        self.0
-            .as_ref()
-            .is_some_and(|root| get(root, LAUNCH | first_uid).is_some())
+        self.0.as_ref().is_some_and(|root| get(root, LAUNCH | first_uid).is_some())
     }
 
     /// Learns that epochs below these of the lanes of a warp have happened.
     pub fn learn_warp(&mut self, uid: u64, warp: u32, lanes: Lanes) {
-        let leaf = Node::Leaf {
-            key: key(uid, warp.into()),
-            lanes,
-        };
+        let leaf = Node::Leaf { key: key(uid, warp.into()), lanes };
         self.join(&Self(Some(Arc::new(leaf))));
     }
 
@@ -116,7 +105,10 @@ impl Clocks {
 
     /// Forgets what is known of one thread that has no more than its own epoch, as those have that make copies.
     pub(crate) fn forget_thread(&mut self, uid: u64, thread: u32) {
-        let forgotten = self.0.as_ref().and_then(|root| without(root, key(uid, u64::from(thread / 32)), thread as usize % 32));
+        let forgotten = self
+            .0
+            .as_ref()
+            .and_then(|root| without(root, key(uid, u64::from(thread / 32)), thread as usize % 32));
         if forgotten.is_some() {
             self.0 = forgotten;
         }
@@ -136,12 +128,7 @@ fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
     loop {
         match node {
             Node::Leaf { key, lanes } => return (*key == wanted).then_some(lanes),
-            Node::Branch {
-                prefix,
-                bit,
-                zero,
-                one,
-            } => {
+            Node::Branch { prefix, bit, zero, one } => {
                 if wanted >> bit >> 1 != *prefix {
                     return None;
                 }
@@ -196,18 +183,8 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
         (Node::Branch { .. }, Node::Leaf { key, .. }) => join_into(a, *key, b),
         (Node::Leaf { key, .. }, Node::Branch { .. }) => join_into(b, *key, a),
         (
-            Node::Branch {
-                prefix: pa,
-                bit: ba,
-                zero: za,
-                one: oa,
-            },
-            Node::Branch {
-                prefix: pb,
-                bit: bb,
-                zero: zb,
-                one: ob,
-            },
+            Node::Branch { prefix: pa, bit: ba, zero: za, one: oa },
+            Node::Branch { prefix: pb, bit: bb, zero: zb, one: ob },
         ) => {
             if ba > bb {
                 join_into(a, pb << bb << 1, b)
@@ -222,12 +199,7 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
                 } else if Arc::ptr_eq(&zero, zb) && Arc::ptr_eq(&one, ob) {
                     b.clone()
                 } else {
-                    Arc::new(Node::Branch {
-                        prefix: *pa,
-                        bit: *ba,
-                        zero,
-                        one,
-                    })
+                    Arc::new(Node::Branch { prefix: *pa, bit: *ba, zero, one })
                 }
             }
         }
@@ -236,15 +208,7 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
 
 /// Joins the smaller tree `small`, whose keys start like `key`, into branch `big`.
 fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
-    let Node::Branch {
-        prefix,
-        bit,
-        zero,
-        one,
-    } = &**big
-    else {
-        unreachable!("a branch")
-    };
+    let Node::Branch { prefix, bit, zero, one } = &**big else { unreachable!("a branch") };
     if key >> bit >> 1 != *prefix {
         return branch(prefix << bit << 1, big.clone(), key, small.clone());
     }
@@ -261,24 +225,14 @@ fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
         }
         (zero.clone(), joined)
     };
-    Arc::new(Node::Branch {
-        prefix: *prefix,
-        bit: *bit,
-        zero,
-        one,
-    })
+    Arc::new(Node::Branch { prefix: *prefix, bit: *bit, zero, one })
 }
 
 /// A branch over two trees with different prefixes.
 fn branch(ka: u64, a: Arc<Node>, kb: u64, b: Arc<Node>) -> Arc<Node> {
     let bit = 63 - (ka ^ kb).leading_zeros();
     let (zero, one) = if ka >> bit & 1 == 0 { (a, b) } else { (b, a) };
-    Arc::new(Node::Branch {
-        prefix: ka >> bit >> 1,
-        bit,
-        zero,
-        one,
-    })
+    Arc::new(Node::Branch { prefix: ka >> bit >> 1, bit, zero, one })
 }
 
 #[cfg(test)]
@@ -290,9 +244,7 @@ mod tests {
     fn joins_like_a_plain_map() {
         let mut seed = 1u64;
         let mut random = |n: u64| {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % n
         };
         const THREADS: [u32; 5] = [0, 1, 31, 32, 1023];

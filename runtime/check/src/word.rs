@@ -45,10 +45,7 @@ const UID_SHIFT: u32 = CLOCK_BITS;
 const THREAD_SHIFT: u32 = UID_SHIFT + UID_BITS;
 const SITE_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
 pub(crate) const STATE_SHIFT: u32 = SITE_SHIFT + SITE_BITS;
-const _: () = assert!(
-    STATE_SHIFT + STATE_BITS == 64,
-    "the fields partition the word"
-);
+const _: () = assert!(STATE_SHIFT + STATE_BITS == 64, "the fields partition the word");
 
 /// Number of values of the clock field.
 pub const CLOCK_VALUES: u32 = 1 << CLOCK_BITS;
@@ -163,12 +160,7 @@ pub const fn op_code(touch: Touch) -> Option<u64> {
     match touch.op {
         Op::Read => Some(READ),
         Op::Write => Some(WRITE),
-        Op::Atomic {
-            modifies,
-            scope,
-            start,
-            size,
-        } => {
+        Op::Atomic { modifies, scope, start, size } => {
             let extent = match (start, size) {
                 (0, 4) => 0,
                 (0, 8) => 1,
@@ -199,12 +191,7 @@ const fn op_of(code: u64) -> Op {
         2 => Scope::Device,
         _ => Scope::System,
     };
-    Op::Atomic {
-        modifies: n / 12 == 1,
-        scope,
-        start,
-        size,
-    }
+    Op::Atomic { modifies: n / 12 == 1, scope, start, size }
 }
 
 /// Whether accesses with this [`op_code`] by different blocks of a launch do not race.
@@ -333,10 +320,7 @@ impl Word {
             state => {
                 let n = state - FIRST_COMPACT;
                 Word::Compact(Compact {
-                    touch: Touch {
-                        op: op_of(n / 4),
-                        mask: FULL,
-                    },
+                    touch: Touch { op: op_of(n / 4), mask: FULL },
                     span: Span::ALL[(n % 4) as usize],
                     site: (word >> SITE_SHIFT) as u16 & (SITE_VALUES - 1) as u16,
                     thread: (word >> THREAD_SHIFT) as u16 & ((1 << THREAD_BITS) - 1),
@@ -380,10 +364,7 @@ mod tests {
                         for uid in [0, 1, UID_VALUES as u32 - 1] {
                             for clock in [0, 1, CLOCK_VALUES as u16 - 1] {
                                 let c = Compact {
-                                    touch: Touch {
-                                        op: op_of(op),
-                                        mask: FULL,
-                                    },
+                                    touch: Touch { op: op_of(op), mask: FULL },
                                     span,
                                     site,
                                     thread,
@@ -420,35 +401,12 @@ mod tests {
         assert_eq!(key(1024, 0, 0), None);
         assert_eq!(key(0, UID_VALUES, 0), None);
         assert_eq!(key(0, 0, CLOCK_VALUES), None);
-        assert_eq!(
-            op_code(Touch {
-                op: Op::Read,
-                mask: 0b0111
-            }),
-            None
-        );
-        let wide = Op::Atomic {
-            modifies: true,
-            scope: Scope::Device,
-            start: 0,
-            size: 16,
-        };
-        assert_eq!(
-            op_code(Touch {
-                op: wide,
-                mask: FULL
-            }),
-            None
-        );
+        assert_eq!(op_code(Touch { op: Op::Read, mask: 0b0111 }), None);
+        let wide = Op::Atomic { modifies: true, scope: Scope::Device, start: 0, size: 16 };
+        assert_eq!(op_code(Touch { op: wide, mask: FULL }), None);
         assert_eq!(Word::unpack(0), Word::Empty);
-        assert_eq!(
-            Word::unpack(expanded(0x7fff_ffff_fff8)),
-            Word::Expanded(0x7fff_ffff_fff8)
-        );
-        assert_eq!(
-            Word::unpack(line(0x7fff_ffff_ffc0)),
-            Word::Line(0x7fff_ffff_ffc0)
-        );
+        assert_eq!(Word::unpack(expanded(0x7fff_ffff_fff8)), Word::Expanded(0x7fff_ffff_fff8));
+        assert_eq!(Word::unpack(line(0x7fff_ffff_ffc0)), Word::Line(0x7fff_ffff_ffc0));
         assert_eq!(Word::unpack(BUSY_WORD), Word::Busy);
     }
 }

@@ -15,7 +15,13 @@ fn info(id: u64, blocks: u64, partial_masks: bool) -> LaunchInfo {
         id,
         kernel: KernelKey(7),
         site_base: 100,
-        features: SyncFeatures { barriers: true, warp_syncs: true, partial_masks, suspends: true, ..Default::default() },
+        features: SyncFeatures {
+            barriers: true,
+            warp_syncs: true,
+            partial_masks,
+            suspends: true,
+            ..Default::default()
+        },
         threads_per_block: 64,
         blocks,
         clusters: None,
@@ -43,7 +49,8 @@ enum Form {
 }
 
 impl Form {
-    const ALL: [Self; 6] = [Self::ReadWrite, Self::WriteRead, Self::ReadRead, Self::ReadWriteRead, Self::Read, Self::Write];
+    const ALL: [Self; 6] =
+        [Self::ReadWrite, Self::WriteRead, Self::ReadRead, Self::ReadWriteRead, Self::Read, Self::Write];
 
     /// Whether each access writes.
     fn accesses(self) -> &'static [bool] {
@@ -92,11 +99,15 @@ impl Made {
     fn races(&self, later: &Self) -> bool {
         let same = self.address == later.address && (self.write || later.write);
         let shared = SHARED.contains(&self.address);
-        if !same || (self.block, self.thread) == (later.block, later.thread) || (shared && self.block != later.block) {
+        if !same
+            || (self.block, self.thread) == (later.block, later.thread)
+            || (shared && self.block != later.block)
+        {
             return false;
         }
         let same_warp = self.thread / 32 == later.thread / 32;
-        self.block != later.block || if same_warp { self.when == later.when } else { self.when.0 == later.when.0 }
+        self.block != later.block
+            || if same_warp { self.when == later.when } else { self.when.0 == later.when.0 }
     }
 }
 
@@ -185,7 +196,8 @@ fn a_read_is_named_beside_the_write() {
     block.write(0, WORD, 4, 5, None);
     block.write(1, WORD, 4, 1, None);
     block.end();
-    let found: BTreeSet<_> = checker.races().iter().map(|race| (race.earlier.site, race.later.site)).collect();
+    let found: BTreeSet<_> =
+        checker.races().iter().map(|race| (race.earlier.site, race.later.site)).collect();
     assert_eq!(found, BTreeSet::from([(105, 100), (105, 101)]));
     // And not where the other access only reads.
     let checker = Checker::new();

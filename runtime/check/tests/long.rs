@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gpurace_check::{
-    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, Order, RaceRecord,
-    RaceScope, Scope, SideOp, Space, SyncFeatures,
+    AtomicKind, Block, Checker, KernelKey, Launch, LaunchInfo, Limits, Order, RaceRecord, RaceScope, Scope,
+    SideOp, Space, SyncFeatures,
 };
 
 const WORD: usize = 0x10_0000_0000;
@@ -15,12 +15,7 @@ const READ: u32 = 3;
 const WRITE: u32 = 4;
 
 fn features() -> SyncFeatures {
-    SyncFeatures {
-        barriers: true,
-        warp_syncs: true,
-        suspends: true,
-        ..Default::default()
-    }
+    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() }
 }
 
 fn info(id: u64, blocks: u64) -> LaunchInfo {
@@ -64,14 +59,8 @@ fn blocks_beyond_65536_are_told_apart() {
     block.write(5, WORD + 4 * 4_465, 4, WRITE, None);
     block.end();
     let race = one_race(&checker);
-    assert_eq!(
-        (race.earlier.block, race.earlier.thread),
-        (Some(4_465), Some(5))
-    );
-    assert_eq!(
-        (race.later.block, race.later.thread),
-        (Some(70_001), Some(5))
-    );
+    assert_eq!((race.earlier.block, race.earlier.thread), (Some(4_465), Some(5)));
+    assert_eq!((race.later.block, race.later.thread), (Some(70_001), Some(5)));
     assert_eq!((race.scope, race.space), (RaceScope::Grid, Space::Global));
     assert_eq!((race.earlier.site, race.later.site), (104, 104));
     assert_eq!(checker.end_launch(&l).checks_executed, blocks + 1);
@@ -93,10 +82,7 @@ fn blocks_beyond_the_uid_field_are_checked_at_full_width() {
     block.write(0, WORD, 4, WRITE, None);
     block.end();
     let race = one_race(&checker);
-    assert_eq!(
-        (race.earlier.op, race.later.op),
-        (SideOp::Read, SideOp::Write)
-    );
+    assert_eq!((race.earlier.op, race.later.op), (SideOp::Read, SideOp::Write));
     assert_eq!(checker.notes(), Vec::<String>::new());
 }
 
@@ -142,10 +128,7 @@ fn a_hundred_thousand_warp_syncs() {
         for n in [8_191, 8_192, 16_384, 100_000] {
             let races = after(n, sync, 1, word);
             assert_eq!(races.len(), 1, "after {n} warp syncs");
-            assert_eq!(
-                (races[0].scope, races[0].earlier.thread),
-                (RaceScope::Warp, Some(0))
-            );
+            assert_eq!((races[0].scope, races[0].earlier.thread), (RaceScope::Warp, Some(0)));
         }
     }
 }
@@ -177,10 +160,7 @@ fn an_older_id_of_a_block_is_no_other_block() {
     let mut other = Block::begin(&l, 1, SHARED);
     other.read(0, WORD, 4, READ);
     let race = one_race(&checker);
-    assert_eq!(
-        (race.earlier.block, race.earlier.thread),
-        (Some(0), Some(0))
-    );
+    assert_eq!((race.earlier.block, race.earlier.thread), (Some(0), Some(0)));
     block.end();
     other.end();
 }
@@ -237,10 +217,7 @@ fn sites_beyond_the_field_are_still_named() {
     assert_eq!(races.len(), 5_000);
     for (i, r) in (0..).zip(&races) {
         assert_eq!((r.earlier.site, r.later.site), (100 + i, 5_100 + i));
-        assert_eq!(
-            (r.earlier.thread, r.later.thread, r.count),
-            (Some(0), Some(1), 1)
-        );
+        assert_eq!((r.earlier.thread, r.later.thread, r.count), (Some(0), Some(1), 1));
     }
 }
 
@@ -258,21 +235,14 @@ fn one_record_per_pair_counts_how_often() {
     // Two words each, counted once.
     let race = one_race(&checker);
     assert_eq!(race.count, 20);
-    assert_eq!(
-        (race.earlier.op, race.later.op),
-        (SideOp::Write, SideOp::Read)
-    );
+    assert_eq!((race.earlier.op, race.later.op), (SideOp::Write, SideOp::Read));
 }
 
 #[test]
 fn equal_values_are_told() {
     fn memory(address: usize, size: u32) -> Option<u64> {
         let word: u64 = 0x8877_6655_4433_2211;
-        (address == WORD).then_some(if size == 8 {
-            word
-        } else {
-            word & ((1 << (8 * size)) - 1)
-        })
+        (address == WORD).then_some(if size == 8 { word } else { word & ((1 << (8 * size)) - 1) })
     }
     for (size, value, want) in [
         (4, Some(0x4433_2211), Some(true)),
@@ -288,11 +258,7 @@ fn equal_values_are_told() {
         block.write(0, WORD, size, WRITE, None);
         block.write(1, WORD, size, WRITE, value);
         block.end();
-        assert_eq!(
-            one_race(&checker).same_value,
-            want,
-            "{size} bytes of {value:x?}"
-        );
+        assert_eq!(one_race(&checker).same_value, want, "{size} bytes of {value:x?}");
     }
 }
 
@@ -316,10 +282,7 @@ fn forgotten_memory_is_new() {
 
 #[test]
 fn what_is_lost_is_said() {
-    let limits = Limits {
-        entries: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { entries: 2, ..Limits::default() };
     let checker = Checker::with(limits, None);
     let l = launch(&checker, 1, 1);
     let mut block = Block::begin(&l, 0, SHARED);
@@ -329,13 +292,7 @@ fn what_is_lost_is_said() {
     block.end();
     assert_eq!(checker.notes().len(), 1, "{:?}", checker.notes());
 
-    let checker = Checker::with(
-        Limits {
-            chains: 0,
-            ..limits
-        },
-        None,
-    );
+    let checker = Checker::with(Limits { chains: 0, ..limits }, None);
     let l = launch(&checker, 1, 1);
     let mut block = Block::begin(&l, 0, SHARED);
     block.read(0, WORD, 4, READ);
@@ -354,22 +311,11 @@ fn synchronisation_that_was_not_foreseen_is_said() {
     block.syncwarp(0, 1);
     block.fence(0, Scope::Device, Order::SeqCst);
     block.named_barrier(1, &[0, 1]);
-    block.atomic(
-        0,
-        WORD,
-        4,
-        WRITE,
-        AtomicKind::Rmw,
-        Scope::Device,
-        Order::AcqRel,
-    );
+    block.atomic(0, WORD, 4, WRITE, AtomicKind::Rmw, Scope::Device, Order::AcqRel);
     block.end();
     let notes = checker.notes();
     assert_eq!(notes.len(), 1);
-    assert!(
-        notes[0].starts_with("4 synchronisations not modelled"),
-        "{notes:?}"
-    );
+    assert!(notes[0].starts_with("4 synchronisations not modelled"), "{notes:?}");
 }
 
 #[test]
@@ -392,23 +338,9 @@ fn workers_in_parallel_agree_with_one() {
                         for t in 0..64 {
                             block.read(t, WORD, 4, 0);
                             block.read(t, WORD, 4, 1 + t % 3);
-                            block.write(
-                                t,
-                                WORD + 64 + 4 * (b as usize * 64 + t as usize),
-                                4,
-                                5,
-                                None,
-                            );
+                            block.write(t, WORD + 64 + 4 * (b as usize * 64 + t as usize), 4, 5, None);
                             block.write(t, shared.start + 4 * t as usize, 4, 6, None);
-                            block.atomic(
-                                t,
-                                WORD + 4,
-                                4,
-                                7,
-                                AtomicKind::Rmw,
-                                Scope::Device,
-                                Order::Relaxed,
-                            );
+                            block.atomic(t, WORD + 4, 4, 7, AtomicKind::Rmw, Scope::Device, Order::Relaxed);
                         }
                         block.barrier();
                         for t in 0..64 {
@@ -426,12 +358,7 @@ fn workers_in_parallel_agree_with_one() {
         let mut pairs: Vec<_> = checker
             .races()
             .iter()
-            .map(|r| {
-                (
-                    r.earlier.site.min(r.later.site) - 100,
-                    r.earlier.site.max(r.later.site) - 100,
-                )
-            })
+            .map(|r| (r.earlier.site.min(r.later.site) - 100, r.earlier.site.max(r.later.site) - 100))
             .collect();
         pairs.sort_unstable();
         (pairs, checks)

@@ -81,7 +81,9 @@ fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
             steps[axis] = items[next(t)].wrapping_sub(items[t]);
         }
     }
-    let offset = |t: usize| (0..3).fold(0u64, |sum, axis| sum.wrapping_add(steps[axis].wrapping_mul(index(t)[axis].into())));
+    let offset = |t: usize| {
+        (0..3).fold(0u64, |sum, axis| sum.wrapping_add(steps[axis].wrapping_mul(index(t)[axis].into())))
+    };
     let first = made.first().map_or(0, |&t| items[t].wrapping_sub(offset(t)));
     let marks: Vec<_> = items.iter().map(|&item| u32::from(item != 0)).collect();
     let hold = made.iter().all(|&t| items[t] == first.wrapping_add(offset(t)));
@@ -89,7 +91,11 @@ fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
 }
 
 /// Addresses in one of both forms.
-fn as_items<'a>(items: &'a [u64], lines: Option<&'a (image::Lines, Threads)>, dim: &'a [u32; 3]) -> Items<'a> {
+fn as_items<'a>(
+    items: &'a [u64],
+    lines: Option<&'a (image::Lines, Threads)>,
+    dim: &'a [u32; 3],
+) -> Items<'a> {
     match lines {
         Some((of, active)) => Items::Lines(Lines { of, dim, active }),
         None => Items::Each(items),
@@ -131,7 +137,13 @@ impl Both {
                 }
                 let shared = random.below(2) == 0;
                 let writes = random.below(4) == 0;
-                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8, 16][random.below(5) as usize], writes, items: Items::Each(&[]), values: None };
+                let row = Row {
+                    site: random.below(6) as u32,
+                    size: [4, 4, 4, 8, 16][random.below(5) as usize],
+                    writes,
+                    items: Items::Each(&[]),
+                    values: None,
+                };
                 let mut items = addresses(random, threads.into(), b as u64, shared, &row);
                 if shared {
                     items.iter_mut().filter(|i| **i != 0).for_each(|i| *i += b as u64 * 0x10_0000);
@@ -195,7 +207,13 @@ fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
         .map(|_| {
             let rows = (0..1 + random.below(3)).map(|_| {
                 let shared = random.below(4) != 0;
-                let row = Row { site: random.below(6) as u32, size: [4, 4, 4, 8][random.below(4) as usize], writes: random.below(3) == 0, items: Items::Each(&[]), values: None };
+                let row = Row {
+                    site: random.below(6) as u32,
+                    size: [4, 4, 4, 8][random.below(4) as usize],
+                    writes: random.below(3) == 0,
+                    items: Items::Each(&[]),
+                    values: None,
+                };
                 let mut items = addresses(random, threads, 0, shared, &row);
                 // A pointer may lead here or there.
                 if random.below(8) == 0 {
@@ -240,7 +258,9 @@ fn repeating(seed: u64) -> usize {
                         // Each thread decides for itself.
                         for items in steps.iter_mut().flat_map(|(rows, _)| rows).map(|row| &mut row.3) {
                             let all = random.below(3);
-                            items.iter_mut().for_each(|item| *item *= if all < 2 { all } else { random.below(2) });
+                            items
+                                .iter_mut()
+                                .for_each(|item| *item *= if all < 2 { all } else { random.below(2) });
                         }
                     }
                     0 => steps.truncate(random.below(steps.len() as u64 + 1) as usize),
@@ -250,7 +270,8 @@ fn repeating(seed: u64) -> usize {
                         let (rows, in_rows) = &mut steps[step];
                         let row = random.below(rows.len() as u64) as usize;
                         let thread = random.below(threads) as usize;
-                        rows[row].3[thread] = if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
+                        rows[row].3[thread] =
+                            if random.below(2) == 0 { 0 } else { (SHARED as u64) + random.below(16) * 8 };
                         *in_rows ^= random.below(4) == 0;
                     }
                     _ => {}
@@ -258,9 +279,17 @@ fn repeating(seed: u64) -> usize {
             }
             for (step, in_rows) in steps {
                 let lines: Vec<_> = step.iter().map(|(.., items)| lines_of(items, dim)).collect();
-                let rows: Vec<_> = step.iter().zip(&lines).map(|((site, size, writes, items), lines)| {
-                    Row { site: *site, size: *size, writes: *writes, items: as_items(items, lines.as_ref(), &dim), values: None }
-                }).collect();
+                let rows: Vec<_> = step
+                    .iter()
+                    .zip(&lines)
+                    .map(|((site, size, writes, items), lines)| Row {
+                        site: *site,
+                        size: *size,
+                        writes: *writes,
+                        items: as_items(items, lines.as_ref(), &dim),
+                        values: None,
+                    })
+                    .collect();
                 if in_rows {
                     together.rows(&rows, &(0..0));
                 }
@@ -274,7 +303,8 @@ fn repeating(seed: u64) -> usize {
                     }
                 }
                 log.push((block, Some((step.clone(), in_rows))));
-                found += compare(&mut together, &mut apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
+                found +=
+                    compare(&mut together, &mut apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
             }
             together.barrier();
             apart.barrier();
@@ -309,7 +339,10 @@ fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
         for interval in *intervals {
             let mut items = [0; 32];
             interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
-            block.rows(&[Row { site: 0, size: 4, writes: true, items: Items::Each(&items), values: None }], &(0..0));
+            block.rows(
+                &[Row { site: 0, size: 4, writes: true, items: Items::Each(&items), values: None }],
+                &(0..0),
+            );
             block.barrier();
         }
     }
@@ -336,7 +369,13 @@ fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
                 write.into_iter().for_each(|(thread, address)| items[thread] = address as u64);
                 items
             });
-            let row = |site: usize| Row { site: site as u32, size: 4, writes: true, items: Items::Each(&items[site]), values: None };
+            let row = |site: usize| Row {
+                site: site as u32,
+                size: 4,
+                writes: true,
+                items: Items::Each(&items[site]),
+                values: None,
+            };
             block.rows(&[row(0), row(1)], &(0..0));
         }
         block.barrier();
@@ -360,7 +399,11 @@ fn pointers_to_both_memories_are_looked_at_each_time() {
 
 /// What the races of two writes to one word say of their values. Each is a block, a thread of it, what it
 /// wrote and what was there before.
-fn same_value(one: (usize, usize, u64, u64), other: (usize, usize, u64, u64), known: bool) -> Vec<Option<bool>> {
+fn same_value(
+    one: (usize, usize, u64, u64),
+    other: (usize, usize, u64, u64),
+    known: bool,
+) -> Vec<Option<bool>> {
     let checker = Checker::new();
     let launch = launch(&checker, 1, 32, 0, &[]);
     let mut blocks = [0, 1].map(|b| Block::begin(&launch, b, 0..0));
@@ -371,9 +414,16 @@ fn same_value(one: (usize, usize, u64, u64), other: (usize, usize, u64, u64), kn
     }
     let row = |(_, site, items, written, before): &'_ (usize, u32, Vec<u64>, Vec<u64>, Vec<u64>)| {
         // They live as long as the test.
-        let [written, before] = [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
+        let [written, before] =
+            [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
         let items = items.clone().leak();
-        Row { site: *site, size: 4, writes: true, items: Items::Each(items), values: known.then_some(Values::Words { written, before }) }
+        Row {
+            site: *site,
+            size: 4,
+            writes: true,
+            items: Items::Each(items),
+            values: known.then_some(Values::Words { written, before }),
+        }
     };
     for (b, block) in blocks.iter_mut().enumerate() {
         block.rows(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));

@@ -33,11 +33,16 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
         let close = random.below(2) == 0;
         let items = (0..threads).flat_map(|t| (0..random.below(3)).map(move |_| t).collect::<Vec<_>>());
         let items: Vec<_> = items.collect();
-        return Reads::Scattered(items.into_iter().map(|t| {
-            let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
-            let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
-            Item::new(t as u32, at + misaligned)
-        }).collect());
+        return Reads::Scattered(
+            items
+                .into_iter()
+                .map(|t| {
+                    let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
+                    let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
+                    Item::new(t as u32, at + misaligned)
+                })
+                .collect(),
+        );
     }
     let longest = [2, 5, 17, 50][random.below(4) as usize];
     let equal = random.below(4) == 0;
@@ -68,7 +73,12 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
 fn each(reads: &Reads, size: usize) -> Vec<(u32, usize)> {
     match reads {
         Reads::Streams(streams) => {
-            let of = |s: &Stream| (s.first.address()..s.end as usize).step_by(size).map(|at| (s.first.thread(), at)).collect::<Vec<_>>();
+            let of = |s: &Stream| {
+                (s.first.address()..s.end as usize)
+                    .step_by(size)
+                    .map(|at| (s.first.thread(), at))
+                    .collect::<Vec<_>>()
+            };
             streams.iter().flat_map(of).collect()
         }
         Reads::Scattered(items) => items.iter().map(|item| (item.thread(), item.address())).collect(),
@@ -99,7 +109,8 @@ fn history(seed: u64) -> usize {
             let b = random.below(3) as usize;
             let [together, apart] = &mut blocks[b];
             let shared = random.below(3) == 0;
-            let (base, bytes) = if shared { (SHARED + b * 0x10_0000, SHARED_BYTES) } else { (GLOBAL, GLOBAL_BYTES) };
+            let (base, bytes) =
+                if shared { (SHARED + b * 0x10_0000, SHARED_BYTES) } else { (GLOBAL, GLOBAL_BYTES) };
             let site = random.below(6) as u32;
             let size = [4, 4, 4, 8, 16][random.below(5) as usize];
             match random.below(9) {
@@ -111,8 +122,11 @@ fn history(seed: u64) -> usize {
                 }
                 1 => {
                     // Few enough for something to be left that no race has met.
-                    let (t, at) = (random.below(threads), base + (random.below(bytes as u64 / size) * size) as usize);
-                    [&mut *together, &mut *apart].into_iter().for_each(|block| block.write(t, at, size as u32, site, None));
+                    let (t, at) =
+                        (random.below(threads), base + (random.below(bytes as u64 / size) * size) as usize);
+                    [&mut *together, &mut *apart]
+                        .into_iter()
+                        .for_each(|block| block.write(t, at, size as u32, site, None));
                     accessed.add(site, at, size as usize, (id, b as u64, barriers[b], t));
                     log.push(format!("block {b}: write {size} at {at:#x} by {t}, site {site}"));
                 }
@@ -120,8 +134,13 @@ fn history(seed: u64) -> usize {
                     // Neighbouring threads, so that regions have their records, too.
                     let (size, writes, some) = (4, random.below(2) == 0, random.below(threads) as usize);
                     let first = random.below(bytes as u64 / 4 - u64::from(threads)) as usize;
-                    let items: Vec<_> = (0..threads as usize).map(|t| if t < some { (base + 4 * (first + t)) as u64 } else { 0 }).collect();
-                    together.rows(&[Row { site, size, writes, items: Items::Each(&items), values: None }], &(0..0));
+                    let items: Vec<_> = (0..threads as usize)
+                        .map(|t| if t < some { (base + 4 * (first + t)) as u64 } else { 0 })
+                        .collect();
+                    together.rows(
+                        &[Row { site, size, writes, items: Items::Each(&items), values: None }],
+                        &(0..0),
+                    );
                     for (t, &at) in (0..).zip(&items[..some]) {
                         match writes {
                             true => apart.write(t, at as usize, size, site, None),
@@ -129,7 +148,9 @@ fn history(seed: u64) -> usize {
                         }
                         accessed.add(site, at as usize, 4, (id, b as u64, barriers[b], t));
                     }
-                    log.push(format!("block {b}: row, writes: {writes}, site {site}, {some} words from {first}"));
+                    log.push(format!(
+                        "block {b}: row, writes: {writes}, site {site}, {some} words from {first}"
+                    ));
                 }
                 _ => {
                     let reads = reads(random, threads.into(), base, bytes, size);
@@ -175,7 +196,13 @@ fn races(streams: &[(u32, usize, usize)], barrier: bool, write: (u32, usize)) ->
     let launch = launch(&checker, 1, 64, 0, SyncFeatures::default());
     let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
     block.trace();
-    let streams: Vec<_> = streams.iter().map(|&(t, from, end)| Stream { first: Item::new(t, GLOBAL + 4 * from), end: (GLOBAL + 4 * end) as u64 }).collect();
+    let streams: Vec<_> = streams
+        .iter()
+        .map(|&(t, from, end)| Stream {
+            first: Item::new(t, GLOBAL + 4 * from),
+            end: (GLOBAL + 4 * end) as u64,
+        })
+        .collect();
     block.streams(&streams, 4, 0, &(0..0));
     if barrier {
         block.barrier();
@@ -190,7 +217,12 @@ fn each_word_is_its_threads() {
     for (thread, from, end) in rows {
         for word in from..end {
             assert_eq!(races(&rows, false, (thread, word)), 0, "thread {thread} writes word {word}");
-            assert_eq!(races(&rows, false, (thread + 1, word)), 1, "thread {} writes word {word}", thread + 1);
+            assert_eq!(
+                races(&rows, false, (thread + 1, word)),
+                1,
+                "thread {} writes word {word}",
+                thread + 1
+            );
             assert_eq!(races(&rows, true, (thread + 1, word)), 0);
         }
     }

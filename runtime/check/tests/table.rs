@@ -35,12 +35,7 @@ const OPS: [(&str, Op); 7] = [
 ];
 
 const fn atomic(modifies: bool, scope: Scope) -> Op {
-    Op::Atomic {
-        modifies,
-        scope,
-        start: 0,
-        size: 4,
-    }
+    Op::Atomic { modifies, scope, start: 0, size: 4 }
 }
 
 /// Which orders and relations a record of a span can stand in.
@@ -63,12 +58,7 @@ fn cases(span: Span) -> Vec<(Status, Relation)> {
         // Launches with clusters keep threads one by one.
         cases.push((Unsynced, Cluster));
     }
-    cases.extend([
-        (Unsynced, Grid),
-        (Unsynced, Launch),
-        (Synced, Launch),
-        (Settled, Launch),
-    ]);
+    cases.extend([(Unsynced, Grid), (Unsynced, Launch), (Synced, Launch), (Settled, Launch)]);
     cases
 }
 
@@ -80,8 +70,7 @@ fn table() -> String {
                 text.push('\n');
                 for (status, relation) in cases(span) {
                     let touch = |op| Touch { op, mask: FULL };
-                    let of =
-                        |same| step(touch(earlier), span, touch(later), relation, status, same);
+                    let of = |same| step(touch(earlier), span, touch(later), relation, status, same);
                     let mut line = |instruction: &str, s: gpurace_check::state::Step| {
                         let order = match status {
                             Status::Unsynced => "unsynced",
@@ -131,18 +120,9 @@ fn the_committed_table_is_what_the_code_does() {
     }
     let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
     for (i, (is, was)) in table.lines().zip(committed.lines()).enumerate() {
-        assert_eq!(
-            is,
-            was,
-            "line {} of `transitions.txt`: run with `GPURACE_BLESS=1`",
-            i + 1
-        );
+        assert_eq!(is, was, "line {} of `transitions.txt`: run with `GPURACE_BLESS=1`", i + 1);
     }
-    assert_eq!(
-        table.lines().count(),
-        committed.lines().count(),
-        "run with `GPURACE_BLESS=1`"
-    );
+    assert_eq!(table.lines().count(), committed.lines().count(), "run with `GPURACE_BLESS=1`");
 }
 
 #[test]
@@ -167,13 +147,9 @@ fn conflict_does_not_ask_who_was_first() {
     use gpurace_check::state::conflict;
     for (_, a) in OPS {
         for (_, b) in OPS {
-            for relation in [
-                Relation::Warp,
-                Relation::Block,
-                Relation::Cluster,
-                Relation::Grid,
-                Relation::Launch,
-            ] {
+            for relation in
+                [Relation::Warp, Relation::Block, Relation::Cluster, Relation::Grid, Relation::Launch]
+            {
                 for (x, y) in [(FULL, FULL), (0b0011, 0b0110), (0b0011, 0b1100)] {
                     let (a, b) = (Touch { op: a, mask: x }, Touch { op: b, mask: y });
                     assert_eq!(conflict(a, b, relation), conflict(b, a, relation));
@@ -188,10 +164,7 @@ fn what_covers_conflicts_with_all_that_the_other_does() {
     use gpurace_check::state::{conflict, covers};
     // A third access, by a thread of the same block or of another one.
     let masks = [FULL, 0b0011, 0b1100, 0b0001];
-    let touches: Vec<Touch> = OPS
-        .iter()
-        .flat_map(|&(_, op)| masks.map(|mask| Touch { op, mask }))
-        .collect();
+    let touches: Vec<Touch> = OPS.iter().flat_map(|&(_, op)| masks.map(|mask| Touch { op, mask })).collect();
     for &strong in &touches {
         for &weak in &touches {
             for same_block in [true, false] {

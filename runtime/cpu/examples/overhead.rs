@@ -63,10 +63,7 @@ unsafe extern "C" fn yields(ctx: *mut ThreadCtx, _args: *const u8) {
 fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threads: u32) -> f64 {
     let kernel = KernelMeta {
         name: "kernel".into(),
-        sync: SyncFeatures {
-            suspends,
-            ..SyncFeatures::default()
-        },
+        sync: SyncFeatures { suspends, ..SyncFeatures::default() },
         ..KernelMeta::default()
     };
     let launch = Launch {
@@ -96,38 +93,19 @@ fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threa
 }
 
 fn main() {
-    let one = Executor::new(Config {
-        workers: 1,
-        ..Config::default()
-    });
-    println!(
-        "empty launch of 1 thread: {:.2} us",
-        time(&one, empty, false, 1, 1) / 1e3
-    );
-    println!(
-        "empty launch of 1 thread, as coroutine: {:.2} us",
-        time(&one, empty, true, 1, 1) / 1e3
-    );
-    println!(
-        "empty launch of 32 threads: {:.2} us",
-        time(&one, empty, true, 1, 32) / 1e3
-    );
-    println!(
-        "empty launch of 4 blocks of 64: {:.2} us",
-        time(&one, empty, true, 4, 64) / 1e3
-    );
+    let one = Executor::new(Config { workers: 1, ..Config::default() });
+    println!("empty launch of 1 thread: {:.2} us", time(&one, empty, false, 1, 1) / 1e3);
+    println!("empty launch of 1 thread, as coroutine: {:.2} us", time(&one, empty, true, 1, 1) / 1e3);
+    println!("empty launch of 32 threads: {:.2} us", time(&one, empty, true, 1, 32) / 1e3);
+    println!("empty launch of 4 blocks of 64: {:.2} us", time(&one, empty, true, 4, 64) / 1e3);
     let many = 1 << 20;
-    println!(
-        "a thread in a loop: {:.2} ns",
-        time(&one, empty, false, many / 256, 256) / f64::from(many)
-    );
+    println!("a thread in a loop: {:.2} ns", time(&one, empty, false, many / 256, 256) / f64::from(many));
     println!(
         "a thread as coroutine: {:.1} ns",
         time(&one, empty, true, many / 256 / 8, 256) / f64::from(many / 8)
     );
-    let per_call = |entry, threads: u32| {
-        time(&one, entry, true, 1, threads) / f64::from(threads) / f64::from(REPEATS)
-    };
+    let per_call =
+        |entry, threads: u32| time(&one, entry, true, 1, threads) / f64::from(threads) / f64::from(REPEATS);
     for threads in [32, 256, 1024] {
         println!(
             "{threads} threads, ns per thread: barrier {:.1}, syncwarp {:.1}, shuffle {:.1}, yield {:.1}",

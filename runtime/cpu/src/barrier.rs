@@ -126,10 +126,7 @@ impl Barrier {
 
     /// Opens it: the lanes to wake, by warp, and the reduction of the predicates.
     pub(crate) fn open(&mut self) -> ([u32; 32], Reduction) {
-        let reduction = Reduction {
-            trues: self.trues,
-            all: self.trues == self.predicates,
-        };
+        let reduction = Reduction { trues: self.trues, all: self.trues == self.predicates };
         let waiting = self.waiting;
         *self = Self::default();
         (waiting, reduction)

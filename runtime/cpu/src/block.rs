@@ -173,11 +173,7 @@ pub(crate) struct Block {
 /// `linear` as an index of three dimensions, x fastest.
 pub(crate) fn unflatten(linear: u64, dim: [u32; 3]) -> [u32; 3] {
     let (x, y) = (u64::from(dim[0]), u64::from(dim[1]));
-    [
-        (linear % x) as u32,
-        (linear / x % y) as u32,
-        (linear / (x * y)) as u32,
-    ]
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
 }
 
 impl Block {
@@ -273,8 +269,7 @@ impl Block {
         }));
         b.lanes = b.storage.as_mut_ptr();
         b.warps.truncate(l.threads.div_ceil(WARP_SIZE) as usize);
-        b.warps
-            .resize_with(l.threads.div_ceil(WARP_SIZE) as usize, Warp::default);
+        b.warps.resize_with(l.threads.div_ceil(WARP_SIZE) as usize, Warp::default);
     }
 
     /// Lets the block have its shared memory elsewhere than in its slab.
@@ -308,10 +303,7 @@ impl Block {
         b.live = b.threads;
         b.next_thread = 0;
         (b.start, b.stride) = match &mut b.rng {
-            Some(rng) => (
-                rng.below(b.threads),
-                coprime(rng.below(b.threads) | 1, b.threads),
-            ),
+            Some(rng) => (rng.below(b.threads), coprime(rng.below(b.threads) | 1, b.threads)),
             None => (0, 1),
         };
         for id in lanes(std::mem::take(&mut b.used_barriers)) {

@@ -18,10 +18,7 @@ pub use gpurace_check::Launch as LaunchChecks;
 pub(crate) fn begin(b: &mut Block) {
     // SAFETY: a bound block's launch is live.
     let launch = unsafe { &*b.launch };
-    let wanted = launch
-        .checked_blocks
-        .as_ref()
-        .is_none_or(|wanted| wanted(b.index));
+    let wanted = launch.checked_blocks.as_ref().is_none_or(|wanted| wanted(b.index));
     match &launch.checks {
         Some(checks) if wanted => {
             let shared = b.shared.0..b.shared.0 + b.shared.1;
@@ -57,11 +54,7 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
         }
         let local = (*ctx).executor[slot::LOCAL_START].addr();
         let local_bytes = (*ctx).executor[slot::LOCAL_BYTES].addr();
-        if address.wrapping_sub(local) < local_bytes {
-            None
-        } else {
-            Some(&mut *checks)
-        }
+        if address.wrapping_sub(local) < local_bytes { None } else { Some(&mut *checks) }
     }
 }
 
@@ -71,10 +64,7 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
 /// # Safety
 /// As [`of`].
 #[cold]
-pub(crate) unsafe fn while_ignoring<'a>(
-    ctx: *mut ThreadCtx,
-    address: usize,
-) -> Option<&'a mut BlockChecks> {
+pub(crate) unsafe fn while_ignoring<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a mut BlockChecks> {
     // SAFETY: as in `of`; the thread runs, so its lane and block are live.
     unsafe {
         let checks = (*ctx).executor[slot::CHECKS].cast::<BlockChecks>();
@@ -94,11 +84,7 @@ pub(crate) unsafe fn ignore(ctx: *mut ThreadCtx, on: bool) {
     unsafe {
         let lane = sync::lane_of(ctx);
         let depth = (*lane).ignoring;
-        (*lane).ignoring = if on {
-            depth + 1
-        } else {
-            depth.saturating_sub(1)
-        };
+        (*lane).ignoring = if on { depth + 1 } else { depth.saturating_sub(1) };
         // Everything but address 0, which fences have, counts as local memory.
         let (local, bytes) = match (*lane).ignoring {
             0 => (*sync::block_of(ctx)).local,
@@ -134,10 +120,7 @@ pub(crate) fn barrier(
     wanted: impl Iterator<Item = u32>,
 ) {
     checks.acquire_at_barrier(threads(waiting));
-    if wanted
-        .zip(waiting)
-        .all(|(wanted, &waiting)| wanted & !waiting == 0)
-    {
+    if wanted.zip(waiting).all(|(wanted, &waiting)| wanted & !waiting == 0) {
         // The whole block, whatever the barrier's id and count.
         checks.barrier();
     } else {
@@ -156,7 +139,5 @@ pub(crate) fn block_barrier(b: &mut Block) {
 
 /// The threads of lanes by warp.
 fn threads(lanes_by_warp: &[u32; 32]) -> impl Iterator<Item = u32> {
-    (0u32..)
-        .zip(lanes_by_warp)
-        .flat_map(|(w, &mask)| lanes(mask).map(move |l| w * 32 + l as u32))
+    (0u32..).zip(lanes_by_warp).flat_map(|(w, &mask)| lanes(mask).map(move |l| w * 32 + l as u32))
 }

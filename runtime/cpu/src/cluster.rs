@@ -310,7 +310,8 @@ pub(crate) unsafe fn register(ctx: *mut ThreadCtx, which: u32) -> u32 {
         let size = launch.cluster_size();
         let ctaid = (*ctx).ctaid;
         let within = [0, 1, 2].map(|i| ctaid[i] % size[i]);
-        let vector = |first: ClusterRegister| which.checked_sub(first as u32).filter(|&i| i < 3).map(|i| i as usize);
+        let vector =
+            |first: ClusterRegister| which.checked_sub(first as u32).filter(|&i| i < 3).map(|i| i as usize);
         if let Some(i) = vector(Id) {
             ctaid[i] / size[i]
         } else if let Some(i) = vector(Count) {
@@ -346,7 +347,9 @@ pub(crate) unsafe fn map(ctx: *mut ThreadCtx, address: usize, rank: u32) -> usiz
         match cluster.rank_of(address) {
             Some(own) => address - own * cluster.stride + rank as usize * cluster.stride,
             None => {
-                let message = format!("address `{address:#x}`, which is not in shared memory of the cluster, mapped to another block's");
+                let message = format!(
+                    "address `{address:#x}`, which is not in shared memory of the cluster, mapped to another block's"
+                );
                 let kind = FaultKind::IllegalAddress { address: Some(address as u64), write: false };
                 fail(ctx, kind, message, None)
             }

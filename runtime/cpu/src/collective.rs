@@ -58,11 +58,7 @@ fn source_lane(lane: u32, mode: u32, b: u32, c: u32) -> (u32, bool) {
             (j, j <= max_lane)
         }
     };
-    if inside {
-        (j as u32, true)
-    } else {
-        (lane as u32, false)
-    }
+    if inside { (j as u32, true) } else { (lane as u32, false) }
 }
 
 /// Result of `shfl.sync` for `lane`: the value, and the predicate in bit 32.
@@ -70,19 +66,14 @@ fn source_lane(lane: u32, mode: u32, b: u32, c: u32) -> (u32, bool) {
 pub(crate) fn shuffle(operands: &[Operand; 32], group: u32, lane: usize) -> u64 {
     let own = operands[lane];
     let (source, inside) = source_lane(lane as u32, own.mode, own.b, own.c);
-    let from = if group >> source & 1 != 0 {
-        source as usize
-    } else {
-        lane
-    };
+    let from = if group >> source & 1 != 0 { source as usize } else { lane };
     u64::from(operands[from].value as u32) | u64::from(inside) << 32
 }
 
 /// Result of `vote.sync` of this mode: 0 all, 1 any, 2 uni, 3 ballot.
 pub(crate) fn vote(operands: &[Operand; 32], group: u32, mode: u32) -> u64 {
-    let ballot = lanes(group)
-        .filter(|&lane| operands[lane].value != 0)
-        .fold(0u32, |mask, lane| mask | 1 << lane);
+    let ballot =
+        lanes(group).filter(|&lane| operands[lane].value != 0).fold(0u32, |mask, lane| mask | 1 << lane);
     match mode {
         0 => u64::from(ballot == group),
         1 => u64::from(ballot != 0),
@@ -141,17 +132,9 @@ mod tests {
                     let segment = lane / width * width;
                     let idx = segment + delta % width;
                     assert_eq!(shfl_all(0, delta, clamp)[lane as usize].0, idx);
-                    let up = if lane % width >= delta {
-                        lane - delta
-                    } else {
-                        lane
-                    };
+                    let up = if lane % width >= delta { lane - delta } else { lane };
                     assert_eq!(shfl_all(1, delta, clamp_up)[lane as usize].0, up);
-                    let down = if lane % width + delta < width {
-                        lane + delta
-                    } else {
-                        lane
-                    };
+                    let down = if lane % width + delta < width { lane + delta } else { lane };
                     assert_eq!(shfl_all(2, delta, clamp)[lane as usize].0, down);
                     // An xor out of the segment upwards keeps the own value;
                     // downwards it reads the earlier segment.
@@ -167,12 +150,7 @@ mod tests {
     fn a_source_outside_the_group_gives_the_own_value() {
         let mut operands = [Operand::default(); 32];
         for (lane, o) in operands.iter_mut().enumerate() {
-            *o = Operand {
-                value: 100 + lane as u64,
-                mode: 0,
-                b: 5,
-                c: 0x1f,
-            };
+            *o = Operand { value: 100 + lane as u64, mode: 0, b: 5, c: 0x1f };
         }
         assert_eq!(shuffle(&operands, 0b11, 1), 101 | 1 << 32);
         assert_eq!(shuffle(&operands, 0b100011, 1), 105 | 1 << 32);

@@ -4,10 +4,7 @@
 //! `__gpurace_yield`, to tell a thread that waits from one that gets on, and
 //! `__gpurace_activemask`, to tell from where it was called.
 
-#![allow(
-    clippy::missing_safety_doc,
-    reason = "one contract for all, in the list's documentation"
-)]
+#![allow(clippy::missing_safety_doc, reason = "one contract for all, in the list's documentation")]
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
@@ -479,9 +476,7 @@ unsafe fn text(s: *mut c_void) -> String {
         return "?".into();
     }
     // SAFETY: the lowering passes C strings.
-    unsafe { CStr::from_ptr(s.cast::<c_char>()) }
-        .to_string_lossy()
-        .into_owned()
+    unsafe { CStr::from_ptr(s.cast::<c_char>()) }.to_string_lossy().into_owned()
 }
 
 fn now() -> u64 {

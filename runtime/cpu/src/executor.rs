@@ -33,11 +33,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self {
-            workers: 0,
-            stack_bytes: 64 << 10,
-            spin_limit: Duration::from_secs(10),
-        }
+        Self { workers: 0, stack_bytes: 64 << 10, spin_limit: Duration::from_secs(10) }
     }
 }
 
@@ -74,10 +70,7 @@ struct Queue {
 impl Queue {
     /// A job of this launch that has not begun.
     fn take(&mut self, launch: &Arc<LaunchState>) -> Option<Job> {
-        let at = self
-            .jobs
-            .iter()
-            .position(|job| Arc::ptr_eq(&job.launch, launch))?;
+        let at = self.jobs.iter().position(|job| Arc::ptr_eq(&job.launch, launch))?;
         self.jobs.remove(at)
     }
 }
@@ -138,20 +131,11 @@ impl Executor {
         let workers = self.workers_for(launch);
         let config = self.config();
         let threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
-        let stacks = if launch.suspends() {
-            threads.max(1) as usize
-        } else {
-            1
-        };
+        let stacks = if launch.suspends() { threads.max(1) as usize } else { 1 };
         let most_resident = (self.most_stacks / stacks / workers).max(1);
-        let state = LaunchState::new(
-            launch,
-            workers,
-            stack_bytes(&config, launch),
-            config.spin_limit,
-            most_resident,
-        )
-        .map_err(named)?;
+        let state =
+            LaunchState::new(launch, workers, stack_bytes(&config, launch), config.spin_limit, most_resident)
+                .map_err(named)?;
         if state.blocks_of_unit() > most_resident {
             let message = format!(
                 "clusters of {} blocks of {threads} threads where {most_resident} can be resident together",
@@ -194,27 +178,21 @@ impl Executor {
         if launch.seed != 0 || threads <= INLINE_THREADS {
             return 1;
         }
-        self.workers()
-            .min(usize::try_from(blocks).unwrap_or(usize::MAX))
-            .max(1)
+        self.workers().min(usize::try_from(blocks).unwrap_or(usize::MAX)).max(1)
     }
 
     /// Gives all shares but the first to the pool.
     fn offer(&self, launch: &Arc<LaunchState>) {
         let mut queue = self.pool.queue.lock();
         for worker in 1..launch.workers {
-            queue.jobs.push_back(Job {
-                launch: launch.clone(),
-                worker,
-            });
+            queue.jobs.push_back(Job { launch: launch.clone(), worker });
         }
         // Every job has an OS thread of its own: shares of a cooperative
         // launch wait for each other.
         for _ in queue.waiting..queue.jobs.len() {
             let pool = self.pool.clone();
-            let spawned = std::thread::Builder::new()
-                .name("gpurace-worker".into())
-                .spawn(move || serve(&pool));
+            let spawned =
+                std::thread::Builder::new().name("gpurace-worker".into()).spawn(move || serve(&pool));
             match spawned {
                 Ok(thread) => self.threads.lock().push(thread),
                 Err(e) => {
@@ -269,14 +247,6 @@ fn serve(pool: &Pool) {
 /// Stack of each device thread of a launch, bytes.
 fn stack_bytes(config: &Config, launch: &Launch<'_>) -> usize {
     let kernel = launch.kernel.stack as usize + ENTRY_STACK;
-    let least = if launch.suspends() {
-        config.stack_bytes
-    } else {
-        LOOP_STACK
-    };
-    config
-        .stack_bytes
-        .max(kernel)
-        .max(least)
-        .next_multiple_of(4096)
+    let least = if launch.suspends() { config.stack_bytes } else { LOOP_STACK };
+    config.stack_bytes.max(kernel).max(least).next_multiple_of(4096)
 }

@@ -151,14 +151,7 @@ impl Fiber for JumpFiber {
         unsafe { (entry as *mut usize).write(first as *const () as usize) };
         // `first` is entered with the stack pointer past that word, a multiple
         // of 16, and pushes one word: `main` is entered as by a call.
-        Self {
-            own: entry,
-            parent: 0,
-            turn: Turn::Suspended,
-            stack,
-            body,
-            arg,
-        }
+        Self { own: entry, parent: 0, turn: Turn::Suspended, stack, body, arg }
     }
 
     unsafe fn resume(this: *mut Self) -> Turn {
@@ -231,8 +224,8 @@ mod tests {
             sums.fill(0.0);
             // SAFETY: each stack has one fiber, and the fibers stay in place.
             unsafe {
-                let mut fibers = [0, 1, 2]
-                    .map(|i| JumpFiber::new(slab.stack(i), counter, (&raw mut sums[i]).cast()));
+                let mut fibers =
+                    [0, 1, 2].map(|i| JumpFiber::new(slab.stack(i), counter, (&raw mut sums[i]).cast()));
                 for turn in 0..3 {
                     for fiber in &mut fibers {
                         assert_eq!(JumpFiber::resume(fiber), Turn::Suspended, "turn {turn}");
@@ -256,11 +249,7 @@ mod tests {
         let address = std::hint::black_box(&raw const local).addr();
         // SAFETY: `arg` is the test's number. An aligned move faults if the
         // stack is not as the compiler expects.
-        unsafe {
-            arg.cast::<f64>().write(f64::from(
-                u8::from(address.is_multiple_of(16)) * local.0[15],
-            ))
-        };
+        unsafe { arg.cast::<f64>().write(f64::from(u8::from(address.is_multiple_of(16)) * local.0[15])) };
     }
 
     #[test]

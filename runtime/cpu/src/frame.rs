@@ -77,10 +77,7 @@ pub(crate) fn code_around(function: usize) -> (usize, usize) {
             0
         }
     }
-    let mut search = Search {
-        function,
-        found: (0, 0),
-    };
+    let mut search = Search { function, found: (0, 0) };
     // SAFETY: `visit` has the expected signature, and `search` outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
-use gpurace_abi::image::{BlockFn, 
-    FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL, ImageTable, KernelFn,
+use gpurace_abi::image::{
+    BlockFn, FORMAT_VERSION, IMAGE_NEEDS_X86_64_V3, IMAGE_SYMBOL, ImageTable, KernelFn,
 };
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
@@ -101,8 +101,8 @@ impl Image {
         let file = memory_file(bytes).map_err(ImageError::Memory)?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         // SAFETY: the caller's.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(ImageError::Load)?;
+        let library =
+            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(ImageError::Load)?;
         // SAFETY: the symbol is the table of an image that gpurace made.
         unsafe {
             let table = library
@@ -174,9 +174,7 @@ fn missing_feature() -> Option<&'static str> {
             None$(.or((!std::is_x86_feature_detected!($feature)).then_some($feature)))*
         };
     }
-    first_missing!(
-        "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt", "movbe"
-    )
+    first_missing!("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 }
 
 /// A name of the table.
@@ -185,9 +183,7 @@ unsafe fn name(name: *const c_char) -> Result<String, ImageError> {
         return Err(ImageError::Malformed);
     }
     // SAFETY: the table's names are nul-terminated.
-    Ok(unsafe { CStr::from_ptr(name) }
-        .to_string_lossy()
-        .into_owned())
+    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
 /// `count` items from `first`, which may be null where there are none.
@@ -207,13 +203,19 @@ unsafe fn kernels(table: &ImageTable) -> Result<Vec<Kernel>, ImageError> {
             .iter()
             .map(|k| {
                 let run = k.run.ok_or(ImageError::Malformed)?;
-                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads| run.map(|run| BlockEntry { run, frame_bytes, sets_threads });
+                let of_blocks = |run: Option<BlockFn>, frame_bytes, sets_threads| {
+                    run.map(|run| BlockEntry { run, frame_bytes, sets_threads })
+                };
                 Ok(Kernel {
                     name: name(k.name)?,
                     run,
                     run_bare: k.run_bare,
                     run_block: of_blocks(k.run_block, k.frame_bytes, false),
-                    run_block_checked: of_blocks(k.run_block_checked, k.checked_frame_bytes, k.checked_sets_threads != 0),
+                    run_block_checked: of_blocks(
+                        k.run_block_checked,
+                        k.checked_frame_bytes,
+                        k.checked_sets_threads != 0,
+                    ),
                 })
             })
             .collect()
@@ -227,11 +229,7 @@ unsafe fn variables(table: &ImageTable) -> Result<Vec<Variable>, ImageError> {
             .iter()
             .map(|v| {
                 let address: *mut c_void = v.address;
-                Ok(Variable {
-                    name: name(v.name)?,
-                    address: address.addr(),
-                    size: v.size,
-                })
+                Ok(Variable { name: name(v.name)?, address: address.addr(), size: v.size })
             })
             .collect()
     }

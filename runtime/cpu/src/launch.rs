@@ -179,10 +179,7 @@ impl LaunchState {
         most_resident: usize,
     ) -> Result<Self, Fault> {
         let threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>();
-        let blocks = launch
-            .grid
-            .iter()
-            .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+        let blocks = launch.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
         let invalid = |message: String| Fault::of_launch(FaultKind::InvalidConfiguration, message);
         let blocks = match blocks {
             Some(n) if n > 0 => n,
@@ -193,8 +190,7 @@ impl LaunchState {
                 "block of {threads} threads where 1 to {MAX_THREADS_PER_BLOCK} were wanted"
             )));
         }
-        let dynamic_offset =
-            (launch.kernel.shared_static as usize).next_multiple_of(DYNAMIC_SHARED_ALIGN);
+        let dynamic_offset = (launch.kernel.shared_static as usize).next_multiple_of(DYNAMIC_SHARED_ALIGN);
         let shared = dynamic_offset + launch.dynamic_shared_bytes as usize;
         if shared > MAX_SHARED_BYTES {
             return Err(invalid(format!(
@@ -203,10 +199,7 @@ impl LaunchState {
         }
         let cluster = launch.cluster.unwrap_or([1; 3]);
         if !(0..3).all(|i| cluster[i] > 0 && launch.grid[i].is_multiple_of(cluster[i])) {
-            return Err(invalid(format!(
-                "grid of {:?} blocks in clusters of {cluster:?}",
-                launch.grid
-            )));
+            return Err(invalid(format!("grid of {:?} blocks in clusters of {cluster:?}", launch.grid)));
         }
         if launch.args.len() < launch.kernel.params_size as usize {
             return Err(invalid(format!(
@@ -218,11 +211,7 @@ impl LaunchState {
         let mut args = vec![0u128; launch.args.len().div_ceil(16).max(1)].into_boxed_slice();
         // SAFETY: `args` has at least as many bytes; both are plain bytes.
         unsafe {
-            ptr::copy_nonoverlapping(
-                launch.args.as_ptr(),
-                args.as_mut_ptr().cast(),
-                launch.args.len(),
-            );
+            ptr::copy_nonoverlapping(launch.args.as_ptr(), args.as_mut_ptr().cast(), launch.args.len());
         }
         let chunk = match launch.checks {
             None => (blocks / (workers as u64 * CHUNKS)).clamp(1, MOST_IN_CHUNK),
@@ -253,11 +242,9 @@ impl LaunchState {
             most_resident,
             args,
             code: OnceLock::new(),
-            workspace: launch.cooperative.then(|| {
-                (0..WORKSPACE_BYTES / 8)
-                    .map(|_| AtomicU64::new(0))
-                    .collect()
-            }),
+            workspace: launch
+                .cooperative
+                .then(|| (0..WORKSPACE_BYTES / 8).map(|_| AtomicU64::new(0)).collect()),
             abort: AtomicBool::new(false),
             fault: Mutex::new(None),
             report: Mutex::default(),
@@ -282,9 +269,7 @@ impl LaunchState {
 
     /// Addresses of the kernel's code: start and length.
     pub(crate) fn code(&self) -> (usize, usize) {
-        *self
-            .code
-            .get_or_init(|| frame::code_around(self.entry as *const () as usize))
+        *self.code.get_or_init(|| frame::code_around(self.entry as *const () as usize))
     }
 
     /// Offset of dynamic shared memory from the block's base.
@@ -311,11 +296,7 @@ impl LaunchState {
 
     /// Stacks that a resident block needs.
     pub(crate) fn stacks(&self) -> usize {
-        if self.suspends {
-            self.threads as usize
-        } else {
-            1
-        }
+        if self.suspends { self.threads as usize } else { 1 }
     }
 
     /// Blocks of a cluster, by dimension.
@@ -335,9 +316,7 @@ impl LaunchState {
 
     /// The grid barrier's workspace, or null.
     pub(crate) fn workspace(&self) -> *mut u8 {
-        self.workspace
-            .as_ref()
-            .map_or(ptr::null_mut(), |w| w.as_ptr().cast_mut().cast())
+        self.workspace.as_ref().map_or(ptr::null_mut(), |w| w.as_ptr().cast_mut().cast())
     }
 
     /// Ends the launch; the first fault stays.

@@ -41,10 +41,7 @@
     clippy::needless_borrow,
     reason = "rustc's dangerous_implicit_autorefs wants them where a raw pointer is dereferenced"
 )]
-#![allow(
-    clippy::result_large_err,
-    reason = "a fault ends a launch: it is made and moved once"
-)]
+#![allow(clippy::result_large_err, reason = "a fault ends a launch: it is made and moved once")]
 
 mod barrier;
 mod block;

@@ -64,7 +64,10 @@ pub(crate) unsafe fn multiply(word: u32, buffers: &[u64; 32], group: u32) {
     let [b, c, d, end] = op.starts().map(|at| at as usize);
     // SAFETY: as the caller vouches.
     let buffer = |lane: usize| unsafe {
-        std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u8>(buffers[lane] as usize), end)
+        std::slice::from_raw_parts_mut(
+            std::ptr::with_exposed_provenance_mut::<u8>(buffers[lane] as usize),
+            end,
+        )
     };
     // Where a lane's elements are in a matrix, and in its part of the buffer.
     let elements = |place: Place, kind: Kind, lane: usize| {
@@ -122,7 +125,15 @@ mod tests {
     fn a_warp_multiplies_what_its_lanes_hold() {
         let (m, n, k) = (8usize, 32usize, 16usize);
         let (shape, sum) = (Shape { m: m as u32, n: n as u32, k: k as u32 }, Kind::S32);
-        let product = Product { shape, layout: Layout::Round, a: Kind::S8, b: Kind::S8, c: sum, d: sum, saturates: false };
+        let product = Product {
+            shape,
+            layout: Layout::Round,
+            a: Kind::S8,
+            b: Kind::S8,
+            c: sum,
+            d: sum,
+            saturates: false,
+        };
         let a = |i: usize| (i as i32 * 7 % 256 - 128) as i8;
         let b = |i: usize| (i as i32 * 11 % 251 - 125) as i8;
         let c = |i: usize| i as i32 * 1000 - 5;
@@ -131,14 +142,17 @@ mod tests {
         for (lane, held) in held.iter_mut().enumerate() {
             (0..4).for_each(|e| held[e] = a(32 * e + lane) as u8);
             (0..16).for_each(|e| held[4 + e] = b(32 * e + lane) as u8);
-            (0..8).for_each(|e| held[20 + 4 * e..24 + 4 * e].copy_from_slice(&c(32 * e + lane).to_le_bytes()));
+            (0..8)
+                .for_each(|e| held[20 + 4 * e..24 + 4 * e].copy_from_slice(&c(32 * e + lane).to_le_bytes()));
         }
-        let buffers: [u64; 32] = std::array::from_fn(|lane| held[lane].as_mut_ptr().expose_provenance() as u64);
+        let buffers: [u64; 32] =
+            std::array::from_fn(|lane| held[lane].as_mut_ptr().expose_provenance() as u64);
         // SAFETY: as long as the operation says.
         unsafe { multiply(product.word(), &buffers, !0) };
         for i in 0..m * n {
             let (row, column) = (i / n, i % n);
-            let sum = (0..k).map(|x| i32::from(a(row * k + x)) * i32::from(b(x * n + column))).sum::<i32>() + c(i);
+            let sum =
+                (0..k).map(|x| i32::from(a(row * k + x)) * i32::from(b(x * n + column))).sum::<i32>() + c(i);
             let at = 52 + 4 * (i / 32);
             let found = i32::from_le_bytes(held[i % 32][at..at + 4].try_into().unwrap());
             assert_eq!(found, sum, "row {row}, column {column}");
@@ -147,7 +161,9 @@ mod tests {
 
     #[test]
     fn floats_of_8_bits() {
-        for (byte, value) in [(0x38, 1.0), (0x7e, 448.0), (0x01, 1.0 / 512.0), (0xc4, -3.0), (0x08, 1.0 / 64.0)] {
+        for (byte, value) in
+            [(0x38, 1.0), (0x7e, 448.0), (0x01, 1.0 / 512.0), (0xc4, -3.0), (0x08, 1.0 / 64.0)]
+        {
             assert_eq!(e4m3(byte), value, "{byte:#x}");
         }
         assert!(e4m3(0x7f).is_nan());

@@ -125,11 +125,7 @@ pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Ve
                         Kind::Pointer => put(out, &conversion, stars, args.take::<*const u8>()),
                         Kind::Text => {
                             let text = args.take::<*const c_char>();
-                            let text = if text.is_null() {
-                                c"(null)".as_ptr()
-                            } else {
-                                text
-                            };
+                            let text = if text.is_null() { c"(null)".as_ptr() } else { text };
                             put(out, &conversion, stars, text);
                         }
                     }
@@ -249,11 +245,7 @@ mod tests {
             let mut aligned = vec![0u64; self.0.len() / 8 + 1];
             // SAFETY: `aligned` is as large as the bytes; the format fits them.
             let (out, n) = unsafe {
-                std::ptr::copy_nonoverlapping(
-                    self.0.as_ptr(),
-                    aligned.as_mut_ptr().cast(),
-                    self.0.len(),
-                );
+                std::ptr::copy_nonoverlapping(self.0.as_ptr(), aligned.as_mut_ptr().cast(), self.0.len());
                 let mut out = Vec::new();
                 let n = format(f.as_ptr(), aligned.as_ptr().cast(), &mut out);
                 (out, n)
@@ -340,16 +332,8 @@ mod tests {
         let s = c"race".as_ptr();
         let f = c"[%s] [%10s] [%-8s] [%.2s] [%*d] [%.*f]";
         let p = s as i64;
-        let got = Packed::default()
-            .long(p)
-            .long(p)
-            .long(p)
-            .long(p)
-            .int(6)
-            .int(9)
-            .int(2)
-            .double(2.71)
-            .format(f);
+        let got =
+            Packed::default().long(p).long(p).long(p).long(p).int(6).int(9).int(2).double(2.71).format(f);
         let want = libc_says!(f, s, s, s, s, 6 as c_int, 9 as c_int, 2 as c_int, 2.71f64);
         assert_eq!(got, (want, 8));
         let (long, _) = Packed::default().int(7).format(c"%500d");
@@ -358,14 +342,8 @@ mod tests {
 
     #[test]
     fn what_is_no_conversion_is_copied() {
-        assert_eq!(
-            Packed::default().format(c"100%, %q"),
-            ("100%, %q".into(), 0)
-        );
-        assert_eq!(
-            Packed::default().format(c"no arguments"),
-            ("no arguments".into(), 0)
-        );
+        assert_eq!(Packed::default().format(c"100%, %q"), ("100%, %q".into(), 0));
+        assert_eq!(Packed::default().format(c"no arguments"), ("no arguments".into(), 0));
         assert_eq!(Packed::default().long(0).format(c"%s").0, "(null)");
     }
 }

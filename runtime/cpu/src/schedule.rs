@@ -40,13 +40,7 @@ pub(crate) enum Step {
 /// [`crate::signal::enter`] with the block's `running`.
 pub(crate) unsafe fn run(b: *mut Block, rounds: u32) -> Step {
     // SAFETY: passed on.
-    unsafe {
-        if (*(*b).launch).suspends {
-            run_threads(b, rounds)
-        } else {
-            run_loop(b)
-        }
-    }
+    unsafe { if (*(*b).launch).suspends { run_threads(b, rounds) } else { run_loop(b) } }
 }
 
 unsafe fn run_threads(b: *mut Block, rounds: u32) -> Step {
@@ -251,11 +245,7 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
 unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, dim: [u32; 3]) {
     // SAFETY: the lane is live and its kernel does not run.
     unsafe {
-        (*ctx).tid = if linear < dim[0] {
-            [linear, 0, 0]
-        } else {
-            unflatten(u64::from(linear), dim)
-        };
+        (*ctx).tid = if linear < dim[0] { [linear, 0, 0] } else { unflatten(u64::from(linear), dim) };
         (*ctx).linear_tid = linear;
         checks::begin_thread(ctx);
         (*ctx).lane = linear % 32;
@@ -286,13 +276,7 @@ unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
             raised.write |= left.writes;
         }
         let (kind, message) = describe(raised, &*lane);
-        (*b).fault = Some(LaneFault {
-            kind,
-            message,
-            sync: None,
-            by_signal: true,
-            left,
-        });
+        (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, left });
     }
 }
 
@@ -307,17 +291,11 @@ fn describe(raised: Option<Raised>, lane: &Lane) -> (FaultKind, String) {
         (libc::SIGFPE, _) => (FaultKind::Arithmetic, "arithmetic error".into()),
         (libc::SIGILL, _) => (FaultKind::Trap, "trap".into()),
         (_, Some(address)) => (
-            FaultKind::IllegalAddress {
-                address: Some(address as u64),
-                write: raised.write,
-            },
+            FaultKind::IllegalAddress { address: Some(address as u64), write: raised.write },
             format!("illegal {} of address {address:#x}", access(raised.write)),
         ),
         (_, None) => (
-            FaultKind::IllegalAddress {
-                address: None,
-                write: raised.write,
-            },
+            FaultKind::IllegalAddress { address: None, write: raised.write },
             "illegal access of an address outside the address space".into(),
         ),
     }

@@ -33,10 +33,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new() -> Self {
-        Self {
-            lane: Cell::new(ptr::null_mut()),
-            raised: Cell::new(None),
-        }
+        Self { lane: Cell::new(ptr::null_mut()), raised: Cell::new(None) }
     }
 }
 
@@ -90,11 +87,7 @@ pub fn install_handlers() {
 /// Error code bit of a page fault: the access was a write (Intel SDM, vol. 3, 4.7).
 const PAGE_FAULT_WRITE: i64 = 2;
 
-unsafe extern "C" fn handle(
-    signal: libc::c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut libc::c_void,
-) {
+unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let running = RUNNING.get();
     // SAFETY: `enter`'s caller keeps `running` alive while it is set, and a
     // lane that runs is alive. `context` is the kernel's.
@@ -165,8 +158,7 @@ impl AlternateStack {
         // SAFETY: plain system calls on memory made here.
         unsafe {
             let mut old: libc::stack_t = std::mem::zeroed();
-            if libc::sigaltstack(ptr::null(), &mut old) == 0 && old.ss_flags & libc::SS_DISABLE == 0
-            {
+            if libc::sigaltstack(ptr::null(), &mut old) == 0 && old.ss_flags & libc::SS_DISABLE == 0 {
                 return Self(None);
             }
             let memory = libc::mmap(
@@ -180,11 +172,7 @@ impl AlternateStack {
             if memory == libc::MAP_FAILED {
                 return Self(None);
             }
-            let new = libc::stack_t {
-                ss_sp: memory,
-                ss_flags: 0,
-                ss_size: Self::BYTES,
-            };
+            let new = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: Self::BYTES };
             libc::sigaltstack(&new, ptr::null_mut());
             Self(Some(memory))
         }
@@ -197,11 +185,7 @@ impl Drop for AlternateStack {
             // SAFETY: the stack is this OS thread's own; it is taken away
             // before its memory goes.
             unsafe {
-                let none = libc::stack_t {
-                    ss_sp: ptr::null_mut(),
-                    ss_flags: libc::SS_DISABLE,
-                    ss_size: 0,
-                };
+                let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
                 libc::sigaltstack(&none, ptr::null_mut());
                 libc::munmap(memory, Self::BYTES);
             }

@@ -89,13 +89,7 @@ impl Slab {
         let Some(base) = NonNull::new(base.cast::<u8>()) else {
             return Err(io::Error::other("mapping at address 0"));
         };
-        let slab = Self {
-            base,
-            len,
-            shared_bytes,
-            stacks,
-            stack_bytes,
-        };
+        let slab = Self { base, len, shared_bytes, stacks, stack_bytes };
         slab.open(GUARD, shared_bytes)?;
         for i in 0..stacks {
             slab.open(slab.stack_offset(i), stack_bytes)?;
@@ -108,17 +102,9 @@ impl Slab {
         debug_assert!(offset + len <= self.len);
         // SAFETY: the range lies in the mapping, which nobody uses yet.
         let rc = unsafe {
-            libc::mprotect(
-                self.base.as_ptr().add(offset).cast(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-            )
+            libc::mprotect(self.base.as_ptr().add(offset).cast(), len, libc::PROT_READ | libc::PROT_WRITE)
         };
-        if rc == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Offset of the lowest usable byte of stack `i`.
@@ -128,9 +114,7 @@ impl Slab {
 
     /// Whether the slab serves a block of this size.
     pub(crate) fn serves(&self, stacks: usize, stack_bytes: usize, shared_bytes: usize) -> bool {
-        self.stacks >= stacks
-            && self.stack_bytes >= stack_bytes + PAGE
-            && self.shared_bytes >= shared_bytes
+        self.stacks >= stacks && self.stack_bytes >= stack_bytes + PAGE && self.shared_bytes >= shared_bytes
     }
 
     /// How many stacks it has.
@@ -143,10 +127,7 @@ impl Slab {
         debug_assert!(i < self.stacks);
         let lowest = self.base.as_ptr() as usize + self.stack_offset(i);
         let colour = i * COLOUR_STEP % PAGE;
-        SlabStack {
-            base: lowest + self.stack_bytes - colour,
-            limit: lowest - GUARD,
-        }
+        SlabStack { base: lowest + self.stack_bytes - colour, limit: lowest - GUARD }
     }
 
     /// First byte of shared memory; page-aligned.

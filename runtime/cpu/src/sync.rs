@@ -39,22 +39,11 @@ pub(crate) unsafe fn suspend(lane: *mut Lane) {
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.
-pub(crate) unsafe fn fail(
-    ctx: *mut ThreadCtx,
-    kind: FaultKind,
-    message: String,
-    sync: Option<u32>,
-) -> ! {
+pub(crate) unsafe fn fail(ctx: *mut ThreadCtx, kind: FaultKind, message: String, sync: Option<u32>) -> ! {
     // SAFETY: the thread runs, so its lane and block are live.
     unsafe {
         let lane = lane_of(ctx);
-        (*block_of(ctx)).fault = Some(LaneFault {
-            kind,
-            message,
-            sync,
-            by_signal: false,
-            left: None,
-        });
+        (*block_of(ctx)).fault = Some(LaneFault { kind, message, sync, by_signal: false, left: None });
         loop {
             (*lane).state = LaneState::Faulted;
             suspend(lane);
@@ -74,9 +63,7 @@ unsafe fn fail_in_loop(ctx: *mut ThreadCtx, sync: u32) -> ! {
     unsafe {
         fail(
             ctx,
-            FaultKind::Unsupported(
-                "synchronisation that the kernel's description leaves out".into(),
-            ),
+            FaultKind::Unsupported("synchronisation that the kernel's description leaves out".into()),
             "synchronisation in a kernel that is described as having none".into(),
             Some(sync),
         )
@@ -119,11 +106,7 @@ pub(crate) unsafe fn collective(
         let warp = &mut (&mut (*b).warps)[w];
         warp.operands[l as usize] = operand;
         let wanted = mask & warp.live;
-        let group = match warp
-            .groups
-            .iter_mut()
-            .position(|g| g.kind == kind && g.mask == mask)
-        {
+        let group = match warp.groups.iter_mut().position(|g| g.kind == kind && g.mask == mask) {
             Some(i) => {
                 warp.groups[i].arrived |= bit;
                 let arrived = warp.groups[i].arrived;
@@ -134,11 +117,7 @@ pub(crate) unsafe fn collective(
             }
             None => {
                 if wanted != bit {
-                    warp.groups.push(Group {
-                        kind,
-                        mask,
-                        arrived: bit,
-                    });
+                    warp.groups.push(Group { kind, mask, arrived: bit });
                 }
                 bit
             }
@@ -195,9 +174,7 @@ unsafe fn complete(b: *mut Block, w: usize, kind: Collective, mask: u32, group: 
             let lane = Block::lane(b, w * 32 + l);
             (*lane).result = match (kind, uniform) {
                 // Votes and reductions are equal for all lanes of one mode.
-                (Collective::Vote | Collective::Reduce, Some((mode, r)))
-                    if mode == warp.operands[l].mode =>
-                {
+                (Collective::Vote | Collective::Reduce, Some((mode, r))) if mode == warp.operands[l].mode => {
                     r
                 }
                 _ => result(kind, &warp.operands, group, l),
@@ -215,13 +192,7 @@ unsafe fn complete(b: *mut Block, w: usize, kind: Collective, mask: u32, group: 
 }
 
 /// Says once per place that a mask leaves out its caller.
-unsafe fn report_outside_mask(
-    ctx: *mut ThreadCtx,
-    b: *mut Block,
-    kind: Collective,
-    mask: u32,
-    sync: u32,
-) {
+unsafe fn report_outside_mask(ctx: *mut ThreadCtx, b: *mut Block, kind: Collective, mask: u32, sync: u32) {
     // SAFETY: the caller's thread runs.
     unsafe {
         let seen = &mut (*b).outside_mask;
@@ -231,19 +202,16 @@ unsafe fn report_outside_mask(
         seen.push(sync);
         let kind = match kind {
             Collective::Sync => WaitKind::SyncWarp(mask),
-            Collective::Shuffle | Collective::Vote | Collective::Match | Collective::Reduce | Collective::Multiply => {
-                WaitKind::Collective(mask)
-            }
+            Collective::Shuffle
+            | Collective::Vote
+            | Collective::Match
+            | Collective::Reduce
+            | Collective::Multiply => WaitKind::Collective(mask),
         };
         (*(*b).launch).report(Divergence {
             reason: DivergenceReason::CallerNotInMask,
             block: (*ctx).ctaid,
-            waiting: vec![Waiting {
-                sync,
-                kind,
-                threads: 1,
-                example: (*ctx).tid,
-            }],
+            waiting: vec![Waiting { sync, kind, threads: 1, example: (*ctx).tid }],
             exited: 0,
             exited_example: None,
         });
@@ -265,25 +233,14 @@ pub(crate) enum Arrival {
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.
-pub(crate) unsafe fn barrier(
-    ctx: *mut ThreadCtx,
-    id: u32,
-    threads: u32,
-    arrival: Arrival,
-    sync: u32,
-) -> u32 {
+pub(crate) unsafe fn barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, arrival: Arrival, sync: u32) -> u32 {
     // SAFETY: as in `collective`.
     unsafe {
         let (lane, b) = (lane_of(ctx), block_of(ctx));
         let (w, l) = ((*ctx).warp as usize, (*ctx).lane);
         if id as usize >= BARRIERS {
             let message = format!("barrier id `{id}` where 0 to {} were wanted", BARRIERS - 1);
-            fail(
-                ctx,
-                FaultKind::Unsupported(message.clone()),
-                message,
-                Some(sync),
-            );
+            fail(ctx, FaultKind::Unsupported(message.clone()), message, Some(sync));
         }
         if in_loop(b) {
             if (*b).threads == 1 {
@@ -443,9 +400,7 @@ pub(crate) unsafe fn answer_active(b: *mut Block, w: usize) {
         while asking != 0 {
             let from = |l: usize| (*Block::lane(b, w * 32 + l)).asked_from;
             let place = from(asking.trailing_zeros() as usize);
-            let group = lanes(asking)
-                .filter(|&l| from(l) == place)
-                .fold(0u32, |mask, l| mask | 1 << l);
+            let group = lanes(asking).filter(|&l| from(l) == place).fold(0u32, |mask, l| mask | 1 << l);
             for l in lanes(group) {
                 let lane = Block::lane(b, w * 32 + l);
                 (*lane).result = u64::from(group);

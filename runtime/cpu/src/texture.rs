@@ -435,7 +435,11 @@ fn of_part(plan: &Plan<'_>, texels: &[u8], part: Part, n: usize, numbers: bool) 
             if numbers { number(texture, n, bits).to_bits() } else { bits }
         }
         None if texture.address_modes.contains(&AddressMode::Border) => {
-            if numbers { texture.border[n].to_bits() } else { texture.border[n] as i32 as u32 }
+            if numbers {
+                texture.border[n].to_bits()
+            } else {
+                texture.border[n] as i32 as u32
+            }
         }
         None => 0,
     }

@@ -88,9 +88,7 @@ impl Iterator for Share<'_> {
         if let Some(rng) = &mut self.rng
             && self.window.is_empty()
         {
-            let window = (self.next..self.end)
-                .step_by(self.step as usize)
-                .take(WINDOW);
+            let window = (self.next..self.end).step_by(self.step as usize).take(WINDOW);
             self.window.extend(window);
             rng.shuffle(&mut self.window);
         }
@@ -107,11 +105,7 @@ impl Iterator for Share<'_> {
 
 impl Worker {
     pub(crate) fn new() -> Self {
-        Self {
-            running: Box::new(Running::new()),
-            idle: Vec::new(),
-            clusters: Vec::new(),
-        }
+        Self { running: Box::new(Running::new()), idle: Vec::new(), clusters: Vec::new() }
     }
 
     /// Runs this worker's share of `launch`, and tells it when done.
@@ -243,8 +237,7 @@ impl Worker {
                         Slab::new(stacks, bytes, shared)
                     })
                     .map_err(|e| {
-                        let message =
-                            format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
+                        let message = format!("no memory for {stacks} stacks of {bytes} bytes: {e}");
                         Fault::of_launch(FaultKind::TooManyResources, message)
                     })?;
                 Box::into_raw(Block::new(slab, &raw const *self.running))
@@ -317,16 +310,8 @@ impl Pass {
 
 /// Gives each resident block its turn, the earliest first; ends at the first
 /// that comes to its end, since the earlier ones may have waited for it.
-fn run_pass(
-    launch: &LaunchState,
-    resident: &mut Vec<Resident>,
-    bound: &mut Vec<*mut Block>,
-) -> Pass {
-    let rounds = if resident.len() == 1 {
-        TURN_ALONE
-    } else {
-        TURN
-    };
+fn run_pass(launch: &LaunchState, resident: &mut Vec<Resident>, bound: &mut Vec<*mut Block>) -> Pass {
+    let rounds = if resident.len() == 1 { TURN_ALONE } else { TURN };
     let mut moved_in_pass = false;
     for i in 0..resident.len() {
         let block = resident[i].block;
@@ -363,11 +348,7 @@ fn run_pass(
     // Other blocks of their clusters have come to the barrier since.
     // SAFETY: the blocks are the worker's own, and none of their fibers runs.
     moved_in_pass |= resident.iter().any(|r| r.stuck && unsafe { (*r.block).ready_warps } != 0);
-    if moved_in_pass {
-        Pass::Moved
-    } else {
-        Pass::Waited
-    }
+    if moved_in_pass { Pass::Moved } else { Pass::Waited }
 }
 
 /// Whether a block none of whose threads can go on waits for its cluster, where
@@ -400,13 +381,7 @@ fn note_progress(launch: &LaunchState, worker: usize) {
 
 /// Every resident block gives way and no other can be taken up: lets other OS
 /// threads run, and ends the launch once all workers have waited too long.
-fn wait_for_others(
-    launch: &LaunchState,
-    worker: usize,
-    pass: Pass,
-    resident: &[Resident],
-    more: bool,
-) {
+fn wait_for_others(launch: &LaunchState, worker: usize, pass: Pass, resident: &[Resident], more: bool) {
     let own = &launch.pulses[worker];
     let now = launch.now();
     own.looked.store(now, Ordering::Relaxed);
@@ -423,8 +398,8 @@ fn wait_for_others(
         let waited = Duration::from_nanos(now.saturating_sub(since));
         (waited >= limit && all_wait(launch, now, limit)).then_some(waited)
     };
-    let endless = waited(|p| &p.waiting_since, limit)
-        .or_else(|| waited(|p| &p.unended_since, limit * MOVING_LIMITS));
+    let endless =
+        waited(|p| &p.waiting_since, limit).or_else(|| waited(|p| &p.unended_since, limit * MOVING_LIMITS));
     if let Some(waited) = endless {
         launch.fail(endless_wait(launch, resident, waited, more));
     }
@@ -442,17 +417,11 @@ fn all_wait(launch: &LaunchState, now: u64, limit: Duration) -> bool {
         p.finished.load(Ordering::Relaxed)
             || (p.unended_since.load(Ordering::Relaxed) <= long_ago
                 && p.looked.load(Ordering::Relaxed) >= recently
-                && (limit > launch.spin_limit
-                    || p.waiting_since.load(Ordering::Relaxed) <= long_ago))
+                && (limit > launch.spin_limit || p.waiting_since.load(Ordering::Relaxed) <= long_ago))
     })
 }
 
-fn endless_wait(
-    launch: &LaunchState,
-    resident: &[Resident],
-    waited: Duration,
-    more: bool,
-) -> Fault {
+fn endless_wait(launch: &LaunchState, resident: &[Resident], waited: Duration, more: bool) -> Fault {
     // SAFETY: the blocks are the worker's own, and none of their fibers runs.
     let first = unsafe { resident.first().and_then(|r| (*r.block).first_waiting()) };
     let mut message = format!(
@@ -461,10 +430,8 @@ fn endless_wait(
         waited.as_secs_f64()
     );
     if more {
-        message += &format!(
-            ", and no more than {} can be resident together",
-            launch.most_resident * launch.workers
-        );
+        message +=
+            &format!(", and no more than {} can be resident together", launch.most_resident * launch.workers);
     }
     let mut fault = Fault::of_launch(FaultKind::Deadlock, message);
     if let Some((block, thread, site)) = first {

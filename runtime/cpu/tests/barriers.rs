@@ -12,11 +12,7 @@ unsafe extern "C" fn tree_reduce(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes in, out; shared memory holds a word per thread.
     unsafe {
         let (input, out) = (arg::<u32>(args, 0), arg::<u32>(args, 1));
-        let (t, n, b) = (
-            (*ctx).tid[0] as usize,
-            (*ctx).ntid[0] as usize,
-            (*ctx).ctaid[0] as usize,
-        );
+        let (t, n, b) = ((*ctx).tid[0] as usize, (*ctx).ntid[0] as usize, (*ctx).ctaid[0] as usize);
         let tile = (*ctx).shared_base.cast::<u32>();
         tile.add(t).write(input.add(b * n + t).read());
         __gpurace_barrier(ctx, 0, 0, 1);
@@ -41,10 +37,7 @@ fn a_tree_reduction_sums_each_block() {
         for threads in [32u32, 64, 256, 1024] {
             let blocks = 9;
             let mut input: Vec<u32> = (0..blocks * threads).map(|i| i * 7 + 3).collect();
-            let want: Vec<u32> = input
-                .chunks(threads as usize)
-                .map(|c| c.iter().sum())
-                .collect();
+            let want: Vec<u32> = input.chunks(threads as usize).map(|c| c.iter().sum()).collect();
             let mut out = vec![0u32; blocks as usize];
             kernel(tree_reduce, blocks, threads)
                 .shared(4 * threads)
@@ -72,8 +65,7 @@ unsafe extern "C" fn early_exit(ctx: *mut ThreadCtx, args: *const u8) {
             __gpurace_exit(ctx);
         }
         __gpurace_barrier(ctx, 0, 0, 1);
-        out.add(t as usize)
-            .write(tile.add(((t + 1) % keep) as usize).read());
+        out.add(t as usize).write(tile.add(((t + 1) % keep) as usize).read());
         __gpurace_barrier(ctx, 0, 0, 2);
     }
 }
@@ -83,12 +75,7 @@ fn threads_that_exited_do_not_count() {
     for seed in [0, 5] {
         for keep in [1u32, 31, 32, 33, 64, 95, 96] {
             let mut out = vec![0u32; 96];
-            kernel(early_exit, 1, 96)
-                .shared(4 * 96)
-                .buffer(&mut out)
-                .value(keep.into())
-                .seed(seed)
-                .ok();
+            kernel(early_exit, 1, 96).shared(4 * 96).buffer(&mut out).value(keep.into()).seed(seed).ok();
             for t in 0..96 {
                 let want = if t < keep { (t + 1) % keep + 1 } else { 0 };
                 assert_eq!(out[t as usize], want, "thread {t} of {keep}");
@@ -116,10 +103,7 @@ fn barriers_reduce_predicates() {
     for divisor in [1u32, 2, 3, 1000] {
         let n = 80u32;
         let mut out = vec![9u32; 3 * n as usize];
-        kernel(barrier_red, 1, n)
-            .buffer(&mut out)
-            .value(divisor.into())
-            .ok();
+        kernel(barrier_red, 1, n).buffer(&mut out).value(divisor.into()).ok();
         let count = (0..n).filter(|t| t % divisor == 0).count() as u32;
         let want = [count, u32::from(count == n), u32::from(count > 0)];
         assert!(out.chunks(3).all(|c| c == want), "divisor {divisor}");
@@ -156,11 +140,7 @@ unsafe extern "C" fn producer_consumer(ctx: *mut ThreadCtx, args: *const u8) {
 fn named_barriers_hand_over() {
     for seed in [0, 1, 2, 3] {
         let mut out = vec![0u32; 50];
-        kernel(producer_consumer, 1, 64)
-            .shared(128)
-            .buffer(&mut out)
-            .seed(seed)
-            .ok();
+        kernel(producer_consumer, 1, 64).shared(128).buffer(&mut out).seed(seed).ok();
         let want: Vec<u32> = (0..50).map(|i| i * 100 + 31).collect();
         assert_eq!(out, want, "seed {seed}");
     }
@@ -191,11 +171,7 @@ unsafe extern "C" fn halves(ctx: *mut ThreadCtx, args: *const u8) {
 fn parts_of_a_block_sync_apart() {
     for seed in [0, 1, 2] {
         let mut out = vec![0u32; 128];
-        kernel(halves, 1, 128)
-            .shared(512)
-            .buffer(&mut out)
-            .seed(seed)
-            .ok();
+        kernel(halves, 1, 128).shared(512).buffer(&mut out).seed(seed).ok();
         for (t, &got) in out.iter().enumerate() {
             let from = 127 - t;
             let (half, place) = (from / 64, from % 64);
@@ -233,17 +209,7 @@ fn divergence_is_reported_and_the_other_blocks_run() {
         let d = &report.divergence[0];
         assert_eq!((d.reason, d.block), (DivergenceReason::Stuck, [1, 0, 0]));
         assert_eq!((d.exited, d.exited_example), (24, Some([40, 0, 0])));
-        let at: Vec<_> = d
-            .waiting
-            .iter()
-            .map(|w| (w.sync, w.kind, w.threads, w.example[0]))
-            .collect();
-        assert_eq!(
-            at,
-            [
-                (7, WaitKind::Barrier(0), 39, 0),
-                (8, WaitKind::SyncWarp(FULL), 1, 3)
-            ]
-        );
+        let at: Vec<_> = d.waiting.iter().map(|w| (w.sync, w.kind, w.threads, w.example[0])).collect();
+        assert_eq!(at, [(7, WaitKind::Barrier(0), 39, 0), (8, WaitKind::SyncWarp(FULL), 1, 3)]);
     }
 }

@@ -92,10 +92,7 @@ fn neighbours_race(how: u64, distance: u64, live: u64) -> bool {
         assert_eq!(checks, 2 * 3 * live);
         !races.is_empty()
     });
-    assert!(
-        verdicts.iter().all(|&v| v == verdicts[0]),
-        "verdicts depend on the seed"
-    );
+    assert!(verdicts.iter().all(|&v| v == verdicts[0]), "verdicts depend on the seed");
     verdicts[0]
 }
 
@@ -116,11 +113,7 @@ fn synchronisation_orders_whom_it_should() {
         (NAMED, 1, true),
         (WARP_HALF, 1, true),
     ] {
-        assert_eq!(
-            neighbours_race(how, distance, 128),
-            races,
-            "{how}, distance {distance}"
-        );
+        assert_eq!(neighbours_race(how, distance, 128), races, "{how}, distance {distance}");
     }
     // One warp, and with 16 threads half of one: no neighbour is outside.
     assert!(!neighbours_race(WARP, 1, 32));
@@ -128,10 +121,7 @@ fn synchronisation_orders_whom_it_should() {
     assert!(!neighbours_race(WARP_HALF, 1, 16));
     assert!(neighbours_race(WARP_HALF, 1, 17));
     assert!(!neighbours_race(NAMED, 1, 64));
-    assert!(
-        !neighbours_race(BARRIER, 1, 50),
-        "threads that exited are not waited for"
-    );
+    assert!(!neighbours_race(BARRIER, 1, 50), "threads that exited are not waited for");
 }
 
 /// Block 0 writes data and raises a flag; block 1 waits for it and reads.
@@ -188,11 +178,7 @@ fn messages_between_blocks_are_ordered_by_fences() {
                     .seed(seed)
                     .features(|f| f.fences = true)
                     .races(workers, None);
-                assert_eq!(
-                    races.len(),
-                    usize::from(fences == 0),
-                    "seed {seed}: {races:?}"
-                );
+                assert_eq!(races.len(), usize::from(fences == 0), "seed {seed}: {races:?}");
                 if let Some(race) = races.first() {
                     assert_eq!((race.earlier.op, race.earlier.site), (SideOp::Write, 0));
                     assert_eq!((race.later.op, race.later.site), (SideOp::Read, 1));

@@ -25,7 +25,8 @@ unsafe extern "C" fn ring(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes an output with an element per thread, how often to go
     // around, and whether to wait for the cluster; shared memory holds a word per thread.
     unsafe {
-        let (out, rounds, waits) = (arg::<u32>(args, 0), arg::<u8>(args, 1).addr(), arg::<u8>(args, 2).addr());
+        let (out, rounds, waits) =
+            (arg::<u32>(args, 0), arg::<u8>(args, 1).addr(), arg::<u8>(args, 2).addr());
         let (t, n) = ((*ctx).linear_tid, (*ctx).ntid[0]);
         let register = |which| __gpurace_cluster(ctx, which as u32);
         let (rank, ranks) = (register(ClusterRegister::Rank), register(ClusterRegister::Ranks));
@@ -61,7 +62,9 @@ fn ring_launch(out: &mut [u32], rounds: u64, waits: bool, blocks: u32, size: u32
 
 #[test]
 fn blocks_of_a_cluster_pass_values_around() {
-    for (blocks, size, threads, rounds) in [(12u32, 4u32, 40u32, 3u32), (6, 1, 33, 2), (16, 16, 8, 5), (8, 2, 1, 1)] {
+    for (blocks, size, threads, rounds) in
+        [(12u32, 4u32, 40u32, 3u32), (6, 1, 33, 2), (16, 16, 8, 5), (8, 2, 1, 1)]
+    {
         for seed in [0, 1, 2] {
             let mut out = vec![0; (blocks * threads) as usize];
             ring_launch(&mut out, rounds.into(), true, blocks, size).seed(seed).ok();
@@ -202,12 +205,7 @@ unsafe extern "C" fn misuse(ctx: *mut ThreadCtx, args: *const u8) {
 #[test]
 fn what_ptx_leaves_undefined_ends_the_launch() {
     let fault = |which| {
-        kernel(misuse, 2, 2)
-            .clusters(2)
-            .shared(64)
-            .value(which)
-            .on(&executor(1))
-            .expect_err("a fault")
+        kernel(misuse, 2, 2).clusters(2).shared(64).value(which).on(&executor(1)).expect_err("a fault")
     };
     let (twice, never) = (fault(0), fault(1));
     assert_eq!((twice.kind, twice.sync), (FaultKind::Barrier, Some(2)));

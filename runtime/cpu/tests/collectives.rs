@@ -28,16 +28,10 @@ fn shuffles_reduce_a_warp() {
     for seed in [0, 1, 2] {
         let n = 5 * 256;
         let mut input: Vec<u32> = (0..n).map(|i: u32| i.wrapping_mul(2_654_435_761)).collect();
-        let want: Vec<u32> = input
-            .chunks(32)
-            .map(|w| w.iter().fold(0u32, |a, &b| a.wrapping_add(b)))
-            .collect();
+        let want: Vec<u32> =
+            input.chunks(32).map(|w| w.iter().fold(0u32, |a, &b| a.wrapping_add(b))).collect();
         let mut out = vec![0u32; 2 * n as usize];
-        kernel(warp_sums, 5, 256)
-            .buffer(&mut input)
-            .buffer(&mut out)
-            .seed(seed)
-            .ok();
+        kernel(warp_sums, 5, 256).buffer(&mut input).buffer(&mut out).seed(seed).ok();
         for (w, sum) in want.iter().enumerate() {
             assert!(out[64 * w..64 * w + 64].iter().step_by(2).all(|s| s == sum));
             assert_eq!(out[64 * w + 1], *sum);
@@ -52,8 +46,7 @@ unsafe extern "C" fn one_shuffle(ctx: *mut ThreadCtx, args: *const u8) {
         let out = arg::<u64>(args, 0);
         let [mode, b, c] = [1, 2, 3].map(|i| arg::<u8>(args, i) as u32);
         let lane = (*ctx).lane;
-        out.add(lane as usize)
-            .write(__gpurace_shfl(ctx, mode, FULL, 1000 + lane, b, c, 1));
+        out.add(lane as usize).write(__gpurace_shfl(ctx, mode, FULL, 1000 + lane, b, c, 1));
     }
 }
 
@@ -71,11 +64,7 @@ fn isa_shuffle(lane: i64, mode: u32, b: i64, c: i64) -> (u32, bool) {
             (j, j <= max_lane)
         }
     };
-    if pval {
-        (1000 + j as u32, true)
-    } else {
-        (1000 + lane as u32, false)
-    }
+    if pval { (1000 + j as u32, true) } else { (1000 + lane as u32, false) }
 }
 
 #[test]
@@ -84,9 +73,7 @@ fn every_shuffle_agrees_with_the_isa() {
     let mut out = vec![0u64; 32];
     for mode in 0..4 {
         for b in [0, 1, 2, 5, 16, 31, 33] {
-            for c in [
-                0, 0x1f, 0x0f, 0x1800, 0x181f, 0x1c03, 0x101f, 0x1f1f, 0x1e00, 0x0a15,
-            ] {
+            for c in [0, 0x1f, 0x0f, 0x1800, 0x181f, 0x1c03, 0x101f, 0x1f1f, 0x1e00, 0x0a15] {
                 kernel(one_shuffle, 1, 32)
                     .buffer(&mut out)
                     .value(mode.into())
@@ -115,9 +102,7 @@ unsafe extern "C" fn parts(ctx: *mut ThreadCtx, args: *const u8) {
         let (out, parts) = (arg::<u64>(args, 0), arg::<u8>(args, 1) as u32);
         let lane = (*ctx).lane;
         let part = lane % parts;
-        let mask = (0..32)
-            .filter(|l| l % parts == part)
-            .fold(0u32, |m, l| m | 1 << l);
+        let mask = (0..32).filter(|l| l % parts == part).fold(0u32, |m, l| m | 1 << l);
         // Parts do different numbers of collectives before the ones that count.
         for _ in 0..part {
             __gpurace_syncwarp(ctx, mask, 1);
@@ -127,20 +112,13 @@ unsafe extern "C" fn parts(ctx: *mut ThreadCtx, args: *const u8) {
         let value = u64::from(lane / 8) << 33;
         let out = out.add(8 * lane as usize);
         out.write(__gpurace_vote(ctx, 0, mask, pred, 3).into());
-        out.add(1)
-            .write(__gpurace_vote(ctx, 1, mask, pred, 4).into());
-        out.add(2)
-            .write(__gpurace_vote(ctx, 2, mask, pred, 5).into());
-        out.add(3)
-            .write(__gpurace_vote(ctx, 3, mask, pred, 6).into());
-        out.add(4)
-            .write(__gpurace_match(ctx, 0, mask, value, 64, 7));
-        out.add(5)
-            .write(__gpurace_match(ctx, 1, mask, value, 64, 8));
-        out.add(6)
-            .write(__gpurace_match(ctx, 1, mask, value, 32, 9));
-        out.add(7)
-            .write(__gpurace_redux(ctx, 0, mask, lane, 10).into());
+        out.add(1).write(__gpurace_vote(ctx, 1, mask, pred, 4).into());
+        out.add(2).write(__gpurace_vote(ctx, 2, mask, pred, 5).into());
+        out.add(3).write(__gpurace_vote(ctx, 3, mask, pred, 6).into());
+        out.add(4).write(__gpurace_match(ctx, 0, mask, value, 64, 7));
+        out.add(5).write(__gpurace_match(ctx, 1, mask, value, 64, 8));
+        out.add(6).write(__gpurace_match(ctx, 1, mask, value, 32, 9));
+        out.add(7).write(__gpurace_redux(ctx, 0, mask, lane, 10).into());
     }
 }
 
@@ -149,21 +127,11 @@ fn masks_run_apart_from_each_other() {
     for seed in [0, 3, 4] {
         for parts_of in [1u32, 2, 3, 5, 32] {
             let mut out = vec![0u64; 8 * 32];
-            kernel(parts, 1, 32)
-                .buffer(&mut out)
-                .value(parts_of.into())
-                .seed(seed)
-                .ok();
+            kernel(parts, 1, 32).buffer(&mut out).value(parts_of.into()).seed(seed).ok();
             for lane in 0..32u32 {
-                let group: Vec<u32> = (0..32)
-                    .filter(|l| l % parts_of == lane % parts_of)
-                    .collect();
-                let mask_of = |f: &dyn Fn(u32) -> bool| {
-                    group
-                        .iter()
-                        .filter(|&&l| f(l))
-                        .fold(0u64, |m, &l| m | 1 << l)
-                };
+                let group: Vec<u32> = (0..32).filter(|l| l % parts_of == lane % parts_of).collect();
+                let mask_of =
+                    |f: &dyn Fn(u32) -> bool| group.iter().filter(|&&l| f(l)).fold(0u64, |m, &l| m | 1 << l);
                 let all = mask_of(&|_| true);
                 let ballot = mask_of(&|l| l % 3 == 0);
                 let equal = mask_of(&|l| l / 8 == lane / 8);
@@ -195,8 +163,7 @@ unsafe extern "C" fn exits_then_votes(ctx: *mut ThreadCtx, args: *const u8) {
             return;
         }
         __gpurace_syncwarp(ctx, FULL, 1);
-        out.add(lane as usize)
-            .write(__gpurace_vote(ctx, 3, FULL, 1, 2));
+        out.add(lane as usize).write(__gpurace_vote(ctx, 3, FULL, 1, 2));
     }
 }
 
@@ -204,13 +171,8 @@ unsafe extern "C" fn exits_then_votes(ctx: *mut ThreadCtx, args: *const u8) {
 fn exited_lanes_count_as_arrived() {
     for seed in [0, 1, 2] {
         let mut out = vec![0u32; 32];
-        kernel(exits_then_votes, 1, 32)
-            .buffer(&mut out)
-            .seed(seed)
-            .ok();
-        let want: Vec<u32> = (0..32)
-            .map(|lane| if lane % 2 == 0 { 0x5555_5555 } else { 0 })
-            .collect();
+        kernel(exits_then_votes, 1, 32).buffer(&mut out).seed(seed).ok();
+        let want: Vec<u32> = (0..32).map(|lane| if lane % 2 == 0 { 0x5555_5555 } else { 0 }).collect();
         assert_eq!(out, want);
     }
 }
@@ -229,10 +191,7 @@ unsafe extern "C" fn outside(ctx: *mut ThreadCtx, args: *const u8) {
 #[test]
 fn a_mask_without_its_caller_is_reported() {
     let mut out = vec![0u32; 32];
-    let report = kernel(outside, 1, 32)
-        .buffer(&mut out)
-        .on(&executor(1))
-        .expect("launch");
+    let report = kernel(outside, 1, 32).buffer(&mut out).on(&executor(1)).expect("launch");
     assert_eq!(report.divergences, 1);
     let d = &report.divergence[0];
     assert_eq!(d.reason, DivergenceReason::CallerNotInMask);
@@ -268,8 +227,7 @@ unsafe extern "C" fn active(ctx: *mut ThreadCtx, args: *const u8) {
         out.write(mask);
         // A group that was told it is active can use the mask.
         let leader = mask.trailing_zeros();
-        out.add(1)
-            .write(__gpurace_shfl(ctx, 0, mask, lane, leader, 31, 1) as u32);
+        out.add(1).write(__gpurace_shfl(ctx, 0, mask, lane, leader, 31, 1) as u32);
     }
 }
 
@@ -302,13 +260,6 @@ unsafe extern "C" fn never_meets(ctx: *mut ThreadCtx, _args: *const u8) {
 fn a_collective_that_never_completes_is_reported() {
     let run: Run = kernel(never_meets, 1, 32);
     let report = run.on(&executor(1)).expect("launch");
-    let kinds: Vec<_> = report.divergence[0]
-        .waiting
-        .iter()
-        .map(|w| (w.kind, w.threads))
-        .collect();
-    assert_eq!(
-        kinds,
-        [(WaitKind::Collective(FULL), 1), (WaitKind::Barrier(0), 31)]
-    );
+    let kinds: Vec<_> = report.divergence[0].waiting.iter().map(|w| (w.kind, w.threads)).collect();
+    assert_eq!(kinds, [(WaitKind::Collective(FULL), 1), (WaitKind::Barrier(0), 31)]);
 }

@@ -54,15 +54,9 @@ fn a_wild_write_is_an_illegal_address() {
     faults(
         || kernel(wild_write, 4, 64).pointer(0x1234_5000 as *mut u32),
         |fault| {
-            let kind = FaultKind::IllegalAddress {
-                address: Some(0x1234_5000),
-                write: true,
-            };
+            let kind = FaultKind::IllegalAddress { address: Some(0x1234_5000), write: true };
             assert_eq!(fault.kind, kind);
-            assert_eq!(
-                (fault.block, fault.thread),
-                (Some([2, 0, 0]), Some([5, 0, 0]))
-            );
+            assert_eq!((fault.block, fault.thread), (Some([2, 0, 0]), Some([5, 0, 0])));
             assert_eq!(
                 fault.to_string(),
                 "illegal write of address 0x12345000 in kernel `kernel`, block (2,0,0), thread (5,0,0)"
@@ -76,10 +70,7 @@ fn a_non_canonical_address_has_no_name() {
     faults(
         || kernel(wild_write, 4, 64).pointer(0xdead_0000_0000_0000_usize as *mut u32),
         |fault| {
-            assert!(
-                matches!(fault.kind, FaultKind::IllegalAddress { address: None, .. }),
-                "{fault:?}"
-            );
+            assert!(matches!(fault.kind, FaultKind::IllegalAddress { address: None, .. }), "{fault:?}");
         },
     );
 }
@@ -87,11 +78,7 @@ fn a_non_canonical_address_has_no_name() {
 #[inline(never)]
 fn recurse(n: u64) -> u64 {
     let frame = std::hint::black_box([n; 32]);
-    if n == 0 {
-        0
-    } else {
-        recurse(n - 1) + frame[(n % 32) as usize]
-    }
+    if n == 0 { 0 } else { recurse(n - 1) + frame[(n % 32) as usize] }
 }
 
 unsafe extern "C" fn deep(ctx: *mut ThreadCtx, args: *const u8) {
@@ -118,10 +105,7 @@ fn endless_recursion_is_a_stack_overflow() {
 fn a_kernel_that_says_so_has_a_larger_stack() {
     let executor = executor(1);
     let run = || kernel(deep, 1, 64).value(2000);
-    assert_eq!(
-        run().on(&executor).expect_err("overflow").kind,
-        FaultKind::StackOverflow
-    );
+    assert_eq!(run().on(&executor).expect_err("overflow").kind, FaultKind::StackOverflow);
     let mut large = run();
     large.meta.stack = 2 << 20;
     large.on(&executor).expect("launch");
@@ -160,10 +144,7 @@ fn what_is_unsupported_is_named() {
         || kernel(unsupported, 1, 32),
         |fault| {
             assert_eq!(fault.kind, FaultKind::Unsupported("wgmma.mma_async".into()));
-            assert_eq!(
-                fault.message,
-                "`wgmma.mma_async` is not supported on the CPU"
-            );
+            assert_eq!(fault.message, "`wgmma.mma_async` is not supported on the CPU");
         },
     );
 }
@@ -173,13 +154,7 @@ unsafe extern "C" fn asserts(ctx: *mut ThreadCtx, _args: *const u8) {
     unsafe {
         if (*ctx).linear_tid == 3 {
             let text = |s: &std::ffi::CStr| s.as_ptr().cast_mut().cast();
-            __gpurace_assertfail(
-                ctx,
-                text(c"a == b"),
-                text(c"k.cu"),
-                12,
-                text(c"void k(int)"),
-            );
+            __gpurace_assertfail(ctx, text(c"a == b"), text(c"k.cu"), 12, text(c"void k(int)"));
         }
     }
 }
@@ -213,13 +188,7 @@ fn waiting_threads_are_abandoned_with_the_launch() {
     for _ in 0..20 {
         let run = kernel(faults_amid_waits, 8, 128).pointer(8 as *mut u32);
         let fault = run.on(&executor).expect_err("fault");
-        assert_eq!(
-            fault.kind,
-            FaultKind::IllegalAddress {
-                address: Some(8),
-                write: true
-            }
-        );
+        assert_eq!(fault.kind, FaultKind::IllegalAddress { address: Some(8), write: true });
     }
     still_works(&executor);
 }
@@ -228,19 +197,10 @@ fn waiting_threads_are_abandoned_with_the_launch() {
 fn sizes_that_cuda_does_not_allow_are_refused() {
     let executor = executor(1);
     let refused = |run: Run| run.on(&executor).expect_err("refused").kind;
-    assert_eq!(
-        refused(kernel(fill, 0, 32)),
-        FaultKind::InvalidConfiguration
-    );
+    assert_eq!(refused(kernel(fill, 0, 32)), FaultKind::InvalidConfiguration);
     assert_eq!(refused(kernel(fill, 1, 0)), FaultKind::InvalidConfiguration);
-    assert_eq!(
-        refused(kernel(fill, 1, 1025)),
-        FaultKind::InvalidConfiguration
-    );
-    assert_eq!(
-        refused(kernel(fill, 1, 1).shared(1 << 20)),
-        FaultKind::InvalidConfiguration
-    );
+    assert_eq!(refused(kernel(fill, 1, 1025)), FaultKind::InvalidConfiguration);
+    assert_eq!(refused(kernel(fill, 1, 1).shared(1 << 20)), FaultKind::InvalidConfiguration);
     let mut short = kernel(fill, 1, 1);
     short.meta.params_size = 8;
     assert_eq!(refused(short), FaultKind::InvalidConfiguration);
@@ -254,10 +214,7 @@ unsafe extern "C" fn syncs(ctx: *mut ThreadCtx, _args: *const u8) {
 #[test]
 fn a_loop_over_threads_cannot_wait() {
     let executor = executor(1);
-    let fault = kernel(syncs, 1, 32)
-        .looped()
-        .on(&executor)
-        .expect_err("fault");
+    let fault = kernel(syncs, 1, 32).looped().on(&executor).expect_err("fault");
     assert!(matches!(fault.kind, FaultKind::Unsupported(_)), "{fault:?}");
     assert_eq!(fault.sync, Some(6));
     still_works(&executor);

@@ -62,13 +62,7 @@ fn kernels_and_variables_are_found_by_name() {
     let image = open(&["-DFLAGS=0"]).expect("image");
     let names: Vec<_> = image.kernels().iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["_Z3addi", "_Z4plaini"]);
-    assert!(
-        image
-            .kernel("_Z4plaini")
-            .expect("kernel")
-            .run_bare
-            .is_none()
-    );
+    assert!(image.kernel("_Z4plaini").expect("kernel").run_bare.is_none());
     assert!(image.kernel("_Z5otheri").is_none());
     let counter = image.variable("counter").expect("variable");
     assert_eq!(counter.size, 4);

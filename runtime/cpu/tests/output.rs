@@ -21,11 +21,7 @@ unsafe extern "C" fn prints(ctx: *mut ThreadCtx, _args: *const u8) {
             name: *const std::ffi::c_char,
         }
         let thread = (*ctx).linear_tid;
-        let mut packed = Packed {
-            thread,
-            half: f64::from(thread) / 2.0,
-            name: c"k".as_ptr(),
-        };
+        let mut packed = Packed { thread, half: f64::from(thread) / 2.0, name: c"k".as_ptr() };
         let format = c"thread %d: %.1f %s\n".as_ptr();
         let taken = __gpurace_vprintf(ctx, format.cast_mut().cast(), (&raw mut packed).cast());
         assert_eq!(taken, 3);

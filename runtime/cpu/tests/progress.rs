@@ -23,10 +23,7 @@ unsafe extern "C" fn spin_lock(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes lock, counter.
     unsafe {
         let (lock, counter) = (arg::<u32>(args, 0), arg::<u32>(args, 1));
-        while word(ctx, lock)
-            .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
-            .is_err()
-        {}
+        while word(ctx, lock).compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {}
         let seen = counter.read_volatile();
         // Others get their turns while the lock is held.
         __gpurace_nanosleep(ctx, 10);
@@ -39,11 +36,7 @@ unsafe extern "C" fn spin_lock(ctx: *mut ThreadCtx, args: *const u8) {
 fn a_spin_lock_between_threads_and_blocks() {
     for seed in [0, 1] {
         let (mut lock, mut counter) = (vec![0u32; 1], vec![0u32; 1]);
-        kernel(spin_lock, 6, 64)
-            .buffer(&mut lock)
-            .buffer(&mut counter)
-            .seed(seed)
-            .ok();
+        kernel(spin_lock, 6, 64).buffer(&mut lock).buffer(&mut counter).seed(seed).ok();
         assert_eq!(counter[0], 2 * 6 * 64, "seed {seed}");
     }
 }
@@ -72,11 +65,7 @@ fn blocks_wait_for_their_predecessors() {
     for seed in [0, 1, 2] {
         for workers in [1, 3] {
             let (mut flags, mut sums) = (vec![0u32; 200], vec![0u32; 200]);
-            kernel(look_back, 200, 96)
-                .buffer(&mut flags)
-                .buffer(&mut sums)
-                .seed(seed)
-                .ok_on(workers);
+            kernel(look_back, 200, 96).buffer(&mut flags).buffer(&mut sums).seed(seed).ok_on(workers);
             for (b, &sum) in sums.iter().enumerate() {
                 assert_eq!(sum as usize, b * (b + 1) / 2, "block {b}, seed {seed}");
             }
@@ -90,11 +79,7 @@ unsafe extern "C" fn grid_barrier(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes counter, data, or uses the grid workspace.
     unsafe {
         let (counter, data) = (arg::<u32>(args, 0), arg::<u32>(args, 1));
-        let counter = if counter.is_null() {
-            (*ctx).grid_workspace.cast::<u32>().add(1)
-        } else {
-            counter
-        };
+        let counter = if counter.is_null() { (*ctx).grid_workspace.cast::<u32>().add(1) } else { counter };
         let (b, n) = ((*ctx).ctaid[0] as usize, (*ctx).nctaid[0]);
         let mut value = b as u32;
         let mut tries = 0u32;
@@ -132,11 +117,7 @@ fn a_grid_barrier_made_by_hand() {
     for seed in [0, 1] {
         for workers in [1, 2, 3] {
             let (mut counter, mut data) = (vec![0u32; 1], vec![0u32; 24]);
-            kernel(grid_barrier, 24, 64)
-                .buffer(&mut counter)
-                .buffer(&mut data)
-                .seed(seed)
-                .ok_on(workers);
+            kernel(grid_barrier, 24, 64).buffer(&mut counter).buffer(&mut data).seed(seed).ok_on(workers);
             check_grid_barrier(&data);
         }
     }
@@ -169,10 +150,7 @@ fn a_cooperative_launch_that_is_too_large_is_refused() {
         .buffer(&mut data)
         .cooperative();
     let fault = run.on(&executor).expect_err("too large");
-    assert_eq!(
-        fault.kind,
-        FaultKind::CooperativeLaunchTooLarge { max_blocks: max }
-    );
+    assert_eq!(fault.kind, FaultKind::CooperativeLaunchTooLarge { max_blocks: max });
 }
 
 /// Every thread waits for a flag that nobody sets.
@@ -193,10 +171,7 @@ fn a_wait_without_end_is_ended() {
         assert!(fault.block.is_some() && fault.thread.is_some());
         // The executor goes on.
         flag[0] = 1;
-        kernel(endless, 4, 64)
-            .buffer(&mut flag)
-            .on(&executor)
-            .expect("launch");
+        kernel(endless, 4, 64).buffer(&mut flag).on(&executor).expect("launch");
     }
 }
 
@@ -218,10 +193,7 @@ unsafe extern "C" fn long_count(ctx: *mut ThreadCtx, args: *const u8) {
 fn long_work_is_no_endless_wait() {
     let mut counter = vec![0u32; 1];
     // The executor's limit is 400 ms.
-    kernel(long_count, 1, 4)
-        .buffer(&mut counter)
-        .value(900_000)
-        .ok_on(1);
+    kernel(long_count, 1, 4).buffer(&mut counter).value(900_000).ok_on(1);
     assert!(counter[0] > 0);
 }
 
@@ -247,10 +219,7 @@ unsafe extern "C" fn warps_wait(ctx: *mut ThreadCtx, args: *const u8) {
 fn a_warp_waits_for_a_later_warp() {
     for seed in [0, 1] {
         let mut flags = vec![0u32; 32];
-        kernel(warps_wait, 1, 1024)
-            .buffer(&mut flags)
-            .seed(seed)
-            .ok_on(1);
+        kernel(warps_wait, 1, 1024).buffer(&mut flags).seed(seed).ok_on(1);
         assert!(flags.iter().enumerate().all(|(w, &f)| f as usize == w + 1));
     }
 }

@@ -12,14 +12,10 @@ use support::{FULL, arg, kernel};
 unsafe extern "C" fn tickets(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes next, out (a word per ticket).
     unsafe {
-        let (next, out) = (
-            AtomicU32::from_ptr(arg::<u32>(args, 0)),
-            arg::<u32>(args, 1),
-        );
+        let (next, out) = (AtomicU32::from_ptr(arg::<u32>(args, 0)), arg::<u32>(args, 1));
         let me = (*ctx).ctaid[0] * (*ctx).ntid[0] + (*ctx).linear_tid;
         for step in 0..3 {
-            out.add(next.fetch_add(1, Ordering::Relaxed) as usize)
-                .write(me);
+            out.add(next.fetch_add(1, Ordering::Relaxed) as usize).write(me);
             match step {
                 0 => __gpurace_syncwarp(ctx, FULL, 1),
                 1 => __gpurace_nanosleep(ctx, 1),
@@ -32,11 +28,7 @@ unsafe extern "C" fn tickets(ctx: *mut ThreadCtx, args: *const u8) {
 fn order(seed: u64, workers: usize) -> Vec<u32> {
     let mut next = vec![0u32; 1];
     let mut out = vec![0u32; 3 * 20 * 96];
-    kernel(tickets, 20, 96)
-        .buffer(&mut next)
-        .buffer(&mut out)
-        .seed(seed)
-        .ok_on(workers);
+    kernel(tickets, 20, 96).buffer(&mut next).buffer(&mut out).seed(seed).ok_on(workers);
     out
 }
 
@@ -45,18 +37,10 @@ fn the_same_seed_gives_the_same_schedule() {
     let orders: Vec<_> = (1..6).map(|seed| order(seed, 3)).collect();
     for (i, o) in orders.iter().enumerate() {
         assert_eq!(&order(i as u64 + 1, 1), o, "seed {}", i + 1);
-        assert!(
-            orders[..i].iter().all(|p| p != o),
-            "seed {} as an earlier one",
-            i + 1
-        );
+        assert!(orders[..i].iter().all(|p| p != o), "seed {} as an earlier one", i + 1);
         let mut all = o.clone();
         all.sort_unstable();
-        assert!(
-            all.chunks(3).zip(0..).all(|(c, t)| c == [t, t, t]),
-            "seed {}",
-            i + 1
-        );
+        assert!(all.chunks(3).zip(0..).all(|(c, t)| c == [t, t, t]), "seed {}", i + 1);
     }
 }
 
@@ -91,14 +75,8 @@ unsafe extern "C" fn identity(ctx: *mut ThreadCtx, args: *const u8) {
         ];
         std::ptr::copy_nonoverlapping(words.as_ptr(), out, 10);
         assert_eq!(c.dynamic_shared.addr(), c.shared_base.addr() + 112);
-        assert_eq!(
-            __gpurace_is_shared(ctx, c.shared_base.add(112 + 39).cast()),
-            1
-        );
-        assert_eq!(
-            __gpurace_is_shared(ctx, c.shared_base.add(112 + 40).cast()),
-            0
-        );
+        assert_eq!(__gpurace_is_shared(ctx, c.shared_base.add(112 + 39).cast()), 1);
+        assert_eq!(__gpurace_is_shared(ctx, c.shared_base.add(112 + 40).cast()), 0);
         let mut local = 0u32;
         assert_eq!(__gpurace_is_local(ctx, (&raw mut local).cast()), 1);
         assert_eq!(__gpurace_is_local(ctx, out.cast()), 0);
@@ -112,10 +90,7 @@ fn threads_know_who_they_are() {
         for looped in [false, true] {
             let (grid, block) = ([3u32, 2, 2], [5u32, 7, 2]);
             let mut out = vec![0u32; 10 * 12 * 70];
-            let mut run = kernel(identity, 1, 1)
-                .buffer(&mut out)
-                .shared(100)
-                .seed(seed);
+            let mut run = kernel(identity, 1, 1).buffer(&mut out).shared(100).seed(seed);
             (run.grid, run.block, run.dynamic) = (grid, block, 40);
             if looped {
                 run = run.looped();
@@ -129,8 +104,7 @@ fn threads_know_who_they_are() {
                         for z in 0..2 {
                             for y in 0..7 {
                                 for x in 0..5 {
-                                    let want =
-                                        [x, y, z, bx, by, bz, linear, linear / 32, linear % 32, 40];
+                                    let want = [x, y, z, bx, by, bz, linear, linear / 32, linear % 32, 40];
                                     assert_eq!(got.next(), Some(&want[..]));
                                     linear += 1;
                                 }
@@ -172,9 +146,7 @@ unsafe extern "C" fn marks(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out; one word of shared memory.
     unsafe {
         let mark = (*ctx).shared_base.cast::<u32>();
-        arg::<u32>(args, 0)
-            .add((*ctx).ctaid[0] as usize)
-            .write(mark.read());
+        arg::<u32>(args, 0).add((*ctx).ctaid[0] as usize).write(mark.read());
         mark.write(7);
     }
 }
@@ -199,9 +171,7 @@ unsafe extern "C" fn services(ctx: *mut ThreadCtx, args: *const u8) {
         __gpurace_free(ctx, memory.cast());
         __gpurace_free(ctx, std::ptr::null_mut());
         let on = __gpurace_clock(ctx) > begun && __gpurace_globaltimer(ctx) > timer;
-        arg::<u32>(args, 0)
-            .add((*ctx).linear_tid as usize)
-            .write(u32::from(kept && on));
+        arg::<u32>(args, 0).add((*ctx).linear_tid as usize).write(u32::from(kept && on));
     }
 }
 

@@ -111,7 +111,12 @@ impl Cells {
         // After a fault the device's memory is gone: what was read before stays known.
         if self.give_back(device).is_ok() {
             let begun = self.read(device).unwrap_or_default();
-            self.checks.extend(begun.iter().filter(|(_, of, cell)| cell.turn == of.turn).map(|(.., cell)| (cell.number, cell.checks)));
+            self.checks.extend(
+                begun
+                    .iter()
+                    .filter(|(_, of, cell)| cell.turn == of.turn)
+                    .map(|(.., cell)| (cell.number, cell.checks)),
+            );
         }
         // Who is still there keeps his cell.
         self.in_use.clear();
@@ -124,10 +129,14 @@ impl Cells {
         let mut cells = vec![LaunchCell::default(); CHUNK];
         for &chunk in &self.chunks {
             // SAFETY: structures of integers without padding, any bytes are one.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..])) };
+            let bytes = unsafe {
+                std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..]))
+            };
             device.read(bytes, chunk)?;
             let of_chunk = self.in_use.range(chunk..chunk + size_of_val(&cells[..]) as u64);
-            found.extend(of_chunk.map(|(&address, &of)| (address, of, cells[(address - chunk) as usize / size_of::<LaunchCell>()])));
+            found.extend(of_chunk.map(|(&address, &of)| {
+                (address, of, cells[(address - chunk) as usize / size_of::<LaunchCell>()])
+            }));
         }
         Ok(found)
     }
@@ -149,11 +158,14 @@ mod tests {
     #[test]
     fn what_comes_next_on_a_stream_says_that_the_one_before_is_over() {
         let mut cells = Cells { free: (1..=9).rev().map(|n| n * 100).collect(), ..Cells::default() };
-        let next = |cells: &mut Cells, stream| cells.hand_out(0, stream).map(|taken| (taken.cell, taken.turn, taken.before)).unwrap();
+        let next = |cells: &mut Cells, stream| {
+            cells.hand_out(0, stream).map(|taken| (taken.cell, taken.turn, taken.before)).unwrap()
+        };
         assert_eq!(next(&mut cells, Stream::DEFAULT), (100, 1, None));
         // A thread's own default stream is another one in each thread.
         assert_eq!(next(&mut cells, Stream::PER_THREAD), (200, 2, None));
-        let other = std::thread::scope(|scope| scope.spawn(|| next(&mut cells, Stream::PER_THREAD)).join().unwrap());
+        let other =
+            std::thread::scope(|scope| scope.spawn(|| next(&mut cells, Stream::PER_THREAD)).join().unwrap());
         assert_eq!(other, (300, 3, None));
         assert_eq!(next(&mut cells, Stream::PER_THREAD), (400, 4, Some((200, 2))));
         assert_eq!(next(&mut cells, Stream::DEFAULT), (500, 5, Some((100, 1))));

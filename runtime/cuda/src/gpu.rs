@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::size_of;
 
-use gpurace_abi::gpu_code::Arch;
 use gpurace_abi::device::{
-    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, STATE_SYMBOL, State, TOUCH_KERNEL,
+    BEGIN_KERNEL, CHECKED_SUFFIX, Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, STATE_SYMBOL, State,
+    TOUCH_KERNEL,
 };
+use gpurace_abi::gpu_code::Arch;
 
 use crate::cells::{Cells, Taken};
 use crate::driver::kernel::Shape;
@@ -158,7 +159,9 @@ fn load_ptx(text: &[u8]) -> Result<ModuleHandle> {
     let Some((lowered, (major, minor))) = ptx::lowered(text, known) else { return driver::load(text) };
     driver::load(&lowered).map_err(|mut error| {
         let (newest, of_newest) = known;
-        error.name += &format!(" (the program's PTX is of version {major}.{minor}, the driver knows {newest}.{of_newest})");
+        error.name += &format!(
+            " (the program's PTX is of version {major}.{minor}, the driver knows {newest}.{of_newest})"
+        );
         error
     })
 }
@@ -302,7 +305,12 @@ impl Gpu {
     /// # Errors
     /// What keeps the launch from starting, or an earlier one's fault. A checked variant that is not
     /// there, for want of shared memory, is not found.
-    pub unsafe fn launch(&mut self, module: &mut Module, launch: &Launch<'_>, arguments: &[*mut c_void]) -> Result {
+    pub unsafe fn launch(
+        &mut self,
+        module: &mut Module,
+        launch: &Launch<'_>,
+        arguments: &[*mut c_void],
+    ) -> Result {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -325,7 +333,9 @@ impl Gpu {
                 slots,
                 ..LaunchCell::default()
             };
-            cell = self.begin(module, told, launch.unordered, launch.stream).inspect_err(|_| self.logs.give_back(launch.number))?;
+            cell = self
+                .begin(module, told, launch.unordered, launch.stream)
+                .inspect_err(|_| self.logs.give_back(launch.number))?;
             arguments.push((&raw mut cell).cast());
         }
         let Launch { grid, block, dynamic_shared, cooperative, cluster, .. } = *launch;
@@ -347,24 +357,32 @@ impl Gpu {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let covered = transfer.touched.iter().filter_map(|touched| Some((*touched, self.shadow_of(touched.start)?)));
+        let covered =
+            transfer.touched.iter().filter_map(|touched| Some((*touched, self.shadow_of(touched.start)?)));
         let covered: Vec<(Touched, Address)> = covered.collect();
         if covered.is_empty() {
             return Ok(());
         }
         self.take_uids(1)?;
         let Transfer { number, unordered, stream, .. } = *transfer;
-        let cell = self.begin(module, LaunchCell { number, blocks: 1, ..LaunchCell::default() }, unordered, stream)?;
+        let cell =
+            self.begin(module, LaunchCell { number, blocks: 1, ..LaunchCell::default() }, unordered, stream)?;
         let function = module.function_of_name(TOUCH_KERNEL)?;
         for (touched, shadow) in covered {
             let Touched { start, width, rows, pitch, writes, site } = touched;
             let (of_block, of_thread, most) = TOUCHING;
             let blocks = (rows * (width / 4 + 1)).div_ceil(of_block * of_thread).clamp(1, most);
             let op = if writes { OP_WRITE } else { OP_READ };
-            let mut told = [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks * of_block];
+            let mut told =
+                [cell, start, width, rows, pitch, shadow, op.into(), site.into(), blocks * of_block];
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
-            let shape =
-                Shape { grid: [blocks as u32, 1, 1], block: [of_block as u32, 1, 1], dynamic_shared: 0, cooperative: false, cluster: None };
+            let shape = Shape {
+                grid: [blocks as u32, 1, 1],
+                block: [of_block as u32, 1, 1],
+                dynamic_shared: 0,
+                cooperative: false,
+                cluster: None,
+            };
             // SAFETY: its parameters are nine numbers of 8 bytes.
             unsafe { function.launch(&shape, transfer.stream, &mut arguments) }?;
         }
@@ -393,7 +411,13 @@ impl Gpu {
 
     /// Gets the module's state ready and says on the stream what a launch, which has the last uids that were given out, or a copy is; gives its cell.
     /// `told`: all but where its memory lies, and its uids. Nothing waits for what runs.
-    fn begin(&mut self, module: &mut Module, told: LaunchCell, unordered: &[u64], stream: Stream) -> Result<Address> {
+    fn begin(
+        &mut self,
+        module: &mut Module,
+        told: LaunchCell,
+        unordered: &[u64],
+        stream: Stream,
+    ) -> Result<Address> {
         let state = State {
             window: self.memory.window,
             window_size: self.memory.window_size,
@@ -407,7 +431,8 @@ impl Gpu {
         };
         if let Some(address) = module.state.filter(|_| state != module.written) {
             // SAFETY: a structure of integers without padding.
-            let bytes = unsafe { std::slice::from_raw_parts((&raw const state).cast::<u8>(), size_of::<State>()) };
+            let bytes =
+                unsafe { std::slice::from_raw_parts((&raw const state).cast::<u8>(), size_of::<State>()) };
             self.device.write(address, bytes)?;
             module.written = state;
         }
@@ -416,9 +441,11 @@ impl Gpu {
         if let Some(begin) = module.begin {
             let unordered = self.uids.unordered(unordered);
             let first_uid = self.uids.remember(told.number, told.blocks);
-            let mut told = LaunchCell { turn, first_uid, unordered, ranges, range_count, ..told }.told(cell, before);
+            let mut told =
+                LaunchCell { turn, first_uid, unordered, ranges, range_count, ..told }.told(cell, before);
             let mut arguments = told.each_mut().map(|number| (&raw mut *number).cast::<c_void>());
-            let one = Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
+            let one =
+                Shape { grid: [1; 3], block: [1; 3], dynamic_shared: 0, cooperative: false, cluster: None };
             // SAFETY: its parameters are as many numbers of 8 bytes.
             unsafe { begin.launch(&one, stream, &mut arguments) }?;
         }
@@ -484,7 +511,9 @@ impl Gpu {
     pub fn counters(&self) -> Option<Counters> {
         let mut counters = Counters::default();
         // SAFETY: a structure of integers without padding, any bytes are one.
-        let bytes = unsafe { std::slice::from_raw_parts_mut((&raw mut counters).cast::<u8>(), size_of::<Counters>()) };
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut((&raw mut counters).cast::<u8>(), size_of::<Counters>())
+        };
         self.device.read(bytes, self.counters).ok()?;
         Some(counters)
     }

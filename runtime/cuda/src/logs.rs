@@ -94,7 +94,12 @@ impl Logs {
             Ok((host, address)) => {
                 // SAFETY: the driver has just given so many bytes.
                 unsafe { host.cast::<u8>().write_bytes(0, size as usize) };
-                self.places.push(Place { head: host.cast(), events: address + size_of::<LogHead>() as u64, room, of: None });
+                self.places.push(Place {
+                    head: host.cast(),
+                    events: address + size_of::<LogHead>() as u64,
+                    room,
+                    of: None,
+                });
                 Ok(())
             }
             Err(error) if error.is_out_of_memory() => Ok(()),
@@ -117,7 +122,10 @@ impl Logs {
 
     /// The smallest place that nobody has and that has so much room.
     fn free(&mut self, room: u64) -> Option<&mut Place> {
-        self.places.iter_mut().filter(|place| place.of.is_none() && place.room >= room).min_by_key(|place| place.room)
+        self.places
+            .iter_mut()
+            .filter(|place| place.of.is_none() && place.room >= room)
+            .min_by_key(|place| place.room)
     }
 
     /// The logs of launches that are over since the last call, by number. After a fault, `faulted`, those of all.

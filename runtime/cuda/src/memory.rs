@@ -127,7 +127,9 @@ impl Memory {
     /// The driver's.
     pub fn free(&mut self, address: Address) -> Result<bool> {
         match self.allocations.remove(&address) {
-            Some(Allocation { place, covered: true, .. }) => self.freed.entry(place).or_default().push(address),
+            Some(Allocation { place, covered: true, .. }) => {
+                self.freed.entry(place).or_default().push(address)
+            }
             Some(_) => driver::free(address)?,
             None => return Ok(false),
         }

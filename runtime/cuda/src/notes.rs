@@ -28,18 +28,36 @@ pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
     add(counters.lost, "races not shown: report buffer full");
     add(counters.repeated, "races not counted singly: the same instructions as before");
     add(counters.undecided, "conflicting accesses undecided on the GPU: run with `device=cpu`");
-    add(counters.narrowed, "accesses dropped from shadow words that hold one each: a race with them is not seen; `device=cpu` keeps all");
+    add(
+        counters.narrowed,
+        "accesses dropped from shadow words that hold one each: a race with them is not seen; `device=cpu` keeps all",
+    );
     add(counters.outside, "accesses to memory without shadow not checked");
-    add(counters.shared_outside, "accesses to shared memory not checked: no shadow for so many blocks, or so much of it");
+    add(
+        counters.shared_outside,
+        "accesses to shared memory not checked: no shadow for so many blocks, or so much of it",
+    );
     add(counters.contended, "accesses not recorded: too many threads at one word");
-    add(counters.exhausted, "accesses not checked: more barriers or blocks than the GPU's shadow words count");
+    add(
+        counters.exhausted,
+        "accesses not checked: more barriers or blocks than the GPU's shadow words count",
+    );
     add(left_out.uncovered, "bytes of allocations not checked: no memory for their shadow");
     add(left_out.unseen, "accesses of inline PTX not checked on the GPU");
-    add(counters.copies, "asynchronous copies' accesses not checked from where they begin to where they are waited for: run with `device=cpu`");
+    add(
+        counters.copies,
+        "asynchronous copies' accesses not checked from where they begin to where they are waited for: run with `device=cpu`",
+    );
     add(counters.fetches, "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`");
-    add(left_out.fetches, "instructions that access textures or surfaces not checked on the GPU: run with `device=cpu`");
+    add(
+        left_out.fetches,
+        "instructions that access textures or surfaces not checked on the GPU: run with `device=cpu`",
+    );
     add(left_out.untold, "launches not checked against one that may overlap them: too many were under way");
-    add(left_out.held, "accesses not checked against launches that may overlap theirs: they are in a log, and have no place in shadow words");
+    add(
+        left_out.held,
+        "accesses not checked against launches that may overlap theirs: they are in a log, and have no place in shadow words",
+    );
     notes
 }
 

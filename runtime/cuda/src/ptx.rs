@@ -54,8 +54,17 @@ mod tests {
 
     #[test]
     fn drivers_know_the_versions_of_their_toolkits() {
-        let wanted = [(9020, Some((6, 0))), (10020, Some((6, 5))), (11000, Some((7, 0))), (11080, Some((7, 8))),
-            (12000, Some((8, 0))), (12040, Some((8, 4))), (12050, None), (12090, None), (13000, None)];
+        let wanted = [
+            (9020, Some((6, 0))),
+            (10020, Some((6, 5))),
+            (11000, Some((7, 0))),
+            (11080, Some((7, 8))),
+            (12000, Some((8, 0))),
+            (12040, Some((8, 4))),
+            (12050, None),
+            (12090, None),
+            (13000, None),
+        ];
         for (driver, known) in wanted {
             assert_eq!(known_to(driver), known, "{driver}");
         }

@@ -110,7 +110,8 @@ impl Ranges {
             let ranges: Vec<Range> = self.all.values().flatten().copied().collect();
             let table = self.unused(device, cells, ranges.len() as u64)?;
             // SAFETY: structures of integers without padding.
-            let bytes = unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
+            let bytes =
+                unsafe { std::slice::from_raw_parts(ranges.as_ptr().cast::<u8>(), size_of_val(&ranges[..])) };
             device.write(table, bytes)?;
             self.current = (table, ranges.len() as u64);
             self.is_stale = false;

@@ -43,7 +43,8 @@ impl AllSlots {
 
 /// Makes the slots of a class; `None` where there is no memory for them.
 fn make(device: &Device, shared: u64) -> Result<Option<Address>> {
-    let count = device.multiprocessors * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
+    let count = device.multiprocessors
+        * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
     let stride = 8 + shared * 2;
     let head = size_of::<Slots>() as u64;
     let size = head + count.div_ceil(32) * 4;
@@ -56,7 +57,9 @@ fn make(device: &Device, shared: u64) -> Result<Option<Address>> {
     device.clear(first, count * stride)?;
     let slots = Slots { bits: address + head, first, count, stride, shared };
     // SAFETY: a structure of integers without padding.
-    device.write(address, unsafe { std::slice::from_raw_parts((&raw const slots).cast::<u8>(), size_of::<Slots>()) })?;
+    device.write(address, unsafe {
+        std::slice::from_raw_parts((&raw const slots).cast::<u8>(), size_of::<Slots>())
+    })?;
     Ok(Some(address))
 }
 

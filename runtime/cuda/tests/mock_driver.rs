@@ -19,10 +19,20 @@ fn mock() -> &'static Path {
         .get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
             let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
+            let prefix =
+                std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
             let device = root.join("../device/cpp");
             let built = Command::new(format!("{prefix}/bin/clang++"))
-                .args(["-shared", "-fPIC", "-std=c++17", "-O1", "-w", "-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", "-I"])
+                .args([
+                    "-shared",
+                    "-fPIC",
+                    "-std=c++17",
+                    "-O1",
+                    "-w",
+                    "-Wl,-soname,libcuda.so.1",
+                    "-Wl,-Bsymbolic",
+                    "-I",
+                ])
                 .arg(&device)
                 .arg(root.join("tests/mock/libcuda.cpp"))
                 .arg("-o")
@@ -49,7 +59,8 @@ fn is_inner(name: &str, folder: Option<&Path>, variables: &[(&str, &str)]) -> bo
         None => command.env_remove("LD_LIBRARY_PATH"),
     };
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("1 passed"), "{said}");
     false
@@ -96,7 +107,14 @@ const fn arch(number: u32) -> Arch {
     Arch { number, alone: false }
 }
 
-const PTX: Code<'static> = Code { sass: None, ptx: Some((arch(70), b"// PTX\0")), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
+const PTX: Code<'static> = Code {
+    sass: None,
+    ptx: Some((arch(70), b"// PTX\0")),
+    orders: false,
+    annotated: false,
+    events: 0,
+    variables: &["total", "not_there"],
+};
 
 fn launch(kernel: &str, variant: Variant, blocks: u32) -> Launch<'_> {
     Launch {
@@ -157,12 +175,17 @@ fn the_stub_for_linking_is_no_driver() {
     }
     let why = Gpu::open().unwrap_err();
     assert!(matches!(&why, Unavailable::Stub(path) if path.ends_with("/libcuda.so.1")), "{why:?}");
-    assert!(why.to_string().ends_with("wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH"), "{why}");
+    assert!(
+        why.to_string()
+            .ends_with("wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH"),
+        "{why}"
+    );
 }
 
 #[test]
 fn errors_that_nobody_knows_have_their_number() {
-    if !is_inner("errors_that_nobody_knows_have_their_number", Some(mock_folder()), &[("MOCK_INIT", "4711")]) {
+    if !is_inner("errors_that_nobody_knows_have_their_number", Some(mock_folder()), &[("MOCK_INIT", "4711")])
+    {
         return;
     }
     assert_eq!(Gpu::open().unwrap_err().to_string(), "no NVIDIA GPU: `cuInit` failed: error 4711");
@@ -176,7 +199,10 @@ fn the_context_is_made_current_again() {
     // SAFETY: the mock's functions, by its own signatures.
     let (set, get) = unsafe {
         let driver = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
-        let (set, get) = (libc::dlsym(driver, c"cuCtxSetCurrent".as_ptr()), libc::dlsym(driver, c"cuCtxGetCurrent".as_ptr()));
+        let (set, get) = (
+            libc::dlsym(driver, c"cuCtxSetCurrent".as_ptr()),
+            libc::dlsym(driver, c"cuCtxGetCurrent".as_ptr()),
+        );
         (std::mem::transmute::<*mut c_void, Set>(set), std::mem::transmute::<*mut c_void, Get>(get))
     };
     let current = || {
@@ -241,16 +267,24 @@ fn launches_log_what_their_threads_do() {
     assert!(gpu.has_log(11) && !gpu.has_log(7));
     gpu.wait().unwrap();
     let logs = gpu.take_logs();
-    let [gpurace_cuda::Log { number: 11, events, is_cut: false, held: 0 }] = &logs[..] else { panic!("{logs:?}") };
-    let count = |kind, block| events.iter().filter(|event| event.kind() == Some(kind) && event.block == block).count();
+    let [gpurace_cuda::Log { number: 11, events, is_cut: false, held: 0 }] = &logs[..] else {
+        panic!("{logs:?}")
+    };
+    let count = |kind, block| {
+        events.iter().filter(|event| event.kind() == Some(kind) && event.block == block).count()
+    };
     for block in 0..2 {
         // One thread says that the barrier was passed.
-        let of = [EventKind::Write, EventKind::Barrier, EventKind::Read, EventKind::Leave].map(|kind| count(kind, block));
+        let of = [EventKind::Write, EventKind::Barrier, EventKind::Read, EventKind::Leave]
+            .map(|kind| count(kind, block));
         assert_eq!(of, [64, 1, 64, 64]);
     }
     assert_eq!(events.len(), 2 * (64 + 1 + 64 + 64));
     let write = events[3];
-    assert_eq!((write.thread(), write.address, write.size, write.site, write.is_shared()), (3, a + 12, 4, 2, false));
+    assert_eq!(
+        (write.thread(), write.address, write.size, write.site, write.is_shared()),
+        (3, a + 12, 4, 2, false)
+    );
 
     // The log has a race of one launch; that of two the GPU finds.
     run(&mut gpu, &mut module, &logging("racy", 12), a).unwrap();
@@ -298,7 +332,9 @@ fn variables_have_shadow() {
 
 #[test]
 fn launches_are_ordered_without_clearing() {
-    let Some((mut gpu, mut module, log)) = opened("launches_are_ordered_without_clearing", &[]) else { return };
+    let Some((mut gpu, mut module, log)) = opened("launches_are_ordered_without_clearing", &[]) else {
+        return;
+    };
     let a = gpu.allocate(4096).unwrap();
     run(&mut gpu, &mut module, &launch("ordered", Variant::Checked, 1), a).unwrap();
     let fills = || log.count("fill ");
@@ -317,7 +353,11 @@ fn launches_are_ordered_without_clearing() {
 #[test]
 fn no_launch_waits_for_what_runs() {
     let Some((mut gpu, mut module, log)) = opened("no_launch_waits_for_what_runs", &[]) else { return };
-    let of = |number, kilobytes: u32| Launch { number, dynamic_shared: kilobytes << 10, ..launch("ordered", Variant::Checked, 1) };
+    let of = |number, kilobytes: u32| Launch {
+        number,
+        dynamic_shared: kilobytes << 10,
+        ..launch("ordered", Variant::Checked, 1)
+    };
     let (a, b) = (gpu.allocate(4096).unwrap(), gpu.allocate(4096).unwrap());
     // SAFETY: the mock's memory is this process's; the kernels that write it run when they are waited for.
     let has_run = || unsafe { (a as *const u32).read_volatile() } != 0;
@@ -335,13 +375,28 @@ fn no_launch_waits_for_what_runs() {
         for _ in 0..3000 {
             *number += 2;
             run(gpu, module, &of(*number - 1, 0), b).unwrap();
-            let touched = [0, 8].map(|at| Touched { start: b + at, width: 4, rows: 1, pitch: 0, writes: false, site: 7 });
-            gpu.touch(module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number: *number, unordered: &[] }).unwrap();
+            let touched = [0, 8].map(|at| Touched {
+                start: b + at,
+                width: 4,
+                rows: 1,
+                pitch: 0,
+                writes: false,
+                site: 7,
+            });
+            gpu.touch(
+                module,
+                &Transfer { touched: &touched, stream: Stream::DEFAULT, number: *number, unordered: &[] },
+            )
+            .unwrap();
         }
     };
     many(&mut gpu, &mut module, &mut number);
     assert_eq!((has_run(), log.count("wait for all")), (false, 0));
-    assert_eq!((log.count("stream "), log.count("stream non-blocking urgent\n")), (1, 1), "the backend's own");
+    assert_eq!(
+        (log.count("stream "), log.count("stream non-blocking urgent\n")),
+        (1, 1),
+        "the backend's own"
+    );
     gpu.wait().unwrap();
     assert!(has_run());
     let counters = gpu.counters().unwrap();
@@ -371,7 +426,11 @@ fn launches_that_nothing_orders_race() {
         let first = gpu.counters().unwrap().next_uid + 1;
         let repeated = gpu.counters().unwrap().repeated;
         for number in first..first + launches {
-            let unordered: Vec<u64> = if number + 1 == first + launches { unordered.iter().map(|n| first + n).collect() } else { vec![] };
+            let unordered: Vec<u64> = if number + 1 == first + launches {
+                unordered.iter().map(|n| first + n).collect()
+            } else {
+                vec![]
+            };
             let launch = Launch { number, unordered: &unordered, ..launch("ordered", Variant::Checked, 2) };
             run(&mut gpu, &mut module, &launch, a).unwrap();
         }
@@ -424,7 +483,11 @@ fn a_fault_leaves_what_was_found() {
 #[test]
 fn without_memory_for_shadow_the_program_goes_on() {
     // 64 MiB: 40 of them leave none for 80 of shadow.
-    let Some((mut gpu, mut module, _log)) = opened("without_memory_for_shadow_the_program_goes_on", &[("MOCK_MEMORY", "67108864")]) else { return };
+    let Some((mut gpu, mut module, _log)) =
+        opened("without_memory_for_shadow_the_program_goes_on", &[("MOCK_MEMORY", "67108864")])
+    else {
+        return;
+    };
     let large = gpu.allocate(40 << 20).unwrap();
     assert_eq!(gpu.memory.uncovered, 40 << 20);
     assert_eq!(gpu.memory.find(large + 5), Some((large, 40 << 20, false)));
@@ -470,11 +533,19 @@ fn kernels_are_loaded_before_they_run() {
 
 #[test]
 fn clusters_may_be_as_wide_as_the_gpu_takes() {
-    let Some((mut gpu, mut module, log)) = opened("clusters_may_be_as_wide_as_the_gpu_takes", &[]) else { return };
+    let Some((mut gpu, mut module, log)) = opened("clusters_may_be_as_wide_as_the_gpu_takes", &[]) else {
+        return;
+    };
     let a = gpu.allocate(4096).unwrap();
     // More than eight blocks are to be asked for, of each variant.
     for (variant, blocks) in [(Variant::Bare, 8), (Variant::Bare, 16), (Variant::Checked, 16)] {
-        run(&mut gpu, &mut module, &Launch { cluster: Some([blocks, 1, 1]), ..launch("ordered", variant, 16) }, a).unwrap();
+        run(
+            &mut gpu,
+            &mut module,
+            &Launch { cluster: Some([blocks, 1, 1]), ..launch("ordered", variant, 16) },
+            a,
+        )
+        .unwrap();
         assert_eq!(log.count(&format!("launch clusters of {blocks} ")), 1, "{}", log.read());
         log.clear();
     }
@@ -502,26 +573,61 @@ fn the_code_for_this_processor_is_taken() {
         let loads = calls.lines().filter(|line| line.starts_with("load"));
         (loaded, loads.map(|line| format!("{line}\n")).collect::<String>())
     };
-    let own = Code { sass: Some((arch(80), b"CUBIN\0")), ptx: ptx(80), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
+    let own = Code {
+        sass: Some((arch(80), b"CUBIN\0")),
+        ptx: ptx(80),
+        orders: false,
+        annotated: false,
+        events: 0,
+        variables: &["total", "not_there"],
+    };
     assert_eq!(loads(own), (Ok(()), "load CUBIN\n".to_owned()));
     let other = Code { sass: Some((arch(90), b"CUBIN\0")), ..own };
     assert_eq!(loads(other), (Ok(()), "load // PT\n".to_owned()));
     // What does not load gives way to PTX.
     let bad = Code { sass: Some((arch(80), b"broken\0")), ..own };
     assert_eq!(loads(bad), (Ok(()), "load broke\nload // PT\n".to_owned()));
-    let newer = Code { sass: None, ptx: ptx(90), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
-    assert_eq!(loads(newer).0.unwrap_err(), "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program");
-    let broken = Code { sass: None, ptx: Some((arch(70), b"broken\0")), orders: false, annotated: false, events: 0, variables: &["total", "not_there"] };
+    let newer = Code {
+        sass: None,
+        ptx: ptx(90),
+        orders: false,
+        annotated: false,
+        events: 0,
+        variables: &["total", "not_there"],
+    };
+    assert_eq!(
+        loads(newer).0.unwrap_err(),
+        "`cuModuleLoadDataEx` failed: no code for `sm_80` in the program"
+    );
+    let broken = Code {
+        sass: None,
+        ptx: Some((arch(70), b"broken\0")),
+        orders: false,
+        annotated: false,
+        events: 0,
+        variables: &["total", "not_there"],
+    };
     let why = loads(broken).0.unwrap_err();
     assert!(why.contains("CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 1"), "{why}");
 }
 
 #[test]
 fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
-    let Some((mut gpu, _module, log)) = opened("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", &[("MOCK_VERSION", "12040")]) else { return };
+    let Some((mut gpu, _module, log)) =
+        opened("ptx_that_is_newer_than_the_driver_is_given_as_its_newest", &[("MOCK_VERSION", "12040")])
+    else {
+        return;
+    };
     let mut load = |text: &'static [u8]| {
         log.clear();
-        let code = Code { sass: None, ptx: Some((arch(80), text)), orders: false, annotated: false, events: 0, variables: &[] };
+        let code = Code {
+            sass: None,
+            ptx: Some((arch(80), text)),
+            orders: false,
+            annotated: false,
+            events: 0,
+            variables: &[],
+        };
         let loaded = gpu.load(&code).map(|_| ()).map_err(|e| e.to_string());
         let calls = log.read();
         (loaded, calls.lines().filter_map(|line| line.strip_prefix("version ")).collect::<Vec<_>>().join(" "))
@@ -536,7 +642,10 @@ fn ptx_that_is_newer_than_the_driver_is_given_as_its_newest() {
 
 #[test]
 fn small_allocations_lie_where_textures_may_show_them() {
-    let Some((mut gpu, _module, _log)) = opened("small_allocations_lie_where_textures_may_show_them", &[]) else { return };
+    let Some((mut gpu, _module, _log)) = opened("small_allocations_lie_where_textures_may_show_them", &[])
+    else {
+        return;
+    };
     let all: Vec<_> = [1, 256, 300, 4].map(|size| gpu.allocate(size).unwrap()).to_vec();
     assert!(all.iter().all(|address| address % 512 == 0), "{all:x?}");
     assert!(all.is_sorted_by(|a, b| a < b) && all[3] - all[0] == 3 * 512, "{all:x?}");
@@ -544,7 +653,11 @@ fn small_allocations_lie_where_textures_may_show_them() {
 
 #[test]
 fn freed_memory_serves_what_comes_later() {
-    let Some((mut gpu, mut module, log)) = opened("freed_memory_serves_what_comes_later", &[("MOCK_MEMORY", "67108864")]) else { return };
+    let Some((mut gpu, mut module, log)) =
+        opened("freed_memory_serves_what_comes_later", &[("MOCK_MEMORY", "67108864")])
+    else {
+        return;
+    };
     let unmapped = || log.count("unmap ");
     // A place that is somewhat larger, of small allocations and of large ones.
     for (first, later) in [(2000u64, 1200u64), (4 << 20, 3 << 20)] {
@@ -613,7 +726,9 @@ fn managed_memory_has_shadow() {
 
 #[test]
 fn memory_of_the_program_has_shadow_too() {
-    let Some((mut gpu, mut module, _log)) = opened("memory_of_the_program_has_shadow_too", &[]) else { return };
+    let Some((mut gpu, mut module, _log)) = opened("memory_of_the_program_has_shadow_too", &[]) else {
+        return;
+    };
     let page = 4096;
     let memory = vec![0u64; 8 * page / 8];
     let first = memory.as_ptr().addr().next_multiple_of(page);
@@ -626,7 +741,13 @@ fn memory_of_the_program_has_shadow_too() {
         (now.records + now.repeated > before.records + before.repeated, now.outside - before.outside)
     };
     // The driver refuses pages that it has: two variables of one page, one over what is between, and one that it has as a whole.
-    for (start, size) in [(first + 100, 4), (first + 200, 8), (first + 3 * page, page), (first + 50, 5 * page), (first + page, 4)] {
+    for (start, size) in [
+        (first + 100, 4),
+        (first + 200, 8),
+        (first + 3 * page, page),
+        (first + 50, 5 * page),
+        (first + page, 4),
+    ] {
         gpu.reach_host(start, size).unwrap();
     }
     for at in [0, 100, page, 3 * page + 8, 6 * page - 4] {
@@ -637,12 +758,17 @@ fn memory_of_the_program_has_shadow_too() {
 
 #[test]
 fn copies_race_with_what_they_may_overlap() {
-    let Some((mut gpu, mut module, _log)) = opened("copies_race_with_what_they_may_overlap", &[]) else { return };
+    let Some((mut gpu, mut module, _log)) = opened("copies_race_with_what_they_may_overlap", &[]) else {
+        return;
+    };
     let mut copy = |gpu: &mut Gpu, number, unordered: &[u64], start, writes| {
         let touched = [Touched { start, width: 8, rows: 1, pitch: 0, writes, site: number as u32 }];
-        gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number, unordered }).unwrap();
+        gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number, unordered })
+            .unwrap();
         gpu.wait().unwrap();
-        let sides = |f: &Found| (f.site, f.earlier_site, f.launch, f.earlier_launch, f.address - start, f.earlier_block);
+        let sides = |f: &Found| {
+            (f.site, f.earlier_site, f.launch, f.earlier_launch, f.address - start, f.earlier_block)
+        };
         gpu.take_found().iter().map(sides).collect::<Vec<_>>()
     };
     let (device, managed) = (gpu.allocate(4096).unwrap(), gpu.allocate_managed(1000).unwrap());
@@ -670,12 +796,22 @@ fn copies_race_with_what_they_may_overlap() {
     let a = gpu.allocate(4096).unwrap();
     run(&mut gpu, &mut module, &launch(&[], 1000), a).unwrap();
     let touched = [Touched { start: a, width: 4, rows: 64, pitch: 4, writes: true, site: 7 }];
-    gpu.touch(&mut module, &Transfer { touched: &touched, stream: Stream::DEFAULT, number: 1001, unordered: &[1000] }).unwrap();
+    gpu.touch(
+        &mut module,
+        &Transfer { touched: &touched, stream: Stream::DEFAULT, number: 1001, unordered: &[1000] },
+    )
+    .unwrap();
     gpu.wait().unwrap();
     let found = gpu.take_found();
-    assert!(!found.is_empty() && found.iter().all(|f| (f.site, f.launch, f.earlier_launch) == (7, 1001, 1000)), "{found:?}");
+    assert!(
+        !found.is_empty() && found.iter().all(|f| (f.site, f.launch, f.earlier_launch) == (7, 1001, 1000)),
+        "{found:?}"
+    );
     run(&mut gpu, &mut module, &launch(&[1001], 1002), a).unwrap();
     gpu.wait().unwrap();
     let found = gpu.take_found();
-    assert!(!found.is_empty() && found.iter().all(|f| (f.launch, f.earlier_launch) == (1002, 1001)), "{found:?}");
+    assert!(
+        !found.is_empty() && found.iter().all(|f| (f.launch, f.earlier_launch) == (1002, 1001)),
+        "{found:?}"
+    );
 }

@@ -1,4 +1,5 @@
-// What becomes of an access: where its shadow lies, what it comes to there, and how a race and what is left out are told.
+// What becomes of an access: where its shadow lies, what it comes to there, and how a race and what is left
+// out are told.
 #pragma once
 #include "log.h"
 #include "quick.h"
@@ -16,7 +17,8 @@ GPURACE_INLINE void count(u64 &counter) {
   if (u32 threads = together()) GPURACE_ADD(&counter, (u64)threads);
 }
 
-// An access that leaves no record, or costs another its own. `logged`: the log has it, so that it is missing to other launches alone.
+// An access that leaves no record, or costs another its own. `logged`: the log has it, so that it is missing
+// to other launches alone.
 GPURACE_INLINE void leave_out(u64 &counter, bool logged) {
   if (!logged) return count(counter);
   if (u32 threads = together()) GPURACE_ADD((u32 *)&control().held, threads);
@@ -41,21 +43,27 @@ GPURACE_INLINE u64 *global_shadow(u64 address) {
   return nullptr;
 }
 
-// The shadow of the first word of the line that an address is in, or null: device variables and managed memory have no lines.
+// The shadow of the first word of the line that an address is in, or null: device variables and managed
+// memory have no lines.
 GPURACE_INLINE u64 *line_at(u64 address) {
   const State &s = state();
   u64 offset = address - s.window;
   return offset < s.window_size ? (u64 *)(s.shadow + offset / (kLineWords * 4) * (kLineWords * 8)) : nullptr;
 }
 
-// `logged`: the launch's log has the access, and with it those of the launch before it; the host looks at these.
-__attribute__((noinline)) void write_found(const Access &a, const Decision &d, u64 word, u64 address, u32 size, bool logged) {
+// `logged`: the launch's log has the access, and with it those of the launch before it; the host looks at
+// these.
+__attribute__((noinline)) void write_found(const Access &a, const Decision &d, u64 word, u64 address,
+                                           u32 size, bool logged) {
   volatile Control &c = control();
   if (logged && d.relation != kLaunches) return;
-  // What might have ordered them: that the atomic access before was observed, within the block since the last barrier, or by
-  // something that this block acquired.
-  bool may_observe = a.op < 2 && d.earlier_op >= 2 && d.relation != kLaunches && ((const LaunchCell *)c.cell)->observes;
-  bool undecided = state().annotated || may_observe ? true : d.relation >= kGrid ? c.acquired != 0 : c.irregular == a.base + 1;
+  // What might have ordered them: that the atomic access before was observed, within the block since the last
+  // barrier, or by something that this block acquired.
+  bool may_observe =
+      a.op < 2 && d.earlier_op >= 2 && d.relation != kLaunches && ((const LaunchCell *)c.cell)->observes;
+  bool undecided = state().annotated || may_observe ? true
+                   : d.relation >= kGrid            ? c.acquired != 0
+                                                    : c.irregular == a.base + 1;
   if (undecided) return count(counters().undecided);
   u32 op = d.earlier_op, earlier = kUnknown;
   if (d.earlier_known && site_of(word) != kNoSite) earlier = site_of(word);
@@ -90,9 +98,11 @@ __attribute__((noinline)) void write_found(const Access &a, const Decision &d, u
   f.complete = 1;
 }
 
-// The two lie in memory for this call alone: what is not found stays in registers. (As arguments by value ptxas of CUDA 12.5 crashes on them in code that
-// has `setmaxnreg`.)
-GPURACE_INLINE void found(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) { write_found(a, d, word, address, size, logged); }
+// The two lie in memory for this call alone: what is not found stays in registers. (As arguments by value
+// ptxas of CUDA 12.5 crashes on them in code that has `setmaxnreg`.)
+GPURACE_INLINE void found(Access a, Decision d, u64 word, u64 address, u32 size, bool logged) {
+  write_found(a, d, word, address, size, logged);
+}
 
 // Which bytes of a word lie from `begin` to `end`.
 GPURACE_INLINE u32 bytes_of(u64 word, u64 begin, u64 end) {
@@ -104,7 +114,8 @@ GPURACE_INLINE u32 bytes_of(u64 word, u64 begin, u64 end) {
 GPURACE_INLINE bool is_known(u64 word, const Access &a) {
   if (((word ^ key_of(a)) & kKeyMask) != 0 || a.mask != kFull) return false;
   u64 state = word & ~0ul << kStateShift;
-  return state == state_bits(kWrite, kSpanThread) || (state == state_bits(kRead, kSpanThread) && a.op == kRead);
+  return state == state_bits(kWrite, kSpanThread) ||
+         (state == state_bits(kRead, kSpanThread) && a.op == kRead);
 }
 
 // `line`: the shadow of the first word of the line; null where there are none.
@@ -119,7 +130,8 @@ GPURACE_INLINE void one_word(u64 *cell, u64 *line, const Access &a, u64 address,
         pause(attempt);
         continue;
       }
-      // An old record of the word leads to a swap, which fails where the line was opened meanwhile; where there is none to be made it is looked at again.
+      // An old record of the word leads to a swap, which fails where the line was opened meanwhile; where
+      // there is none to be made it is looked at again.
       if (line_was == kIsOpened || a.mask != kFull) before = word = load(cell);
       if (is_of_line(word)) {
         // Of the first word, of which nothing is left, or which somebody has made one of a line meanwhile.
@@ -215,7 +227,8 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   u64 first = address & ~3ul, end = address + size;
   if (a.shared) {
     u64 offset = shared_offset(p);
-    if (c.shadow == 0 || offset + size > c.shadowed) return logged ? void() : count(counters().shared_outside);
+    if (c.shadow == 0 || offset + size > c.shadowed)
+      return logged ? void() : count(counters().shared_outside);
     cell = (u64 *)c.shadow + offset / 4;
   } else {
     if (a.uid == kUnknown || a.clock >= kClocks) return leave_out(counters().exhausted, logged);
@@ -238,7 +251,8 @@ __attribute__((noinline)) void check(u64 address, u64 size, u32 site, u32 op, bo
   }
 }
 
-// What `check` does with most accesses, without a log and with few registers. False: nothing is done that it would not do as well.
+// What `check` does with most accesses, without a log and with few registers. False: nothing is done that it
+// would not do as well.
 GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool pair) {
   volatile Control &c = control();
   if (c.log != 0 || (address | size) % 4 != 0 || size > 16) return false;
@@ -265,7 +279,8 @@ GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool 
       // All lanes come to each exchange.
       u64 base_of_first = of_lane(base, 0);
       u32 what_of_first = of_lane32(what, 0);
-      of_warp = in_all_lanes(base == base_of_first && what == what_of_first && base % (kLineWords * 4) == 0 && size != 12);
+      of_warp = in_all_lanes(base == base_of_first && what == what_of_first && base % (kLineWords * 4) == 0 &&
+                             size != 12);
       if (of_warp) {
         // A line's first thread looks for all of them.
         bool done = true;
@@ -276,7 +291,9 @@ GPURACE_INLINE bool check_quickly(u64 address, u32 size, u32 site, u32 op, bool 
     if (!of_warp) {
       for (u32 i = 0; i < size; i += 4) {
         if (pair) a.op = op + i / 4;
-        if (!quick_word((u64 *)(s.shadow + (offset + i) * 2), (u64 *)(s.shadow + (offset + i) / (kLineWords * 4) * (kLineWords * 8)), a)) return false;
+        if (!quick_word((u64 *)(s.shadow + (offset + i) * 2),
+                        (u64 *)(s.shadow + (offset + i) / (kLineWords * 4) * (kLineWords * 8)), a))
+          return false;
       }
     }
   }
@@ -305,8 +322,8 @@ GPURACE_INLINE void check_atomic(u64 address, u32 size, u32 site, u32 kind, u32 
     return check(address, size, site, op, false, logged);
   }
   bool aligned = address % 4 == 0 && (size == 4 || size == 8);
-  // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are counted, since
-  // those of two clusters may conflict.
+  // Which blocks are of one cluster is not known here: atomics of that scope pass as the device's, and are
+  // counted, since those of two clusters may conflict.
   if (scope == 1) {
     scope = 2;
     if (!logged) count(counters().undecided);
@@ -326,5 +343,5 @@ GPURACE_INLINE void acquires() {
   control().acquired = 1;
 }
 
-}  // namespace
-}  // namespace gpurace
+} // namespace
+} // namespace gpurace

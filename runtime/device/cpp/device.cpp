@@ -59,8 +59,8 @@ GPURACE_ENTRY void __gpurace_leave() {
   {
     Together here;
     if (here.first) log_event(kLogLeave, 0, here.lanes);
-    // What these threads have done to the slot's shadow comes before the next block's, which the last one's fence says for all, and what they have logged
-    // before the log's end.
+    // What these threads have done to the slot's shadow comes before the next block's, which the last one's
+    // fence says for all, and what they have logged before the log's end.
     if (c.has_log) fence_system();
     fence_block();
   }
@@ -120,9 +120,11 @@ GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
 
 // ---- matrices that a warp accesses together ----
 
-// Before the instruction, which all lanes are to come to together: what each lane accesses is logged and checked by branches of its own.
+// Before the instruction, which all lanes are to come to together: what each lane accesses is logged and
+// checked by branches of its own.
 
-// `count` matrices of 8 by 8 elements of 2 bytes: each lane accesses those that its registers hold (PTX ISA, "ldmatrix"). `row`: the one that the lane names.
+// `count` matrices of 8 by 8 elements of 2 bytes: each lane accesses those that its registers hold (PTX ISA,
+// "ldmatrix"). `row`: the one that the lane names.
 GPURACE_ENTRY void __gpurace_rows(void *row, u32 count, u32 transposed, u32 store, u32 site) {
   u32 lane = thread_index() & 31, pieces = transposed ? 2 : 1, size = 4 / pieces;
   for (u32 n = 0; n < count * pieces; n++) {
@@ -133,11 +135,13 @@ GPURACE_ENTRY void __gpurace_rows(void *row, u32 count, u32 transposed, u32 stor
   come_together();
 }
 
-// A matrix of `rows` by `columns` elements, `stride` of them from one row to the next, or from one column. Which lane accesses what is open; elements go round
-// the lanes, row by row, as on the executor.
-GPURACE_ENTRY void __gpurace_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes, u32 store, u32 site) {
+// A matrix of `rows` by `columns` elements, `stride` of them from one row to the next, or from one column.
+// Which lane accesses what is open; elements go round the lanes, row by row, as on the executor.
+GPURACE_ENTRY void __gpurace_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes,
+                                  u32 store, u32 site) {
   for (u32 n = thread_index() & 31; n < rows * columns; n += 32) {
-    u32 row = n / columns, column = n % columns, outer = by_column ? column : row, inner = by_column ? row : column;
+    u32 row = n / columns, column = n % columns, outer = by_column ? column : row,
+        inner = by_column ? row : column;
     u64 at = (u64)start + ((u64)(int)stride * outer + inner) * bytes;
     access((void *)at, bytes, site, store ? kWrite : kRead, store ? kLogWrite : kLogRead);
   }
@@ -153,7 +157,8 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
     control().acquired = 1;
   if (is_private(address)) return;
   bool logged = log_at(kLogAtomic, event_order(kind, scope, order), address, site, size);
-  // Who reads what this writes does so behind its event, and what this reads was written before its other one.
+  // Who reads what this writes does so behind its event, and what this reads was written before its other
+  // one.
   if (logged) fence_device();
   // A load is checked where the log says that it has been made.
   if (logged && is_load(kind)) return;
@@ -238,7 +243,8 @@ GPURACE_ENTRY void __gpurace_fence(u32 scope, u32 order, u32) {
   acquires();
 }
 
-// A barrier of the block with a number, or for a part of the block: before and after the instruction. `waits`: a `NamedWait` (runtime/abi/src/event.rs).
+// A barrier of the block with a number, or for a part of the block: before and after the instruction.
+// `waits`: a `NamedWait` (runtime/abi/src/event.rs).
 GPURACE_ENTRY void __gpurace_before_named(u32 number, u32 waits) {
   Together here;
   log_event(kLogNamedArrive, 0, number, 0, 0, waits);
@@ -300,7 +306,8 @@ GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
 
 // ---- textures and surfaces ----
 
-// Which memory they are of the host works out of the log: it knows what a handle stands for. Shadow words have nothing of them.
+// Which memory they are of the host works out of the log: it knows what a handle stands for. Shadow words
+// have nothing of them.
 
 // The third and the fourth coordinate, before what follows.
 GPURACE_ENTRY void __gpurace_coordinates(u32 third, u32 fourth) {
@@ -319,11 +326,12 @@ GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u3
 // ---- launches ----
 
 // One thread, on the launch's stream before it: gives the launch its uids. What the
-// host says of it are arguments: a copy into the cell would wait for other streams. `before`: the cell of the launch that was the last on this
-// stream, and is over now; 0 for none.
-GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0, u64 unordered1,
-                                    u64 unordered2, u64 unordered3, u64 log, u64 log_room, u64 observes, u64 slots, u64 ranges,
-                                    u64 range_count, u64 before, u64 turn_before) {
+// host says of it are arguments: a copy into the cell would wait for other streams. `before`: the cell of the
+// launch that was the last on this stream, and is over now; 0 for none.
+GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0,
+                                    u64 unordered1, u64 unordered2, u64 unordered3, u64 log, u64 log_room,
+                                    u64 observes, u64 slots, u64 ranges, u64 range_count, u64 before,
+                                    u64 turn_before) {
   if (before) ((LaunchCell *)before)->over = turn_before;
   LaunchCell &launch = *(LaunchCell *)cell;
   launch.turn = turn;
@@ -346,10 +354,11 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, 
 
 // ---- copies ----
 
-// A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch` bytes from one to the next, the
-// first at `start`. `shadow`: of the word that holds `start`. It has begun as a launch of one block has; the threads here, `threads` in all,
-// stand for the one of that block.
-GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op, u64 site, u64 threads) {
+// A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch`
+// bytes from one to the next, the first at `start`. `shadow`: of the word that holds `start`. It has begun as
+// a launch of one block has; the threads here, `threads` in all, stand for the one of that block.
+GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op,
+                                    u64 site, u64 threads) {
   const LaunchCell &launch = *(const LaunchCell *)cell;
   volatile Control &c = control();
   if (thread_index() == 0) {
@@ -390,7 +399,8 @@ extern "C" void __gpurace_quick(u64 word, const Access *access, Quick *found) {
   *found = quick(word, *access);
 }
 
-// For tests: an access of `size` bytes by each lane of the simulated thread's warp, consecutive ones from `address` on, as one.
+// For tests: an access of `size` bytes by each lane of the simulated thread's warp, consecutive ones from
+// `address` on, as one.
 extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
   u32 first = __gpurace_simulated.thread & ~31u, share = share_of_size(size), of_line = kLineWords >> share;
   u64 met = 0;
@@ -414,10 +424,25 @@ extern "C" void __gpurace_stand_for(const Simulated *who) { __gpurace_simulated 
 extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
 
 extern "C" const u64 __gpurace_layout[] = {
-    sizeof(State),          sizeof(Range),           sizeof(Slots), sizeof(LaunchCell),    sizeof(Counters),
-    sizeof(Found),          sizeof(Control), sizeof(Event), sizeof(LogHead), kLogSurfaceWrite,
-            __builtin_offsetof(State, annotated), __builtin_offsetof(LaunchCell, checks), __builtin_offsetof(LaunchCell, over), __builtin_offsetof(LaunchCell, observes), __builtin_offsetof(Event, complete),
-    __builtin_offsetof(Counters, lost), __builtin_offsetof(Counters, fetches), __builtin_offsetof(Found, block), __builtin_offsetof(Found, shared),
+    sizeof(State),
+    sizeof(Range),
+    sizeof(Slots),
+    sizeof(LaunchCell),
+    sizeof(Counters),
+    sizeof(Found),
+    sizeof(Control),
+    sizeof(Event),
+    sizeof(LogHead),
+    kLogSurfaceWrite,
+    __builtin_offsetof(State, annotated),
+    __builtin_offsetof(LaunchCell, checks),
+    __builtin_offsetof(LaunchCell, over),
+    __builtin_offsetof(LaunchCell, observes),
+    __builtin_offsetof(Event, complete),
+    __builtin_offsetof(Counters, lost),
+    __builtin_offsetof(Counters, fetches),
+    __builtin_offsetof(Found, block),
+    __builtin_offsetof(Found, shared),
 };
 
 #endif

@@ -38,11 +38,35 @@ struct LaunchCell {
 
 // runtime/abi/src/event.rs
 enum EventKind : u32 {
-  kLogRead = 1, kLogWrite, kLogAtomic, kLogAtomicDone, kLogFence, kLogBarrier, kLogWarpArrive, kLogWarpPassed, kLogNamedArrive,
-  kLogNamedPassed, kLogAsyncRead, kLogAsyncWrite, kLogAsyncCommit, kLogAsyncWait, kLogAsyncArrive, kLogClusterArrive,
-  kLogClusterPassed, kLogUnknown, kLogLeave, kLogIgnore, kLogBenign, kLogHappens, kLogCoordinates, kLogFetch, kLogSurfaceRead, kLogSurfaceWrite,
+  kLogRead = 1,
+  kLogWrite,
+  kLogAtomic,
+  kLogAtomicDone,
+  kLogFence,
+  kLogBarrier,
+  kLogWarpArrive,
+  kLogWarpPassed,
+  kLogNamedArrive,
+  kLogNamedPassed,
+  kLogAsyncRead,
+  kLogAsyncWrite,
+  kLogAsyncCommit,
+  kLogAsyncWait,
+  kLogAsyncArrive,
+  kLogClusterArrive,
+  kLogClusterPassed,
+  kLogUnknown,
+  kLogLeave,
+  kLogIgnore,
+  kLogBenign,
+  kLogHappens,
+  kLogCoordinates,
+  kLogFetch,
+  kLogSurfaceRead,
+  kLogSurfaceWrite,
 };
-constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21, kEventSharedShift = 24;
+constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21,
+              kEventSharedShift = 24;
 
 struct Event {
   u64 address;
@@ -55,7 +79,8 @@ struct LogHead {
 };
 
 struct Counters {
-  u64 next_uid, records, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies, lost, fetches;
+  u64 next_uid, records, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies,
+      lost, fetches;
 };
 
 struct Found {
@@ -70,4 +95,4 @@ constexpr u32 kUnknown = ~0u;
 constexpr u64 kUids = (1u << 24) - 1;
 constexpr u32 kSharedControl = 256;
 
-}  // namespace gpurace
+} // namespace gpurace

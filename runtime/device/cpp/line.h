@@ -1,28 +1,34 @@
 // Lines: 32 words of global memory, 128 bytes, that a warp's threads access together.
 //
-// Where all of a warp access consecutive words from a line's first one on, one record, in the shadow of the line's first word,
-// stands for all 32. The shadow of the others is not looked at then. Whoever accesses less than that opens the line
-// first: the record becomes one of each word. An open line stays so for the launch, which the first word's shadow says: its
-// record is of the launch, or it has none and a mark of the launch stands in its place.
+// Where all of a warp access consecutive words from a line's first one on, one record, in the shadow of the
+// line's first word, stands for all 32. The shadow of the others is not looked at then. Whoever accesses less
+// than that opens the line first: the record becomes one of each word. An open line stays so for the launch,
+// which the first word's shadow says: its record is of the launch, or it has none and a mark of the launch
+// stands in its place.
 //
-// What makes a line one again finds that the first word's shadow is of nobody whom it could race with. Then the other words' are of nobody
-// such either: who leaves a record in one of them has marked the line. A mark that is lost among launches that overlap is counted.
+// What makes a line one again finds that the first word's shadow is of nobody whom it could race with. Then
+// the other words' are of nobody such either: who leaves a record in one of them has marked the line. A mark
+// that is lost among launches that overlap is counted.
 #pragma once
 #include "word.h"
 
 namespace gpurace {
 
-// States beyond those of words: `kFirstLine + operation * 4 + span` with the operations read, write, reads after a write; the first word of an open line
-// has no record; somebody opens the line.
+// States beyond those of words: `kFirstLine + operation * 4 + span` with the operations read, write, reads
+// after a write; the first word of an open line has no record; somebody opens the line.
 constexpr u32 kFirstLine = 112, kOpen = 124, kOpening = 125;
-static_assert(kFirstCompact + (kReadAfterWrite + 1) * 4 <= kFirstLine && kOpening < kBytesRead, "states are 7 bits");
+static_assert(kFirstCompact + (kReadAfterWrite + 1) * 4 <= kFirstLine && kOpening < kBytesRead,
+              "states are 7 bits");
 constexpr u32 kLineWords = 32;
-// A record of a line has the line's first thread, a multiple of 8, and in the bits below it how many words each thread has: 1 << that.
+// A record of a line has the line's first thread, a multiple of 8, and in the bits below it how many words
+// each thread has: 1 << that.
 constexpr u32 kShareMask = 7;
 
 GPURACE_INLINE bool is_line(u64 word) { return state_of(word) >= kFirstLine && state_of(word) < kOpen; }
 // Of a line as a whole: not a record of its first word.
-GPURACE_INLINE bool is_of_line(u64 word) { return state_of(word) >= kFirstLine && state_of(word) <= kOpening; }
+GPURACE_INLINE bool is_of_line(u64 word) {
+  return state_of(word) >= kFirstLine && state_of(word) <= kOpening;
+}
 GPURACE_INLINE u32 share_of(u64 line) { return thread_of(line) & kShareMask; }
 
 // Of accesses of 4, 8 or 16 bytes.
@@ -39,7 +45,8 @@ GPURACE_INLINE u64 word_of_line(u64 line, u32 i) {
 // The record of a line in which that of the first word is `word`, a read, a write or reads after a write.
 GPURACE_INLINE u64 line_of_word(u64 word, u32 share) {
   u32 state = state_of(word) - kFirstCompact, op = state / 4 == kReadAfterWrite ? 2 : state / 4;
-  return (u64)(kFirstLine + op * 4 + state % 4) << kStateShift | (word & ((1ul << kStateShift) - 1)) | (u64)share << kThreadShift;
+  return (u64)(kFirstLine + op * 4 + state % 4) << kStateShift | (word & ((1ul << kStateShift) - 1)) |
+         (u64)share << kThreadShift;
 }
 
 // Whether what a word's shadow says may be of somebody whom the access could race with.
@@ -71,7 +78,8 @@ GPURACE_INLINE bool swap(u64 *cell, u64 before, u64 after) {
 // What an attempt at a line comes to.
 enum LineOutcome : u32 { kNothing, kRace, kEachWord, kAgain };
 
-// An access of a whole line, `share` as in its record: `a` is that of the first thread. `met`: the record before it. `dropped`: a record is lost.
+// An access of a whole line, `share` as in its record: `a` is that of the first thread. `met`: the record
+// before it. `dropped`: a record is lost.
 GPURACE_INLINE LineOutcome access_line(u64 *line, const Access &a, u32 share, u64 &met, bool &dropped) {
   u64 mine = line_of_word(record_of(a, a.op), share);
   met = load(line);
@@ -92,7 +100,8 @@ enum LineState : u32 { kBusy, kWasOpen, kIsOpened };
 // What says in the first word's shadow that a line is open, where that has no record.
 GPURACE_INLINE u64 open_mark(const Access &a) { return (u64)kOpen << kStateShift | (u64)a.uid << kClockBits; }
 
-// Opens a line for an access to one of its words, `first`: to the first one. `dropped`: that it is open may be forgotten before its records are over.
+// Opens a line for an access to one of its words, `first`: to the first one. `dropped`: that it is open may
+// be forgotten before its records are over.
 GPURACE_INLINE LineState open_line(u64 *line, const Access &a, bool first, bool &dropped) {
   u64 word = load(line);
   if (state_of(word) == kOpening) return kBusy;
@@ -115,4 +124,4 @@ GPURACE_INLINE LineState open_line(u64 *line, const Access &a, bool first, bool 
   return kWasOpen;
 }
 
-}  // namespace gpurace
+} // namespace gpurace

@@ -4,8 +4,10 @@
 
 namespace gpurace {
 
-// An event of the calling thread. False: there is no log, or no room in it, nor for anything to come. `what`: beside thread and kind.
-static __attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 address, u32 site, u32 size, u32 extra) {
+// An event of the calling thread. False: there is no log, or no room in it, nor for anything to come. `what`:
+// beside thread and kind.
+static __attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 address, u32 site, u32 size,
+                                                  u32 extra) {
   volatile Control &c = control();
   LaunchCell &launch = *(LaunchCell *)c.cell;
   // One addition for all lanes: their events lie side by side, and go over the bus together.
@@ -29,15 +31,19 @@ static __attribute__((noinline)) bool write_event(u32 kind, u32 what, u64 addres
   return true;
 }
 
-GPURACE_INLINE bool log_event(u32 kind, u32 what = 0, u64 address = 0, u32 site = 0, u32 size = 0, u32 extra = 0) {
+GPURACE_INLINE bool log_event(u32 kind, u32 what = 0, u64 address = 0, u32 site = 0, u32 size = 0,
+                              u32 extra = 0) {
   return control().log != 0 && write_event(kind, what, address, site, size, extra);
 }
 
-// An access, or something else that has an address. `extra`: nothing, for what another block's shared memory may have.
+// An access, or something else that has an address. `extra`: nothing, for what another block's shared memory
+// may have.
 GPURACE_INLINE bool log_at(u32 kind, u32 what, const void *p, u32 site, u32 size, u32 extra = 0) {
   if (control().log == 0) return false;
-  if (is_shared(p)) return write_event(kind, what | 1u << kEventSharedShift, shared_offset(p), site, size, extra);
-  if (u32 peer = peer_of(p)) return write_event(kind, what | 1u << kEventSharedShift, peer_offset(p), site, size, peer);
+  if (is_shared(p))
+    return write_event(kind, what | 1u << kEventSharedShift, shared_offset(p), site, size, extra);
+  if (u32 peer = peer_of(p))
+    return write_event(kind, what | 1u << kEventSharedShift, peer_offset(p), site, size, peer);
   return write_event(kind, what, (u64)p, site, size, extra);
 }
 
@@ -46,4 +52,4 @@ GPURACE_INLINE u32 event_order(u32 kind, u32 scope, u32 order) {
   return kind << kEventAtomicShift | scope << kEventScopeShift | order << kEventOrderShift;
 }
 
-}  // namespace gpurace
+} // namespace gpurace

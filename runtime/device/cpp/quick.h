@@ -1,7 +1,8 @@
 // What most plain accesses come to: no race, and a record that follows without the table of transitions.
 //
-// `quick` says of a word what `decide` says, or that it does not know. A test compares the two for every state and access. What is not done here, or fails
-// because another thread was faster, is done again from the beginning by those that look closer.
+// `quick` says of a word what `decide` says, or that it does not know. A test compares the two for every
+// state and access. What is not done here, or fails because another thread was faster, is done again from the
+// beginning by those that look closer.
 #pragma once
 #include "line.h"
 
@@ -14,14 +15,18 @@ struct Quick {
 };
 
 // A word with the state of another.
-GPURACE_INLINE u64 with_state(u64 word, u32 state) { return (word & ~(~0ul << kStateShift)) | (u64)state << kStateShift; }
+GPURACE_INLINE u64 with_state(u64 word, u32 state) {
+  return (word & ~(~0ul << kStateShift)) | (u64)state << kStateShift;
+}
 
-// Whether a record of global memory, or what is known of its line, is of nobody whom the access could race with; false where that takes more to know.
+// Whether a record of global memory, or what is known of its line, is of nobody whom the access could race
+// with; false where that takes more to know.
 GPURACE_INLINE bool is_over(u64 word, const Access &a) {
   return state_of(word) < kFirstCompact || (!a.unordered && uid_of(word) < a.first_uid);
 }
 
-// Whether blocks that make the same such accesses have no race: reads, and atomics of the device or the system.
+// Whether blocks that make the same such accesses have no race: reads, and atomics of the device or the
+// system.
 GPURACE_INLINE bool is_for_blocks(u32 op) { return op == kRead || (op != kWrite && (op - 2) / 3 % 4 >= 2); }
 
 // An access of a whole word, where what was there is a plain access, or the same atomic one.
@@ -64,8 +69,9 @@ GPURACE_INLINE Quick quick(u64 word, const Access &a) {
 
 // An access of a word of shared memory. False: it has to be looked at closer.
 //
-// The word may come from the multiprocessor's own cache. Only this block changes it, on this multiprocessor; were the cache behind all the same, a swap
-// would fail, and where nothing is new to a record of this epoch, who has replaced it since has been compared with it.
+// The word may come from the multiprocessor's own cache. Only this block changes it, on this multiprocessor;
+// were the cache behind all the same, a swap would fail, and where nothing is new to a record of this epoch,
+// who has replaced it since has been compared with it.
 GPURACE_INLINE bool quick_shared(u64 *cell, const Access &a) {
   u64 before = load_cached(cell);
   Quick q = quick(before, a);
@@ -108,4 +114,4 @@ GPURACE_INLINE bool quick_line(u64 *line, const Access &a, u32 share) {
   return next == met || swap(line, met, next);
 }
 
-}  // namespace gpurace
+} // namespace gpurace

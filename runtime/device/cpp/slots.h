@@ -1,4 +1,5 @@
-// Shadow of shared memory: each resident block has a slot of its own, of the set that the launch's cell names.
+// Shadow of shared memory: each resident block has a slot of its own, of the set that the launch's cell
+// names.
 #pragma once
 #include "word.h"
 
@@ -42,4 +43,4 @@ GPURACE_INLINE void give_slot(const Slots &s) {
   __atomic_fetch_and((u32 *)s.bits + c.slot / 32, ~(1u << c.slot % 32), __ATOMIC_RELAXED);
 }
 
-}  // namespace gpurace
+} // namespace gpurace

@@ -12,28 +12,28 @@ namespace gpurace {
 // from what it read before it: nobody can be a barrier ahead while another has
 // not yet written, since the next barrier waits for all.
 struct Control {
-  u64 start;         // clock of the slot at which this block began
-  u64 shadow;        // shadow of its shared memory, 0 for none
-  u32 checks[2];     // checks made, by all threads: the lower half and the upper
-  u64 first_uid;     // of the launch
-  u64 blocks;        // of the launch
-  u64 launch;        // the host's number of the launch
-  u64 cell;          // the launch's cell
-  u64 log;           // the launch's log, 0 for none or a full one
-  u32 uid;           // this block's, kUnknown for none
-  u32 slot;          // kUnknown for none
-  u32 base;          // clock since the last barrier
-  u32 parity;        // of the number of barriers: which of `top` is in use
-  u32 top[2];        // greatest clock of a warp since the last barrier
-  u32 irregular;     // the `base` at which somebody made an order that clocks do not show
-  u32 acquired;      // somebody may have acquired from another block
-  u32 alive;         // threads that have not left
-  u32 unordered;     // 1: earlier launches may run beside this one, the cell says which
-  u32 passed;        // the `base` of the last barrier of which the log knows that it was passed
-  u32 held;          // accesses without a record that the log has
-  u32 shadowed;      // bytes of its shared memory that have shadow
-  u32 has_log;       // 1: the launch has one, be it full
-  u32 warp[32];      // clocks of warps; less than `base`: it is `base`
+  u64 start;     // clock of the slot at which this block began
+  u64 shadow;    // shadow of its shared memory, 0 for none
+  u32 checks[2]; // checks made, by all threads: the lower half and the upper
+  u64 first_uid; // of the launch
+  u64 blocks;    // of the launch
+  u64 launch;    // the host's number of the launch
+  u64 cell;      // the launch's cell
+  u64 log;       // the launch's log, 0 for none or a full one
+  u32 uid;       // this block's, kUnknown for none
+  u32 slot;      // kUnknown for none
+  u32 base;      // clock since the last barrier
+  u32 parity;    // of the number of barriers: which of `top` is in use
+  u32 top[2];    // greatest clock of a warp since the last barrier
+  u32 irregular; // the `base` at which somebody made an order that clocks do not show
+  u32 acquired;  // somebody may have acquired from another block
+  u32 alive;     // threads that have not left
+  u32 unordered; // 1: earlier launches may run beside this one, the cell says which
+  u32 passed;    // the `base` of the last barrier of which the log knows that it was passed
+  u32 held;      // accesses without a record that the log has
+  u32 shadowed;  // bytes of its shared memory that have shadow
+  u32 has_log;   // 1: the launch has one, be it full
+  u32 warp[32];  // clocks of warps; less than `base`: it is `base`
 };
 static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");
 
@@ -41,7 +41,8 @@ static_assert(sizeof(Control) <= kSharedControl, "abi::device::SHARED_CONTROL");
 
 #define GPURACE_ENTRY extern "C" __attribute__((used, noinline))
 #define GPURACE_INLINE static inline __attribute__((always_inline))
-// Code that is seldom reached, in a function of its own: all kernels have as many registers as the most that any function needs.
+// Code that is seldom reached, in a function of its own: all kernels have as many registers as the most that
+// any function needs.
 #define GPURACE_APART static __attribute__((noinline))
 #define GPURACE_KERNEL extern "C" __attribute__((used, nvptx_kernel))
 
@@ -69,18 +70,18 @@ GPURACE_INLINE u64 block_index() {
 }
 GPURACE_INLINE void block_barrier() { __syncthreads(); }
 GPURACE_INLINE bool is_shared(const void *p) { return __nvvm_isspacep_shared(p); }
-GPURACE_INLINE bool is_private(const void *p) {
-  return __nvvm_isspacep_local(p) || __nvvm_isspacep_const(p);
-}
+GPURACE_INLINE bool is_private(const void *p) { return __nvvm_isspacep_local(p) || __nvvm_isspacep_const(p); }
 GPURACE_INLINE u32 shared_offset(const void *p) {
   // Not a cast: LLVM may come to know on a path that is not taken that the address
   // is a variable's of global memory, and has no code for such a cast.
   u32 offset;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(offset) : "l"(p));
-  // Addresses of the block's own memory have its rank in its cluster in the bits from there on, which is 0 but for clusters.
+  // Addresses of the block's own memory have its rank in its cluster in the bits from there on, which is 0
+  // but for clusters.
   return offset & 0xffffffu;
 }
-// The block of the cluster, by its rank and 1 more, in whose shared memory an address lies that is not in the own block's; 0 for none.
+// The block of the cluster, by its rank and 1 more, in whose shared memory an address lies that is not in the
+// own block's; 0 for none.
 GPURACE_INLINE u32 peer_of(const void *p) {
 #if __CUDA_ARCH__ >= 900
   return __nvvm_isspacep_shared_cluster(p) ? (u32)__nvvm_getctarank((void *)p) + 1 : 0;
@@ -100,7 +101,9 @@ GPURACE_INLINE u32 peer_offset(const void *p) {
 // The lanes that make the same call together.
 GPURACE_INLINE u32 lanes_here() { return (u32)__nvvm_activemask(); }
 // How many of them come before the calling one.
-GPURACE_INLINE u32 rank_in(u32 lanes) { return (u32)__builtin_popcount(lanes & ((1u << __nvvm_read_ptx_sreg_laneid()) - 1)); }
+GPURACE_INLINE u32 rank_in(u32 lanes) {
+  return (u32)__builtin_popcount(lanes & ((1u << __nvvm_read_ptx_sreg_laneid()) - 1));
+}
 // How many threads make the same call together, for the first of them; 0 for the others.
 GPURACE_INLINE u32 together() {
   u32 lanes = lanes_here();
@@ -122,7 +125,9 @@ GPURACE_INLINE u64 of_lane(u64 value, u32 lane) {
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)(value >> 32), (int)lane, 31);
   return (u64)high << 32 | low;
 }
-GPURACE_INLINE u32 of_lane32(u32 value, u32 lane) { return (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)value, (int)lane, 31); }
+GPURACE_INLINE u32 of_lane32(u32 value, u32 lane) {
+  return (u32)__nvvm_shfl_sync_idx_i32(~0u, (int)value, (int)lane, 31);
+}
 GPURACE_INLINE bool in_all_lanes(bool value) { return __nvvm_vote_all_sync(~0u, value); }
 // All lanes of the warp go on together.
 GPURACE_INLINE void come_together() { __nvvm_bar_warp_sync(~0u); }
@@ -201,8 +206,8 @@ GPURACE_INLINE void fence_system() {}
 
 #endif
 
-// Lanes that come to a call together leave it together: what the program does next may be to ask who is there (`activemask`), and the checker's
-// own branches and loops must not change the answer.
+// Lanes that come to a call together leave it together: what the program does next may be to ask who is there
+// (`activemask`), and the checker's own branches and loops must not change the answer.
 struct Together {
   const u32 lanes = lanes_here();
   // One of them does what is to be done once for all.
@@ -210,4 +215,4 @@ struct Together {
   ~Together() { rejoin(lanes); }
 };
 
-}  // namespace gpurace
+} // namespace gpurace

@@ -8,7 +8,8 @@
 // machine keeps both records, the table says which one stays, and that one was
 // dropped is counted.
 //
-// A record of some bytes of a word, read or written by one thread, has a state of its own, and which bytes in the upper four bits of its clock.
+// A record of some bytes of a word, read or written by one thread, has a state of its own, and which bytes in
+// the upper four bits of its clock.
 #pragma once
 #include "target.h"
 
@@ -52,27 +53,27 @@ GPURACE_INLINE u8 transition(u32 earlier, u32 later, u32 relation, u32 status, u
 
 // Who accesses, what, and when.
 struct Access {
-  u32 op;      // < kOps
-  u32 site;    // of the module
+  u32 op;   // < kOps
+  u32 site; // of the module
   u32 thread;
-  u32 base;    // clock since the last barrier, of this block
-  u32 clock;   // of the thread's warp
-  u32 uid;     // global memory
-  u64 start;   // shared memory: added to clocks
+  u32 base;  // clock since the last barrier, of this block
+  u32 clock; // of the thread's warp
+  u32 uid;   // global memory
+  u64 start; // shared memory: added to clocks
   u64 first_uid, blocks;
-  const u64 *unordered;  // kUnordered ranges of uids, or null: uid << 32 | how many
+  const u64 *unordered; // kUnordered ranges of uids, or null: uid << 32 | how many
   bool shared;
-  u32 mask;  // bytes of the word; a part of it only of reads and writes
+  u32 mask; // bytes of the word; a part of it only of reads and writes
 };
 
 struct Decision {
-  u64 word;      // what the shadow word becomes
+  u64 word; // what the shadow word becomes
   bool changed;
   bool race;
-  bool dropped;  // a record is lost
-  bool earlier_known;  // the record's own thread is not ordered before the access
-  u32 relation;  // to the record's own thread, where that is known
-  u32 earlier_op;  // of the other side of a race
+  bool dropped;       // a record is lost
+  bool earlier_known; // the record's own thread is not ordered before the access
+  u32 relation;       // to the record's own thread, where that is known
+  u32 earlier_op;     // of the other side of a race
 };
 
 GPURACE_INLINE u32 state_of(u64 word) { return (u32)(word >> kStateShift); }
@@ -80,7 +81,9 @@ GPURACE_INLINE u32 site_of(u64 word) { return (u32)(word >> kSiteShift) & kNoSit
 GPURACE_INLINE u32 thread_of(u64 word) { return (u32)(word >> kThreadShift) & ((1u << kThreadBits) - 1); }
 GPURACE_INLINE u32 uid_of(u64 word) { return (u32)(word >> kClockBits) & ((1u << kUidBits) - 1); }
 
-GPURACE_INLINE u64 state_bits(u32 op, u32 span) { return (u64)(kFirstCompact + op * 4 + span) << kStateShift; }
+GPURACE_INLINE u64 state_bits(u32 op, u32 span) {
+  return (u64)(kFirstCompact + op * 4 + span) << kStateShift;
+}
 
 GPURACE_INLINE u64 key_of(const Access &a) {
   u64 when = a.shared ? a.start + a.clock : (u64)a.uid << kClockBits | a.clock;
@@ -104,7 +107,8 @@ GPURACE_INLINE u64 new_record(const Access &a) {
 
 // Whether a block of another launch may run beside the access.
 GPURACE_INLINE bool is_unordered(u32 uid, const Access &a) {
-  // Uids are given in the order of submission: what was submitted later and has run already did not wait for this launch.
+  // Uids are given in the order of submission: what was submitted later and has run already did not wait for
+  // this launch.
   if (uid >= a.first_uid + a.blocks) return true;
   if (!a.unordered) return false;
   for (u32 i = 0; i < kUnordered; i++) {
@@ -126,13 +130,14 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
     return d;
   }
   bool of_bytes = state >= kBytesRead;
-  u32 op = of_bytes ? state - kBytesRead : (state - kFirstCompact) / 4, span = of_bytes ? (u32)kSpanThread : (state - kFirstCompact) % 4;
+  u32 op = of_bytes ? state - kBytesRead : (state - kFirstCompact) / 4,
+      span = of_bytes ? (u32)kSpanThread : (state - kFirstCompact) % 4;
   u32 shift = a.shared ? kSharedMaskShift : kMaskShift;
   u32 mask = of_bytes ? (u32)(word >> shift) & kFull : kFull;
   u64 when = of_bytes ? word & ~((u64)kFull << shift) : word;
   u32 thread = thread_of(word);
   bool same_warp = thread / 32 == a.thread / 32;
-  u64 clock;  // the record's, as the block counts
+  u64 clock; // the record's, as the block counts
   bool mine_block, same_launch, beside = false;
   if (a.shared) {
     u64 at = when & kSharedClockMask;
@@ -187,7 +192,8 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
   }
   u32 next = cell & ~kRaceBit;
   if (of_bytes || a.mask != kFull) {
-    bool goes_on = of_bytes && a.mask != kFull && relation == kItself && status == kSameEpoch && op == a.op && site == a.site;
+    bool goes_on = of_bytes && a.mask != kFull && relation == kItself && status == kSameEpoch && op == a.op &&
+                   site == a.site;
     bool covers = !(mask & ~a.mask), covered = !(a.mask & ~mask), apart = !(mask & a.mask);
     if (apart) d.race = false;
     if (goes_on) {
@@ -196,9 +202,10 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
       d.changed = d.word != word;
     } else if (!apart && next == kKeep) {
       d.dropped = !covered;
-    } else if (mine == 0 || (apart ? status == kUnsynced : next == kKeepDropping || next == kJoin || (d.race && !of_bytes))) {
-      // Of threads that each have bytes of the word the first one stays, which others will meet as they met it. Of a race the record of the whole
-      // word stays, which says more.
+    } else if (mine == 0 || (apart ? status == kUnsynced
+                                   : next == kKeepDropping || next == kJoin || (d.race && !of_bytes))) {
+      // Of threads that each have bytes of the word the first one stays, which others will meet as they met
+      // it. Of a race the record of the whole word stays, which says more.
       d.dropped = true;
     } else {
       d.word = mine;
@@ -208,29 +215,29 @@ GPURACE_APART Decision decide(u64 word, const Access &a) {
     return d;
   }
   switch (next) {
-    case kKeep:
-      break;
-    case kKeepDropping:
-      d.dropped = true;
-      break;
-    case kJoin: {
-      u32 wider = relation > span ? relation : span;
-      d.word = (word & ~(~0ul << kStateShift)) | state_bits(op, wider);
-      d.changed = wider != span;
-      // Of reads of two launches, a later launch may be ordered after the one and not after the other.
-      d.dropped = beside;
-      break;
-    }
-    case kReplaceAfterWrite:
-      d.word = record_of(a, kReadAfterWrite);
-      d.changed = true;
-      break;
-    default:
-      d.word = mine;
-      d.changed = true;
-      d.dropped = next == kReplaceDropping;
+  case kKeep:
+    break;
+  case kKeepDropping:
+    d.dropped = true;
+    break;
+  case kJoin: {
+    u32 wider = relation > span ? relation : span;
+    d.word = (word & ~(~0ul << kStateShift)) | state_bits(op, wider);
+    d.changed = wider != span;
+    // Of reads of two launches, a later launch may be ordered after the one and not after the other.
+    d.dropped = beside;
+    break;
+  }
+  case kReplaceAfterWrite:
+    d.word = record_of(a, kReadAfterWrite);
+    d.changed = true;
+    break;
+  default:
+    d.word = mine;
+    d.changed = true;
+    d.dropped = next == kReplaceDropping;
   }
   return d;
 }
 
-}  // namespace gpurace
+} // namespace gpurace

@@ -8,7 +8,6 @@
 //!
 //! Only for checked GPU modules: the executor runs `gpurace-check` itself.
 
-
 /// The device runtime as LLVM 19 bitcode for `nvptx64-nvidia-cuda`.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device.bc"));
 

@@ -110,7 +110,8 @@ fn the_table_is_the_checkers() {
         for later in ops() {
             writeln!(text, "// {earlier:?} | {later:?}").unwrap();
             for relation in [Relation::Itself, Relation::Warp, Relation::Block, Relation::Grid] {
-                for ordered in [Ordered::Unsynced, Ordered::Synced, Ordered::BlockSynced, Ordered::SameEpoch] {
+                for ordered in [Ordered::Unsynced, Ordered::Synced, Ordered::BlockSynced, Ordered::SameEpoch]
+                {
                     for same_site in [false, true] {
                         write!(text, "{},", cell(earlier, later, relation, ordered, same_site)).unwrap();
                     }

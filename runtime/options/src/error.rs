@@ -49,19 +49,11 @@ pub enum OptionsError {
 
 impl OptionsError {
     pub(crate) fn bad_value(key: &str, value: &str, bad: BadValue) -> Self {
-        Self::BadValue {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            found: bad.found,
-            wanted: bad.wanted,
-        }
+        Self::BadValue { key: key.to_owned(), value: value.to_owned(), found: bad.found, wanted: bad.wanted }
     }
 
     pub(crate) fn unknown_key(key: &str) -> Self {
-        Self::UnknownKey {
-            key: key.to_owned(),
-            nearest: nearest(key),
-        }
+        Self::UnknownKey { key: key.to_owned(), nearest: nearest(key) }
     }
 
     /// What to do about it, to be printed apart from the error.

@@ -169,26 +169,17 @@ impl Options {
 
     /// Whether a kernel of this demangled name is to be checked.
     pub fn checks_kernel(&self, demangled: &str) -> bool {
-        self.kernels
-            .as_ref()
-            .is_none_or(|globs| globs.matches(demangled))
-            && !self
-                .skip_kernels
-                .as_ref()
-                .is_some_and(|globs| globs.matches(demangled))
+        self.kernels.as_ref().is_none_or(|globs| globs.matches(demangled))
+            && !self.skip_kernels.as_ref().is_some_and(|globs| globs.matches(demangled))
     }
 
     /// Whether accesses of the block of this linear index are to be checked.
     pub fn checks_block(&self, linear_index: u64) -> bool {
-        self.blocks
-            .as_ref()
-            .is_none_or(|blocks| blocks.selects(linear_index))
+        self.blocks.as_ref().is_none_or(|blocks| blocks.selects(linear_index))
     }
 
     /// Whether accesses to this object are to be checked.
     pub fn checks_object(&self, object: &select::ObjectDescription<'_>) -> bool {
-        self.objects
-            .as_ref()
-            .is_none_or(|objects| objects.selects(object))
+        self.objects.as_ref().is_none_or(|objects| objects.selects(object))
     }
 }

@@ -28,12 +28,7 @@ pub fn markdown_table() -> String {
             words @ ("all" | "none" | "user cache") => words.to_owned(),
             value => format!("`{value}`"),
         };
-        let _ = writeln!(
-            table,
-            "| `{}` | {} | {default} |",
-            option.key,
-            option.doc.replace('|', "\\|")
-        );
+        let _ = writeln!(table, "| `{}` | {} | {default} |", option.key, option.doc.replace('|', "\\|"));
     }
     table
 }

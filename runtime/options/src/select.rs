@@ -107,11 +107,7 @@ fn without_signature(demangled: &str) -> &str {
 
 /// A name without the template arguments at its end.
 fn without_template_arguments(name: &str) -> &str {
-    if name.ends_with('>') {
-        &name[..opening_bracket(name).unwrap_or(name.len())]
-    } else {
-        name
-    }
+    if name.ends_with('>') { &name[..opening_bracket(name).unwrap_or(name.len())] } else { name }
 }
 
 /// Where the bracket opens that the text's last character closes.
@@ -158,10 +154,7 @@ impl Value for Blocks {
     const ALLOWS_COLON: bool = true;
 
     fn parse(text: &str) -> Result<Self, BadValue> {
-        text.split(',')
-            .map(|part| block_range(part.trim()))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        text.split(',').map(|part| block_range(part.trim())).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -169,10 +162,9 @@ fn block_range(text: &str) -> Result<BlockRange, BadValue> {
     let bad = || Blocks::bad(text);
     if let Some(step) = text.strip_prefix("every:") {
         return match whole_number(step) {
-            Some(0) | None => Err(BadValue {
-                found: text.to_owned(),
-                wanted: "`every:` and a whole number from 1 up",
-            }),
+            Some(0) | None => {
+                Err(BadValue { found: text.to_owned(), wanted: "`every:` and a whole number from 1 up" })
+            }
             Some(step) => Ok(BlockRange::Every(step)),
         };
     }
@@ -225,9 +217,9 @@ impl Objects {
         self.0.iter().any(|choice| match choice {
             ObjectChoice::Shared => object.shared,
             ObjectChoice::Global => !object.shared,
-            ObjectChoice::Name(wanted) => object.name.is_some_and(|name| {
-                name == wanted || name.rsplit("::").next() == Some(wanted.as_str())
-            }),
+            ObjectChoice::Name(wanted) => object
+                .name
+                .is_some_and(|name| name == wanted || name.rsplit("::").next() == Some(wanted.as_str())),
             ObjectChoice::Size(size) => object.name.is_none() && object.size == *size,
             ObjectChoice::Order(order) => object.order == Some(*order),
         })
@@ -253,16 +245,12 @@ fn object_choice(text: &str) -> Option<ObjectChoice> {
         _ => {}
     }
     if let Some(order) = text.strip_prefix('#') {
-        return whole_number(order)
-            .filter(|&order| order > 0)
-            .map(ObjectChoice::Order);
+        return whole_number(order).filter(|&order| order > 0).map(ObjectChoice::Order);
     }
     // No C++ name starts with a digit, so nothing is both name and size.
     match text.chars().next()? {
         '0'..='9' => size(text).map(ObjectChoice::Size),
-        c if c.is_alphabetic() || matches!(c, '_' | '(' | '$') => {
-            Some(ObjectChoice::Name(text.to_owned()))
-        }
+        c if c.is_alphabetic() || matches!(c, '_' | '(' | '$') => Some(ObjectChoice::Name(text.to_owned())),
         _ => None,
     }
 }

@@ -39,9 +39,7 @@ fn next_item<'a>(
     let key_end = text.find([':', '=']).unwrap_or(text.len());
     let key = text[..key_end].trim_end();
     let Some(value_on) = text[key_end..].strip_prefix('=') else {
-        return Err(OptionsError::NoEquals {
-            item: key.to_owned(),
-        });
+        return Err(OptionsError::NoEquals { item: key.to_owned() });
     };
 
     if let Some(quote) = value_on.chars().next().filter(|c| matches!(c, '"' | '\'')) {
@@ -67,20 +65,12 @@ fn next_item<'a>(
     let mut end = value_on.find(':').unwrap_or(value_on.len());
     if allows_colon(key) {
         while end < value_on.len() && !starts_item(&value_on[end + 1..]) {
-            end = value_on[end + 1..]
-                .find(':')
-                .map_or(value_on.len(), |at| end + 1 + at);
+            end = value_on[end + 1..].find(':').map_or(value_on.len(), |at| end + 1 + at);
         }
         // Colons at the end separate this item from empty ones.
         end = value_on[..end].trim_end_matches(':').len();
     }
-    Ok((
-        Item {
-            key,
-            value: value_on[..end].trim(),
-        },
-        &value_on[end..],
-    ))
+    Ok((Item { key, value: value_on[..end].trim() }, &value_on[end..]))
 }
 
 /// Whether text after a `:` reads `key=`, so that the `:` was a separator.

@@ -46,21 +46,10 @@ fn defaults_are_those_of_the_interface() {
 /// nothing.
 #[test]
 fn shown_defaults_are_the_defaults() {
-    let in_words = [
-        "json",
-        "suppressions",
-        "kernels",
-        "skip_kernels",
-        "objects",
-        "blocks",
-        "cache_dir",
-    ];
+    let in_words = ["json", "suppressions", "kernels", "skip_kernels", "objects", "blocks", "cache_dir"];
     for option in ALL {
         if in_words.contains(&option.key) {
-            assert!(
-                ["none", "all", "user cache"].contains(&option.default),
-                "{option:?}"
-            );
+            assert!(["none", "all", "user cache"].contains(&option.default), "{option:?}");
         } else {
             let text = format!("{}={}", option.key, option.default);
             assert_eq!(parsed(&text), Options::default(), "{text}");
@@ -88,23 +77,14 @@ fn each_type_of_value_is_read() {
     assert_eq!((o.device, o.same_value), (Device::Cuda, SameValue::Ignore));
     assert_eq!((o.every.get(), o.seed), (7, 0xdead_beef));
 
-    assert_eq!(
-        parsed("solve_budget=0.25").solve_budget,
-        Duration::from_millis(250)
-    );
+    assert_eq!(parsed("solve_budget=0.25").solve_budget, Duration::from_millis(250));
     assert_eq!(parsed("solve_budget=0").solve_budget, Duration::ZERO);
     assert_eq!(parsed("seed=18446744073709551615").seed, u64::MAX);
     assert_eq!(parsed("exitcode=255").exitcode, 255);
-    assert_eq!(
-        parsed("suppressions=a b.txt").suppressions.as_deref(),
-        Some(Path::new("a b.txt"))
-    );
+    assert_eq!(parsed("suppressions=a b.txt").suppressions.as_deref(), Some(Path::new("a b.txt")));
     assert_eq!(parsed("cache_dir=").cache_dir, CacheDir::Nowhere);
     assert_eq!(parsed("cache_dir=''").cache_dir, CacheDir::Nowhere);
-    assert_eq!(
-        parsed("cache_dir=/c").cache_dir,
-        CacheDir::Directory("/c".into())
-    );
+    assert_eq!(parsed("cache_dir=/c").cache_dir, CacheDir::Directory("/c".into()));
 }
 
 #[test]
@@ -122,10 +102,7 @@ fn white_space_around_items_is_nothing() {
 #[test]
 fn quotes_keep_a_value_together() {
     let path = |text| parsed(text).json.map(|path| path.as_str().to_owned());
-    assert_eq!(
-        path("json='a:exitcode=1':exitcode=2").as_deref(),
-        Some("a:exitcode=1")
-    );
+    assert_eq!(path("json='a:exitcode=1':exitcode=2").as_deref(), Some("a:exitcode=1"));
     assert_eq!(path("json=\"it's:seed=1\"").as_deref(), Some("it's:seed=1"));
     assert_eq!(path("json='\"'").as_deref(), Some("\""));
     assert_eq!(path("json='é': stats=1").as_deref(), Some("é"));
@@ -136,20 +113,11 @@ fn quotes_keep_a_value_together() {
 fn a_colon_that_no_key_follows_belongs_to_a_path_or_list() {
     let o = parsed("json=C:/r.json:log_path=a:b::blocks=every:8:seed=5");
     assert_eq!(o.json.as_ref().map(PathPattern::as_str), Some("C:/r.json"));
-    assert_eq!(
-        o.log_path,
-        LogPath::File(PathPattern::parse("a:b").unwrap())
-    );
+    assert_eq!(o.log_path, LogPath::File(PathPattern::parse("a:b").unwrap()));
     assert!(o.checks_block(16) && !o.checks_block(4));
     assert_eq!(o.seed, 5);
     assert!(parsed("kernels=ns::k*").checks_kernel("ns::kernel(int)"));
-    assert_eq!(
-        parsed("json=r.json:")
-            .json
-            .as_ref()
-            .map(PathPattern::as_str),
-        Some("r.json")
-    );
+    assert_eq!(parsed("json=r.json:").json.as_ref().map(PathPattern::as_str), Some("r.json"));
 }
 
 #[test]
@@ -163,85 +131,34 @@ fn percent_p_is_the_process_id() {
         ("é%pé", "é4242é"),
     ] {
         let json = parsed(&format!("json={pattern}")).json;
-        assert_eq!(
-            json.map(|json| json.expand(4242)).as_deref(),
-            Some(Path::new(path))
-        );
+        assert_eq!(json.map(|json| json.expand(4242)).as_deref(), Some(Path::new(path)));
     }
 }
 
 #[test]
 fn errors_name_what_was_found_and_what_was_wanted() {
     for (text, message) in [
-        (
-            "exitcode=abc",
-            "`exitcode=abc`: found `abc`, wanted a whole number from 0 to 255",
-        ),
-        (
-            "exitcode=256",
-            "`exitcode=256`: found `256`, wanted a whole number from 0 to 255",
-        ),
-        (
-            "exitcode=-1",
-            "`exitcode=-1`: found `-1`, wanted a whole number from 0 to 255",
-        ),
-        (
-            "exitcode=+1",
-            "`exitcode=+1`: found `+1`, wanted a whole number from 0 to 255",
-        ),
-        (
-            "exitcode=",
-            "`exitcode=`: found ``, wanted a whole number from 0 to 255",
-        ),
-        (
-            "device=gpu",
-            "`device=gpu`: found `gpu`, wanted `auto`, `cpu` or `cuda`",
-        ),
+        ("exitcode=abc", "`exitcode=abc`: found `abc`, wanted a whole number from 0 to 255"),
+        ("exitcode=256", "`exitcode=256`: found `256`, wanted a whole number from 0 to 255"),
+        ("exitcode=-1", "`exitcode=-1`: found `-1`, wanted a whole number from 0 to 255"),
+        ("exitcode=+1", "`exitcode=+1`: found `+1`, wanted a whole number from 0 to 255"),
+        ("exitcode=", "`exitcode=`: found ``, wanted a whole number from 0 to 255"),
+        ("device=gpu", "`device=gpu`: found `gpu`, wanted `auto`, `cpu` or `cuda`"),
         ("help=2", "`help=2`: found `2`, wanted `0` or `1`"),
-        (
-            "every=0",
-            "`every=0`: found `0`, wanted a whole number from 1 to 4294967295",
-        ),
-        (
-            "same_value=drop",
-            "`same_value=drop`: found `drop`, wanted `report` or `ignore`",
-        ),
-        (
-            "solve_budget=-1",
-            "`solve_budget=-1`: found `-1`, wanted a number of seconds, 0 or more",
-        ),
-        (
-            "solve_budget=nan",
-            "`solve_budget=nan`: found `nan`, wanted a number of seconds, 0 or more",
-        ),
-        (
-            "solve_budget=inf",
-            "`solve_budget=inf`: found `inf`, wanted a number of seconds, 0 or more",
-        ),
-        (
-            "log_path=",
-            "`log_path=`: found ``, wanted `stderr` or a path",
-        ),
+        ("every=0", "`every=0`: found `0`, wanted a whole number from 1 to 4294967295"),
+        ("same_value=drop", "`same_value=drop`: found `drop`, wanted `report` or `ignore`"),
+        ("solve_budget=-1", "`solve_budget=-1`: found `-1`, wanted a number of seconds, 0 or more"),
+        ("solve_budget=nan", "`solve_budget=nan`: found `nan`, wanted a number of seconds, 0 or more"),
+        ("solve_budget=inf", "`solve_budget=inf`: found `inf`, wanted a number of seconds, 0 or more"),
+        ("log_path=", "`log_path=`: found ``, wanted `stderr` or a path"),
         (
             "blocks=0,x",
             "`blocks=0,x`: found `x`, wanted comma-separated blocks like `0`, `0-15` or `every:8`",
         ),
-        (
-            "blocks=9-3",
-            "`blocks=9-3`: found `9-3`, wanted a range whose first block is not after its last",
-        ),
-        (
-            "blocks=every:0",
-            "`blocks=every:0`: found `every:0`, wanted `every:` and a whole number from 1 up",
-        ),
-        (
-            "kernels=[z",
-            "`kernels=[z`: found `[z`, wanted comma-separated globs on kernel names",
-        ),
-        (
-            "kernels=a,,b",
-            "`kernels=a,,b`: found `a,,b`, wanted comma-separated globs on kernel names",
-        ),
+        ("blocks=9-3", "`blocks=9-3`: found `9-3`, wanted a range whose first block is not after its last"),
+        ("blocks=every:0", "`blocks=every:0`: found `every:0`, wanted `every:` and a whole number from 1 up"),
+        ("kernels=[z", "`kernels=[z`: found `[z`, wanted comma-separated globs on kernel names"),
+        ("kernels=a,,b", "`kernels=a,,b`: found `a,,b`, wanted comma-separated globs on kernel names"),
         (
             "objects=tile,#0",
             "`objects=tile,#0`: found `#0`, wanted comma-separated variables, sizes like `4096` or \
@@ -249,10 +166,7 @@ fn errors_name_what_was_found_and_what_was_wanted() {
         ),
         ("stats", "found `stats`, wanted `key=value`"),
         ("exitcode=1:on", "found `on`, wanted `key=value`"),
-        (
-            "json='a",
-            "`json='a`: found the end of the string, wanted a closing `'`",
-        ),
+        ("json='a", "`json='a`: found the end of the string, wanted a closing `'`"),
         (
             "json='a'b:seed=1",
             "`json='a'`: found `b` after the closing quote, wanted `:` or the end of the string",
@@ -299,9 +213,7 @@ fn blocks_are_chosen_by_number_range_and_step() {
         ("1, every:5 ,7-7", vec![0, 1, 5, 7]),
     ] {
         let options = parsed(&format!("blocks={blocks}"));
-        let got: Vec<u64> = (0..10)
-            .filter(|&block| options.checks_block(block))
-            .collect();
+        let got: Vec<u64> = (0..10).filter(|&block| options.checks_block(block)).collect();
         assert_eq!(got, chosen, "{blocks}");
     }
     assert!(parsed("blocks=0-18446744073709551615").checks_block(u64::MAX));
@@ -313,11 +225,7 @@ fn kernels_are_chosen_by_any_form_of_their_name() {
     let anonymous = "(anonymous namespace)::scan(int*)";
     for (globs, name, chosen) in [
         ("reduce", "reduce(float const*, float*)", true),
-        (
-            "reduce(float const*, float*)",
-            "reduce(float const*, float*)",
-            true,
-        ),
+        ("reduce(float const*, float*)", "reduce(float const*, float*)", true),
         ("red*", "reduce(float const*, float*)", true),
         ("red", "reduce(float const*, float*)", false),
         ("scan,reduce", "reduce(int)", true),
@@ -340,11 +248,7 @@ fn kernels_are_chosen_by_any_form_of_their_name() {
         let options = parsed(&format!("kernels='{globs}'"));
         assert_eq!(options.checks_kernel(name), chosen, "`{globs}` on `{name}`");
         let options = parsed(&format!("skip_kernels='{globs}'"));
-        assert_eq!(
-            options.checks_kernel(name),
-            !chosen,
-            "skip `{globs}` on `{name}`"
-        );
+        assert_eq!(options.checks_kernel(name), !chosen, "skip `{globs}` on `{name}`");
     }
     let both = parsed("kernels=re*:skip_kernels=reset");
     assert!(both.checks_kernel("reduce()") && !both.checks_kernel("reset()"));
@@ -352,24 +256,9 @@ fn kernels_are_chosen_by_any_form_of_their_name() {
 
 #[test]
 fn objects_are_chosen_by_name_size_order_and_space() {
-    let tile = ObjectDescription {
-        shared: true,
-        name: Some("ns::tile"),
-        size: 1024,
-        order: None,
-    };
-    let flag = ObjectDescription {
-        shared: false,
-        name: Some("flag"),
-        size: 4,
-        order: None,
-    };
-    let second = ObjectDescription {
-        shared: false,
-        name: None,
-        size: 65536,
-        order: Some(2),
-    };
+    let tile = ObjectDescription { shared: true, name: Some("ns::tile"), size: 1024, order: None };
+    let flag = ObjectDescription { shared: false, name: Some("flag"), size: 4, order: None };
+    let second = ObjectDescription { shared: false, name: None, size: 65536, order: Some(2) };
     for (objects, chosen) in [
         ("shared", [true, false, false]),
         ("global", [false, true, true]),
@@ -394,22 +283,14 @@ fn objects_are_chosen_by_name_size_order_and_space() {
 fn help_and_table_hold_every_option_once() {
     let (help, table) = (help_text(), markdown_table());
     for option in ALL {
-        assert_eq!(
-            help.matches(&format!("\n  {}\n", option.key)).count(),
-            1,
-            "{}",
-            option.key
-        );
-        assert_eq!(
-            table.matches(&format!("\n| `{}` |", option.key)).count(),
-            1,
-            "{}",
-            option.key
-        );
+        assert_eq!(help.matches(&format!("\n  {}\n", option.key)).count(), 1, "{}", option.key);
+        assert_eq!(table.matches(&format!("\n| `{}` |", option.key)).count(), 1, "{}", option.key);
         assert!(!option.doc.is_empty() && help.contains(option.doc));
     }
     assert_eq!(table.lines().count(), ALL.len() + 2);
-    assert!(table.contains("\n| `exitcode` | exit status when a race was reported and the program's own status was 0 | `66` |\n"));
+    assert!(table.contains(
+        "\n| `exitcode` | exit status when a race was reported and the program's own status was 0 | `66` |\n"
+    ));
     assert!(table.lines().last().unwrap().ends_with("| `0` |"));
 }
 

@@ -25,10 +25,7 @@ pub(crate) trait Value: Sized {
 
     /// The error that the whole text is no such value.
     fn bad(text: &str) -> BadValue {
-        BadValue {
-            found: text.to_owned(),
-            wanted: Self::WANTED,
-        }
+        BadValue { found: text.to_owned(), wanted: Self::WANTED }
     }
 }
 
@@ -38,11 +35,7 @@ impl<T: Value> Value for Option<T> {
     const ALLOWS_COLON: bool = T::ALLOWS_COLON;
 
     fn parse(text: &str) -> Result<Self, BadValue> {
-        if text.is_empty() {
-            Ok(None)
-        } else {
-            T::parse(text).map(Some)
-        }
+        if text.is_empty() { Ok(None) } else { T::parse(text).map(Some) }
     }
 }
 
@@ -62,9 +55,7 @@ impl Value for u8 {
     const WANTED: &'static str = "a whole number from 0 to 255";
 
     fn parse(text: &str) -> Result<Self, BadValue> {
-        whole_number(text)
-            .and_then(|n| Self::try_from(n).ok())
-            .ok_or_else(|| Self::bad(text))
+        whole_number(text).and_then(|n| Self::try_from(n).ok()).ok_or_else(|| Self::bad(text))
     }
 }
 
@@ -226,9 +217,7 @@ impl Value for LogPath {
     fn parse(text: &str) -> Result<Self, BadValue> {
         match text {
             "stderr" => Ok(Self::Stderr),
-            _ => PathPattern::parse(text)
-                .map(Self::File)
-                .map_err(|_| Self::bad(text)),
+            _ => PathPattern::parse(text).map(Self::File).map_err(|_| Self::bad(text)),
         }
     }
 }
@@ -251,9 +240,7 @@ impl Value for CacheDir {
     fn parse(text: &str) -> Result<Self, BadValue> {
         match text {
             "" => Ok(Self::Nowhere),
-            _ => PathBuf::parse(text)
-                .map(Self::Directory)
-                .map_err(|_| Self::bad(text)),
+            _ => PathBuf::parse(text).map(Self::Directory).map_err(|_| Self::bad(text)),
         }
     }
 }

@@ -23,9 +23,7 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
     }
     out.push_str("\n\n");
     if !report.races.is_empty() {
-        out.push_str(
-            "| race | kernel | object | where | with | seen |\n|---|---|---|---|---|---|\n",
-        );
+        out.push_str("| race | kernel | object | where | with | seen |\n|---|---|---|---|---|---|\n");
         for race in report.races.iter().take(ROWS) {
             // Writing to a `String` does not fail.
             let _ = writeln!(
@@ -48,19 +46,10 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
     if !report.divergence.is_empty() {
         out.push('\n');
     }
-    let renderer = TextRenderer {
-        pid: None,
-        color: false,
-        sources,
-    };
-    let races = report
-        .races
-        .iter()
-        .map(|race| (words::one_line(race), renderer.race(race)));
-    let divergence = report
-        .divergence
-        .iter()
-        .map(|found| (words::divergence_line(found), renderer.divergence(found)));
+    let renderer = TextRenderer { pid: None, color: false, sources };
+    let races = report.races.iter().map(|race| (words::one_line(race), renderer.race(race)));
+    let divergence =
+        report.divergence.iter().map(|found| (words::divergence_line(found), renderer.divergence(found)));
     for (summary, details) in races.chain(divergence).take(SHOWN) {
         // The rule and the headline say nothing that the summary does not.
         let details: Vec<&str> = details.lines().skip(2).collect();
@@ -72,12 +61,7 @@ pub fn render(report: &Report, sources: &dyn Sources) -> String {
             html(&summary),
         );
     }
-    more(
-        &mut out,
-        report.races.len() + report.divergence.len(),
-        SHOWN,
-        "in full",
-    );
+    more(&mut out, report.races.len() + report.divergence.len(), SHOWN, "in full");
     if !report.notes.is_empty() {
         out.push_str("**Not checked or lost**\n\n");
         for note in &report.notes {
@@ -109,20 +93,14 @@ fn more(out: &mut String, all: usize, shown: usize, what: &str) {
 }
 
 fn place(access: &Access) -> String {
-    words::place(access)
-        .as_deref()
-        .map_or_else(|| "unknown".to_owned(), code)
+    words::place(access).as_deref().map_or_else(|| "unknown".to_owned(), code)
 }
 
 /// A code span in a cell of a table, with a fence longer than any run of
 /// backticks in it.
 fn code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text) + 1);
-    let space = if text.starts_with('`') || text.ends_with('`') {
-        " "
-    } else {
-        ""
-    };
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{ticks}{space}{}{space}{ticks}", cell(text))
 }
 
@@ -143,10 +121,7 @@ fn text(text: &str) -> String {
         .enumerate()
         .map(|(index, part)| {
             if index % 2 == 0 {
-                part.replace('&', "&amp;")
-                    .replace('<', "&lt;")
-                    .replace('*', "\\*")
-                    .replace('_', "\\_")
+                part.replace('&', "&amp;").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")
             } else {
                 part.to_owned()
             }
@@ -157,9 +132,7 @@ fn text(text: &str) -> String {
 
 /// Text in an HTML element.
 fn html(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Backticks that end no code block of this text.
@@ -168,8 +141,5 @@ fn fence(text: &str) -> String {
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default()
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }

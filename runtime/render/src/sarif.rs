@@ -18,12 +18,7 @@ use serde_json::{Value, json};
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// What a path may keep in a URI (RFC 3986, section 3.3).
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'/')
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Rule of a barrier that some threads of a block do not reach.
 const DIVERGENCE: &str = "barrier-divergence";
 /// What code scanning calls the root of the checkout.
@@ -46,11 +41,8 @@ impl Renderer<'_> {
     pub fn render(&self, report: &Report) -> String {
         let races = report.races.iter().map(|race| self.race(race));
         let divergence = report.divergence.iter().map(|found| self.divergence(found));
-        let notes: Vec<Value> = report
-            .notes
-            .iter()
-            .map(|note| json!({ "level": "note", "message": { "text": note } }))
-            .collect();
+        let notes: Vec<Value> =
+            report.notes.iter().map(|note| json!({ "level": "note", "message": { "text": note } })).collect();
         let log = Log {
             schema: SCHEMA,
             version: "2.1.0",
@@ -84,11 +76,7 @@ impl Renderer<'_> {
         let (later, earlier) = (race.later(), race.earlier());
         let launches = words::launches_differ(race);
         let said = |access: &Access, previous| {
-            let effect = if previous {
-                race.kind.earlier()
-            } else {
-                race.kind.later()
-            };
+            let effect = if previous { race.kind.earlier() } else { race.kind.later() };
             words::doing(access, effect, previous) + &words::by(access, launches)
         };
         let mut related = Vec::new();
@@ -97,10 +85,7 @@ impl Renderer<'_> {
             location.message = Some(Message::text(said(earlier, true)));
             related.push(location);
         }
-        let launch = race
-            .launch
-            .as_ref()
-            .and_then(|launch| self.launch(race, launch));
+        let launch = race.launch.as_ref().and_then(|launch| self.launch(race, launch));
         related.extend(launch);
 
         let step = |access: &Access, previous| {
@@ -120,10 +105,7 @@ impl Renderer<'_> {
             rule_index: rule_index(race.kind),
             level: if same { "warning" } else { "error" },
             message: Message::text(self.message(race, !related.is_empty())),
-            locations: self
-                .access(later, race.kernel.as_deref())
-                .into_iter()
-                .collect(),
+            locations: self.access(later, race.kernel.as_deref()).into_iter().collect(),
             related_locations: related,
             code_flows: code_flows.unwrap_or_default(),
             occurrence_count: Some(race.count.max(1)),
@@ -176,10 +158,8 @@ impl Renderer<'_> {
         for waiting in &found.waiting {
             match waiting {
                 Waiting::At(at) => {
-                    let said = format!(
-                        "{} here",
-                        words::plural(at.threads.into(), "thread waits", "threads wait")
-                    );
+                    let said =
+                        format!("{} here", words::plural(at.threads.into(), "thread waits", "threads wait"));
                     let place = at.file.as_deref().zip(at.line);
                     parts.push(match place {
                         Some((file, line)) => said.replace("here", &format!("at {file}:{line}")),
@@ -202,10 +182,7 @@ impl Renderer<'_> {
         }
         let mut places = places.into_iter();
         let first: Vec<_> = places.next().into_iter().collect();
-        let related = places.zip(1..).map(|(place, id)| Location {
-            id: Some(id),
-            ..place
-        });
+        let related = places.zip(1..).map(|(place, id)| Location { id: Some(id), ..place });
         Finding {
             rule_id: DIVERGENCE.to_owned(),
             rule_index: RaceKind::ALL.len(),
@@ -233,11 +210,7 @@ impl Renderer<'_> {
             id: None,
             message: None,
             physical_location: Some(self.position(file, line, access.column)),
-            logical_locations: kernel
-                .or(access.function.as_deref())
-                .map(logical)
-                .into_iter()
-                .collect(),
+            logical_locations: kernel.or(access.function.as_deref()).map(logical).into_iter().collect(),
         })
     }
 
@@ -316,10 +289,7 @@ fn rule_id(kind: RaceKind) -> String {
 }
 
 fn rule_index(kind: RaceKind) -> usize {
-    RaceKind::ALL
-        .iter()
-        .position(|&known| known == kind)
-        .unwrap_or_default()
+    RaceKind::ALL.iter().position(|&known| known == kind).unwrap_or_default()
 }
 
 /// A rule for each kind of race, in the order of [`RaceKind::ALL`], and one for
@@ -367,11 +337,7 @@ fn rules() -> Vec<Value> {
 /// What of a race stays when lines move, so that a service finds it again.
 fn fingerprint(race: &Race) -> String {
     let side = |access: &Access| {
-        format!(
-            "{}:{}",
-            access.file.as_deref().unwrap_or("?"),
-            access.function.as_deref().unwrap_or("?")
-        )
+        format!("{}:{}", access.file.as_deref().unwrap_or("?"), access.function.as_deref().unwrap_or("?"))
     };
     format!(
         "{}|{}|{}|{}|{}",

@@ -24,8 +24,7 @@ pub fn new_findings(mut report: Report, baseline: &Report) -> (Report, u64) {
         race_key,
         race_shape,
     );
-    let divergences: HashSet<DivergenceKey> =
-        baseline.divergence.iter().map(divergence_key).collect();
+    let divergences: HashSet<DivergenceKey> = baseline.divergence.iter().map(divergence_key).collect();
     report.divergence = left_over(
         report.divergence,
         &baseline.divergence,

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::schema::{
-    Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting, not_shown_note,
-};
+use crate::schema::{Access, Device, Divergence, Op, Race, RaceKind, Report, Stats, Waiting, not_shown_note};
 
 /// Gathers what a run finds.
 ///
@@ -47,17 +45,8 @@ enum Entry {
 /// A side of a race as far as it tells entries apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Place {
-    Known {
-        file: String,
-        line: u32,
-        column: Option<u32>,
-    },
-    Unknown {
-        function: Option<String>,
-        op: u8,
-        size: Option<u64>,
-        object: Option<String>,
-    },
+    Known { file: String, line: u32, column: Option<u32> },
+    Unknown { function: Option<String>, op: u8, size: Option<u64>, object: Option<String> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -154,18 +143,10 @@ impl Collector {
     /// program asks for a report before its end.
     pub fn report(&self, device: Device, stats: Stats) -> Report {
         let mut notes = self.notes.clone();
-        let mut repeated: Vec<_> = self
-            .divergences
-            .values()
-            .filter(|(_, again)| *again > 0)
-            .collect();
+        let mut repeated: Vec<_> = self.divergences.values().filter(|(_, again)| *again > 0).collect();
         repeated.sort();
         for &&(at, again) in &repeated {
-            let times = if again == 1 {
-                "once".to_owned()
-            } else {
-                format!("{again} times")
-            };
+            let times = if again == 1 { "once".to_owned() } else { format!("{again} times") };
             notes.push(format!(
                 "the barrier divergence of `{}` in block {} was seen {times} more in other blocks or launches",
                 self.divergence[at].kernel,
@@ -207,32 +188,19 @@ pub(crate) fn divergence_key(divergence: &Divergence) -> DivergenceKey {
         .collect();
     places.sort();
     places.dedup();
-    DivergenceKey {
-        kernel: divergence.kernel.clone(),
-        places,
-    }
+    DivergenceKey { kernel: divergence.kernel.clone(), places }
 }
 
 pub(crate) fn race_key(race: &Race) -> RaceKey {
-    let object = race
-        .object
-        .as_ref()
-        .and_then(|object| object.name.as_deref());
+    let object = race.object.as_ref().and_then(|object| object.name.as_deref());
     let mut places = [place(race.later(), object), place(race.earlier(), object)];
     places.sort();
-    RaceKey {
-        kernel: race.kernel.clone(),
-        places,
-    }
+    RaceKey { kernel: race.kernel.clone(), places }
 }
 
 fn place(access: &Access, object: Option<&str>) -> Place {
     match (&access.file, access.line) {
-        (Some(file), Some(line)) => Place::Known {
-            file: file.clone(),
-            line,
-            column: access.column,
-        },
+        (Some(file), Some(line)) => Place::Known { file: file.clone(), line, column: access.column },
         _ => Place::Unknown {
             function: access.function.clone(),
             op: match access.op {

@@ -25,11 +25,7 @@ pub struct SideFacts {
 
 /// A hint for a race; `facts` in the order of [`Race::accesses`].
 pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
-    if race
-        .accesses
-        .iter()
-        .any(|access| matches!(access.op, Op::Copy | Op::Host))
-    {
+    if race.accesses.iter().any(|access| matches!(access.op, Op::Copy | Op::Host)) {
         return Some(outside_kernels(race));
     }
     if facts.iter().any(|side| side.ends_block) {
@@ -43,11 +39,9 @@ pub fn hint(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
         (Effect::Atomic, Effect::Read | Effect::Write) => {
             Some(one_atomic(race.later(), race.kind.later(), race.earlier()))
         }
-        (Effect::Read | Effect::Write, Effect::Atomic) => Some(one_atomic(
-            race.earlier(),
-            race.kind.earlier(),
-            race.later(),
-        )),
+        (Effect::Read | Effect::Write, Effect::Atomic) => {
+            Some(one_atomic(race.earlier(), race.kind.earlier(), race.later()))
+        }
         (Effect::Read | Effect::Write, Effect::Read | Effect::Write) => two_plain(race, facts),
     }
 }
@@ -60,21 +54,13 @@ const END_OF_BLOCK: &str = "shared memory ends with its block, and nothing makes
 fn outside_kernels(race: &Race) -> String {
     let ops = [race.earlier().op, race.later().op];
     if ops.contains(&Op::Host) {
-        let other = if ops.contains(&Op::Copy) {
-            "copy"
-        } else {
-            "launch"
-        };
+        let other = if ops.contains(&Op::Copy) { "copy" } else { "launch" };
         return format!(
             "nothing makes the host wait for the {other}: call cudaDeviceSynchronize() or \
              cudaStreamSynchronize() before the host accesses the memory"
         );
     }
-    let sides = if ops == [Op::Copy; 2] {
-        "two copies"
-    } else {
-        "copy and the launch"
-    };
+    let sides = if ops == [Op::Copy; 2] { "two copies" } else { "copy and the launch" };
     format!(
         "nothing orders the {sides}: put them in one stream, or order them with an event \
          (cudaStreamWaitEvent())"
@@ -110,10 +96,7 @@ fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
         // Wide enough, so the bytes differ.
         (AtomicScope::Block, Scope::Warp | Scope::Block)
         | (AtomicScope::Cluster, Scope::Warp | Scope::Block | Scope::Cluster)
-        | (
-            AtomicScope::Device,
-            Scope::Warp | Scope::Block | Scope::Cluster | Scope::Grid | Scope::Device,
-        )
+        | (AtomicScope::Device, Scope::Warp | Scope::Block | Scope::Cluster | Scope::Grid | Scope::Device)
         | (AtomicScope::System, _) => {
             "two atomics that overlap without covering the same bytes are not atomic against each \
              other: use one address and one size"
@@ -204,9 +187,7 @@ fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
         (from_effect, to_effect) => {
             let (does, did) = (to_effect.as_str(), from_effect.as_str());
             let order = if across_blocks {
-                format!(
-                    "nothing orders the {did} at {from} before the {does} there by another block"
-                )
+                format!("nothing orders the {did} at {from} before the {does} there by another block")
             } else {
                 format!("{missing} the {did} at {from} before the {does} there by another thread")
             };

@@ -37,16 +37,9 @@ impl Merger {
     /// Adds a report that notes call `origin`: its file, its rank, its seed.
     pub fn add(&mut self, origin: &str, report: Report) {
         let device = report.device;
-        let (first, named) = self
-            .device
-            .get_or_insert_with(|| (device, origin.to_owned()))
-            .clone();
+        let (first, named) = self.device.get_or_insert_with(|| (device, origin.to_owned())).clone();
         if first != device {
-            let note = format!(
-                "ran on `{}`, `{named}` on `{}`",
-                device.as_str(),
-                first.as_str()
-            );
+            let note = format!("ran on `{}`, `{named}` on `{}`", device.as_str(), first.as_str());
             self.note(note, origin);
         }
         for race in report.races {
@@ -95,11 +88,7 @@ impl Merger {
 /// `` `a.json`, `b.json` and 3 more reports``.
 fn named(origins: &[String]) -> String {
     let shown = &origins[..origins.len().min(ORIGINS_NAMED)];
-    let text = shown
-        .iter()
-        .map(|origin| format!("`{origin}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let text = shown.iter().map(|origin| format!("`{origin}`")).collect::<Vec<_>>().join(", ");
     match origins.len() - shown.len() {
         0 => text,
         1 => format!("{text} and 1 more report"),
@@ -111,30 +100,18 @@ fn named(origins: &[String]) -> String {
 /// keep adding up to the total.
 fn add_stats(sum: &mut Stats, stats: Stats) {
     sum.launches = sum.launches.saturating_add(stats.launches);
-    sum.launches_unchecked = sum
-        .launches_unchecked
-        .saturating_add(stats.launches_unchecked);
+    sum.launches_unchecked = sum.launches_unchecked.saturating_add(stats.launches_unchecked);
     sum.checks_executed = sum.checks_executed.saturating_add(stats.checks_executed);
     add_sites(&mut sum.sites, stats.sites);
     for kernel in stats.kernels {
-        let KernelStats {
-            name,
-            sites,
-            launches,
-            checks_executed,
-        } = kernel;
+        let KernelStats { name, sites, launches, checks_executed } = kernel;
         match sum.kernels.iter_mut().find(|known| known.name == name) {
             Some(known) => {
                 add_sites(&mut known.sites, sites);
                 known.launches = known.launches.saturating_add(launches);
                 known.checks_executed = known.checks_executed.saturating_add(checks_executed);
             }
-            None => sum.kernels.push(KernelStats {
-                name,
-                sites,
-                launches,
-                checks_executed,
-            }),
+            None => sum.kernels.push(KernelStats { name, sites, launches, checks_executed }),
         }
     }
 }

@@ -72,22 +72,14 @@ impl Report {
     /// schema does not have.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         let mut report: Self = serde_json::from_str(json)?;
-        report.races_not_shown = report
-            .notes
-            .iter()
-            .filter_map(|note| not_shown_of(note))
-            .max()
-            .unwrap_or(0);
+        report.races_not_shown = report.notes.iter().filter_map(|note| not_shown_of(note)).max().unwrap_or(0);
         Ok(report)
     }
 }
 
 /// The note that stands for [`Report::races_not_shown`] in the stored report.
 pub(crate) fn not_shown_note(count: u64) -> String {
-    format!(
-        "{} not shown",
-        crate::words::plural(count, "distinct race", "distinct races")
-    )
+    format!("{} not shown", crate::words::plural(count, "distinct race", "distinct races"))
 }
 
 /// The number in such a note, also where a merged report names its origin
@@ -487,11 +479,7 @@ impl TryFrom<bool> for True {
     type Error = &'static str;
 
     fn try_from(value: bool) -> Result<Self, Self::Error> {
-        if value {
-            Ok(Self)
-        } else {
-            Err("found `false`, wanted `true`")
-        }
+        if value { Ok(Self) } else { Err("found `false`, wanted `true`") }
     }
 }
 
@@ -504,21 +492,12 @@ impl From<True> for bool {
 impl Waiting {
     /// A group of `threads` threads, `example` one of them, that waits there.
     pub fn at(file: Option<String>, line: Option<u32>, threads: u32, example: Dim3) -> Self {
-        Self::At(WaitingAt {
-            file,
-            line,
-            threads,
-            example,
-        })
+        Self::At(WaitingAt { file, line, threads, example })
     }
 
     /// A group of `threads` threads, `example` one of them, that has left.
     pub fn exited(threads: u32, example: Dim3) -> Self {
-        Self::Exited(Exited {
-            exited: True,
-            threads,
-            example,
-        })
+        Self::Exited(Exited { exited: True, threads, example })
     }
 }
 

@@ -43,10 +43,7 @@ pub(crate) fn render(marks: &[Mark<'_>], sources: &dyn Sources, color: bool) -> 
 fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Option<String> {
     let lines = line_ranges(text);
     let range = |mark: &Mark<'_>| lines.get((mark.line as usize).checked_sub(1)?).cloned();
-    let inside: Vec<_> = marks
-        .iter()
-        .filter_map(|mark| range(mark).map(|line| (*mark, line)))
-        .collect();
+    let inside: Vec<_> = marks.iter().filter_map(|mark| range(mark).map(|line| (*mark, line))).collect();
 
     // Only the marked stretch goes to the renderer, which folds what is
     // between two marks.
@@ -55,9 +52,7 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
     let (start, first_line) = (first.1.start, first.0.line);
     let window = &text[start..last.1.end];
 
-    let mut snippet = Snippet::source(window)
-        .line_start(first_line as usize)
-        .path(file);
+    let mut snippet = Snippet::source(window).line_start(first_line as usize).path(file);
     let mut spans: Vec<(Range<usize>, Vec<&str>, bool)> = Vec::new();
     for (mark, line) in &inside {
         let within = span(&text[line.clone()], mark.column);
@@ -73,25 +68,14 @@ fn render_file(file: &str, text: &str, marks: &[&Mark<'_>], color: bool) -> Opti
         }
     }
     for (span, labels, primary) in spans {
-        let kind = if primary {
-            AnnotationKind::Primary
-        } else {
-            AnnotationKind::Context
-        };
+        let kind = if primary { AnnotationKind::Primary } else { AnnotationKind::Context };
         snippet = snippet.annotation(kind.span(span).label(labels.join(" and ")));
     }
-    let renderer = if color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut drawn = renderer.render(&[Group::with_level(Level::WARNING).element(snippet)]);
     // The header names where the first primary mark, or else the first one,
     // begins; a column that is not known is not to be made up.
-    let named = inside
-        .iter()
-        .find(|(mark, _)| mark.primary)
-        .or(inside.first());
+    let named = inside.iter().find(|(mark, _)| mark.primary).or(inside.first());
     if named.is_none_or(|(mark, _)| mark.column.is_none()) {
         let header_end = drawn.find('\n').unwrap_or(drawn.len());
         if let Some(colon) = drawn[..header_end].rfind(':') {
@@ -143,10 +127,7 @@ pub fn excerpt(
     let end = lines.len().min(at + context + 1);
     Some(Excerpt {
         first: u32::try_from(first).ok()? + 1,
-        lines: lines[first..end]
-            .iter()
-            .map(|&line| line.to_owned())
-            .collect(),
+        lines: lines[first..end].iter().map(|&line| line.to_owned()).collect(),
         marked: at - first,
         mark,
     })
@@ -157,11 +138,7 @@ pub fn excerpt(
 fn span(line: &str, column: Option<u32>) -> Range<usize> {
     let whole = line.len() - line.trim_start().len()..line.trim_end().len();
     let Some(start) = column.and_then(|column| (column as usize).checked_sub(1)) else {
-        return if whole.is_empty() {
-            0..line.len()
-        } else {
-            whole
-        };
+        return if whole.is_empty() { 0..line.len() } else { whole };
     };
     match line.get(start..) {
         Some(rest) if !rest.is_empty() => start..start + token(rest),
@@ -172,23 +149,13 @@ fn span(line: &str, column: Option<u32>) -> Range<usize> {
 
 /// Length of the token that a text begins with, bytes, at least one character.
 fn token(text: &str) -> usize {
-    const OPERATORS: [&str; 14] = [
-        "<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "==", "->",
-    ];
-    if let Some(operator) = OPERATORS
-        .iter()
-        .find(|operator| text.starts_with(**operator))
-    {
+    const OPERATORS: [&str; 14] =
+        ["<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "==", "->"];
+    if let Some(operator) = OPERATORS.iter().find(|operator| text.starts_with(**operator)) {
         return operator.len();
     }
-    let word = text
-        .find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(text.len());
-    if word > 0 {
-        word
-    } else {
-        text.chars().next().map_or(0, char::len_utf8)
-    }
+    let word = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    if word > 0 { word } else { text.chars().next().map_or(0, char::len_utf8) }
 }
 
 #[cfg(test)]

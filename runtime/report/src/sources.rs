@@ -35,10 +35,7 @@ impl DiskSources {
     /// Looks for a relative name in these directories, in their order (those
     /// that the compiler ran in), then in the current one.
     pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self {
-            directories: directories.into_iter().collect(),
-            read: Mutex::default(),
-        }
+        Self { directories: directories.into_iter().collect(), read: Mutex::default() }
     }
 
     fn read(&self, file: &str) -> Option<Arc<str>> {

@@ -97,17 +97,12 @@ impl TextRenderer<'_> {
 
         let marks: Vec<_> = [
             mark(later, format!("this {}", race.kind.later().as_str()), true),
-            mark(
-                earlier,
-                format!("previous {}", race.kind.earlier().as_str()),
-                false,
-            ),
+            mark(earlier, format!("previous {}", race.kind.earlier().as_str()), false),
         ]
         .into_iter()
         .flatten()
         .collect();
-        text.out
-            .push_str(&snippet::render(&marks, self.sources, self.color));
+        text.out.push_str(&snippet::render(&marks, self.sources, self.color));
 
         if let Some(object) = &race.object {
             text.line(format_args!("  Location is {}", location(object)));
@@ -151,20 +146,11 @@ impl TextRenderer<'_> {
                         // A barrier without debug information, or a loop.
                         _ => "where no line is known [-g may tell]".to_owned(),
                     };
-                    text.line(format_args!(
-                        "    {threads} {place}{}",
-                        among(at.threads, at.example)
-                    ));
+                    text.line(format_args!("    {threads} {place}{}", among(at.threads, at.example)));
                     if let (Some(file), Some(line)) = (&at.file, at.line) {
                         let label = format!("{threads} here");
                         let primary = marks.is_empty();
-                        marks.push(Mark {
-                            file,
-                            line,
-                            column: None,
-                            label,
-                            primary,
-                        });
+                        marks.push(Mark { file, line, column: None, label, primary });
                     }
                 }
                 Waiting::Exited(gone) => {
@@ -176,8 +162,7 @@ impl TextRenderer<'_> {
                 }
             }
         }
-        text.out
-            .push_str(&snippet::render(&marks, self.sources, self.color));
+        text.out.push_str(&snippet::render(&marks, self.sources, self.color));
         // What waits at no known place may be a loop instead of a barrier.
         text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
         text.out
@@ -186,10 +171,7 @@ impl TextRenderer<'_> {
     /// The notes, a line each.
     pub fn notes(&self, notes: &[String]) -> String {
         let style = self.style(Style::new().bold());
-        notes
-            .iter()
-            .map(|note| format!("{style}note:{style:#} {note}\n"))
-            .collect()
+        notes.iter().map(|note| format!("{style}note:{style:#} {note}\n")).collect()
     }
 
     /// The last line: how many races and divergences there are, those not
@@ -272,9 +254,7 @@ impl<'a> Block<'a> {
             let function = call.function.as_deref().unwrap_or("<unknown>");
             let (file, line) = (&call.position.file, call.position.line);
             match call.column {
-                Some(column) => {
-                    self.line(format_args!("    #{number} {function} {file}:{line}:{column}"))
-                }
+                Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),
                 None => self.line(format_args!("    #{number} {function} {file}:{line}")),
             }
         }
@@ -295,31 +275,17 @@ fn has_place(access: &Access) -> bool {
 
 /// A colon where a frame follows.
 fn colon(access: &Access) -> &'static str {
-    if has_place(access) {
-        ":"
-    } else {
-        ""
-    }
+    if has_place(access) { ":" } else { "" }
 }
 
 fn mark(access: &Access, label: String, primary: bool) -> Option<Mark<'_>> {
-    Some(Mark {
-        file: access.file.as_deref()?,
-        line: access.line?,
-        column: access.column,
-        label,
-        primary,
-    })
+    Some(Mark { file: access.file.as_deref()?, line: access.line?, column: access.column, label, primary })
 }
 
 /// Which thread stands for its group.
 fn among(threads: u32, example: Dim3) -> String {
     let example = dim3(example);
-    if threads == 1 {
-        format!(": thread {example}")
-    } else {
-        format!(", thread {example} among them")
-    }
+    if threads == 1 { format!(": thread {example}") } else { format!(", thread {example} among them") }
 }
 
 fn sites(sites: &Sites) -> String {

@@ -10,8 +10,7 @@ use crate::schema::{
 };
 
 /// What mends a divergence.
-pub const DIVERGENCE_HINT: &str =
-    "put the barrier where every thread that it waits for reaches it";
+pub const DIVERGENCE_HINT: &str = "put the barrier where every thread that it waits for reaches it";
 
 /// Whether the access is an instruction of a kernel.
 pub fn in_kernel(op: Op) -> bool {
@@ -46,19 +45,9 @@ pub fn target(race: &Race) -> String {
     };
     let object = race.object.as_ref();
     let what = match object {
-        Some(Object {
-            name: Some(name), ..
-        }) => format!("`{name}`"),
-        Some(Object {
-            kind: ObjectKind::Allocation,
-            offset: Some(_),
-            ..
-        }) => "allocation".to_owned(),
-        Some(Object {
-            kind: ObjectKind::Heap,
-            offset: Some(_),
-            ..
-        }) => "heap block".to_owned(),
+        Some(Object { name: Some(name), .. }) => format!("`{name}`"),
+        Some(Object { kind: ObjectKind::Allocation, offset: Some(_), .. }) => "allocation".to_owned(),
+        Some(Object { kind: ObjectKind::Heap, offset: Some(_), .. }) => "heap block".to_owned(),
         _ => return format!("in {space}memory"),
     };
     match object.and_then(|object| object.offset) {
@@ -179,23 +168,14 @@ pub fn launches_differ(race: &Race) -> bool {
 
 /// `once`, `988 times`.
 pub fn times(count: u64) -> String {
-    if count == 1 {
-        "once".to_owned()
-    } else {
-        format!("{count} times")
-    }
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// ``shared variable `tile` ``, without size and offset; where the object is not
 /// known, the kind of memory.
 pub fn object_of(race: &Race) -> String {
     match &race.object {
-        Some(object) => location(&Object {
-            size: None,
-            offset: None,
-            allocated: None,
-            ..object.clone()
-        }),
+        Some(object) => location(&Object { size: None, offset: None, allocated: None, ..object.clone() }),
         None => match race.space {
             Space::Shared => "shared memory".to_owned(),
             Space::Global => "global memory".to_owned(),
@@ -216,9 +196,7 @@ pub fn one_line(race: &Race) -> String {
         "{}: data race: {} of {} with {} at {}",
         place(race.later()).unwrap_or_else(unknown),
         side(race.later(), race.kind.later()),
-        target(race)
-            .trim_start_matches("at ")
-            .trim_start_matches("in "),
+        target(race).trim_start_matches("at ").trim_start_matches("in "),
         side(race.earlier(), race.kind.earlier()),
         place(race.earlier()).unwrap_or_else(unknown),
     );
@@ -251,21 +229,14 @@ pub fn divergence_line(divergence: &Divergence) -> String {
             Waiting::Exited(exited) => gone = exited.threads,
         }
     }
-    let first = places
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "<unknown>".to_owned());
+    let first = places.first().cloned().unwrap_or_else(|| "<unknown>".to_owned());
     let mut text = format!("{first}: barrier divergence");
     if places.len() > 1 {
         let _ = write!(text, " with {}", places[1..].join(", "));
     }
     let _ = write!(text, ", in `{}`", divergence.kernel);
     if gone > 0 {
-        let _ = write!(
-            text,
-            ", {} left the kernel",
-            plural(gone.into(), "thread has", "threads have")
-        );
+        let _ = write!(text, ", {} left the kernel", plural(gone.into(), "thread has", "threads have"));
     }
     text
 }
@@ -275,8 +246,7 @@ pub fn divergence_line(divergence: &Divergence) -> String {
 pub fn missing_order(race: &Race) -> &'static str {
     let (later, earlier) = (race.later(), race.earlier());
     let is_one_thread = later.thread.is_some()
-        && (later.thread, later.block, later.launch)
-            == (earlier.thread, earlier.block, earlier.launch);
+        && (later.thread, later.block, later.launch) == (earlier.thread, earlier.block, earlier.launch);
     if is_one_thread {
         // Program order leaves out only what is asynchronous.
         return "Both sides belong to one thread. One is an asynchronous copy that the thread has \
@@ -319,11 +289,7 @@ pub fn counts(report: &Report) -> String {
     let mut text = plural(races, "data race", "data races");
     if !report.divergence.is_empty() {
         text.push_str(", ");
-        text.push_str(&plural(
-            report.divergence.len() as u64,
-            "barrier divergence",
-            "barrier divergences",
-        ));
+        text.push_str(&plural(report.divergence.len() as u64, "barrier divergence", "barrier divergences"));
     }
     text
 }

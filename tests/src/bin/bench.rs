@@ -17,9 +17,8 @@ use std::time::Instant;
 use gpurace_tests::toolchain::{tool, workspace};
 
 /// Kernels, by the names of their files.
-const KERNELS: [&str; 8] = [
-    "saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv",
-];
+const KERNELS: [&str; 8] =
+    ["saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv"];
 /// The kernels of GMRace's paper, by the names of their files; these and those below have no twins in OpenCL.
 const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
 /// Kernels of which nothing is proved, and reads need no check of their own beside others.
@@ -70,7 +69,10 @@ fn bench(wanted: &[String]) -> Result<String, String> {
     let known = |w: &str| groups.iter().any(|group| group.0 == w) || all().any(|k| k == w);
     if let Some(unknown) = wanted.iter().find(|w| !known(w)) {
         let all: Vec<_> = all().collect();
-        return Err(format!("found kernel `{unknown}`, wanted `gmrace`, `covered` or one of {}", all.join(", ")));
+        return Err(format!(
+            "found kernel `{unknown}`, wanted `gmrace`, `covered` or one of {}",
+            all.join(", ")
+        ));
     }
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -127,7 +129,8 @@ impl Rows {
     fn add(&mut self, kernel: &str, runs: &[Vec<Run>]) {
         let ns = |v: usize| spread(runs[v].iter().map(|r| r.ns).collect());
         // Of runs of one round.
-        let ratio = |a: usize, b: usize| spread(runs[a].iter().zip(&runs[b]).map(|(a, b)| a.ns / b.ns).collect());
+        let ratio =
+            |a: usize, b: usize| spread(runs[a].iter().zip(&runs[b]).map(|(a, b)| a.ns / b.ns).collect());
         let _ = write!(self.lines, "| {kernel} | {:.2} |", ns(0)[1] / 1e6);
         if runs.len() > 3 {
             let [least, median, most] = ratio(0, 3);
@@ -153,7 +156,11 @@ impl Rows {
         );
         out.push_str(&self.lines);
         let mean = |v: &Vec<f64>| (v.iter().map(|r| r.ln()).sum::<f64>() / v.len() as f64).exp();
-        let first = if opencl && !self.ratios[0].is_empty() { format!("{:.2}", mean(&self.ratios[0])) } else { "–".into() };
+        let first = if opencl && !self.ratios[0].is_empty() {
+            format!("{:.2}", mean(&self.ratios[0]))
+        } else {
+            "–".into()
+        };
         let _ = writeln!(
             out,
             "| geometric mean | | | {first} | {:.2} | {:.2} | | |",
@@ -166,8 +173,11 @@ impl Rows {
 
 /// The start of a program and the launch of an empty kernel, bare and checked.
 fn starting(folder: &Path) -> Result<String, String> {
-    let mut out = String::from("| | start to end of a program, ms | launch of an empty kernel, µs |\n|---|---|---|\n");
-    for (name, variant) in [("bare", Variant::Bare), ("checked", Variant::Checked), ("pruned at launch", Variant::Pruned)] {
+    let mut out =
+        String::from("| | start to end of a program, ms | launch of an empty kernel, µs |\n|---|---|---|\n");
+    for (name, variant) in
+        [("bare", Variant::Bare), ("checked", Variant::Checked), ("pruned at launch", Variant::Pruned)]
+    {
         build("launch", variant, folder)?;
         let program = program("launch", variant, folder);
         let (mut starts, mut launches) = (Vec::new(), Vec::new());
@@ -181,7 +191,12 @@ fn starting(folder: &Path) -> Result<String, String> {
         let _ = writeln!(
             out,
             "| {name} | {:.1} ({:.1} to {:.1}) | {:.2} ({:.2} to {:.2}) |",
-            s / 1e6, s0 / 1e6, s1 / 1e6, l / 1e3, l0 / 1e3, l1 / 1e3
+            s / 1e6,
+            s0 / 1e6,
+            s1 / 1e6,
+            l / 1e3,
+            l0 / 1e3,
+            l1 / 1e3
         );
     }
     Ok(out)

@@ -47,17 +47,13 @@ fn bless(file: &Path, write: bool) -> Result<(), String> {
     let mut declarations = Vec::new();
     for revision in &program.revisions {
         let (seen, runs) = observe(&program, revision.clone())?;
-        let tag = revision
-            .as_ref()
-            .map_or(String::new(), |r| format!("[{r}]"));
+        let tag = revision.as_ref().map_or(String::new(), |r| format!("[{r}]"));
         for ((pair, space, scope), count) in seen {
             let mark = if count == runs { "" } else { "?" };
             let names = pair.clone().map(|(_, line)| label(line, &mut labels));
             let [a, b] = pair.map(|(op, _)| op);
-            declarations.push(format!(
-                "//~ RACE{mark}{tag} {a}-{b} {space} {scope}: {} {}",
-                names[0], names[1]
-            ));
+            declarations
+                .push(format!("//~ RACE{mark}{tag} {a}-{b} {space} {scope}: {} {}", names[0], names[1]));
         }
     }
     println!("{}", file.display());
@@ -77,17 +73,10 @@ fn bless(file: &Path, write: bool) -> Result<(), String> {
 
 /// Races of one revision over all levels and seeds, with the number of runs
 /// that reported each, and the number of runs.
-fn observe(
-    program: &Program,
-    revision: Option<String>,
-) -> Result<(BTreeMap<Key, usize>, usize), String> {
+fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Key, usize>, usize), String> {
     let (mut seen, mut runs) = (BTreeMap::new(), 0);
     for opt in program.opt_levels(revision.as_deref()) {
-        let case = Case {
-            program: program.clone(),
-            revision: revision.clone(),
-            opt,
-        };
+        let case = Case { program: program.clone(), revision: revision.clone(), opt };
         let folder: PathBuf = work_folder(&case.name())?;
         let (executable, compilation) = case.build(Build::Checked, &folder)?;
         if compilation.status != Some(0) {

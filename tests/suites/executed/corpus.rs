@@ -49,8 +49,14 @@ impl By {
 /// The word in the list of what is known, for programs that are not run.
 const NOT_RUN: &str = "not-run";
 /// What the notes of a run say where something was left undecided or out.
-const COUNTED: [&str; 6] =
-    ["undecided on the GPU", "dropped from shadow words", "not checked", "not recorded", "ran without checks", "not looked at on the GPU"];
+const COUNTED: [&str; 6] = [
+    "undecided on the GPU",
+    "dropped from shadow words",
+    "not checked",
+    "not recorded",
+    "ran without checks",
+    "not looked at on the GPU",
+];
 
 /// What came of a program, the better ones first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +103,10 @@ struct Subject {
 impl Subject {
     /// `race/tree_reduction::racy`
     fn name(&self) -> String {
-        self.revision.as_ref().map_or_else(|| self.program.name.clone(), |revision| format!("{}::{revision}", self.program.name))
+        self.revision.as_ref().map_or_else(
+            || self.program.name.clone(),
+            |revision| format!("{}::{revision}", self.program.name),
+        )
     }
 
     fn revision(&self) -> Option<&str> {
@@ -127,8 +136,18 @@ impl Subject {
         if !flags.iter().any(|flag| flag.contains("gpu-arch")) {
             command.arg("--cuda-gpu-arch=sm_80");
         }
-        command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "-O2", "-w", "-save-temps"]);
-        command.args(self.revision().map(|revision| format!("-D{}", revision.to_uppercase()))).arg("-I").arg(programs().join("support"));
+        command.args([
+            "-fsanitize=gpurace",
+            "-fgpurace-exec=auto",
+            "-fgpurace-prune=off",
+            "-O2",
+            "-w",
+            "-save-temps",
+        ]);
+        command
+            .args(self.revision().map(|revision| format!("-D{}", revision.to_uppercase())))
+            .arg("-I")
+            .arg(programs().join("support"));
         command.args(flags).arg(&self.program.path).args(["-o", "program"]).current_dir(&folder);
         let compilation = run(&mut command, &folder)?;
         if compilation.status != Some(0) {
@@ -140,7 +159,9 @@ impl Subject {
         }
         let (container, _) = lower(&folder, &format!("{stem}.gpurace.device.gpu.bc"))?;
         let of = |by| {
-            let seeds = SEEDS.into_iter().map(|seed| self.run_seed(&folder, &container, seed, by).unwrap_or_else(Verdict::Failure));
+            let seeds = SEEDS
+                .into_iter()
+                .map(|seed| self.run_seed(&folder, &container, seed, by).unwrap_or_else(Verdict::Failure));
             seeds.max().unwrap_or(Verdict::Right)
         };
         let verdicts = By::ALL.map(of);
@@ -153,7 +174,8 @@ impl Subject {
 
     fn run_seed(&self, folder: &Path, container: &Path, seed: u32, by: By) -> Result<Verdict, String> {
         let arguments = self.program.words(self.revision(), "run-args");
-        let (outcome, mut report) = run_on_executor(folder, &folder.join("program"), container, &arguments, seed, by == By::Logs)?;
+        let (outcome, mut report) =
+            run_on_executor(folder, &folder.join("program"), container, &arguments, seed, by == By::Logs)?;
         let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
         // Whether two writes store the same is not known there. Of one launch's pairs of threads at two lines, the schedule says
         // which is told first, of one warp or of two.
@@ -184,7 +206,9 @@ fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool
     let races = std::mem::take(&mut report.races);
     let matches = |race: &Race| {
         let alone = Report { races: vec![race.clone()], divergence: Vec::new(), ..report.clone() };
-        !compare(declared, &[], &alone, source).iter().any(|mismatch| matches!(mismatch, Mismatch::Unexpected(_)))
+        !compare(declared, &[], &alone, source)
+            .iter()
+            .any(|mismatch| matches!(mismatch, Mismatch::Unexpected(_)))
     };
     let lines: Vec<u32> = declared.iter().flat_map(|race| race.lines).flatten().collect();
     let races = races.into_iter().map(|race| {
@@ -211,7 +235,11 @@ fn known() -> BTreeMap<(String, By), String> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let known = lines.flat_map(|line| {
         let parts: Vec<&str> = line.splitn(4, ' ').collect();
-        let [name, by, verdict, why] = parts[..] else { panic!("`{line}`: wanted a name, `clocks`, `logs` or `both`, `miss`, `alarm` or `not-run`, and why") };
+        let [name, by, verdict, why] = parts[..] else {
+            panic!(
+                "`{line}`: wanted a name, `clocks`, `logs` or `both`, `miss`, `alarm` or `not-run`, and why"
+            )
+        };
         assert!(["miss", "alarm", NOT_RUN].contains(&verdict) && !why.trim().is_empty(), "{line}");
         let meant = By::ALL.into_iter().filter(move |of| by == "both" || by == of.word());
         let of_line: Vec<_> = meant.map(|by| ((name.to_owned(), by), verdict.to_owned())).collect();
@@ -223,7 +251,8 @@ fn known() -> BTreeMap<(String, By), String> {
 
 /// A number of a name, the same on each machine (FNV-1a).
 fn number(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[test]
@@ -237,7 +266,11 @@ fn programs_have_the_verdicts_that_they_declare() {
         }
     }
     let known = known();
-    let stale: Vec<&String> = known.keys().map(|(name, _)| name).filter(|name| !subjects.iter().any(|subject| subject.name() == **name)).collect();
+    let stale: Vec<&String> = known
+        .keys()
+        .map(|(name, _)| name)
+        .filter(|name| !subjects.iter().any(|subject| subject.name() == **name))
+        .collect();
     assert!(stale.is_empty(), "no such programs, of `tests/gpu/known`: {stale:?}");
     subjects.retain(|subject| known.get(&(subject.name(), By::Clocks)).is_none_or(|word| word != NOT_RUN));
     match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
@@ -251,7 +284,10 @@ fn programs_have_the_verdicts_that_they_declare() {
             scope.spawn(|| {
                 while let Some(subject) = subjects.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let of_subject = By::ALL.into_iter().zip(subject.verdicts());
-                    verdicts.lock().unwrap().extend(of_subject.map(|(by, verdict)| ((subject.name(), by), verdict)));
+                    verdicts
+                        .lock()
+                        .unwrap()
+                        .extend(of_subject.map(|(by, verdict)| ((subject.name(), by), verdict)));
                 }
             });
         }
@@ -264,13 +300,17 @@ fn programs_have_the_verdicts_that_they_declare() {
         *counts.entry((*by, word)).or_default() += 1;
         match known.get(key) {
             Some(wanted) if wanted == word => {}
-            Some(wanted) => wrong.push(format!("{name} by {by_word}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}")),
+            Some(wanted) => wrong.push(format!(
+                "{name} by {by_word}: {verdict:?}, but `tests/gpu/known` has it for a known {wanted}"
+            )),
             None if verdict.is_wrong() => wrong.push(format!("{name} by {by_word}: {verdict:?}")),
             None => {}
         }
     }
     println!("{} programs: {counts:?}", verdicts.len() / 2);
-    for ((name, by), verdict) in verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_))) {
+    for ((name, by), verdict) in
+        verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Undecided(_) | Verdict::Refused(_)))
+    {
         println!("{name} by {}: {verdict:?}", by.word());
     }
     assert!(!verdicts.is_empty(), "no program was taken");

@@ -50,7 +50,13 @@ pub fn calls() -> &'static Calls {
         let (_, rest) = line.split_once("GPURACE_PASS='").unwrap();
         let (config, rest) = rest.split_once("' ").unwrap();
         let words: Vec<&str> = rest.split('"').collect();
-        let word = |start: &str| words.iter().find_map(|word| word.strip_prefix(start)).unwrap_or_else(|| panic!("no `{start}` in {line}")).to_owned();
+        let word = |start: &str| {
+            words
+                .iter()
+                .find_map(|word| word.strip_prefix(start))
+                .unwrap_or_else(|| panic!("no `{start}` in {line}"))
+                .to_owned()
+        };
         Calls {
             clang: words[1].to_owned(),
             plugin: word("-fpass-plugin="),
@@ -86,7 +92,9 @@ pub fn lower(folder: &Path, bitcode: &str) -> Result<(PathBuf, Vec<Value>), Stri
             false => line.replace(is_constant, &format!("@{PREFIX}isspacep_const(ptr")) + "\n",
         })
         .collect();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).map_err(|e| format!("{name}: {e}"));
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.join(name), bytes).map_err(|e| format!("{name}: {e}"))
+    };
     write("renamed.ll", code.as_bytes())?;
 
     let mut config = calls.config.clone();
@@ -95,13 +103,29 @@ pub fn lower(folder: &Path, bitcode: &str) -> Result<(PathBuf, Vec<Value>), Stri
     }
     config["opt_level"] = 2.into();
     let mut lower = clang();
-    lower.args(nvptx).args(["-O2", "-fno-discard-value-names", "-march=sm_80", "-emit-llvm", "-c", "-o", "rest.bc"]);
+    lower.args(nvptx).args([
+        "-O2",
+        "-fno-discard-value-names",
+        "-march=sm_80",
+        "-emit-llvm",
+        "-c",
+        "-o",
+        "rest.bc",
+    ]);
     lower.arg(format!("-fpass-plugin={}", calls.plugin)).args(["-x", "ir", "renamed.ll"]);
     must_run(lower.env("GPURACE_PASS", config.to_string()), folder)?;
     let meta = read("lowered.json")?;
     let described: Value = serde_json::from_slice(&meta).map_err(|e| e.to_string())?;
     let mut image = clang();
-    image.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld", "-Wl,-z,defs", "-Wl,-Bsymbolic", "lowered.o"]);
+    image.args([
+        "--driver-mode=gcc",
+        "-shared",
+        "-nostartfiles",
+        "-fuse-ld=lld",
+        "-Wl,-z,defs",
+        "-Wl,-Bsymbolic",
+        "lowered.o",
+    ]);
     must_run(image.args(["-o", "image.so", "-lgpurace_rt", "-lm", "-L"]).arg(calls.libraries()), folder)?;
     let image = read("image.so")?;
     write("container", &build_container(&[(SectionKind::HostImage, &image), (SectionKind::Meta, &meta)]))?;

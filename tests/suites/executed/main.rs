@@ -20,7 +20,9 @@ use lowering::{calls, lower, must_run};
 /// The names of the kernels.
 fn kernels() -> Vec<String> {
     let text = std::fs::read_to_string(workspace().join("tests/gpu/kernels.cu")).unwrap();
-    text.lines().filter_map(|line| Some(line.strip_prefix("KERNEL ")?.split('(').next()?.to_owned())).collect()
+    text.lines()
+        .filter_map(|line| Some(line.strip_prefix("KERNEL ")?.split('(').next()?.to_owned()))
+        .collect()
 }
 
 /// Lowers the code for a GPU and builds the program that runs it; gives its folder.
@@ -30,7 +32,15 @@ fn program() -> &'static Path {
         let folder = work_folder("executed").unwrap();
         let gpu = workspace().join("tests/gpu");
         let mut command = Command::new(tool("gclang++").unwrap());
-        command.args(["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps", "-c"]);
+        command.args([
+            "-fsanitize=gpurace",
+            "-fgpurace-exec=cuda",
+            "--cuda-gpu-arch=sm_80",
+            "-O2",
+            "-w",
+            "-save-temps",
+            "-c",
+        ]);
         must_run(command.arg(gpu.join("kernels.cu")).args(["-o", "kernels.o"]), &folder).unwrap();
         let (_, unknown) = lower(&folder, "kernels.gpurace.device.gpu.bc").unwrap();
         assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
@@ -39,10 +49,31 @@ fn program() -> &'static Path {
         std::fs::write(folder.join("kernels.inc"), stubs).unwrap();
         let include = workspace().join("driver/include");
         let mut host = Command::new(&calls().clang);
-        host.args(["-w", "-O1", "--cuda-host-only", "--cuda-gpu-arch=sm_80", "-include", "gpurace/nvcc_compat.h", "-I.", "-isystem"]);
+        host.args([
+            "-w",
+            "-O1",
+            "--cuda-host-only",
+            "--cuda-gpu-arch=sm_80",
+            "-include",
+            "gpurace/nvcc_compat.h",
+            "-I.",
+            "-isystem",
+        ]);
         host.arg(&include).arg("-idirafter").arg(include.join("gpurace/fallback"));
-        host.arg(format!("--cuda-path={}", calls().toolkit)).arg("-I").arg(workspace().join("runtime/device/cpp"));
-        host.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang", "container", "-c", "-o", "host.o", "-x", "cuda"]);
+        host.arg(format!("--cuda-path={}", calls().toolkit))
+            .arg("-I")
+            .arg(workspace().join("runtime/device/cpp"));
+        host.args([
+            "-Xclang",
+            "-fcuda-include-gpubinary",
+            "-Xclang",
+            "container",
+            "-c",
+            "-o",
+            "host.o",
+            "-x",
+            "cuda",
+        ]);
         must_run(host.arg(gpu.join("executed.cu")), &folder).unwrap();
         let mut link = Command::new(tool("gclang++").unwrap());
         must_run(link.args(["-fgpurace-exec=cpu", "host.o", "-o", "program"]), &folder).unwrap();
@@ -71,7 +102,10 @@ fn execute(kernel: &str, seed: u32) -> Found {
     let ran = run(&mut command, folder).unwrap();
     assert_eq!(ran.status, Some(0), "{kernel}, seed {seed}: {}{}", ran.stdout, ran.stderr);
     let (counted, races) = ran.stdout.split_once('\n').unwrap();
-    Found { races: races.lines().filter(|line| line.starts_with("race ")).count(), counted: counted.to_owned() }
+    Found {
+        races: races.lines().filter(|line| line.starts_with("race ")).count(),
+        counted: counted.to_owned(),
+    }
 }
 
 #[test]
@@ -97,7 +131,13 @@ fn verdicts_are_by_the_kernels_names() {
     }
     assert!(decided > 4 * 6, "{decided} races");
     // Strong accesses and copies of inline PTX are decided where nothing of the kernel can have ordered them.
-    for kernel in ["racy_guarded_ptx", "racy_async_copy", "racy_strong_beside_plain_ptx", "racy_swap_ptx", "racy_matrix"] {
+    for kernel in [
+        "racy_guarded_ptx",
+        "racy_async_copy",
+        "racy_strong_beside_plain_ptx",
+        "racy_swap_ptx",
+        "racy_matrix",
+    ] {
         assert!(execute(kernel, 0).races > 0, "{kernel}");
     }
 }
@@ -107,15 +147,32 @@ fn races_in_shared_memory_name_the_array_and_the_byte() {
     let folder = work_folder("executed-shared").unwrap();
     let source = workspace().join("tests/gpu/shared.cu");
     let mut command = Command::new(tool("gclang++").unwrap());
-    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    command.args([
+        "-fsanitize=gpurace",
+        "-fgpurace-exec=auto",
+        "-fgpurace-prune=off",
+        "--cuda-gpu-arch=sm_80",
+        "-O2",
+        "-w",
+        "-save-temps",
+    ]);
     must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
     let (container, _) = lower(&folder, "shared.gpurace.device.gpu.bc").unwrap();
     for logs in [false, true] {
         let report = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, logs).unwrap().1;
-        let mut objects: Vec<_> = report.races.iter().filter_map(|race| race.object.as_ref()).map(|o| (o.name.as_deref(), o.size, o.offset)).collect();
+        let mut objects: Vec<_> = report
+            .races
+            .iter()
+            .filter_map(|race| race.object.as_ref())
+            .map(|o| (o.name.as_deref(), o.size, o.offset))
+            .collect();
         objects.sort_unstable();
         // A race of 8 bytes is one at its first byte.
-        let wanted = [(Some("rest"), Some(128), Some(80)), (Some("second"), Some(512), Some(40)), (Some("third"), Some(200), Some(192))];
+        let wanted = [
+            (Some("rest"), Some(128), Some(80)),
+            (Some("second"), Some(512), Some(40)),
+            (Some("third"), Some(200), Some(192)),
+        ];
         assert_eq!(objects, wanted, "logs: {logs}");
     }
 }
@@ -125,7 +182,15 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
     let folder = work_folder("executed-fetches").unwrap();
     let source = workspace().join("tests/gpu/fetches.cu");
     let mut command = Command::new(tool("gclang++").unwrap());
-    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "-fgpurace-prune=off", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    command.args([
+        "-fsanitize=gpurace",
+        "-fgpurace-exec=auto",
+        "-fgpurace-prune=off",
+        "--cuda-gpu-arch=sm_80",
+        "-O2",
+        "-w",
+        "-save-temps",
+    ]);
     must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
     let (container, unknown) = lower(&folder, "fetches.gpurace.device.gpu.bc").unwrap();
     assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
@@ -133,7 +198,13 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
     let races = |report: &Report| {
         let of = |race: &gpurace_tests::report::Race| {
             let lines = [race.accesses[0].line, race.accesses[1].line];
-            (race.kernel.clone(), race.kind.clone(), lines, race.object.as_ref().and_then(|object| object.offset), race.count)
+            (
+                race.kernel.clone(),
+                race.kind.clone(),
+                lines,
+                race.object.as_ref().and_then(|object| object.offset),
+                race.count,
+            )
         };
         let mut all: Vec<_> = report.races.iter().map(of).collect();
         all.sort();
@@ -147,7 +218,8 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
     let wanted = races(&Report::parse(&std::fs::read_to_string(&json).unwrap()).unwrap());
     assert_eq!(wanted.len(), 13, "each shape of coordinates, and each kind of memory: {wanted:?}");
     for seed in 0..2 {
-        let (outcome, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], seed, true).unwrap();
+        let (outcome, report) =
+            run_on_executor(&folder, &folder.join("program"), &container, &[], seed, true).unwrap();
         assert_eq!(races(&report), wanted, "seed {seed}: {}", outcome.stderr);
         assert!(!report.notes.iter().any(|note| note.contains("textures")), "{:?}", report.notes);
     }
@@ -163,14 +235,22 @@ fn what_lies_beside_managed_variables_is_ordinary_memory() {
     let folder = work_folder("executed-managed").unwrap();
     let source = workspace().join("tests/gpu/managed.cu");
     let mut command = Command::new(tool("gclang++").unwrap());
-    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80", "-O2", "-w", "-save-temps"]);
+    command.args([
+        "-fsanitize=gpurace",
+        "-fgpurace-exec=auto",
+        "--cuda-gpu-arch=sm_80",
+        "-O2",
+        "-w",
+        "-save-temps",
+    ]);
     must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
     let (container, unknown) = lower(&folder, "managed.gpurace.device.gpu.bc").unwrap();
     assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
     let mut on_executor = Command::new(folder.join("program"));
     let outcome = run(on_executor.env("GPURACE_OPTIONS", "device=cpu"), &folder).unwrap();
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
-    let (outcome, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, true).unwrap();
+    let (outcome, report) =
+        run_on_executor(&folder, &folder.join("program"), &container, &[], 0, true).unwrap();
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
     assert!(report.races.is_empty() && report.stats.checks_executed > 0, "{:?}", report.races);
 }
@@ -190,8 +270,13 @@ fn run_on_executor(
     command.args(arguments).current_dir(folder);
     command.env("GPURACE_OPTIONS", format!("device=cuda:json={}", json.display()));
     command.env("GPURACE_GPU_LOG", u32::from(logs).to_string());
-    command.env("MOCK_ARCH", "90").env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}")).env("MOCK_EXECUTED", container);
-    command.env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so")).env("LD_LIBRARY_PATH", mock_driver()?);
+    command
+        .env("MOCK_ARCH", "90")
+        .env("MOCKRUN_OPTIONS", format!("device=cpu:seed={seed}"))
+        .env("MOCK_EXECUTED", container);
+    command
+        .env("MOCK_RUNTIME", calls().libraries().join("libgpurace_rt.so"))
+        .env("LD_LIBRARY_PATH", mock_driver()?);
     let outcome = run(&mut command, folder)?;
     let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
     if ![Some(0), Some(RACE_STATUS)].contains(&outcome.status) {
@@ -206,7 +291,14 @@ fn run_on_executor(
 fn each_access_is_checked_once() {
     // Three launches of 8 blocks of 256 threads.
     let threads = 3 * 8 * 256;
-    for (kernel, of_thread) in [("clean_saxpy", 2), ("racy_one_word", 1), ("clean_shared_reverse", 4), ("clean_inline_ptx", 2), ("clean_async_copy", 4), ("clean_matrix", 4)] {
+    for (kernel, of_thread) in [
+        ("clean_saxpy", 2),
+        ("racy_one_word", 1),
+        ("clean_shared_reverse", 4),
+        ("clean_inline_ptx", 2),
+        ("clean_async_copy", 4),
+        ("clean_matrix", 4),
+    ] {
         assert_eq!(execute(kernel, 0).count("checks"), threads * of_thread, "{kernel}");
     }
     // Under a guard that every second thread has.

@@ -34,7 +34,8 @@ pub type Remarks = HashMap<u32, Vec<String>>;
 pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error> {
     let Some(proofs) = &kernel.proofs else {
         return Err(Error::new(format!(
-            "the prover knows nothing of `{}` that it could solve with", kernel.facts.name
+            "the prover knows nothing of `{}` that it could solve with",
+            kernel.facts.name
         ))
         .hint("without `--launch`, `gpurace explain` says why"));
     };
@@ -187,7 +188,9 @@ fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch,
         return Err(Error::new("`--launch` names no block").hint("add `block=256`"));
     }
     if threads > most {
-        return Err(Error::new(format!("a block of {threads} threads, of which `{kernel}` takes {most} at most")));
+        return Err(Error::new(format!(
+            "a block of {threads} threads, of which `{kernel}` takes {most} at most"
+        )));
     }
     let mut launch = Launch { grid, block, dynamic_shared, ..Launch::default() };
     arguments(&mut launch, protocol, &values)?;
@@ -263,9 +266,11 @@ fn arguments(launch: &mut Launch, protocol: &Protocol, values: &HashMap<&str, &s
     }
     for object in &protocol.objects {
         launch.objects.push(match &object.kind {
-            ObjectKind::Param(id) | ObjectKind::Image(id) => {
-                protocol.params.get(id.0 as usize).and_then(|param| pointers.get(param.name.as_str())).copied()
-            }
+            ObjectKind::Param(id) | ObjectKind::Image(id) => protocol
+                .params
+                .get(id.0 as usize)
+                .and_then(|param| pointers.get(param.name.as_str()))
+                .copied(),
             ObjectKind::Variable { size, .. } => {
                 let (start, end) = place(*size);
                 Some(Extent { base: start, allocation: Some((start, end)) })

@@ -99,7 +99,10 @@ fn is_called(whole: &str, wanted: &str) -> bool {
         .collect();
     let opens = |&&(at, c): &&(usize, char)| c == '(' && !whole[at..].starts_with("(anonymous namespace)");
     let head = &whole[..outside.iter().find(opens).map_or(whole.len(), |&(at, _)| at)];
-    let returns = outside.iter().rev().find(|&&(at, c)| at < head.len() && c == ' ' && !head[at..].starts_with(" namespace)"));
+    let returns = outside
+        .iter()
+        .rev()
+        .find(|&&(at, c)| at < head.len() && c == ' ' && !head[at..].starts_with(" namespace)"));
     let name = &head[returns.map_or(0, |&(at, _)| at + 1)..];
     let plain = name.split('<').next().unwrap_or(name);
     [whole, head, name, plain].contains(&wanted)
@@ -155,7 +158,9 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let mut facts_word = OsString::from("-fgpurace-facts=");
     facts_word.push(&facts_file);
     // Behind the user's own, since the last one counts. One file is explained as it is, whatever it is linked to.
-    words.extend(["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from));
+    words.extend(
+        ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
+    );
     words.extend([facts_word, "-c".into(), "-x".into(), "cuda".into(), file.into()]);
     let args = Args::parse(words)?;
     crate::refuse::check(&args)?;
@@ -226,10 +231,19 @@ mod tests {
     #[test]
     fn kernels_are_called_by_name_with_and_without_the_rest() {
         let whole = "void reduce4<int, (unsigned int)256>(int*, int*, unsigned int)";
-        for name in [whole, "void reduce4<int, (unsigned int)256>", "reduce4<int, (unsigned int)256>", "reduce4"] {
+        for name in
+            [whole, "void reduce4<int, (unsigned int)256>", "reduce4<int, (unsigned int)256>", "reduce4"]
+        {
             assert!(is_called(whole, name), "{name}");
         }
-        for other in ["reduce", "reduce4<int, (unsigned int)128>", "void reduce4<int, ", "int)256>", "unsigned int)", ""] {
+        for other in [
+            "reduce",
+            "reduce4<int, (unsigned int)128>",
+            "void reduce4<int, ",
+            "int)256>",
+            "unsigned int)",
+            "",
+        ] {
             assert!(!is_called(whole, other), "{other}");
         }
         assert!(is_called("k(float const*)", "k"));

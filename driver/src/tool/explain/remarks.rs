@@ -55,7 +55,10 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
                 )
             }
             // Texels lie in an order of the hardware's own.
-            ObjectKind::Unshared | ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier => None,
+            ObjectKind::Unshared
+            | ObjectKind::Opaque { .. }
+            | ObjectKind::Image(_)
+            | ObjectKind::GridBarrier => None,
         };
         let of = remarks.entry(first.site.0).or_default();
         of.extend(remark.filter(|remark| !of.contains(remark)).into_iter().collect::<Vec<_>>());

@@ -95,10 +95,16 @@ fn remedy(site: &Site) -> Option<String> {
     let why = site.why.as_deref().unwrap_or_default();
     match site.verdict {
         Verdict::Proved => None,
-        Verdict::ProvedIf => Some("nothing to do: each launch is tested, and is checked only where a condition fails".to_owned()),
+        Verdict::ProvedIf => Some(
+            "nothing to do: each launch is tested, and is checked only where a condition fails".to_owned(),
+        ),
         Verdict::Racy => {
             let order = order_of(site, why);
-            let update = if site.op == "atomic" { "make both atomic" } else { "make them atomic (an update: `atomicAdd`)" };
+            let update = if site.op == "atomic" {
+                "make both atomic"
+            } else {
+                "make them atomic (an update: `atomicAdd`)"
+            };
             Some(format!("{order}, {update}, or give each thread bytes of its own"))
         }
         Verdict::Checked if why.contains("without order") => {
@@ -131,16 +137,40 @@ const ANSWERS: &[(&str, &str)] = &[
     ("a call through a pointer", "call the function by its name, or make it a template parameter"),
     ("is recursive", "a loop in place of the recursion"),
     ("an asynchronous copy", "none: what asynchronous copies touch is checked as they run"),
-    ("value loaded from", "an index computed from thread ids and arguments; what is loaded is known at run time only"),
-    ("rests on the result of", "an index computed from thread ids and arguments; what an atomic or a call gives is known at run time only"),
-    ("loop variable without a known step", "a loop variable that is added to, multiplied or halved by what does not change in the loop"),
+    (
+        "value loaded from",
+        "an index computed from thread ids and arguments; what is loaded is known at run time only",
+    ),
+    (
+        "rests on the result of",
+        "an index computed from thread ids and arguments; what an atomic or a call gives is known at run time only",
+    ),
+    (
+        "loop variable without a known step",
+        "a loop variable that is added to, multiplied or halved by what does not change in the loop",
+    ),
     ("barriers under control", "barriers under conditions that are the same for all threads of a block"),
     ("unless warp syncs of some lanes", "a `__syncwarp()` that all lanes take, or a `__syncthreads()`"),
-    ("with another block, in a launch of several", "bytes of its own for each block, by an index with `blockIdx`; a launch of one block may be proved as it is"),
-    ("in a block of several dimensions", "an index that tells all threads of a block apart; a launch with `blockDim.y == 1` may be proved as it is"),
-    ("may see different addresses in", "a pointer that is a parameter or a variable, with an index that tells threads apart"),
-    ("may be the same memory", "pointers that are parameters of the kernel, so that a launch can be tested for overlap"),
-    ("assumptions leave no execution", "see whether any launch reaches the access: under what the proof assumes, none does"),
+    (
+        "with another block, in a launch of several",
+        "bytes of its own for each block, by an index with `blockIdx`; a launch of one block may be proved as it is",
+    ),
+    (
+        "in a block of several dimensions",
+        "an index that tells all threads of a block apart; a launch with `blockDim.y == 1` may be proved as it is",
+    ),
+    (
+        "may see different addresses in",
+        "a pointer that is a parameter or a variable, with an index that tells threads apart",
+    ),
+    (
+        "may be the same memory",
+        "pointers that are parameters of the kernel, so that a launch can be tested for overlap",
+    ),
+    (
+        "assumptions leave no execution",
+        "see whether any launch reaches the access: under what the proof assumes, none does",
+    ),
     ("solver gave up", "a launch with its values may be decided: `--launch`; or simpler indices"),
 ];
 
@@ -163,7 +193,10 @@ mod tests {
     #[test]
     fn the_other_access_is_named() {
         let own = "may touch the same bytes without order (with k.cu:7)";
-        assert!(answer("checked", own).starts_with("order what the threads do on this line by a barrier, or an index"));
+        assert!(
+            answer("checked", own)
+                .starts_with("order what the threads do on this line by a barrier, or an index")
+        );
         let other = "races (with h.cuh:9)";
         assert!(answer("racy", other).starts_with("order this and h.cuh:9 by a barrier, make them atomic"));
         assert!(answer("racy", "races").starts_with("order the two accesses by a barrier"));
@@ -171,8 +204,13 @@ mod tests {
 
     #[test]
     fn reasons_have_answers_and_proofs_need_none() {
-        assert!(answer("checked", "may race with another block, in a launch of several (with k.cu:9)").contains("`blockIdx`"));
-        assert!(answer("checked", "a call through a pointer may touch the same memory").contains("by its name"));
+        assert!(
+            answer("checked", "may race with another block, in a launch of several (with k.cu:9)")
+                .contains("`blockIdx`")
+        );
+        assert!(
+            answer("checked", "a call through a pointer may touch the same memory").contains("by its name")
+        );
         assert_eq!(answer("checked", "a reason of tomorrow"), "");
         assert_eq!(answer("proved", "no access conflicts with it"), "");
     }

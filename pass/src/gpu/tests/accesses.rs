@@ -66,7 +66,10 @@ fn plain_accesses_of_inline_ptx_have_checks_at_their_addresses() {
     assert!(reads.ends_with(", i64 4, i32 0)"), "{reads}");
     assert!(line(&text, "inttoptr i64 %").contains("to ptr"), "{text}");
     assert!(text.contains("zext i32 %s to i64") && text.contains("to ptr addrspace(3)"), "{text}");
-    assert!(text.contains("addrspacecast ptr addrspace(3)") && text.contains("ptrtoint ptr %q to i64"), "{text}");
+    assert!(
+        text.contains("addrspacecast ptr addrspace(3)") && text.contains("ptrtoint ptr %q to i64"),
+        "{text}"
+    );
     assert_eq!(text.matches("call void @__gpurace_write_range(").count(), 2, "{text}");
     // Each stands before what it checks.
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no `{what}` in\n{text}"));
@@ -110,11 +113,17 @@ fn addresses_that_inline_ptx_works_out_are_worked_out_before() {
     assert!(f.contains("sext i32 %i to i64") && f.contains("mul i64 %") && f.contains(", %p"), "{f}");
     // A load of 4 bytes, relaxed, at device scope.
     let check = line(f, "call void @__gpurace_atomic(");
-    assert!(check.ends_with(&format!("i32 4, i32 0, i32 {}, i32 2, i32 0)", AtomicKind::Load as u32)), "{check}");
+    assert!(
+        check.ends_with(&format!("i32 4, i32 0, i32 {}, i32 2, i32 0)", AtomicKind::Load as u32)),
+        "{check}"
+    );
     assert!(!f.contains("__gpurace_irregular"), "{f}");
     // What the asm itself reads is not known before it: the first access is checked, the second announced.
     assert_eq!(g.matches("call void @__gpurace_read_range(").count(), 1, "{g}");
-    assert!(g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("), "{g}");
+    assert!(
+        g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("),
+        "{g}"
+    );
 }
 
 #[test]
@@ -127,7 +136,14 @@ fn what_one_access_acquires_is_announced_before_the_checks_of_others() {
                ret i32 %x
              }}"
         ));
-        assert_eq!((text.matches("call void @__gpurace_atomic(").count(), text.matches("call void @__gpurace_write_range(").count()), (1, 1), "{text}");
+        assert_eq!(
+            (
+                text.matches("call void @__gpurace_atomic(").count(),
+                text.matches("call void @__gpurace_write_range(").count()
+            ),
+            (1, 1),
+            "{text}"
+        );
         let announced = text.find("call void @__gpurace_irregular()");
         (announced, text.find("call void @__gpurace_write_range("), text.find("call void @__gpurace_atomic("))
     };
@@ -159,7 +175,10 @@ fn a_swap_of_inline_ptx_that_fails_is_a_read() {
     let kinds = format!("select i1 {swaps}, i32 {}, i32 {}", AtomicKind::Rmw as u32, AtomicKind::Load as u32);
     assert!(f.contains(&kinds) && f.contains(&format!("select i1 {swaps}, i32 %old, i32 {seen}")), "{f}");
     // Of other types than integers it is announced, and not checked.
-    assert!(g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("), "{g}");
+    assert!(
+        g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("),
+        "{g}"
+    );
 }
 
 #[test]
@@ -182,17 +201,38 @@ fn mbarriers_are_memory() {
     );
     let text = text.split_once("define void @f").unwrap().1;
     let rmw = |site: u32| format!("i32 8, i32 {site}, i32 {}, i32 0, i32 2)", AtomicKind::Rmw as u32);
-    stand_in_turn(text, &[
-        "call void @__gpurace_write_range(ptr", "i64 8, i32 0)", "mbarrier.init", &rmw(1), "mbarrier.arrive.shared", "call void @__gpurace_atomic_done(", &rmw(1),
-        "call void @__gpurace_atomic(ptr %g", &rmw(2), "drop.noComplete", "call void @__gpurace_atomic_done(ptr %g", &rmw(2),
-    ]);
+    stand_in_turn(
+        text,
+        &[
+            "call void @__gpurace_write_range(ptr",
+            "i64 8, i32 0)",
+            "mbarrier.init",
+            &rmw(1),
+            "mbarrier.arrive.shared",
+            "call void @__gpurace_atomic_done(",
+            &rmw(1),
+            "call void @__gpurace_atomic(ptr %g",
+            &rmw(2),
+            "drop.noComplete",
+            "call void @__gpurace_atomic_done(ptr %g",
+            &rmw(2),
+        ],
+    );
     // Only a phase that is over is acquired.
     let load = AtomicKind::Load as u32;
     let order = line(text, "select i1").split(' ').next().unwrap();
-    stand_in_turn(text, &[
-        &format!("i32 8, i32 3, i32 {load}, i32 0, i32 1)"), "test.wait", "icmp eq i1 %over, true", "i32 1, i32 0", "call void @__gpurace_atomic_done(",
-        &format!("i32 8, i32 3, i32 {load}, i32 0, i32 {order})"), "mbarrier.inval",
-    ]);
+    stand_in_turn(
+        text,
+        &[
+            &format!("i32 8, i32 3, i32 {load}, i32 0, i32 1)"),
+            "test.wait",
+            "icmp eq i1 %over, true",
+            "i32 1, i32 0",
+            "call void @__gpurace_atomic_done(",
+            &format!("i32 8, i32 3, i32 {load}, i32 0, i32 {order})"),
+            "mbarrier.inval",
+        ],
+    );
     assert!(!text.contains("__gpurace_irregular"), "{text}");
 }
 
@@ -200,13 +240,40 @@ fn mbarriers_are_memory() {
 fn shared_memory_of_other_blocks_is_reached_by_generic_pointers() {
     let cast = "call i64 asm \"cvta.shared::cluster.u64 $0, $1;\", \"=l,l\"(i64 %";
     let text = checked_asm("void", "st.shared::cluster.u32 [$0+4], $1;", "r,r", "i32 %a, i32 %b");
-    stand_in_turn(&text, &["zext i32 %a to i64", ", 4", cast, "inttoptr i64 %", "to ptr", "call void @__gpurace_write_range(ptr %", "asm sideeffect"]);
-    let text = checked_asm("void", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", "i32 %a");
+    stand_in_turn(
+        &text,
+        &[
+            "zext i32 %a to i64",
+            ", 4",
+            cast,
+            "inttoptr i64 %",
+            "to ptr",
+            "call void @__gpurace_write_range(ptr %",
+            "asm sideeffect",
+        ],
+    );
+    let text =
+        checked_asm("void", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [$0];", "r", "i32 %a");
     let arrives = format!("i32 8, i32 0, i32 {}, i32 1, i32 2)", AtomicKind::Rmw as u32);
-    stand_in_turn(&text, &[cast, "call void @__gpurace_atomic(ptr %", &arrives, "asm sideeffect", "call void @__gpurace_atomic_done(ptr %", &arrives]);
+    stand_in_turn(
+        &text,
+        &[
+            cast,
+            "call void @__gpurace_atomic(ptr %",
+            &arrives,
+            "asm sideeffect",
+            "call void @__gpurace_atomic_done(ptr %",
+            &arrives,
+        ],
+    );
     assert!(!text.contains("__gpurace_irregular") && !text.contains("addrspacecast"), "{text}");
     // Also where the asm casts it.
-    let text = checked_asm("void", "{ .reg .u64 a; cvt.u64.u32 a, $0; cvta.shared::cluster.u64 a, a; st.u32 [a], $1; }", "r,r", "i32 %a, i32 %b");
+    let text = checked_asm(
+        "void",
+        "{ .reg .u64 a; cvt.u64.u32 a, $0; cvta.shared::cluster.u64 a, a; st.u32 [a], $1; }",
+        "r,r",
+        "i32 %a, i32 %b",
+    );
     stand_in_turn(&text, &[cast, "call void @__gpurace_write_range(ptr %", "asm sideeffect"]);
     // The own block's needs no such cast.
     let text = checked_asm("void", "st.shared::cta.u32 [$0], $1;", "r,r", "i32 %a, i32 %b");

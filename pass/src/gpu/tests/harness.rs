@@ -43,7 +43,10 @@ pub fn line<'a>(text: &'a str, of: &str) -> &'a str {
 pub fn stand_in_turn(text: &str, all: &[&str]) {
     let mut from = 0;
     for what in all {
-        from += text[from..].find(what).unwrap_or_else(|| panic!("no `{what}` behind what comes before it in\n{text}")) + what.len();
+        from += text[from..]
+            .find(what)
+            .unwrap_or_else(|| panic!("no `{what}` behind what comes before it in\n{text}"))
+            + what.len();
     }
 }
 

@@ -28,30 +28,84 @@ fn fences_are_said_before_they_happen() {
            ret void
          }",
     );
-    let said = |scope: u32, order: u32| format!("call void @__gpurace_fence(i32 {scope}, i32 {order}, i32 0)");
-    stand_in_turn(&text, &[
-        "define void @f", &said(0, 4), "membar.cta", &said(2, 4), "membar.gl", &said(3, 4), "membar.sys", &said(1, 4), "fence.sc.cluster",
-        &said(3, 4), "fence seq_cst", &said(2, 3), "fence.acq_rel",
-    ]);
+    let said =
+        |scope: u32, order: u32| format!("call void @__gpurace_fence(i32 {scope}, i32 {order}, i32 0)");
+    stand_in_turn(
+        &text,
+        &[
+            "define void @f",
+            &said(0, 4),
+            "membar.cta",
+            &said(2, 4),
+            "membar.gl",
+            &said(3, 4),
+            "membar.sys",
+            &said(1, 4),
+            "fence.sc.cluster",
+            &said(3, 4),
+            "fence seq_cst",
+            &said(2, 3),
+            "fence.acq_rel",
+        ],
+    );
     assert_eq!(text.matches("call void @__gpurace_").count(), 6, "{text}");
-    assert!(text.contains("attributes #") && line(&text, "declare void @__gpurace_fence").contains('#'), "{text}");
+    assert!(
+        text.contains("attributes #") && line(&text, "declare void @__gpurace_fence").contains('#'),
+        "{text}"
+    );
 }
 
 #[test]
 fn fences_behind_what_an_asm_reads_are_said_behind_it_too() {
     let text = checked_asm("i32", "ld.relaxed.gpu.u32 $0, [$1]; fence.acq_rel.gpu;", "=r,l", "i64 %p");
     let fence = "call void @__gpurace_fence(i32 2, i32 3, i32 0)";
-    stand_in_turn(&text, &["call void @__gpurace_atomic(", fence, "asm sideeffect", "call void @__gpurace_atomic_done(", fence, "ret void"]);
+    stand_in_turn(
+        &text,
+        &[
+            "call void @__gpurace_atomic(",
+            fence,
+            "asm sideeffect",
+            "call void @__gpurace_atomic_done(",
+            fence,
+            "ret void",
+        ],
+    );
     let text = checked_asm("void", "fence.acq_rel.gpu; st.relaxed.gpu.u32 [$0], 1;", "l", "i64 %p");
-    stand_in_turn(&text, &[fence, "call void @__gpurace_atomic(", "asm sideeffect", "call void @__gpurace_atomic_done(", "ret void"]);
+    stand_in_turn(
+        &text,
+        &[
+            fence,
+            "call void @__gpurace_atomic(",
+            "asm sideeffect",
+            "call void @__gpurace_atomic_done(",
+            "ret void",
+        ],
+    );
     assert_eq!(text.matches(fence).count(), 1, "{text}");
 }
 
 #[test]
 fn what_has_a_guard_is_said_under_it() {
-    let guarded = |asm: &str| checked_asm("void", &format!("{{ .reg .pred p; setp.ne.u32 p, $0, 0; {asm} }}"), "r,l", "i32 %a, i64 %p");
+    let guarded = |asm: &str| {
+        checked_asm(
+            "void",
+            &format!("{{ .reg .pred p; setp.ne.u32 p, $0, 0; {asm} }}"),
+            "r,l",
+            "i32 %a, i64 %p",
+        )
+    };
     let text = guarded("@p fence.acq_rel.gpu;");
-    stand_in_turn(&text, &["icmp ne i32 %a, 0", "br i1", "call void @__gpurace_fence(", "br label", "asm sideeffect", "ret void"]);
+    stand_in_turn(
+        &text,
+        &[
+            "icmp ne i32 %a, 0",
+            "br i1",
+            "call void @__gpurace_fence(",
+            "br label",
+            "asm sideeffect",
+            "ret void",
+        ],
+    );
     // What an atomic has done is said under its guard as well.
     let text = guarded("@p red.release.gpu.add.u32 [$1], 1;");
     let (before, after) = text.split_once("asm sideeffect").unwrap();
@@ -66,7 +120,10 @@ fn what_has_a_guard_is_said_under_it() {
     let (before, after) = text.split_once("asm sideeffect").unwrap();
     assert!(before.contains("call i64 @__gpurace_before_barrier()") && !before.contains("br i1"), "{text}");
     stand_in_turn(after, &["br i1", "call void @__gpurace_after_barrier(", "br label"]);
-    stand_in_turn(&guarded("@p exit;"), &["br i1", "call void @__gpurace_leave()", "br label", "asm sideeffect"]);
+    stand_in_turn(
+        &guarded("@p exit;"),
+        &["br i1", "call void @__gpurace_leave()", "br label", "asm sideeffect"],
+    );
     // A guard that the asm has read is not known before it.
     let text = checked_asm(
         "void",
@@ -84,7 +141,10 @@ fn barriers_with_a_number_are_named() {
         let text = checked_asm("void", asm, constraints, arguments);
         // For all threads, or for as many as it says.
         let waits_for = if asm.contains(',') { 2 } else { 1 };
-        let before = format!("call void @__gpurace_before_named(i32 {number}, i32 {})", if waits { waits_for } else { 0 });
+        let before = format!(
+            "call void @__gpurace_before_named(i32 {number}, i32 {})",
+            if waits { waits_for } else { 0 }
+        );
         stand_in_turn(&text, &[&before, "asm sideeffect"]);
         let after = format!("call void @__gpurace_after_named(i32 {number})");
         assert_eq!(text.contains(&after), waits, "{text}");
@@ -100,7 +160,10 @@ fn barriers_with_a_number_are_named() {
     named("bar.arrive $0, $1;", "i32 %a, i32 64", "r,n", "%a", false);
     // A number that the asm works out.
     let text = checked_asm("void", "{ .reg .u32 n; add.u32 n, $0, 1; bar.sync n, 64; }", "r", "i32 %a");
-    stand_in_turn(&text, &["add i32 %a, 1", "call void @__gpurace_before_named(i32 %1, i32 2)", "asm sideeffect"]);
+    stand_in_turn(
+        &text,
+        &["add i32 %a, 1", "call void @__gpurace_before_named(i32 %1, i32 2)", "asm sideeffect"],
+    );
     // One that it reads.
     let text = checked_asm("void", "{ .reg .u32 n; ld.global.u32 n, [$0]; bar.sync n, 64; }", "l", "i64 %p");
     assert!(text.contains("call void @__gpurace_irregular()") && !text.contains("_named("), "{text}");
@@ -108,9 +171,18 @@ fn barriers_with_a_number_are_named() {
 
 #[test]
 fn barriers_of_the_block_are_not_named() {
-    for (asm, constraints, arguments) in [("bar.sync 0;", "", ""), ("barrier.cta.sync.aligned 0;", "", ""), ("bar.sync $0;", "n", "i32 0")] {
+    for (asm, constraints, arguments) in
+        [("bar.sync 0;", "", ""), ("barrier.cta.sync.aligned 0;", "", ""), ("bar.sync $0;", "n", "i32 0")]
+    {
         let text = checked_asm("void", asm, constraints, arguments);
-        stand_in_turn(&text, &["call i64 @__gpurace_before_barrier()", "asm sideeffect", "call void @__gpurace_after_barrier("]);
+        stand_in_turn(
+            &text,
+            &[
+                "call i64 @__gpurace_before_barrier()",
+                "asm sideeffect",
+                "call void @__gpurace_after_barrier(",
+            ],
+        );
         assert!(!text.contains("_named(") && !text.contains("__gpurace_irregular"), "{text}");
     }
 }
@@ -145,13 +217,19 @@ fn barriers_that_are_intrinsics_are_said() {
     assert_eq!(whole.matches("call void @__gpurace_after_barrier(").count(), 4, "{text}");
     assert!(!whole.contains("_named("), "{text}");
     for number in ["1", "2", "%n", "0", "4"] {
-        stand_in_turn(named, &[
-            &format!("call void @__gpurace_before_named(i32 {number}, i32 "),
-            "call void @llvm.nvvm.bar",
-            &format!("call void @__gpurace_after_named(i32 {number})"),
-        ]);
+        stand_in_turn(
+            named,
+            &[
+                &format!("call void @__gpurace_before_named(i32 {number}, i32 "),
+                "call void @llvm.nvvm.bar",
+                &format!("call void @__gpurace_after_named(i32 {number})"),
+            ],
+        );
     }
-    assert!(!named.contains("call void @__gpurace_after_barrier(") && !text.contains("__gpurace_irregular"), "{text}");
+    assert!(
+        !named.contains("call void @__gpurace_after_barrier(") && !text.contains("__gpurace_irregular"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -185,8 +263,23 @@ fn asynchronous_copies_are_said_where_they_begin_and_where_they_are_waited_for()
     ] {
         assert!(line(function, "icmp ult i64").ends_with(&format!(", {most}")), "{function}");
         let (said, write) = ("call void @__gpurace_async_commit()", format!("i64 {most}, "));
-        stand_in_turn(function, &["call void @__gpurace_async_read(", "call void @__gpurace_async_write(", &write, copy]);
-        stand_in_turn(function, &[copy, said, commit, wait, "call void @__gpurace_async_wait(i32 2)", said, all, "call void @__gpurace_async_wait(i32 0)"]);
+        stand_in_turn(
+            function,
+            &["call void @__gpurace_async_read(", "call void @__gpurace_async_write(", &write, copy],
+        );
+        stand_in_turn(
+            function,
+            &[
+                copy,
+                said,
+                commit,
+                wait,
+                "call void @__gpurace_async_wait(i32 2)",
+                said,
+                all,
+                "call void @__gpurace_async_wait(i32 0)",
+            ],
+        );
         // Nobody else is ordered by them, nor by the wait.
         assert!(!function.contains("__gpurace_irregular") && !function.contains("_range("), "{function}");
     }
@@ -209,10 +302,22 @@ fn copies_arrive_at_mbarriers() {
     let (f, g) = text.split_once("define void @g").unwrap();
     let f = f.split_once("define void @f").unwrap().1;
     for function in [f, g] {
-        let atomic = format!("i32 8, i32 {}, i32 {}, i32 0, i32 2)", u32::from(std::ptr::eq(function, g)), AtomicKind::Reduction as u32);
-        stand_in_turn(function, &[
-            "call void @__gpurace_async_arrive(ptr %", "call void @__gpurace_atomic(ptr %", &atomic, "cp.async.mbarrier", "call void @__gpurace_atomic_done(ptr %", &atomic,
-        ]);
+        let atomic = format!(
+            "i32 8, i32 {}, i32 {}, i32 0, i32 2)",
+            u32::from(std::ptr::eq(function, g)),
+            AtomicKind::Reduction as u32
+        );
+        stand_in_turn(
+            function,
+            &[
+                "call void @__gpurace_async_arrive(ptr %",
+                "call void @__gpurace_atomic(ptr %",
+                &atomic,
+                "cp.async.mbarrier",
+                "call void @__gpurace_atomic_done(ptr %",
+                &atomic,
+            ],
+        );
     }
 }
 
@@ -220,9 +325,15 @@ fn copies_arrive_at_mbarriers() {
 fn waits_at_mbarriers_acquire_where_they_say_that_the_phase_is_over() {
     let wait = "mbarrier.test_wait.parity.shared.b64 p, [$1], $2;";
     let of = |behind: &str, result: &str, constraints: &str| {
-        let text = checked_asm(result, &format!("{{ .reg .pred p; {wait} {behind} }}"), constraints, "i32 %a, i32 %b");
+        let text = checked_asm(
+            result,
+            &format!("{{ .reg .pred p; {wait} {behind} }}"),
+            constraints,
+            "i32 %a, i32 %b",
+        );
         assert!(!text.contains("__gpurace_irregular"), "{text}");
-        let done = line(text.split_once("asm sideeffect").unwrap().1, "call void @__gpurace_atomic_done(").to_owned();
+        let done = line(text.split_once("asm sideeffect").unwrap().1, "call void @__gpurace_atomic_done(")
+            .to_owned();
         (text, done)
     };
     let (text, done) = of("selp.b32 $0, 1, 0, p;", "i32", "=r,r,r");
@@ -231,8 +342,21 @@ fn waits_at_mbarriers_acquire_where_they_say_that_the_phase_is_over() {
     let (text, _) = of("selp.u16 $0, 0, 1, p;", "i16", "=h,r,r");
     stand_in_turn(&text, &["asm sideeffect", "icmp eq i16 %x, 0", "select i1"]);
     // A loop ends when it is over.
-    let text = checked_asm("void", "{ .reg .pred p; W: mbarrier.test_wait.parity.shared.b64 p, [$0], $1; @!p bra W; }", "r,r", "i32 %a, i32 %b");
-    stand_in_turn(&text, &["call void @__gpurace_atomic(ptr %", "asm sideeffect", "call void @__gpurace_atomic_done(ptr %", "i32 0, i32 1)"]);
+    let text = checked_asm(
+        "void",
+        "{ .reg .pred p; W: mbarrier.test_wait.parity.shared.b64 p, [$0], $1; @!p bra W; }",
+        "r,r",
+        "i32 %a, i32 %b",
+    );
+    stand_in_turn(
+        &text,
+        &[
+            "call void @__gpurace_atomic(ptr %",
+            "asm sideeffect",
+            "call void @__gpurace_atomic_done(ptr %",
+            "i32 0, i32 1)",
+        ],
+    );
     assert!(!text.contains("__gpurace_irregular"), "{text}");
     // Whether it is over is not known: as if it were.
     let (_, done) = of("selp.u32 $0, 1, 0, p; mov.u32 $0, 0;", "i32", "=r,r,r");
@@ -258,11 +382,21 @@ fn barriers_of_clusters_are_said() {
          }",
     );
     let text = text.split_once("define void @f").unwrap().1;
-    stand_in_turn(text, &[
-        "call void @__gpurace_cluster_arrive(i32 2, i32 0)", "cluster.arrive()", "cluster.wait.aligned()", "call void @__gpurace_cluster_wait(i32 0)",
-        "call void @__gpurace_cluster_arrive(i32 0, i32 0)", "cluster.arrive.relaxed.aligned()", "define void @g",
-        "call void @__gpurace_cluster_arrive(i32 0, i32 0)", "asm sideeffect", "call void @__gpurace_cluster_wait(i32 0)",
-    ]);
+    stand_in_turn(
+        text,
+        &[
+            "call void @__gpurace_cluster_arrive(i32 2, i32 0)",
+            "cluster.arrive()",
+            "cluster.wait.aligned()",
+            "call void @__gpurace_cluster_wait(i32 0)",
+            "call void @__gpurace_cluster_arrive(i32 0, i32 0)",
+            "cluster.arrive.relaxed.aligned()",
+            "define void @g",
+            "call void @__gpurace_cluster_arrive(i32 0, i32 0)",
+            "asm sideeffect",
+            "call void @__gpurace_cluster_wait(i32 0)",
+        ],
+    );
     assert!(!text.contains("__gpurace_irregular"), "{text}");
 }
 
@@ -281,10 +415,15 @@ fn memory_of_the_heap_is_new_where_it_was_freed_before() {
          }",
     );
     let text = text.split_once("define void @f").unwrap().1;
-    stand_in_turn(text, &[
-        "%new = call ptr @malloc", "call void @__gpurace_happens(ptr %new, i32 1)",
-        "call void @__gpurace_happens(ptr %old, i32 0)", "call void @free(ptr %old)",
-    ]);
+    stand_in_turn(
+        text,
+        &[
+            "%new = call ptr @malloc",
+            "call void @__gpurace_happens(ptr %new, i32 1)",
+            "call void @__gpurace_happens(ptr %old, i32 0)",
+            "call void @free(ptr %old)",
+        ],
+    );
     assert_eq!(text.matches("call void @__gpurace_").count(), 2, "{text}");
     // A function of the program's that has such a name.
     let own = checked(
@@ -302,7 +441,11 @@ fn memory_of_the_heap_is_new_where_it_was_freed_before() {
 
 #[test]
 fn what_is_not_known_is_announced() {
-    for asm in ["fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "bar.sync 0; bar.sync 1, 64;", "cp.async.bulk.commit_group;"] {
+    for asm in [
+        "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;",
+        "bar.sync 0; bar.sync 1, 64;",
+        "cp.async.bulk.commit_group;",
+    ] {
         let text = checked_asm("void", asm, "l,r", "i64 %p, i32 %a");
         stand_in_turn(&text, &["call void @__gpurace_irregular()", "asm sideeffect"]);
         // Nothing is said of a part of it.
@@ -341,7 +484,10 @@ fn what_a_kernel_synchronises_with_is_known_by_what_it_calls() {
     assert_eq!(of("call void @llvm.nvvm.barrier0()"), SyncFeatures { barriers: true, ..none });
     assert_eq!(asm("bar.sync 1, 64;"), SyncFeatures { barriers: true, named_barriers: true, ..none });
     assert_eq!(of("call void @llvm.nvvm.bar.warp.sync(i32 -1)"), SyncFeatures { warp_syncs: true, ..none });
-    assert_eq!(of("call void @llvm.nvvm.bar.warp.sync(i32 %a)"), SyncFeatures { warp_syncs: true, partial_masks: true, ..none });
+    assert_eq!(
+        of("call void @llvm.nvvm.bar.warp.sync(i32 %a)"),
+        SyncFeatures { warp_syncs: true, partial_masks: true, ..none }
+    );
     assert_eq!(asm("fence.acq_rel.gpu;"), SyncFeatures { fences: true, ..none });
     assert_eq!(asm("fence.proxy.tensormap::generic.release.gpu;"), SyncFeatures { fences: true, ..none });
     assert_eq!(asm("red.release.gpu.add.u32 [$1], 1;"), SyncFeatures { fences: true, ..none });

@@ -18,21 +18,32 @@ fn shared_variables_are_each_variants_own() {
         },
     );
     assert!(text.contains("@kept = internal addrspace(3)"), "{text}");
-    assert!(text.contains("@dynamic = external addrspace(3)") && text.contains("@total = dso_local addrspace(1)"), "{text}");
+    assert!(
+        text.contains("@dynamic = external addrspace(3)") && text.contains("@total = dso_local addrspace(1)"),
+        "{text}"
+    );
 }
 
 #[test]
 fn constants_that_name_shared_memory_are_refused() {
     let refused = |globals: &str| {
-        let text = format!("@s = internal addrspace(3) global [4 x i32] undef\n@g = internal addrspace(1) global i32 0\n{globals}");
+        let text = format!(
+            "@s = internal addrspace(3) global [4 x i32] undef\n@g = internal addrspace(1) global i32 0\n{globals}"
+        );
         // SAFETY: live.
         with_module(&text, |module| unsafe { refuse(module) })
     };
     let generic = "ptr addrspacecast (ptr addrspace(3) @s to ptr)";
     let why = "constants that are addresses of shared memory are not known there";
-    assert_eq!(refused(&format!("@t = internal constant {{ i32, [1 x ptr] }} {{ i32 0, [1 x ptr] [{generic}] }}")), Err(why.to_owned()));
+    assert_eq!(
+        refused(&format!("@t = internal constant {{ i32, [1 x ptr] }} {{ i32 0, [1 x ptr] [{generic}] }}")),
+        Err(why.to_owned())
+    );
     assert_eq!(refused("@t = internal constant ptr addrspacecast (ptr addrspace(1) @g to ptr)"), Ok(()));
-    assert_eq!(refused(&format!("@llvm.used = appending global [1 x ptr] [{generic}], section \"llvm.metadata\"")), Ok(()));
+    assert_eq!(
+        refused(&format!("@llvm.used = appending global [1 x ptr] [{generic}], section \"llvm.metadata\"")),
+        Ok(())
+    );
 }
 
 #[test]
@@ -68,7 +79,8 @@ fn code_takes_the_addresses_of_managed_variables_from_their_cells() {
             printed(module)
         }
     });
-    let cell = "@__gpurace_managed_m = internal addrspace(1) global ptr addrspacecast (ptr addrspace(1) @m to ptr)";
+    let cell =
+        "@__gpurace_managed_m = internal addrspace(1) global ptr addrspacecast (ptr addrspace(1) @m to ptr)";
     assert!(text.contains(cell), "{text}");
     let (_, code) = text.split_once("define i32 @f").unwrap();
     assert!(code.contains("load ptr, ptr addrspace(1) @__gpurace_managed_m"), "{text}");
@@ -78,7 +90,12 @@ fn code_takes_the_addresses_of_managed_variables_from_their_cells() {
     let why = "constants that are addresses of `__managed__` variables are not known there";
     let within = "ptr addrspacecast (ptr addrspace(1) getelementptr ([4 x i32], ptr addrspace(1) @m, i64 0, i64 2) to ptr)";
     assert_eq!(refused(&format!("@where = addrspace(1) global {within}")), Err(why.to_owned()));
-    assert_eq!(refused("@g = addrspace(1) global i32 0\n@where = addrspace(1) global ptr addrspacecast (ptr addrspace(1) @g to ptr)"), Ok(()));
+    assert_eq!(
+        refused(
+            "@g = addrspace(1) global i32 0\n@where = addrspace(1) global ptr addrspacecast (ptr addrspace(1) @g to ptr)"
+        ),
+        Ok(())
+    );
 }
 
 #[test]
@@ -98,5 +115,9 @@ fn bare_code_is_in_no_group() {
             printed(module)
         },
     );
-    assert!(text.contains("define dso_local void @kernel() {") && text.contains("define internal void @helper() {"), "{text}");
+    assert!(
+        text.contains("define dso_local void @kernel() {")
+            && text.contains("define internal void @helper() {"),
+        "{text}"
+    );
 }

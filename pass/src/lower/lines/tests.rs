@@ -36,17 +36,22 @@ fn known(body: &str) -> Vec<Option<bool>> {
             assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(function)));
         }
         let by_point = cut.rows.iter().zip(&cut.before);
-        by_point.map(|(rows, before)| {
-            let known = rows.first()?.lines != RowSite::NO_LINES;
-            assert!(!known || before.is_some());
-            Some(known)
-        }).collect()
+        by_point
+            .map(|(rows, before)| {
+                let known = rows.first()?.lines != RowSite::NO_LINES;
+                assert!(!known || before.is_some());
+                Some(known)
+            })
+            .collect()
     })
 }
 
 /// Of an index `%i` of 64 bits, after these instructions.
 fn of_index(index: &str) -> bool {
-    let body = format!("{}\n %at = getelementptr inbounds i32, ptr %p, i64 %i\n CHECK\n ret void", index.replace("; ", "\n"));
+    let body = format!(
+        "{}\n %at = getelementptr inbounds i32, ptr %p, i64 %i\n CHECK\n ret void",
+        index.replace("; ", "\n")
+    );
     known(&body)[0].expect("a row")
 }
 
@@ -122,8 +127,9 @@ fn what_all_threads_count_alike() {
 #[test]
 fn values_of_the_round_before() {
     // `%k2` is the round's own where the access comes after it, and the last one's before it.
-    let body = |first: &str, then: &str| known(&format!(
-        "%e = zext i32 %x to i64
+    let body = |first: &str, then: &str| {
+        known(&format!(
+            "%e = zext i32 %x to i64
          %s = getelementptr inbounds i32, ptr %p, i64 %e
          br label %loop
          loop:
@@ -138,7 +144,8 @@ fn values_of_the_round_before() {
          br i1 %more, label %loop, label %out
          out:
          ret void"
-    ));
+        ))
+    };
     let check = "%at = getelementptr inbounds i32, ptr %s, i64 INDEX\n CHECK";
     assert_eq!(body(&check.replace("INDEX", "%k"), ""), [Some(true), None, Some(true)]);
     assert_eq!(body("", &check.replace("INDEX", "%k2")), [None, Some(true), None]);
@@ -166,8 +173,9 @@ fn loops_without_a_barrier_within() {
 
 #[test]
 fn chosen_on_the_way() {
-    let of = |condition: &str| known(&format!(
-        "%more = icmp ult i32 {condition}, 5
+    let of = |condition: &str| {
+        known(&format!(
+            "%more = icmp ult i32 {condition}, 5
          br i1 %more, label %a, label %b1
          a:
          br label %b1
@@ -178,7 +186,8 @@ fn chosen_on_the_way() {
          %at = getelementptr inbounds i32, ptr %p, i64 %i
          CHECK
          ret void"
-    ));
+        ))
+    };
     // Alike for all threads, but not known before they run.
     assert_eq!(of("%n"), [Some(false)]);
     assert_eq!(of("%x"), [Some(false)]);

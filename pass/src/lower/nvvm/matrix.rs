@@ -49,7 +49,13 @@ pub fn parse(name: &str) -> Option<Matrix> {
                 _ => (shape.m, shape.n),
             };
             let bytes = Kind::named(kind)?.bytes();
-            Some(Matrix::Move { rows, columns, by_column: *layout == "col", bytes, store: operation == "store" })
+            Some(Matrix::Move {
+                rows,
+                columns,
+                by_column: *layout == "col",
+                bytes,
+                store: operation == "store",
+            })
         }
         ("mma", ["row" | "col", "row" | "col", kinds @ ..]) => {
             let saturates = kinds.contains(&"satfinite");
@@ -98,7 +104,9 @@ fn gather(result: &str, start: u32) -> Option<String> {
     let fields = fields(result);
     let (mut text, mut at, mut whole) = (String::new(), start, "poison".to_owned());
     for (i, ty) in fields.iter().enumerate() {
-        text += &format!("%f{i} = getelementptr i8, ptr %buffer, i64 {at}\n%g{i} = load {ty}, ptr %f{i}, align 4\n");
+        text += &format!(
+            "%f{i} = getelementptr i8, ptr %buffer, i64 {at}\n%g{i} = load {ty}, ptr %f{i}, align 4\n"
+        );
         at += bits(ty)? / 8;
         if fields.len() > 1 {
             text += &format!("%h{i} = insertvalue {result} {whole}, {ty} %g{i}, {i}\n");
@@ -114,7 +122,10 @@ fn gather(result: &str, start: u32) -> Option<String> {
 fn scatter(params: &[String], first: usize, text: &mut String) -> Option<u32> {
     let mut at = 0;
     for (i, ty) in params.iter().enumerate() {
-        *text += &format!("%s{i} = getelementptr i8, ptr %buffer, i64 {at}\nstore {ty} %{}, ptr %s{i}, align 4\n", first + i);
+        *text += &format!(
+            "%s{i} = getelementptr i8, ptr %buffer, i64 {at}\nstore {ty} %{}, ptr %s{i}, align 4\n",
+            first + i
+        );
         at += bits(ty)? / 8;
     }
     Some(at)
@@ -127,7 +138,10 @@ pub fn body(matrix: Matrix, signature: &Signature) -> Option<String> {
     match matrix {
         Matrix::Multiply(product) => {
             let start = scatter(&signature.params, 0, &mut text)?;
-            text += &format!("call void @__gpurace_matrix(i32 {}, i32 -1, ptr %buffer, i32 -1)\n", product.word());
+            text += &format!(
+                "call void @__gpurace_matrix(i32 {}, i32 -1, ptr %buffer, i32 -1)\n",
+                product.word()
+            );
             Some(text + &gather(&signature.result, start)?)
         }
         Matrix::Move { rows, columns, by_column, bytes, store } => {

@@ -434,10 +434,13 @@ pub const FUNCTIONS: &[Row] = &[
     Row("vprintf", "call i32 @__gpurace_vprintf($A %0, $B %1)"),
     Row("__assertfail", "call void @__gpurace_assertfail($A %0, $B %1, $C %2, ptr %3)"),
     // Compare-and-swap of two bytes, which `nvcc` has built in.
-    Row("__usAtomicCAS", "
+    Row(
+        "__usAtomicCAS",
+        "
         %p = cmpxchg ptr %0, i16 %1, i16 %2 monotonic monotonic, align 2, !gpurace.atomic !{i32 2, i32 0}
         %r = extractvalue { i16, i1 } %p, 0
-        ret i16 %r"),
+        ret i16 %r",
+    ),
     Row("malloc", "call ptr @__gpurace_malloc($A %0)"),
     Row("free", "call void @__gpurace_free($A %0)"),
 ];

@@ -76,10 +76,7 @@ impl Functions {
     /// All functions of several sets.
     pub fn merge<'a>(sets: impl Iterator<Item = &'a Self>) -> Self {
         let definitions = sets.flat_map(|s| s.definitions.clone()).collect();
-        Self {
-            entry: String::new(),
-            definitions,
-        }
+        Self { entry: String::new(), definitions }
     }
 
     /// A module's text.
@@ -99,8 +96,7 @@ impl Functions {
             );
         }
         if calls(&text, CONTEXT_FUNCTION) {
-            text +=
-                &format!("declare ptr @{CONTEXT_FUNCTION}() nounwind willreturn memory(none)\n");
+            text += &format!("declare ptr @{CONTEXT_FUNCTION}() nounwind willreturn memory(none)\n");
         }
         text
     }
@@ -140,9 +136,7 @@ pub fn find(name: &str) -> Option<Found> {
     if let Some(rule) = in_rows(table::FUNCTIONS, name) {
         return Some(Found::Body(rule));
     }
-    let refused = table::REFUSED_FUNCTIONS
-        .iter()
-        .any(|p| capture(p, name).is_some());
+    let refused = table::REFUSED_FUNCTIONS.iter().any(|p| capture(p, name).is_some());
     refused.then_some(Found::Refused)
 }
 
@@ -155,17 +149,14 @@ fn intrinsic(name: &str) -> Option<Rule> {
         return Some(Rule::Matrix(matrix));
     }
     if let Some((start, end)) = name.split_once(".ftz") {
-        return Some(Rule::Flushed(Box::new(intrinsic(&format!(
-            "{start}{end}"
-        ))?)));
+        return Some(Rule::Flushed(Box::new(intrinsic(&format!("{start}{end}"))?)));
     }
     let scalar = name.strip_suffix("16x2").map(|n| format!("{n}16"))?;
     Some(Rule::Paired(Box::new(intrinsic(&scalar)?)))
 }
 
 fn in_rows(rows: &[Row], name: &str) -> Option<Rule> {
-    rows.iter()
-        .find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
+    rows.iter().find_map(|Row(names, body)| Some(Rule::Row(body, capture(names, name)?)))
 }
 
 /// What the braces of `pattern` capture in `name`, or `None` where it does not match.
@@ -180,9 +171,7 @@ pub fn capture(pattern: &'static str, name: &str) -> Option<Vec<&'static str>> {
     let name = name.strip_prefix(literal)?;
     let (alternatives, rest) = rest.split_once('}')?;
     alternatives.split('|').find_map(|alternative| {
-        let (text, meaning) = alternative
-            .split_once('=')
-            .unwrap_or((alternative, alternative));
+        let (text, meaning) = alternative.split_once('=').unwrap_or((alternative, alternative));
         let mut captured = capture(rest, name.strip_prefix(text)?)?;
         captured.insert(0, meaning);
         Some(captured)
@@ -204,21 +193,14 @@ pub fn refusal(what: &str, symbol: &str, signature: &Signature) -> Functions {
     let text = format!("{what}\\00");
     let body = format!(
         "call void @__gpurace_unsupported(ptr @\"{PREFIX}name.{what}\", i32 -1)\n{}",
-        if signature.result == "void" {
-            "ret void"
-        } else {
-            "ret $R zeroinitializer"
-        }
+        if signature.result == "void" { "ret void" } else { "ret $R zeroinitializer" }
     );
     let mut definition = define(&entry, signature, "", &substitute(&body, &[], signature));
     definition += &format!(
         "@\"{PREFIX}name.{what}\" = private unnamed_addr constant [{} x i8] c\"{text}\"\n",
         what.len() + 1
     );
-    Functions {
-        entry: entry.clone(),
-        definitions: BTreeMap::from([(entry, definition)]),
-    }
+    Functions { entry: entry.clone(), definitions: BTreeMap::from([(entry, definition)]) }
 }
 
 /// Writes the function `name` for a rule, and those that it calls.
@@ -259,12 +241,7 @@ impl Signature {
     }
 
     fn arguments(&self, value: impl Fn(usize) -> String) -> String {
-        let list: Vec<_> = self
-            .params
-            .iter()
-            .enumerate()
-            .map(|(i, t)| format!("{t} {}", value(i)))
-            .collect();
+        let list: Vec<_> = self.params.iter().enumerate().map(|(i, t)| format!("{t} {}", value(i))).collect();
         list.join(", ")
     }
 }
@@ -347,17 +324,9 @@ fn block(name: &str) -> Option<(String, String, Signature)> {
         let params = params.trim_end().strip_suffix(')')?;
         let signature = Signature {
             result: result.trim().to_owned(),
-            params: params
-                .split(',')
-                .map(|p| p.trim().to_owned())
-                .filter(|p| !p.is_empty())
-                .collect(),
+            params: params.split(',').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect(),
         };
-        Some((
-            substitute(body, &captures, &signature),
-            attributes.trim().to_owned(),
-            signature,
-        ))
+        Some((substitute(body, &captures, &signature), attributes.trim().to_owned(), signature))
     })
 }
 
@@ -365,13 +334,7 @@ fn define(name: &str, signature: &Signature, linkage: &str, body: &str) -> Strin
     define_with(name, signature, linkage, "alwaysinline", body)
 }
 
-fn define_with(
-    name: &str,
-    signature: &Signature,
-    linkage: &str,
-    attributes: &str,
-    body: &str,
-) -> String {
+fn define_with(name: &str, signature: &Signature, linkage: &str, attributes: &str, body: &str) -> String {
     let arguments = signature.arguments(|i| format!("%{i}"));
     format!(
         "define {linkage}{} @\"{name}\"({arguments}) nounwind {attributes} {{\nentry:\n{body}\n}}\n",
@@ -428,9 +391,7 @@ const OFFSETS: &[(&str, usize)] = &[
 /// Size in bytes of a type, or of a vector's elements: what a load may be
 /// assumed to be aligned to.
 fn element_size(ty: &str) -> u32 {
-    let element = ty
-        .split_once(" x ")
-        .map_or(ty, |(_, t)| t.trim_end_matches('>'));
+    let element = ty.split_once(" x ").map_or(ty, |(_, t)| t.trim_end_matches('>'));
     match element {
         "i16" | "half" | "bfloat" => 2,
         "i32" | "float" => 4,

@@ -31,9 +31,7 @@ pub unsafe fn make_division_total(module: LLVMModuleRef) {
                 LLVMPositionBuilderBefore(builder, instruction);
                 LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
                 match ir::opcode(instruction) {
-                    op @ (LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem) => {
-                        divide(builder, instruction, op)
-                    }
+                    op @ (LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem) => divide(builder, instruction, op),
                     op @ (LLVMFPToSI | LLVMFPToUI) => convert(module, builder, instruction, op),
                     _ => {}
                 }
@@ -66,8 +64,7 @@ unsafe fn divide(builder: LLVMBuilderRef, division: LLVMValueRef, op: LLVMOpcode
         if signed {
             let least = splat(ty, |element| least(element));
             let lowest = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, dividend, least, name);
-            let minus_one =
-                LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, divisor, ones, name);
+            let minus_one = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, divisor, ones, name);
             let overflows = LLVMBuildAnd(builder, lowest, minus_one, name);
             traps = LLVMBuildOr(builder, traps, overflows, name);
         }
@@ -95,12 +92,7 @@ unsafe fn is_harmless(divisor: LLVMValueRef, signed: bool) -> bool {
 }
 
 /// Replaces a conversion by LLVM's saturating one.
-unsafe fn convert(
-    module: LLVMModuleRef,
-    builder: LLVMBuilderRef,
-    conversion: LLVMValueRef,
-    op: LLVMOpcode,
-) {
+unsafe fn convert(module: LLVMModuleRef, builder: LLVMBuilderRef, conversion: LLVMValueRef, op: LLVMOpcode) {
     let name = c"".as_ptr();
     // SAFETY: by `make_division_total`'s contract; argument arrays are as long as said.
     unsafe {
@@ -123,14 +115,7 @@ unsafe fn convert(
         let function = LLVMGetIntrinsicDeclaration(module, id, types.as_mut_ptr(), 2);
         let function_type = LLVMGlobalGetValueType(function);
         let mut arguments = [value];
-        let mut result = LLVMBuildCall2(
-            builder,
-            function_type,
-            function,
-            arguments.as_mut_ptr(),
-            1,
-            name,
-        );
+        let mut result = LLVMBuildCall2(builder, function_type, function, arguments.as_mut_ptr(), 1, name);
         let from_double =
             LLVMGetTypeKind(element_type(LLVMTypeOf(value))) == LLVMTypeKind::LLVMDoubleTypeKind;
         if from_double || bits == 64 {

@@ -102,8 +102,7 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
     }
     body.line(format_args!("b{}:", asm.blocks.len()));
     body.leave(types)?;
-    let arguments: Vec<_> =
-        types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
+    let arguments: Vec<_> = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
     let text = format!(
         "define {} @\"{name}\"({}) nounwind alwaysinline {{\nentry:\n{}{}}}\n{}",
         types.result(),
@@ -122,8 +121,7 @@ pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Opti
 
 /// A definition that does nothing but say, when reached, what is not supported.
 pub fn write_refusal(name: &str, types: &Types, what: &str) -> String {
-    let arguments: Vec<_> =
-        types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
+    let arguments: Vec<_> = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
     let result = types.result();
     let (constant, pointer) = string(name, 0, what);
     let last = if result == "void" { "ret void".to_owned() } else { format!("ret {result} zeroinitializer") };
@@ -139,16 +137,16 @@ fn string(function: &str, n: usize, text: &str) -> (String, String) {
     let name = format!("@\"{function}.text.{n}\"");
     let escaped: String = text
         .bytes()
-        .map(|b| if b.is_ascii_graphic() && b != b'"' && b != b'\\' || b == b' ' {
-            char::from(b).to_string()
-        } else {
-            format!("\\{b:02X}")
+        .map(|b| {
+            if b.is_ascii_graphic() && b != b'"' && b != b'\\' || b == b' ' {
+                char::from(b).to_string()
+            } else {
+                format!("\\{b:02X}")
+            }
         })
         .collect();
-    let constant = format!(
-        "{name} = private unnamed_addr constant [{} x i8] c\"{escaped}\\00\"\n",
-        text.len() + 1
-    );
+    let constant =
+        format!("{name} = private unnamed_addr constant [{} x i8] c\"{escaped}\\00\"\n", text.len() + 1);
     (constant, name)
 }
 
@@ -308,9 +306,7 @@ impl Body<'_> {
                 f64::from(f32::from_bits(*pattern)).to_bits().to_string()
             }
             Operand::F32(pattern) => mask(u64::from(*pattern)).to_string(),
-            Operand::F64(pattern) if bits == 32 => {
-                (f64::from_bits(*pattern) as f32).to_bits().to_string()
-            }
+            Operand::F64(pattern) if bits == 32 => (f64::from_bits(*pattern) as f32).to_bits().to_string(),
             Operand::F64(pattern) if bits == 64 => pattern.to_string(),
             Operand::F64(_) | Operand::Vector(_) | Operand::Sink => return Err(Refused),
             Operand::Special(register) => special::read(self, register, bits)?,
@@ -354,10 +350,7 @@ impl Body<'_> {
     pub(super) fn reserved_shared(&mut self) -> String {
         self.reserved_shared = true;
         let space = crate::ir::address_space::SHARED;
-        self.value(format_args!(
-            "ptrtoint ptr addrspace({space}) @{} to i32",
-            special::RESERVED_SHARED
-        ))
+        self.value(format_args!("ptrtoint ptr addrspace({space}) @{} to i32", special::RESERVED_SHARED))
     }
 
     /// Says what the current operation is refused for.
@@ -382,11 +375,7 @@ impl Body<'_> {
     fn statement(&mut self, statement: &Stmt, block: usize) -> bool {
         if let Op::Bra { target } = statement.op {
             match self.guard(statement.guard) {
-                Some(p) => self.line(format_args!(
-                    "br i1 {p}, label %b{}, label %b{}",
-                    target.0,
-                    block + 1
-                )),
+                Some(p) => self.line(format_args!("br i1 {p}, label %b{}, label %b{}", target.0, block + 1)),
                 None => self.line(format_args!("br label %b{}", target.0)),
             }
             return true;
@@ -519,4 +508,3 @@ pub(super) fn address_space(space: Space) -> Translated<u32> {
         Space::Param => Err(Refused),
     }
 }
-

@@ -16,7 +16,9 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             fence(body, *scope, *order as u32);
             Ok(())
         }
-        Op::Barrier { op, d, id, threads, p } => barrier(body, *op, d.as_ref(), id, threads.as_ref(), p.as_ref()),
+        Op::Barrier { op, d, id, threads, p } => {
+            barrier(body, *op, d.as_ref(), id, threads.as_ref(), p.as_ref())
+        }
         Op::ClusterArrive { order } => {
             let order = (*order as u32).to_string();
             body.run("__gpurace_cluster_arrive", &[("i32", &order), ("i32", "-1")]);

@@ -114,7 +114,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let number = match space {
                 Space::Generic => body.value(format_args!("ptrtoint ptr {mapped} to i64")),
                 _ => {
-                    let shared = body.value(format_args!("addrspacecast ptr {mapped} to ptr addrspace({SHARED})"));
+                    let shared =
+                        body.value(format_args!("addrspacecast ptr {mapped} to ptr addrspace({SHARED})"));
                     body.value(format_args!("ptrtoint ptr addrspace({SHARED}) {shared} to i64"))
                 }
             };
@@ -159,7 +160,8 @@ fn mov(body: &mut Body, ty: Ty, d: &Operand, a: &Operand) -> Translated {
             let value = body.get(a, ty)?;
             let part = Ty::B(bits / parts.len() as u16);
             for (i, d) in parts.iter().enumerate() {
-                let moved = body.value(format_args!("lshr i{bits} {value}, {}", i * usize::from(part.bits())));
+                let moved =
+                    body.value(format_args!("lshr i{bits} {value}, {}", i * usize::from(part.bits())));
                 let moved = body.resize(&moved, bits, part.bits(), "zext");
                 body.set(d, part, &moved)?;
             }
@@ -184,7 +186,14 @@ fn mov(body: &mut Body, ty: Ty, d: &Operand, a: &Operand) -> Translated {
 }
 
 /// The truth of a comparison, one for each element of a packed type.
-fn compare(body: &mut Body, cmp: Cmp, ty: Ty, ftz: bool, a: &Operand, b: &Operand) -> Translated<Vec<String>> {
+fn compare(
+    body: &mut Body,
+    cmp: Cmp,
+    ty: Ty,
+    ftz: bool,
+    a: &Operand,
+    b: &Operand,
+) -> Translated<Vec<String>> {
     let (x, y) = (body.get(a, ty)?, body.get(b, ty)?);
     if !ty.is_float() {
         let signed = ty.is_signed();
@@ -275,11 +284,8 @@ fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) 
 fn saturate(body: &mut Body, value: &str, from: Ty, to: Ty) -> String {
     let wide = body.resize(value, from.bits(), 128, if from.is_signed() { "sext" } else { "zext" });
     let n = u32::from(to.bits());
-    let (low, high) = if to.is_signed() {
-        (-(1i128 << (n - 1)), (1i128 << (n - 1)) - 1)
-    } else {
-        (0, (1i128 << n) - 1)
-    };
+    let (low, high) =
+        if to.is_signed() { (-(1i128 << (n - 1)), (1i128 << (n - 1)) - 1) } else { (0, (1i128 << n) - 1) };
     let v = body.call("i128", "llvm.smax.i128", &[("i128", &wide), ("i128", &low.to_string())]);
     let v = body.call("i128", "llvm.smin.i128", &[("i128", &v), ("i128", &high.to_string())]);
     body.resize(&v, 128, to.bits(), "zext")
@@ -370,7 +376,13 @@ fn float_to_int(
     Ok(body.value(format_args!("select i1 {nan}, i{n} {top}, i{n} {r}")))
 }
 
-fn int_to_float(body: &mut Body, d_ty: Ty, a_ty: Ty, round: Option<CvtRound>, bits: &str) -> Translated<String> {
+fn int_to_float(
+    body: &mut Body,
+    d_ty: Ty,
+    a_ty: Ty,
+    round: Option<CvtRound>,
+    bits: &str,
+) -> Translated<String> {
     let round = match round {
         Some(CvtRound::ToType(round)) => Some(round),
         None => None,
@@ -492,7 +504,11 @@ pub(super) fn pointer(
             let symbol = body.symbol(name)?;
             // The address of a variable is one in its own state space.
             let (own, value) = symbol.rsplit_once(' ').ok_or(Refused)?;
-            if own == ty { value.to_owned() } else { body.value(format_args!("addrspacecast {symbol} to {ty}")) }
+            if own == ty {
+                value.to_owned()
+            } else {
+                body.value(format_args!("addrspacecast {symbol} to {ty}"))
+            }
         }
         base => {
             let value = body.get(base, Ty::B(64))?;

@@ -23,7 +23,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
                 let value = match at.as_slice() {
                     [at] => body.value(format_args!("load i32, {at}, align 4")),
                     at => {
-                        let [low, high] = [0, 1].map(|i| body.value(format_args!("load i16, {}, align 2", at[i])));
+                        let [low, high] =
+                            [0, 1].map(|i| body.value(format_args!("load i16, {}, align 2", at[i])));
                         join(body, &low, &high)
                     }
                 };
@@ -77,7 +78,8 @@ fn lane(body: &mut Body) -> String {
 
 /// The value that lane `from` has.
 fn shuffle(body: &mut Body, value: &str, from: &str) -> String {
-    let arguments = [("i32", "0"), ("i32", "-1"), ("i32", value), ("i32", from), ("i32", "31"), ("i32", "-1")];
+    let arguments =
+        [("i32", "0"), ("i32", "-1"), ("i32", value), ("i32", from), ("i32", "31"), ("i32", "-1")];
     let both = body.call("i64", "__gpurace_shfl", &arguments);
     body.resize(&both, 64, 32, "zext")
 }
@@ -92,7 +94,13 @@ fn rows(body: &mut Body, lane: &str) -> [String; 2] {
 
 /// Where the elements are that a lane holds of each of `n` matrices: one place for both, or
 /// of a transposed matrix one for each.
-fn places(body: &mut Body, space: Space, address: &Address, n: usize, transposed: bool) -> Translated<Vec<Vec<String>>> {
+fn places(
+    body: &mut Body,
+    space: Space,
+    address: &Address,
+    n: usize,
+    transposed: bool,
+) -> Translated<Vec<Vec<String>>> {
     let own = pointer(body, space, address, 0)?;
     let own = body.value(format_args!("ptrtoint {own} to i64"));
     let low = body.resize(&own, 64, 32, "zext");
@@ -139,7 +147,8 @@ fn register(kind: Kind) -> Ty {
 fn multiply(body: &mut Body, product: Product, d: &[Operand], [a, b, c]: [&[Operand]; 3]) -> Translated {
     let [at_b, at_c, at_d, end] = product.starts();
     let buffer = body.slot(end);
-    let place = |body: &mut Body, at: u32| body.value(format_args!("getelementptr i8, ptr {buffer}, i64 {at}"));
+    let place =
+        |body: &mut Body, at: u32| body.value(format_args!("getelementptr i8, ptr {buffer}, i64 {at}"));
     for (start, kind, registers) in [(0, product.a, a), (at_b, product.b, b), (at_c, product.c, c)] {
         let ty = register(kind);
         for (i, operand) in (0..).zip(registers) {

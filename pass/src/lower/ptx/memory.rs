@@ -135,7 +135,14 @@ fn strong(strength: Strength) -> Option<(Scope, Order)> {
     }
 }
 
-fn ld(body: &mut Body, strength: Strength, space: Space, ty: Ty, d: &[Operand], from: &Address) -> Translated {
+fn ld(
+    body: &mut Body,
+    strength: Strength,
+    space: Space,
+    ty: Ty,
+    d: &[Operand],
+    from: &Address,
+) -> Translated {
     let (bits, bytes) = (ty.bits(), ty.bytes());
     if bits > 64 && strength != Strength::Weak {
         return Err(Refused);
@@ -192,7 +199,8 @@ fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a
         let n = a.len();
         let mut vector = "poison".to_owned();
         for (i, value) in values.iter().enumerate() {
-            vector = body.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+            vector =
+                body.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
         }
         let at = pointer(body, space, to, 0)?;
         body.line(format_args!("store <{n} x i{bits}> {vector}, {at}, align {bytes}"));
@@ -240,9 +248,12 @@ impl AtOnce {
         // Processors with AVX move 16 bytes at once (Intel SDM, vol. 3, 9.1.1), and LLVM has no atomic access that does.
         let ty = if bytes <= 8 { format!("i{}", 8 * bytes) } else { format!("<{n} x i{bits}>") };
         match strong(strength) {
-            Some((scope, order)) if bytes <= 8 => {
-                Self { ty, prefix: "atomic ", how: format!(" {}{elements}", atomic(scope, order, bytes, None)), order: None }
-            }
+            Some((scope, order)) if bytes <= 8 => Self {
+                ty,
+                prefix: "atomic ",
+                how: format!(" {}{elements}", atomic(scope, order, bytes, None)),
+                order: None,
+            },
             Some((scope, order)) => {
                 let how = format!(", align {bytes}, {}{elements}", semantics(scope, order, None));
                 Self { ty, prefix: "volatile ", how, order: Some(order) }
@@ -262,7 +273,8 @@ fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str)
         body.line(KEEP_ORDER);
     }
     let vector = format!("<{n} x i{}>", ty.bits());
-    let value = if whole == vector { value } else { body.value(format_args!("bitcast {whole} {value} to {vector}")) };
+    let value =
+        if whole == vector { value } else { body.value(format_args!("bitcast {whole} {value} to {vector}")) };
     (0..n).map(|i| body.value(format_args!("extractelement {vector} {value}, i32 {i}"))).collect()
 }
 
@@ -297,7 +309,8 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
         None => None,
     };
     // `red`, and an `atom` that is one by its destination `_` (PTX ISA, `atom`).
-    let reduction = d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
+    let reduction =
+        d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
     let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };
     let mut results = Vec::new();
     for (i, operand) in operands.iter().enumerate() {
@@ -384,14 +397,7 @@ fn compare_and_swap(
 
 /// Atomics on 16-bit formats: what is there is guessed, then swapped. The first
 /// guess is a zero, so that one instruction does all accesses.
-fn small_atom(
-    body: &mut Body,
-    op: AtomOp,
-    how: How,
-    ty: Ty,
-    at: &str,
-    operand: &str,
-) -> Translated<String> {
+fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: &str) -> Translated<String> {
     let t = format!("i{}", ty.bits());
     let (before, again, after) = (body.label(), body.label(), body.label());
     body.line(format_args!("br label %{before}\n{before}:\nbr label %{again}\n{again}:"));
@@ -412,7 +418,9 @@ fn small_atom(
     // Swaps that fail are no accesses of the program's.
     let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
     let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);
-    body.line(format_args!("{seen} = or {t} {old}, 0\nbr i1 {done}, label %{after}, label %{again}\n{after}:"));
+    body.line(format_args!(
+        "{seen} = or {t} {old}, 0\nbr i1 {done}, label %{after}, label %{again}\n{after}:"
+    ));
     Ok(old)
 }
 
@@ -439,12 +447,16 @@ fn copy(
         let ignore = body.get(ignore, Ty::Pred)?;
         read = body.value(format_args!("select i1 {ignore}, i64 0, i64 {read}"));
     }
-    body.line(format_args!("call void @llvm.memcpy.p3.p1.i64({to}, {from}, i64 {read}, i1 false), !gpurace.async !{{}}"));
+    body.line(format_args!(
+        "call void @llvm.memcpy.p3.p1.i64({to}, {from}, i64 {read}, i1 false), !gpurace.async !{{}}"
+    ));
     if source_size.is_some() || ignore.is_some() {
         let rest = body.value(format_args!("sub i64 {size}, {read}"));
         let (ty, start) = to.rsplit_once(' ').ok_or(Refused)?;
         let end = body.value(format_args!("getelementptr i8, {ty} {start}, i64 {read}"));
-        body.line(format_args!("call void @llvm.memset.p3.i64({ty} {end}, i8 0, i64 {rest}, i1 false), !gpurace.async !{{}}"));
+        body.line(format_args!(
+            "call void @llvm.memset.p3.i64({ty} {end}, i8 0, i64 {rest}, i1 false), !gpurace.async !{{}}"
+        ));
     }
     Ok(())
 }
@@ -460,7 +472,5 @@ fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &
 }
 
 fn arrive(body: &mut Body, pointer: &str, kind: &str, count: &str, dropped: &str) -> String {
-    body.value(format_args!(
-        "call i64 @gr.mbarrier.arrive.{kind}({pointer}, i64 {count}, i64 {dropped})"
-    ))
+    body.value(format_args!("call i64 @gr.mbarrier.arrive.{kind}({pointer}, i64 {count}, i64 {dropped})"))
 }

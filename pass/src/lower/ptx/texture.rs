@@ -15,14 +15,11 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let handle = body.get(texture, Ty::B(64))?;
             let [x, y, z, w] = coordinates(body, at)?;
             let operation = operation.to_string();
-            let found = body.call("{ i64, i64 }", "gr.texture", &[
-                ("i64", &handle),
-                ("i32", &operation),
-                ("i32", &x),
-                ("i32", &y),
-                ("i32", &z),
-                ("i32", &w),
-            ]);
+            let found = body.call(
+                "{ i64, i64 }",
+                "gr.texture",
+                &[("i64", &handle), ("i32", &operation), ("i32", &x), ("i32", &y), ("i32", &z), ("i32", &w)],
+            );
             for (n, d) in d.iter().enumerate() {
                 let half = body.value(format_args!("extractvalue {{ i64, i64 }} {found}, {}", n / 2));
                 let shifted = body.value(format_args!("lshr i64 {half}, {}", 32 * (n % 2)));
@@ -51,7 +48,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let mut vector = "poison".to_owned();
             for (i, a) in a.iter().enumerate() {
                 let value = body.get(a, *ty)?;
-                vector = body.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+                vector = body
+                    .value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
             }
             let size = n as u32 * ty.bytes();
             let place = place(body, *geometry, *outside as u32, surface, at, size)?;
@@ -98,14 +96,11 @@ fn place(
     let handle = body.get(surface, Ty::B(64))?;
     let [x, y, z, _] = coordinates(body, at)?;
     let (operation, size) = ((geometry as u32 | outside << 8).to_string(), size.to_string());
-    let pointer = body.call("ptr", "__gpurace_surface", &[
-        ("i64", &handle),
-        ("i32", &operation),
-        ("i32", &x),
-        ("i32", &y),
-        ("i32", &z),
-        ("i32", &size),
-    ]);
+    let pointer = body.call(
+        "ptr",
+        "__gpurace_surface",
+        &[("i64", &handle), ("i32", &operation), ("i32", &x), ("i32", &y), ("i32", &z), ("i32", &size)],
+    );
     let there = body.value(format_args!("icmp ne ptr {pointer}, null"));
     let (then, after) = (body.label(), body.label());
     body.line(format_args!("br i1 {there}, label %{then}, label %{after}\n{then}:"));

@@ -23,7 +23,12 @@ fn part(body: &mut Body, word: &str, at: u32, bits: u16, signed: bool) -> String
     body.resize(&narrow, bits, 64, if signed { "sext" } else { "zext" })
 }
 
-fn dot_product(body: &mut Body, halves: Option<bool>, signed: [bool; 2], [d, a, b, c]: [&Operand; 4]) -> Translated {
+fn dot_product(
+    body: &mut Body,
+    halves: Option<bool>,
+    signed: [bool; 2],
+    [d, a, b, c]: [&Operand; 4],
+) -> Translated {
     let word = Ty::B(32);
     let (x, y, z) = (body.get(a, word)?, body.get(b, word)?, body.get(c, word)?);
     let mut sum = body.resize(&z, 32, 64, "zext");
@@ -71,7 +76,9 @@ fn video(body: &mut Body, op: &Op) -> Translated {
             let letter = if *d_signed { "s" } else { "u" };
             r = match then {
                 BinaryOp::Add => body.value(format_args!("add i32 {r}, {c}")),
-                BinaryOp::Min => body.call("i32", &format!("llvm.{letter}min.i32"), &[("i32", &r), ("i32", c)]),
+                BinaryOp::Min => {
+                    body.call("i32", &format!("llvm.{letter}min.i32"), &[("i32", &r), ("i32", c)])
+                }
                 _ => body.call("i32", &format!("llvm.{letter}max.i32"), &[("i32", &r), ("i32", c)]),
             };
         }
@@ -144,11 +151,8 @@ fn lane_operation(body: &mut Body, op: VideoOp, a_signed: bool, p: &str, q: &str
 
 /// The nearest value that a lane of the destination's type has.
 fn saturate(body: &mut Body, bits: u16, signed: bool, value: &str) -> String {
-    let (low, high) = if signed {
-        (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1)
-    } else {
-        (0, (1i64 << bits) - 1)
-    };
+    let (low, high) =
+        if signed { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
     let v = body.call("i64", "llvm.smax.i64", &[("i64", value), ("i64", &low.to_string())]);
     body.call("i64", "llvm.smin.i64", &[("i64", &v), ("i64", &high.to_string())])
 }

@@ -42,8 +42,14 @@ fn with<T>(body: &str, see: impl FnOnce(LLVMModuleRef, LLVMValueRef) -> T) -> T 
     .replace("BARRIER", "call void @__gpurace_barrier(ptr %c, i32 0, i32 0, i32 7)");
     for site in 0..10 {
         text = text
-            .replace(&format!("READ {site}"), &format!("call void @__gpurace_read(ptr %c, ptr %q, i32 4, i32 {site})"))
-            .replace(&format!("WRITE {site}"), &format!("call void @__gpurace_write(ptr %c, ptr %q, i32 4, i32 {site}, i64 1)"));
+            .replace(
+                &format!("READ {site}"),
+                &format!("call void @__gpurace_read(ptr %c, ptr %q, i32 4, i32 {site})"),
+            )
+            .replace(
+                &format!("WRITE {site}"),
+                &format!("call void @__gpurace_write(ptr %c, ptr %q, i32 4, i32 {site}, i64 1)"),
+            );
     }
     // SAFETY: the module is live.
     ir::testing::with_module(&text, |module| unsafe {
@@ -58,7 +64,8 @@ fn rows_of(body: &str) -> Found {
         let broken = LLVMVerifyFunction(cut.function, LLVMVerifierFailureAction::LLVMPrintMessageAction);
         assert_eq!(broken, 0, "{}", ir::text(LLVMPrintValueToString(cut.function)));
         let is_check = |i: &LLVMValueRef| {
-            ir::opcode(*i) == LLVMOpcode::LLVMCall && ir::callee(*i).is_some_and(|f| ir::name(f).starts_with("__gpurace_"))
+            ir::opcode(*i) == LLVMOpcode::LLVMCall
+                && ir::callee(*i).is_some_and(|f| ir::name(f).starts_with("__gpurace_"))
         };
         Found {
             rows: cut.rows.iter().map(|sites| sites.iter().map(|s| s.site).collect()).collect(),
@@ -86,13 +93,19 @@ fn accesses_of_a_segment() {
 
 #[test]
 fn sizes() {
-    let write = |size: u32| rows_of(&format!("call void @__gpurace_write_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"));
+    let write = |size: u32| {
+        rows_of(&format!("call void @__gpurace_write_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"))
+    };
     assert_eq!(write(16), all(&[&[3]]));
     assert_eq!(write(12), none(1, 1));
-    let read = |size: u32| rows_of(&format!("call void @__gpurace_read(ptr %c, ptr %q, i32 {size}, i32 3)\n ret void"));
+    let read = |size: u32| {
+        rows_of(&format!("call void @__gpurace_read(ptr %c, ptr %q, i32 {size}, i32 3)\n ret void"))
+    };
     assert_eq!(read(8), all(&[&[3]]));
     assert_eq!(read(1), none(1, 1));
-    let copied = |size: u32| rows_of(&format!("call void @__gpurace_read_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"));
+    let copied = |size: u32| {
+        rows_of(&format!("call void @__gpurace_read_range(ptr %c, ptr %q, i64 {size}, i32 3)\n ret void"))
+    };
     assert_eq!(copied(16), all(&[&[3]]));
     assert_eq!(copied(12), none(1, 1));
 }
@@ -116,9 +129,15 @@ fn looped(bound: &str, checks: &str) -> String {
 fn loops_that_all_threads_run_alike() {
     assert_eq!(rows_of(&looped("%n", "READ 0")), all(&[&[0], &[9, 0]]));
     // What each thread runs for itself has a pool, which a call hands over.
-    assert_eq!(rows_of(&looped("%t", "READ 0")), Found { rows: vec![vec![0, 9]], calls: 1, needs_context: false });
+    assert_eq!(
+        rows_of(&looped("%t", "READ 0")),
+        Found { rows: vec![vec![0, 9]], calls: 1, needs_context: false }
+    );
     // Its threads' writes would be seen by more of the others' reads.
-    assert_eq!(rows_of(&looped("%n", "READ 0\n WRITE 1")), Found { rows: vec![vec![9]], calls: 2, needs_context: true });
+    assert_eq!(
+        rows_of(&looped("%n", "READ 0\n WRITE 1")),
+        Found { rows: vec![vec![9]], calls: 2, needs_context: true }
+    );
 }
 
 #[test]
@@ -133,19 +152,29 @@ fn kernels_in_which_the_place_of_a_check_matters() {
         // SAFETY: the module is live.
         with(body, |_, kernel| unsafe {
             let reach = reach::of_kernels(LLVMGetGlobalParent(kernel), &[kernel]);
-            blocks::candidates(&[(kernel, 0)], &reach, Checks::Kept).into_iter().map(|k| k.checks).collect::<Vec<_>>()
+            blocks::candidates(&[(kernel, 0)], &reach, Checks::Kept)
+                .into_iter()
+                .map(|k| k.checks)
+                .collect::<Vec<_>>()
         })
     };
     assert_eq!(checks("READ 0\n WRITE 1\n ret void"), [Checks::InRows]);
     // As they are before they are given the context.
     let atomic = |order: Order| {
         let (kind, scope) = (AtomicKind::Reduction as u32, Scope::Device as u32);
-        format!("READ 1\n call void @__gpurace_atomic(ptr %q, i32 4, i32 0, i32 {kind}, i32 {scope}, i32 {})\n", order as u32)
+        format!(
+            "READ 1\n call void @__gpurace_atomic(ptr %q, i32 4, i32 0, i32 {kind}, i32 {scope}, i32 {})\n",
+            order as u32
+        )
     };
     assert_eq!(checks(&format!("{} ret void", atomic(Order::Relaxed))), [Checks::InRows]);
     assert_eq!(checks(&format!("{} ret void", atomic(Order::Release))), [Checks::Kept]);
     // It makes an order of the relaxed one.
-    let fence = format!("call void @__gpurace_fence(i32 {}, i32 {}, i32 0)", Scope::Device as u32, Order::SeqCst as u32);
+    let fence = format!(
+        "call void @__gpurace_fence(i32 {}, i32 {}, i32 0)",
+        Scope::Device as u32,
+        Order::SeqCst as u32
+    );
     assert_eq!(checks(&format!("{} {fence}\n ret void", atomic(Order::Relaxed))), [Checks::Kept]);
 }
 
@@ -158,7 +187,11 @@ fn marks_and_values_are_stored_where_all_threads_come() {
             ir::text(LLVMPrintValueToString(cut.function))
         })
     };
-    let body = |before: &str| format!("%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %end\n {before}some:\n WRITE 1\n store i32 1, ptr %q\n br label %end\n end:\n ret void");
+    let body = |before: &str| {
+        format!(
+            "%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %end\n {before}some:\n WRITE 1\n store i32 1, ptr %q\n br label %end\n end:\n ret void"
+        )
+    };
     // The threads that do not write say so, too, before the branch; and the values are stored at the end.
     let found = text(&body(""));
     let at = |what: &str| found.find(what).unwrap_or_else(|| panic!("no `{what}` in {found}"));
@@ -168,14 +201,23 @@ fn marks_and_values_are_stored_where_all_threads_come() {
     // Into variables, and the program's own; at the end from them, and where the thread goes on.
     assert_eq!((stores(&found[some..end]), stores(&found[end..])), (3, 3), "{found}");
     // Where two ways lead there, the mark is stored there.
-    let two = text("%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %more\n more:\n %out = icmp sgt i32 %t, 7\n br i1 %out, label %some, label %end\n some:\n WRITE 1\n br label %end\n end:\n ret void");
+    let two = text(
+        "%in = icmp slt i32 %t, %n\n br i1 %in, label %some, label %more\n more:\n %out = icmp sgt i32 %t, 7\n br i1 %out, label %some, label %end\n some:\n WRITE 1\n br label %end\n end:\n ret void",
+    );
     assert!(!two.contains("zext i1"), "{two}");
     assert!(two.contains("store i32 1, ptr"), "{two}");
 }
 
 #[test]
 fn entry_points_that_rows_may_stand_beside() {
-    for other in ["__gpurace_fence", "__gpurace_atomic", "__gpurace_free", "__gpurace_trap", "__gpurace_assertfail", "__gpurace_benign"] {
+    for other in [
+        "__gpurace_fence",
+        "__gpurace_atomic",
+        "__gpurace_free",
+        "__gpurace_trap",
+        "__gpurace_assertfail",
+        "__gpurace_benign",
+    ] {
         assert!(!allows(other), "{other}");
     }
 }

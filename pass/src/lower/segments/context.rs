@@ -84,8 +84,12 @@ impl Cutter {
                 }
                 let linear = linear();
                 return Some(match at {
-                    offset::LANE => LLVMBuildAnd(self.builder, linear, LLVMConstInt(int, 31, 0), c"".as_ptr()),
-                    offset::WARP => LLVMBuildLShr(self.builder, linear, LLVMConstInt(int, 5, 0), c"".as_ptr()),
+                    offset::LANE => {
+                        LLVMBuildAnd(self.builder, linear, LLVMConstInt(int, 31, 0), c"".as_ptr())
+                    }
+                    offset::WARP => {
+                        LLVMBuildLShr(self.builder, linear, LLVMConstInt(int, 5, 0), c"".as_ptr())
+                    }
                     _ => linear,
                 });
             }
@@ -112,7 +116,8 @@ impl Cutter {
         // SAFETY: by contract.
         unsafe {
             ir::users(LLVMGetParam(self.function, 0)).into_iter().any(|user| {
-                !streams::hands_over(user) && (ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !ir::users(user).is_empty())
+                !streams::hands_over(user)
+                    && (ir::opcode(user) != LLVMOpcode::LLVMGetElementPtr || !ir::users(user).is_empty())
             })
         }
     }

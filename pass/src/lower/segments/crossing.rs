@@ -108,7 +108,10 @@ impl Cutter {
                 if !points.is_empty() {
                     // Shared values come as 64-bit numbers.
                     let ty = LLVMTypeOf(value);
-                    let may_be = !uniform.varies(value) && ir::alloc_size(self.module, ty) <= 8 && is_number(ty) && shared < SHARED;
+                    let may_be = !uniform.varies(value)
+                        && ir::alloc_size(self.module, ty) <= 8
+                        && is_number(ty)
+                        && shared < SHARED;
                     found.push(Crossing { value, shared: may_be.then_some(shared), points });
                     shared += usize::from(may_be);
                 }

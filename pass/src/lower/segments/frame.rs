@@ -29,8 +29,10 @@ impl Cutter {
     pub(super) unsafe fn place_variables(&mut self, barriers: bool, checks: Checks) -> Option<bool> {
         // SAFETY: by contract.
         unsafe {
-            let variables: Vec<_> =
-                ir::instructions(self.function).into_iter().filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca).collect();
+            let variables: Vec<_> = ir::instructions(self.function)
+                .into_iter()
+                .filter(|&i| ir::opcode(i) == LLVMOpcode::LLVMAlloca)
+                .collect();
             let fixed = |&v: &LLVMValueRef| {
                 LLVMIsAConstantInt(LLVMGetOperand(v, 0)) != std::ptr::null_mut()
                     && LLVMGetInstructionParent(v) == self.first
@@ -150,7 +152,12 @@ impl Cutter {
 }
 
 /// Stores a value in the frame; single bits take a byte, as vectors of them would not.
-pub(super) unsafe fn store(b: LLVMBuilderRef, context: LLVMContextRef, value: LLVMValueRef, place: LLVMValueRef) {
+pub(super) unsafe fn store(
+    b: LLVMBuilderRef,
+    context: LLVMContextRef,
+    value: LLVMValueRef,
+    place: LLVMValueRef,
+) {
     // SAFETY: by contract.
     unsafe {
         let byte = LLVMInt8TypeInContext(context);
@@ -160,7 +167,12 @@ pub(super) unsafe fn store(b: LLVMBuilderRef, context: LLVMContextRef, value: LL
     }
 }
 
-pub(super) unsafe fn load(b: LLVMBuilderRef, context: LLVMContextRef, ty: LLVMTypeRef, place: LLVMValueRef) -> LLVMValueRef {
+pub(super) unsafe fn load(
+    b: LLVMBuilderRef,
+    context: LLVMContextRef,
+    ty: LLVMTypeRef,
+    place: LLVMValueRef,
+) -> LLVMValueRef {
     // SAFETY: by contract.
     unsafe {
         let one_bit = ty == LLVMInt1TypeInContext(context);

@@ -29,40 +29,67 @@ pub(super) struct Known {
 
 impl Cutter {
     /// Finds which accesses' addresses follow from the thread's index in all segments that they are made in.
-    pub(super) unsafe fn lines(&mut self, barriers: &[LLVMValueRef], after: &[LLVMBasicBlockRef], uniform: &Uniform, crossing: &[Crossing]) -> Known {
+    pub(super) unsafe fn lines(
+        &mut self,
+        barriers: &[LLVMValueRef],
+        after: &[LLVMBasicBlockRef],
+        uniform: &Uniform,
+        crossing: &[Crossing],
+    ) -> Known {
         // SAFETY: by contract.
         unsafe {
             let ends: HashSet<_> = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
-            let next: HashMap<_, _> = ir::blocks(self.function).map(|block| {
-                (block, if ends.contains(&block) { Vec::new() } else { ir::successors(block) })
-            }).collect();
+            let next: HashMap<_, _> = ir::blocks(self.function)
+                .map(|block| (block, if ends.contains(&block) { Vec::new() } else { ir::successors(block) }))
+                .collect();
             let kept = crossing.iter().map(|c| (c.value, (c.points.clone(), c.shared))).collect();
-            let by_value = (0..self.own as u32).filter(|&i| self.is_by_value(i)).map(|i| LLVMGetParam(self.function, i)).collect();
-            let source = Source { module: self.module, function: self.function, own: self.own, computed: self.start, uniform, kept: &kept, by_value };
+            let by_value = (0..self.own as u32)
+                .filter(|&i| self.is_by_value(i))
+                .map(|i| LLVMGetParam(self.function, i))
+                .collect();
+            let source = Source {
+                module: self.module,
+                function: self.function,
+                own: self.own,
+                computed: self.start,
+                uniform,
+                kept: &kept,
+                by_value,
+            };
             let starts = std::iter::once(self.first).chain(after.iter().copied());
-            let segments: Vec<_> = starts.enumerate().map(|(point, start)| Segment { point, start, next: &next }).collect();
+            let segments: Vec<_> =
+                starts.enumerate().map(|(point, start)| Segment { point, start, next: &next }).collect();
             let once = |&call: &LLVMValueRef| {
                 let block = LLVMGetInstructionParent(call);
                 !segments[0].after(block).contains(&block)
             };
-            let checks = ir::instructions(self.function).into_iter().filter(|&i| rows::kept(i).is_some()).filter(once);
+            let checks =
+                ir::instructions(self.function).into_iter().filter(|&i| rows::kept(i).is_some()).filter(once);
             let calls: Vec<_> = (0..).zip(checks.take(MOST_ROWS)).collect();
             let mut known = Known::default();
             let mut none = HashSet::new();
             for segment in &segments {
                 let blocks = segment.blocks();
-                let calls: Vec<_> = calls.iter().copied().filter(|(_, call)| blocks.contains(&LLVMGetInstructionParent(*call))).collect();
+                let calls: Vec<_> = calls
+                    .iter()
+                    .copied()
+                    .filter(|(_, call)| blocks.contains(&LLVMGetInstructionParent(*call)))
+                    .collect();
                 let number = |call| calls.iter().find(|c| c.1 == call).map_or(0, |c| c.0);
                 known.before.push(lines::before(&source, segment, &calls, |call, does| {
                     if !does {
                         none.insert(call);
                         return 0;
                     }
-                    known.lines.entry(call).or_insert_with(|| {
-                        let at = self.thread_bytes.next_multiple_of(8);
-                        self.thread_bytes = at + 8;
-                        (number(call), at)
-                    }).1
+                    known
+                        .lines
+                        .entry(call)
+                        .or_insert_with(|| {
+                            let at = self.thread_bytes.next_multiple_of(8);
+                            self.thread_bytes = at + 8;
+                            (number(call), at)
+                        })
+                        .1
                 }));
             }
             known.lines.retain(|call, _| !none.contains(call));
@@ -72,12 +99,19 @@ impl Cutter {
 
     /// Has accesses leave their addresses in the frame instead of being checked each
     /// for itself. By point, those that are reached from it.
-    pub(super) unsafe fn keep_rows(&mut self, after: &[LLVMBasicBlockRef], lines: &HashMap<LLVMValueRef, (u64, u64)>) -> Vec<Vec<RowSite>> {
+    pub(super) unsafe fn keep_rows(
+        &mut self,
+        after: &[LLVMBasicBlockRef],
+        lines: &HashMap<LLVMValueRef, (u64, u64)>,
+    ) -> Vec<Vec<RowSite>> {
         // SAFETY: by contract.
         unsafe {
             let accesses = rows::find(self.function);
             let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call() == *i);
-            let writes: Vec<_> = ir::instructions(self.function).into_iter().filter(|&i| rows::is_write(i) && !is_row(&i)).collect();
+            let writes: Vec<_> = ir::instructions(self.function)
+                .into_iter()
+                .filter(|&i| rows::is_write(i) && !is_row(&i))
+                .collect();
             let mut streams = streams::find(self.function);
             // Each pool is looked at before each of the writes.
             streams.truncate(MOST_HANDED_OVER / writes.len().max(1));
@@ -98,7 +132,14 @@ impl Cutter {
                     [(); 2].map(|()| {
                         let at = self.thread_bytes.next_multiple_of(n);
                         let place = self.thread_place(n, n);
-                        (at, self.stored_at_end(access.block(), LLVMIntTypeInContext(self.context, 8 * n as u32), place))
+                        (
+                            at,
+                            self.stored_at_end(
+                                access.block(),
+                                LLVMIntTypeInContext(self.context, 8 * n as u32),
+                                place,
+                            ),
+                        )
                     })
                 });
                 sites.push(access.row_site(&items, values.map(|v| v.map(|(at, _)| at))));
@@ -111,13 +152,16 @@ impl Cutter {
                 sites.push(stream.row_site(pool));
             }
             let blocks: Vec<_> = accesses.iter().map(Kept::block).collect();
-            let at: Vec<_> = blocks.iter().map(std::slice::from_ref).chain(streams.iter().map(Stream::blocks)).collect();
+            let at: Vec<_> =
+                blocks.iter().map(std::slice::from_ref).chain(streams.iter().map(Stream::blocks)).collect();
             let starts = std::iter::once(self.first).chain(after.iter().copied());
-            let of_points = starts.map(|start| {
-                let all = rows::of_segment(start, &at).into_iter().map(|i| sites[i]);
-                let (pools, rows): (Vec<_>, Vec<_>) = all.partition(RowSite::is_pool);
-                [pools, rows].concat()
-            }).collect();
+            let of_points = starts
+                .map(|start| {
+                    let all = rows::of_segment(start, &at).into_iter().map(|i| sites[i]);
+                    let (pools, rows): (Vec<_>, Vec<_>) = all.partition(RowSite::is_pool);
+                    [pools, rows].concat()
+                })
+                .collect();
             for (access, &(place, values)) in accesses.iter().zip(&places) {
                 // The first of a block says of all of them that they are made.
                 let leaves = match lines.contains_key(&access.call()) {
@@ -128,7 +172,13 @@ impl Cutter {
             }
             for (stream, place) in streams.iter().zip(pools) {
                 let [linear, threads] = [Own::Linear, Own::Threads].map(|p| self.own(p));
-                let pool = Pool { start: self.start, place, linear, threads, thread_context: LLVMGetParam(self.function, 0) };
+                let pool = Pool {
+                    start: self.start,
+                    place,
+                    linear,
+                    threads,
+                    thread_context: LLVMGetParam(self.function, 0),
+                };
                 streams::keep(self.module, self.builder, stream, pool, &writes);
             }
             of_points
@@ -137,7 +187,12 @@ impl Cutter {
 
     /// A variable of which a thread that may have come to `block` stores what it holds at the segment's end: there all threads
     /// store, so that LLVM needs no store under a mask.
-    unsafe fn stored_at_end(&self, block: LLVMBasicBlockRef, ty: LLVMTypeRef, place: LLVMValueRef) -> LLVMValueRef {
+    unsafe fn stored_at_end(
+        &self,
+        block: LLVMBasicBlockRef,
+        ty: LLVMTypeRef,
+        place: LLVMValueRef,
+    ) -> LLVMValueRef {
         // SAFETY: by contract; each end is a block of the function.
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());

@@ -57,8 +57,11 @@ fn barriers_in_a_row() {
 #[test]
 fn barrier_under_a_condition() {
     let under = |condition: &str| {
-        points(&format!("{condition} br i1 %x, label %yes, label %no yes: BARRIER\n br label %no no: ret void")
-            .replace("label %no yes:", "label %no\n yes:\n").replace("label %no no:", "label %no\n no:\n"))
+        points(
+            &format!("{condition} br i1 %x, label %yes, label %no yes: BARRIER\n br label %no no: ret void")
+                .replace("label %no yes:", "label %no\n yes:\n")
+                .replace("label %no no:", "label %no\n no:\n"),
+        )
     };
     assert_eq!(under("%x = icmp slt i32 %n, 4\n"), Some(2));
     assert_eq!(under("%x = icmp slt i32 %b, 4\n"), Some(2));
@@ -70,7 +73,9 @@ fn barrier_under_a_condition() {
 #[test]
 fn barrier_after_a_branch_has_joined() {
     let body = |end: &str| {
-        format!("%x = icmp slt i32 %t, 4\n br i1 %x, label %few, label %all\n few:\n store i32 1, ptr %p\n {end}\n all:\n BARRIER\n ret void")
+        format!(
+            "%x = icmp slt i32 %t, 4\n br i1 %x, label %few, label %all\n few:\n store i32 1, ptr %p\n {end}\n all:\n BARRIER\n ret void"
+        )
     };
     assert_eq!(points(&body("br label %all")), Some(2));
     assert_eq!(points(&body("ret void")), None);
@@ -131,7 +136,9 @@ fn values_over_a_barrier() {
 #[test]
 fn variables_of_a_thread() {
     let body = |barrier: &str| {
-        format!("%v = alloca [8 x i32]\n store i32 1, ptr %v\n {barrier}\n %w = load i32, ptr %v\n call void @use(i32 %w)\n ret void")
+        format!(
+            "%v = alloca [8 x i32]\n store i32 1, ptr %v\n {barrier}\n %w = load i32, ptr %v\n call void @use(i32 %w)\n ret void"
+        )
     };
     // In one segment LLVM gives all threads one place in turn: no loop without dependences.
     let s = "%q = load i32, ptr %p\n";

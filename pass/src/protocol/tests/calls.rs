@@ -50,7 +50,8 @@ fn recursive_function_is_unknown() {
 
 #[test]
 fn unseen_function_may_do_anything() {
-    let program = Program::of("__device__ void unseen(int *); KERNEL k(int *a) { a[tid] = 1; unseen(a); a[0] = 2; }");
+    let program =
+        Program::of("__device__ void unseen(int *); KERNEL k(int *a) { a[tid] = 1; unseen(a); a[0] = 2; }");
     let found = unknowns(&program.protocol.body);
     assert_eq!(found.len(), 1);
     assert!(found[0].touches.is_some() && found[0].syncs, "{found:?}");

@@ -83,7 +83,11 @@ fn addresses_of_local_memory_in_a_struct() {
         }";
     let program = Program::of(source);
     let open = |name: &str| program.protocol.objects.iter().any(|o| o.name == name);
-    assert!(open("memory of the thread alone") && !open("a pointer loaded from memory"), "{:#?}", program.protocol);
+    assert!(
+        open("memory of the thread alone") && !open("a pointer loaded from memory"),
+        "{:#?}",
+        program.protocol
+    );
     program.is_included([1, 1, 1], [4, 1, 1], &[words(80)]);
 }
 

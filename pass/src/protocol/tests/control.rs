@@ -17,8 +17,11 @@ fn straight_line_with_barrier() {
 
 #[test]
 fn guarded_access() {
-    Program::of("KERNEL k(int *a, int n) { int i = ctaid * ntid + tid; if (i < n) a[i] += 1; }")
-        .is_exact([3, 1, 1], [8, 1, 1], &[words(24), Int(19)]);
+    Program::of("KERNEL k(int *a, int n) { int i = ctaid * ntid + tid; if (i < n) a[i] += 1; }").is_exact(
+        [3, 1, 1],
+        [8, 1, 1],
+        &[words(24), Int(19)],
+    );
 }
 
 #[test]
@@ -61,14 +64,18 @@ fn switch_with_fallthrough() {
 
 #[test]
 fn grid_stride_loop() {
-    Program::of("KERNEL k(int *a, int n) { for (int i = ctaid * ntid + tid; i < n; i += ntid * nctaid) a[i] = i; }")
-        .is_exact([2, 1, 1], [4, 1, 1], &[words(40), Int(29)]);
+    Program::of(
+        "KERNEL k(int *a, int n) { for (int i = ctaid * ntid + tid; i < n; i += ntid * nctaid) a[i] = i; }",
+    )
+    .is_exact([2, 1, 1], [4, 1, 1], &[words(40), Int(29)]);
 }
 
 #[test]
 fn loop_that_runs_no_time() {
-    Program::of("KERNEL k(int *a, int n) { a[tid] = 1; for (int i = 0; i < n; ++i) a[i] = i; sync(); a[tid] = 2; }")
-        .is_exact(ONE, [4, 1, 1], &[words(4), Int(0)]);
+    Program::of(
+        "KERNEL k(int *a, int n) { a[tid] = 1; for (int i = 0; i < n; ++i) a[i] = i; sync(); a[tid] = 2; }",
+    )
+    .is_exact(ONE, [4, 1, 1], &[words(4), Int(0)]);
 }
 
 #[test]
@@ -91,7 +98,8 @@ fn unsigned_halving_and_doubling() {
 
 #[test]
 fn do_while_loop() {
-    let source = "KERNEL k(int *a, int n) { int i = tid; do { a[i] = 1; sync(); i += 3; } while (i < n); a[0] = 2; }";
+    let source =
+        "KERNEL k(int *a, int n) { int i = tid; do { a[i] = 1; sync(); i += 3; } while (i < n); a[0] = 2; }";
     Program::of(source).is_exact(ONE, [4, 1, 1], &[words(32), Int(20)]);
 }
 
@@ -116,7 +124,8 @@ fn nested_loops_with_dependent_bounds() {
 
 #[test]
 fn loop_with_work_in_its_condition() {
-    let source = "KERNEL k(int *a, int n) { int i = tid; while ((a[i] = 1) && i < n) { a[i + 1] = 2; i += 2; } }";
+    let source =
+        "KERNEL k(int *a, int n) { int i = tid; while ((a[i] = 1) && i < n) { a[i + 1] = 2; i += 2; } }";
     Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(9)]);
 }
 
@@ -145,8 +154,10 @@ fn narrow_counters() {
 
 #[test]
 fn counting_down() {
-    Program::of("KERNEL k(int *a, int n) { for (int i = n - 1; i >= 0; --i) { a[i + tid] = 1; warp_sync(); } }")
-        .is_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
+    Program::of(
+        "KERNEL k(int *a, int n) { for (int i = n - 1; i >= 0; --i) { a[i + tid] = 1; warp_sync(); } }",
+    )
+    .is_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
 }
 
 #[test]

@@ -51,7 +51,8 @@ fn syncs(body: &[Stmt]) -> Vec<Sync> {
 
 #[test]
 fn barrier_of_the_grid() {
-    let source = format!("{GRID} KERNEL k(int *a) {{ a[tid] = 1; grid::sync(workspace(1, 1)); a[tid + 1] = 2; }}");
+    let source =
+        format!("{GRID} KERNEL k(int *a) {{ a[tid] = 1; grid::sync(workspace(1, 1)); a[tid + 1] = 2; }}");
     let program = Program::of(&source);
     assert_eq!(syncs(&program.protocol.body), [Sync::Block, Sync::Block, Sync::Grid]);
     let kinds: Vec<_> = program.protocol.objects.iter().map(|o| &o.kind).collect();

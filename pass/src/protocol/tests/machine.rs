@@ -68,10 +68,12 @@ impl Program {
             let context = LLVMContextCreate();
             LLVMContextSetDiscardValueNames(context, 0);
             let name = c"test";
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), name.as_ptr());
+            let buffer =
+                LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes.as_ptr().cast(), bytes.len(), name.as_ptr());
             let mut module = ptr::null_mut();
             let mut message = ptr::null_mut();
-            let failed = llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            let failed =
+                llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
             assert_eq!(failed, 0, "{}", ir::text(message));
             grid_sync::mark(module);
             prepare::prepare(module).unwrap();
@@ -229,7 +231,10 @@ impl Ran {
                 assert_eq!(said, *real, "{thread:?}: said (left) and done (right) differ: {protocol:#?}");
             }
         }
-        assert!(self.threads.iter().any(|(_, real)| !real.is_empty()), "no thread touched anything: {protocol:#?}");
+        assert!(
+            self.threads.iter().any(|(_, real)| !real.is_empty()),
+            "no thread touched anything: {protocol:#?}"
+        );
         open
     }
 
@@ -255,7 +260,10 @@ impl Ran {
             ObjectKind::Shared { .. } => self.shared(&object.name),
             ObjectKind::Variable { symbol, .. } => self.variables[symbol],
             ObjectKind::DynamicShared => self.dynamic,
-            ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier | ObjectKind::Unshared => 0,
+            ObjectKind::Opaque { .. }
+            | ObjectKind::Image(_)
+            | ObjectKind::GridBarrier
+            | ObjectKind::Unshared => 0,
         };
         let kind = match touch.op {
             Op::Read => Kind::Read,
@@ -295,7 +303,8 @@ impl Machine {
             let reach = reach::of_kernels(module, &kernels);
             let layout = shared::lay_out(module, &reach);
             let shared = layout.offsets.iter().map(|(&v, &at)| (ir::name(v), at)).collect();
-            let metas: Vec<_> = describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect();
+            let metas: Vec<_> =
+                describe::variables(module, &layout).into_iter().map(|(_, meta)| meta).collect();
             let names: Vec<_> = kernels.iter().map(|&f| ir::name(f)).collect();
             shared::replace(module, &layout).unwrap();
             thread_context::thread(module);
@@ -362,7 +371,8 @@ impl Machine {
         // SAFETY: the engine is live; the table is what `add_table` made; the
         // kernel gets a context and an argument buffer as it wants them.
         unsafe {
-            let table = LLVMGetGlobalValueAddress(self.engine, ir::c(IMAGE_SYMBOL).as_ptr()) as *const ImageTable;
+            let table =
+                LLVMGetGlobalValueAddress(self.engine, ir::c(IMAGE_SYMBOL).as_ptr()) as *const ImageTable;
             let run = (*(*table).kernels.add(kernel)).run.unwrap();
             let dynamic = base.add(SHARED / 2);
             let mut variables: HashMap<String, u64> =
@@ -456,7 +466,14 @@ extern "C" fn on_barrier(_: *mut c_void, id: u32, threads: u32, _: u32) {
     RECORD.with_borrow_mut(|r| r.passed[1] += 1);
 }
 
-extern "C" fn on_barrier_red(context: *mut c_void, id: u32, threads: u32, _: u32, pred: u32, sync: u32) -> u32 {
+extern "C" fn on_barrier_red(
+    context: *mut c_void,
+    id: u32,
+    threads: u32,
+    _: u32,
+    pred: u32,
+    sync: u32,
+) -> u32 {
     on_barrier(context, id, threads, sync);
     u32::from(pred != 0)
 }
@@ -491,8 +508,12 @@ fn callback(name: &str) -> *mut c_void {
         "__gpurace_barrier_red" => on_barrier_red as *mut c_void,
         "__gpurace_syncwarp" => on_syncwarp as *mut c_void,
         "__gpurace_vote" => on_vote as *mut c_void,
-        "__gpurace_atomic_done" | "__gpurace_fence" | "__gpurace_yield" | "__gpurace_activemask"
-        | "__gpurace_is_shared" | "__gpurace_is_local" => nothing as *mut c_void,
+        "__gpurace_atomic_done"
+        | "__gpurace_fence"
+        | "__gpurace_yield"
+        | "__gpurace_activemask"
+        | "__gpurace_is_shared"
+        | "__gpurace_is_local" => nothing as *mut c_void,
         _ => not_here as *mut c_void,
     }
 }

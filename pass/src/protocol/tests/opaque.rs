@@ -44,7 +44,8 @@ fn condition_loaded_from_memory() {
 
 #[test]
 fn value_after_a_loop_that_threads_leave_apart() {
-    let source = "KERNEL k(int *a, int n) { int i = 0; while (i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
+    let source =
+        "KERNEL k(int *a, int n) { int i = 0; while (i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
     let program = Program::of(source);
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread], "{:#?}", program.protocol);
     program.is_covered(ONE, [4, 1, 1], &[words(64), Int(2)], 200);
@@ -126,12 +127,18 @@ fn shuffles_and_votes() {
     let program = Program::of(&source);
     let mut groups = opaque_groups(&program.protocol);
     groups.sort();
-    assert_eq!(groups, [Uniform::Thread, Uniform::Thread, Uniform::Warp, Uniform::Block], "{:#?}", program.protocol);
+    assert_eq!(
+        groups,
+        [Uniform::Thread, Uniform::Thread, Uniform::Warp, Uniform::Block],
+        "{:#?}",
+        program.protocol
+    );
 }
 
 #[test]
 fn vote_in_part_of_a_warp_is_no_common_value() {
-    let source = "KERNEL k(int *a, int n) { if (tid < n) { if (__nvvm_vote_any_sync(-1, tid & 1)) a[tid] = 2; } }";
+    let source =
+        "KERNEL k(int *a, int n) { if (tid < n) { if (__nvvm_vote_any_sync(-1, tid & 1)) a[tid] = 2; } }";
     assert_eq!(opaque_groups(&Program::of(source).protocol), [Uniform::Thread]);
 }
 
@@ -155,7 +162,8 @@ fn constant_memory_is_the_same_for_all() {
 
 #[test]
 fn unused_values_are_left_out() {
-    let program = Program::of("KERNEL k(int *a, int n, int m) { int x = a[m] * n; if (x > m) x = x % 7; a[0] = x; }");
+    let program =
+        Program::of("KERNEL k(int *a, int n, int m) { int x = a[m] * n; if (x > m) x = x % 7; a[0] = x; }");
     assert_eq!(program.protocol.params.len(), 2, "{:#?}", program.protocol);
     let leaves = program.protocol.exprs.iter().filter(|(_, e)| matches!(e, Expr::Opaque { .. })).count();
     assert_eq!(leaves, 0, "{:#?}", program.protocol);
@@ -203,7 +211,8 @@ fn blocks_that_reach_each_other() {
         assert_eq!(kernel(what), (true, 1), "{what}");
     }
     // A register of clusters is a value of each thread, and no more than that.
-    let register = "unsigned r; asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(r)); a[tid + 64 + r] = 1;";
+    let register =
+        "unsigned r; asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(r)); a[tid + 64 + r] = 1;";
     for what in ["sync();", register] {
         assert_eq!(kernel(what), (false, 0), "{what}");
     }

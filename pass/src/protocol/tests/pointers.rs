@@ -12,7 +12,11 @@ fn words(count: usize) -> super::machine::Argument {
 
 #[test]
 fn two_arrays_that_may_overlap() {
-    Program::of("KERNEL k(int *a, int *b) { a[tid] = b[tid + 1]; }").is_exact(ONE, [8, 1, 1], &[words(16), Inside(8)]);
+    Program::of("KERNEL k(int *a, int *b) { a[tid] = b[tid + 1]; }").is_exact(
+        ONE,
+        [8, 1, 1],
+        &[words(16), Inside(8)],
+    );
 }
 
 #[test]
@@ -42,7 +46,8 @@ fn textures_whose_handles_are_arguments() {
         "struct Both { int n; unsigned long long of; };
         KERNEL k(float *a, unsigned long long t, Both both) { a[tid] = fetch(t, tid) + fetch(both.of, 0) + fetch(t, 1); }",
     );
-    let images: Vec<_> = objects.iter().filter(|o| matches!(o.1, ObjectKind::Image(_))).map(|o| &o.0).collect();
+    let images: Vec<_> =
+        objects.iter().filter(|o| matches!(o.1, ObjectKind::Image(_))).map(|o| &o.0).collect();
     assert_eq!(images, ["t", "both+8"], "{objects:?}");
     assert_eq!(objects.len(), 3, "{objects:?}");
 }
@@ -91,7 +96,8 @@ fn selected_and_merged_pointers() {
 
 #[test]
 fn pointer_that_walks() {
-    let source = "KERNEL k(int *a, int n) { int *p = a + tid; for (int i = 0; i < n; ++i) { *p = i; p += ntid; }
+    let source =
+        "KERNEL k(int *a, int n) { int *p = a + tid; for (int i = 0; i < n; ++i) { *p = i; p += ntid; }
         for (int *q = a; q != a + n; ++q) *q = 1;
         for (int *q = a + n; q > a; q -= 2) *q = 1; }";
     Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
@@ -152,7 +158,8 @@ fn vectors_and_bytes() {
 #[test]
 fn pointer_from_memory_is_opaque() {
     let program = Program::of("KERNEL k(int **a) { a[0][tid] = 1; }");
-    let opaque = program.protocol.objects.iter().filter(|o| matches!(o.kind, ObjectKind::Opaque { .. })).count();
+    let opaque =
+        program.protocol.objects.iter().filter(|o| matches!(o.kind, ObjectKind::Opaque { .. })).count();
     assert_eq!(opaque, 1, "{:#?}", program.protocol);
 }
 

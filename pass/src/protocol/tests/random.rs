@@ -110,7 +110,10 @@ impl Writer {
             6 => {
                 let name = self.name();
                 let (c, a, b) = (self.condition(1), self.integer(1), self.integer(1));
-                let _ = write!(self.text, "int {name}; if {c} {{ {name} = {a}; a[{name} & 63] = 1; }} else {name} = {b};");
+                let _ = write!(
+                    self.text,
+                    "int {name}; if {c} {{ {name} = {a}; a[{name} & 63] = 1; }} else {name} = {b};"
+                );
                 self.names.push(name);
             }
             7..=9 => {
@@ -167,7 +170,10 @@ impl Writer {
                 self.body(depth - 1);
             }
             2 => {
-                let _ = write!(self.text, "for (unsigned {name} = 1 + ({from} & 1); {name} < ({to} & 15u); {name} *= 2) ");
+                let _ = write!(
+                    self.text,
+                    "for (unsigned {name} = 1 + ({from} & 1); {name} < ({to} & 15u); {name} *= 2) "
+                );
                 self.body(depth - 1);
             }
             3 => {

@@ -82,7 +82,11 @@ fn kernels_that_leave_something_open() {
         "int *p = tid < n ? a : b; p[tid] = 1",
         "int *p = a; for (int i = 0; i < n; i++) p = p == a ? b : a; p[tid] = 1",
     ] {
-        can(&format!("KERNEL k(int *a, int *b, int n) {{ {body}; }}"), &[words(64), Inside(128), Int(5)], false);
+        can(
+            &format!("KERNEL k(int *a, int *b, int n) {{ {body}; }}"),
+            &[words(64), Inside(128), Int(5)],
+            false,
+        );
     }
     // What divides by the launch's values is asked at the launch.
     let divides = "KERNEL k(int *a, int n) { a[(unsigned)tid / (unsigned)(n - 4)] = 1; }";

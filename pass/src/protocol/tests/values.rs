@@ -103,7 +103,11 @@ fn truth_values_kept_as_numbers() {
     let source = "KERNEL k(char *a, int n) { bool low = tid < n; int flags = low; if (flags != 0) a[tid] = 1; if (flags == 0) a[tid + 16] = 2;
         int which = tid < 2 ? 5 : tid < 9 ? 6 : 7; switch (which) { case 5: a[40] = 1; break; case 6: a[41] = 1; } }";
     let program = Program::of(source);
-    let casts = program.protocol.exprs.iter().filter(|(_, e)| matches!(e, Expr::Cast(_, Width::W32, _) | Expr::Select(..)));
+    let casts = program
+        .protocol
+        .exprs
+        .iter()
+        .filter(|(_, e)| matches!(e, Expr::Cast(_, Width::W32, _) | Expr::Select(..)));
     assert_eq!(casts.count(), 0, "{:#?}", program.protocol);
     program.is_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
 }

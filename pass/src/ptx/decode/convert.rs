@@ -86,7 +86,9 @@ pub(in crate::ptx) fn mov(i: &mut Instruction) -> Decoded {
     let writable = |o: &Operand| matches!(o, Operand::Reg(_) | Operand::Sink);
     match (&d, &a) {
         (Operand::Vector(_), Operand::Vector(_)) => Err(Refusal::Unsupported),
-        (Operand::Vector(parts), _) if parts.iter().all(writable) && packs(parts.len(), ty) => Ok(Op::Mov { ty, d, a }),
+        (Operand::Vector(parts), _) if parts.iter().all(writable) && packs(parts.len(), ty) => {
+            Ok(Op::Mov { ty, d, a })
+        }
         (_, Operand::Vector(parts)) if writable(&d) && packs(parts.len(), ty) => {
             if parts.iter().any(|p| matches!(p, Operand::Vector(_))) {
                 return Err(i.operands_wanted("one level of `{ }`"));
@@ -124,9 +126,7 @@ pub(in crate::ptx) fn cvt(i: &mut Instruction) -> Decoded {
     let (d_ty, a_ty) = (i.ty()?, i.ty()?);
     let packed = |ty| matches!(ty, Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2);
     let two_sources = packed(d_ty) && a_ty == Ty::F(32);
-    let one = |ty| {
-        matches!(ty, Ty::U(8..=64) | Ty::S(8..=64) | Ty::F(_) | Ty::Bf16)
-    };
+    let one = |ty| matches!(ty, Ty::U(8..=64) | Ty::S(8..=64) | Ty::F(_) | Ty::Bf16);
     let fits = match (d_ty, a_ty) {
         (Ty::Tf32, Ty::F(32)) => true,
         (Ty::E4m3x2 | Ty::E5m2x2, Ty::F16x2) | (Ty::F16x2, Ty::E4m3x2 | Ty::E5m2x2) => true,

@@ -68,9 +68,15 @@ fn exists(p: &Product) -> bool {
             Kind::F16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && halves(p.c) && halves(p.d),
             Kind::Bf16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && sums && p.d == Kind::F32,
             Kind::Tf32 => m == 16 && matches!(k, 4 | 8) && p.b == p.a && sums && p.d == Kind::F32,
-            Kind::F64 => matches!((m, k), (8, 4) | (16, 4 | 8 | 16)) && p.b == p.a && sums && p.d == Kind::F64,
-            a if integers(a) => matches!((m, k), (8, 16) | (16, 16 | 32)) && integers(p.b) && sums && p.d == Kind::S32,
-            a if small_floats(a) => m == 16 && matches!(k, 16 | 32) && small_floats(p.b) && sums && halves(p.d),
+            Kind::F64 => {
+                matches!((m, k), (8, 4) | (16, 4 | 8 | 16)) && p.b == p.a && sums && p.d == Kind::F64
+            }
+            a if integers(a) => {
+                matches!((m, k), (8, 16) | (16, 16 | 32)) && integers(p.b) && sums && p.d == Kind::S32
+            }
+            a if small_floats(a) => {
+                m == 16 && matches!(k, 16 | 32) && small_floats(p.b) && sums && halves(p.d)
+            }
             _ => false,
         }
 }

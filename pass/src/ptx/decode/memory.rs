@@ -138,7 +138,9 @@ const ATOMS: &[(&str, AtomOp)] = &[
 fn atomic_type(op: AtomOp, ty: Ty, n: usize) -> bool {
     let half = matches!(ty, Ty::F(16) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2);
     match op {
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, Ty::B(32 | 64) | Ty::U(32 | 64) | Ty::S(32 | 64)),
+        AtomOp::And | AtomOp::Or | AtomOp::Xor => {
+            matches!(ty, Ty::B(32 | 64) | Ty::U(32 | 64) | Ty::S(32 | 64))
+        }
         AtomOp::Exchange | AtomOp::CompareAndSwap => {
             matches!(ty, Ty::B(16..=128) | Ty::U(32 | 64) | Ty::S(32 | 64) | Ty::F(32))
         }
@@ -158,7 +160,9 @@ fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
     let (_, policy) = cache(i);
     let n = vector(i);
     let ty = i.ty_of(|_| true)?;
-    if !atomic_type(op, ty, n) || !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster) {
+    if !atomic_type(op, ty, n)
+        || !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
+    {
         return Err(Refusal::Unsupported);
     }
     checked_size(n, ty)?;

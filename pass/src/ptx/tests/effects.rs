@@ -13,7 +13,10 @@ fn a_weak_vector_is_one_access_and_a_strong_one_is_many() {
     let weak = modelled("ld.global.v4.f32 {$0,$1,$2,$3}, [$4+32];", "=f,=f,=f,=f,l");
     let effects = memory_effects(&weak.statements[0]);
     let [access] = effects.accesses.as_slice() else { panic!() };
-    assert_eq!((access.kind, &access.size, access.space, access.address.offset), (AccessKind::Read, &Size::Bytes(16), Space::Global, 32));
+    assert_eq!(
+        (access.kind, &access.size, access.space, access.address.offset),
+        (AccessKind::Read, &Size::Bytes(16), Space::Global, 32)
+    );
     let strong = modelled("st.release.gpu.v2.u64 [$0], {$1,$2};", "l,l,l");
     let effects = memory_effects(&strong.statements[0]);
     let offsets: Vec<_> = effects.accesses.iter().map(|a| (a.element_offset, a.kind)).collect();
@@ -33,7 +36,10 @@ fn volatile_is_relaxed_at_system_scope() {
 
 #[test]
 fn guards_and_synchronisation_are_told() {
-    let asm = modelled("{ .reg .pred p; setp.ne.u32 p, $0, 0; @!p bar.arrive 3, 64; fence.sc.cta; bar.warp.sync $0; shfl.sync.idx.b32 $0, $0, 0, 31, -1; }", "=r");
+    let asm = modelled(
+        "{ .reg .pred p; setp.ne.u32 p, $0, 0; @!p bar.arrive 3, 64; fence.sc.cta; bar.warp.sync $0; shfl.sync.idx.b32 $0, $0, 0, 31, -1; }",
+        "=r",
+    );
     let of = |i: usize| memory_effects(&asm.statements[i]);
     assert!(of(0).sync.is_none() && of(0).accesses.is_empty());
     assert!(of(1).guard.is_some_and(|g| g.negated));

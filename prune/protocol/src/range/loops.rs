@@ -189,13 +189,7 @@ impl<'a> Ranges<'a> {
 
     /// Range, not wrapped, of the value that a variable takes after an
     /// iteration that another one may follow, if its values lie in `taken`.
-    fn next_of_var(
-        &mut self,
-        info: VarInfo<'a>,
-        from: Range,
-        view: View,
-        taken: Range,
-    ) -> Option<Range> {
+    fn next_of_var(&mut self, info: VarInfo<'a>, from: Range, view: View, taken: Range) -> Option<Range> {
         let mut inner = self.guarded(&[]);
         inner.open.push((info.var.id, Some((view, taken))));
         inner.assume(info.of.cond, true);

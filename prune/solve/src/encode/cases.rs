@@ -49,9 +49,7 @@ impl<'a> Encoder<'a> {
         let formula = match exprs.get(id) {
             Expr::Const { bits: 0, .. } => Formula::False,
             Expr::Const { .. } => Formula::True,
-            Expr::Bin(BinOp::And, a, b) => {
-                Formula::all([self.cond(f, a)?, self.cond(f, b)?])
-            }
+            Expr::Bin(BinOp::And, a, b) => Formula::all([self.cond(f, a)?, self.cond(f, b)?]),
             Expr::Bin(BinOp::Or, a, b) => Formula::any([self.cond(f, a)?, self.cond(f, b)?]),
             Expr::Bin(BinOp::Xor, a, b) => {
                 let (a, b) = (self.cond(f, a)?, self.cond(f, b)?);
@@ -66,10 +64,7 @@ impl<'a> Encoder<'a> {
             }
             Expr::Select(c, a, b) => {
                 let (c, a, b) = (self.cond(f, c)?, self.cond(f, a)?, self.cond(f, b)?);
-                Formula::any([
-                    Formula::all([c.clone(), a]),
-                    Formula::all([c.negated(), b]),
-                ])
+                Formula::any([Formula::all([c.clone(), a]), Formula::all([c.negated(), b])])
             }
             Expr::Cmp(op, a, b) => self.comparison(f, op, a, b)?,
             _ => {

@@ -34,9 +34,7 @@ impl<'a> Encoder<'a> {
             Step::Mul(factor) => self.geometric(f, info, &k, i128::from(factor), view),
             Step::UDiv(by) => self.halving(f, info, &k, i128::from(by), View::Unsigned, view),
             Step::SDiv(by) => self.halving(f, info, &k, i128::from(by), View::Signed, view),
-            Step::AShr(by) if by < 63 => {
-                self.halving(f, info, &k, 1 << by, View::Signed, view)
-            }
+            Step::AShr(by) if by < 63 => self.halving(f, info, &k, 1 << by, View::Signed, view),
             Step::AShr(_) => any(self),
             Step::Any(uniform) => {
                 let from = self.computed(f, info.var.from, view)?;
@@ -57,9 +55,7 @@ impl<'a> Encoder<'a> {
         if f.ranges.never_wraps(id, view).is_some() {
             return Ok(lift);
         }
-        if let (Wrap::Assume, true, Some(next)) =
-            (self.setting.wrap, f.certain, self.setting.next.get(&id))
-        {
+        if let (Wrap::Assume, true, Some(next)) = (self.setting.wrap, f.certain, self.setting.next.get(&id)) {
             let mut guards = self.guards_outside(f, info.of.id);
             if info.of.test == gpurace_protocol::protocol::Test::Before {
                 guards.push((info.of.cond, true));

@@ -69,7 +69,8 @@ impl<'a> Prover<'a> {
             if uniformity(protocol, self.setting.exprs, control.cond) >= group.uniform() {
                 continue;
             }
-            let differ = |why: &str| format!("barriers under control that threads may decide differently{why}");
+            let differ =
+                |why: &str| format!("barriers under control that threads may decide differently{why}");
             // For the whole grid, threads of one block count too.
             let relations: &[Relation] = match group {
                 Group::Grid => &[Relation::OtherBlock, Relation::SameBlock],
@@ -88,15 +89,18 @@ impl<'a> Prover<'a> {
     }
 
     /// Asks whether a formula has no solution, and under which conditions.
-    pub(super) fn decide(&mut self, about: &str, built: &PairFormula<'a>) -> Result<BTreeSet<Condition>, Answer> {
+    pub(super) fn decide(
+        &mut self,
+        about: &str,
+        built: &PairFormula<'a>,
+    ) -> Result<BTreeSet<Condition>, Answer> {
         let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let query =
             Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
         // What other pairs rest on already costs nothing more.
         if !self.accepted.is_empty() {
             let accepted: Vec<_> = self.accepted.iter().copied().collect();
-            let assumptions: Vec<_> =
-                accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+            let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
             if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
                 let used = used.into_iter().map(|i| accepted[i]);
                 return Ok(self.conditions(built, used));
@@ -115,8 +119,7 @@ impl<'a> Prover<'a> {
             let Some(dropped) = kept else { break };
             tried.insert(dropped);
             let fewer: Vec<_> = left.iter().copied().filter(|i| *i != dropped).collect();
-            let assumptions: Vec<_> =
-                fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
+            let assumptions: Vec<_> = fewer.iter().map(|i| built.assumptions[*i].clone()).collect();
             if let Answer::Unsat(used) = self.asker.ask(Query { assumptions: &assumptions, ..query }) {
                 core = used.into_iter().map(|i| fewer[i]).collect();
                 left = fewer;
@@ -134,8 +137,7 @@ impl<'a> Prover<'a> {
     ) -> Option<BTreeSet<Condition>> {
         let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let accepted: Vec<_> = self.accepted.iter().copied().collect();
-        let assumptions: Vec<_> =
-            accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
+        let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
         let atoms = &built.encoder.atoms;
         match self.asker.ask(Query { about, atoms, facts: &facts, assumptions: &assumptions }) {
             Answer::Unsat(used) => {
@@ -147,11 +149,7 @@ impl<'a> Prover<'a> {
     }
 
     /// What a formula without a solution rests on, with these candidates.
-    fn conditions(
-        &self,
-        built: &PairFormula<'a>,
-        used: impl Iterator<Item = usize>,
-    ) -> BTreeSet<Condition> {
+    fn conditions(&self, built: &PairFormula<'a>, used: impl Iterator<Item = usize>) -> BTreeSet<Condition> {
         let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
         conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
         conditions
@@ -175,7 +173,9 @@ impl<'a> Prover<'a> {
             return *known;
         }
         let mut reached = |setting: Setting<'a>, assumed: &[ExprId]| {
-            let Ok(built) = reach(setting, &self.places[i], assumed) else { return Answer::Unknown(String::new()) };
+            let Ok(built) = reach(setting, &self.places[i], assumed) else {
+                return Answer::Unknown(String::new());
+            };
             let facts: [&[Formula]; 3] = [&built.race, &built.encoder.facts, &built.assumptions];
             let atoms = &built.encoder.atoms;
             self.asker.ask(Query { about: "the access is reached", atoms, facts: &facts, assumptions: &[] })
@@ -194,10 +194,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-fn encode_candidates<'a>(
-    encoder: &mut Encoder<'a>,
-    candidates: &[ExprId],
-) -> Result<Vec<Formula>, TooBig> {
+fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Result<Vec<Formula>, TooBig> {
     let mut all = Vec::new();
     for cond in candidates {
         let mut frame = crate::encode::Frame::top(encoder.setting, 0);
@@ -207,9 +204,7 @@ fn encode_candidates<'a>(
     // More than one thread, or nothing can race; but a kernel in which nothing
     // tells threads apart is written for one.
     let protocol = encoder.setting.protocol;
-    let index = |node| {
-        matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. })
-    };
+    let index = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
     if !protocol.exprs.iter().any(|(_, node)| index(node)) {
         encoder.product_facts()?;
         return Ok(all);

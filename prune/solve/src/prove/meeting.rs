@@ -29,7 +29,12 @@ struct Ask<'m> {
 }
 
 impl<'a> Prover<'a> {
-    pub(super) fn same_object(&mut self, i: usize, j: usize, apart: i128) -> Result<BTreeSet<Condition>, Failure> {
+    pub(super) fn same_object(
+        &mut self,
+        i: usize,
+        j: usize,
+        apart: i128,
+    ) -> Result<BTreeSet<Condition>, Failure> {
         let protocol = self.setting.protocol;
         let kind = &protocol.objects[self.places[i].access.object.0 as usize].kind;
         let mut conditions = self.steady.clone();
@@ -130,11 +135,7 @@ impl<'a> Prover<'a> {
         };
         // Without the conditions around the two first: where that is
         // enough, the query is one for many pairs.
-        let simple = if guarded(places.0) || guarded(places.1) {
-            build(Detail::Loops).ok()
-        } else {
-            None
-        };
+        let simple = if guarded(places.0) || guarded(places.1) { build(Detail::Loops).ok() } else { None };
         let Ok(mut built) = build(Detail::All) else {
             return Err(Failure::Why("numbers too big".into()));
         };
@@ -201,14 +202,9 @@ impl<'a> Prover<'a> {
         // query does not follow.
         for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
             let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
-            let facts: [&[Formula]; 4] =
-                [&built.race, &built.encoder.facts, &small, &built.assumptions];
-            let query = Query {
-                about: "a small race",
-                atoms: &built.encoder.atoms,
-                facts: &facts,
-                assumptions: &[],
-            };
+            let facts: [&[Formula]; 4] = [&built.race, &built.encoder.facts, &small, &built.assumptions];
+            let query =
+                Query { about: "a small race", atoms: &built.encoder.atoms, facts: &facts, assumptions: &[] };
             if let Answer::Sat(solution) = self.asker.ask(query) {
                 if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution) {
                     let found = witness::confirm(protocol, &launch, threads, numbers);

@@ -156,7 +156,15 @@ impl Kernel {
     pub fn opaque(&mut self, what: &str, width: Width, uniform: Uniform, loops: &[LoopId]) -> E {
         let id = OpaqueId(self.p.opaques.len() as u32);
         let loops = loops.to_vec();
-        self.p.opaques.push(Opaque { what: what.into(), width, uniform, loops, range: None, loaded_by: None, last: None });
+        self.p.opaques.push(Opaque {
+            what: what.into(),
+            width,
+            uniform,
+            loops,
+            range: None,
+            loaded_by: None,
+            last: None,
+        });
         self.p.exprs.add(Expr::Opaque { id, width })
     }
 
@@ -206,12 +214,7 @@ impl Kernel {
     pub fn when(&mut self, cond: E, then: impl FnOnce(&mut Self)) {
         self.when_else(cond, then, |_| {});
     }
-    pub fn when_else(
-        &mut self,
-        cond: E,
-        then: impl FnOnce(&mut Self),
-        otherwise: impl FnOnce(&mut Self),
-    ) {
+    pub fn when_else(&mut self, cond: E, then: impl FnOnce(&mut Self), otherwise: impl FnOnce(&mut Self)) {
         self.open();
         then(self);
         let then = self.close();
@@ -285,10 +288,7 @@ pub fn prove_with(protocol: &Protocol, launch: &Launch) -> Outcome {
 pub fn options() -> Options {
     // Without limits of time, so that a busy machine changes no answer.
     let limits = Limits { kernel: u64::MAX, time: Duration::from_secs(3600), ..Limits::default() };
-    Options {
-        limits,
-        dump: std::env::var_os("GPURACE_DUMP_SMT").map(Into::into),
-    }
+    Options { limits, dump: std::env::var_os("GPURACE_DUMP_SMT").map(Into::into) }
 }
 
 /// One word for each site.

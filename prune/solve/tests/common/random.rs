@@ -92,7 +92,9 @@ impl Generator {
 
     fn repeated(&mut self, depth: u64, uniform: bool) {
         let same = self.r.chance(60);
-        let id = LoopId(100 + self.k.p.opaques.len() as u32 + 10 * self.vars.len() as u32 + self.r.below(1 << 20) as u32);
+        let id = LoopId(
+            100 + self.k.p.opaques.len() as u32 + 10 * self.vars.len() as u32 + self.r.below(1 << 20) as u32,
+        );
         let var = VarId(id.0);
         let width = if self.r.chance(15) { Width::W8 } else { Width::W32 };
         let up = self.r.chance(70);
@@ -161,9 +163,8 @@ impl Generator {
         } else {
             cond
         };
-        let may_break = (self.wild > 0 && self.r.chance(12)).then(|| {
-            self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread])
-        });
+        let may_break = (self.wild > 0 && self.r.chance(12))
+            .then(|| self.r.pick(&[Uniform::Grid, Uniform::Block, Uniform::Warp, Uniform::Thread]));
         self.vars.push((v, id));
         self.k.open();
         let statements = 1 + self.r.below(3);
@@ -261,7 +262,18 @@ impl Generator {
             8 => self.k.binc(BinOp::LShr, e, c % 4),
             9 => {
                 let other = self.small(true);
-                let op = self.r.pick(&[BinOp::UMin, BinOp::SMax, BinOp::URem, BinOp::UDiv, BinOp::SRem, BinOp::Xor, BinOp::And, BinOp::Or, BinOp::Mul, BinOp::Shl]);
+                let op = self.r.pick(&[
+                    BinOp::UMin,
+                    BinOp::SMax,
+                    BinOp::URem,
+                    BinOp::UDiv,
+                    BinOp::SRem,
+                    BinOp::Xor,
+                    BinOp::And,
+                    BinOp::Or,
+                    BinOp::Mul,
+                    BinOp::Shl,
+                ]);
                 // `t & (s - 1)`
                 let other = if self.r.chance(30) { self.k.addc(other, -1) } else { other };
                 self.k.bin(op, e, other)
@@ -331,11 +343,8 @@ impl Generator {
         let a = if self.r.chance(20) { self.twisted(a) } else { a };
         let same = same || self.r.chance(70);
         let b = self.small(same);
-        let cond = if self.r.chance(50) {
-            self.k.p.exprs.cmp(op, a, b)
-        } else {
-            self.k.p.exprs.cmp(op, b, a)
-        };
+        let cond =
+            if self.r.chance(50) { self.k.p.exprs.cmp(op, a, b) } else { self.k.p.exprs.cmp(op, b, a) };
         if self.r.chance(10) { self.k.p.exprs.not(cond) } else { cond }
     }
 }
@@ -396,7 +405,13 @@ impl After {
         let last = Some(Last { of: of.id, value });
         let loops = self.around.clone();
         self.p.opaques.push(Opaque {
-            what: "left".into(), width: Width::W32, uniform: Uniform::Thread, loops, range: None, loaded_by: None, last,
+            what: "left".into(),
+            width: Width::W32,
+            uniform: Uniform::Thread,
+            loops,
+            range: None,
+            loaded_by: None,
+            last,
         });
         let left = self.p.exprs.add(Expr::Opaque { id, width: Width::W32 });
         let t = self.p.exprs.add(Expr::Tid(Axis::X));
@@ -412,7 +427,10 @@ impl After {
             2 => {
                 let bound = self.p.exprs.c32(self.r.below(9) as i64);
                 let cond = self.p.exprs.cmp(CmpOp::Slt, left, bound);
-                vec![Stmt::If { cond, then: vec![Stmt::Sync(Sync::Block)], otherwise: Vec::new() }, self.access(t)]
+                vec![
+                    Stmt::If { cond, then: vec![Stmt::Sync(Sync::Block)], otherwise: Vec::new() },
+                    self.access(t),
+                ]
             }
             _ => {
                 let id = 0x4000_0000 + id.0;
@@ -421,8 +439,16 @@ impl After {
                 let cond = self.p.exprs.cmp(CmpOp::Slt, zero, v);
                 let index = self.p.exprs.sum(t, v);
                 let body = vec![self.access(index), Stmt::Sync(Sync::Block)];
-                let vars = vec![Induction { id: VarId(id), width: Width::W32, from: left, step: Step::UDiv(2) }];
-                vec![Stmt::Loop(Loop { id: LoopId(id), vars, cond, test: Test::Before, may_break: None, body })]
+                let vars =
+                    vec![Induction { id: VarId(id), width: Width::W32, from: left, step: Step::UDiv(2) }];
+                vec![Stmt::Loop(Loop {
+                    id: LoopId(id),
+                    vars,
+                    cond,
+                    test: Test::Before,
+                    may_break: None,
+                    body,
+                })]
             }
         }
     }

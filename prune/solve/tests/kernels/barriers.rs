@@ -63,19 +63,24 @@ fn reduction(back_barrier: bool, overlap: i64) -> (Kernel, Vec<SiteId>) {
     let half = k.binc(BinOp::LShr, size, 1);
     let zero = k.c(0);
     let mut sites = Vec::new();
-    k.looped(half, Step::UDiv(2), |k, v| k.ult(zero, v), |k, v| {
-        let limit = k.addc(v, overlap);
-        let lower = k.ult(t, limit);
-        k.when(lower, |k| {
-            let other = k.add(t, v);
-            sites.push(k.read(s, other));
-            sites.push(k.read(s, t));
-            sites.push(k.write(s, t));
-        });
-        if back_barrier {
-            k.sync();
-        }
-    });
+    k.looped(
+        half,
+        Step::UDiv(2),
+        |k, v| k.ult(zero, v),
+        |k, v| {
+            let limit = k.addc(v, overlap);
+            let lower = k.ult(t, limit);
+            k.when(lower, |k| {
+                let other = k.add(t, v);
+                sites.push(k.read(s, other));
+                sites.push(k.read(s, t));
+                sites.push(k.write(s, t));
+            });
+            if back_barrier {
+                k.sync();
+            }
+        },
+    );
     (k, sites)
 }
 
@@ -101,17 +106,22 @@ fn doubling_strides() {
         let s = k.shared("s", 4096);
         let (t, size, one) = (k.tid(), k.bdim(), k.c(1));
         let mut sites = Vec::new();
-        k.looped(one, Step::Mul(2), |k, v| k.ult(v, size), |k, v| {
-            let twice = k.mulc(v, factor);
-            let at = k.mul(twice, t);
-            let inside = k.ult(at, size);
-            k.when(inside, |k| {
-                let other = k.add(at, v);
-                sites.push(k.read(s, other));
-                sites.push(k.write(s, at));
-            });
-            k.sync();
-        });
+        k.looped(
+            one,
+            Step::Mul(2),
+            |k, v| k.ult(v, size),
+            |k, v| {
+                let twice = k.mulc(v, factor);
+                let at = k.mul(twice, t);
+                let inside = k.ult(at, size);
+                k.when(inside, |k| {
+                    let other = k.add(at, v);
+                    sites.push(k.read(s, other));
+                    sites.push(k.write(s, at));
+                });
+                k.sync();
+            },
+        );
         (k, sites)
     };
     proved(kernel(2).0);
@@ -186,16 +196,21 @@ fn butterfly_exchange_needs_a_barrier_between() {
         let (a, b) = (k.shared("a", 4096), k.shared("b", 4096));
         let (t, size, one) = (k.tid(), k.bdim(), k.c(1));
         let mut sites = Vec::new();
-        k.looped(one, Step::Mul(2), |k, v| k.ult(v, size), |k, v| {
-            sites.push(k.write(a, t));
-            if barrier {
+        k.looped(
+            one,
+            Step::Mul(2),
+            |k, v| k.ult(v, size),
+            |k, v| {
+                sites.push(k.write(a, t));
+                if barrier {
+                    k.sync();
+                }
+                let partner = k.bin(BinOp::Xor, t, v);
+                sites.push(k.read(a, partner));
                 k.sync();
-            }
-            let partner = k.bin(BinOp::Xor, t, v);
-            sites.push(k.read(a, partner));
-            k.sync();
-            k.write(b, t);
-        });
+                k.write(b, t);
+            },
+        );
         (k, sites)
     };
     proved(kernel(true).0);
@@ -212,20 +227,30 @@ fn bitonic_sort() {
         let s = k.shared("s", 4096);
         let (t, size, two, zero) = (k.tid(), k.bdim(), k.c(2), k.c(0));
         let mut sites = Vec::new();
-        k.looped(two, Step::Mul(2), |k, v| k.p.exprs.cmp(CmpOp::Ule, v, size), |k, outer| {
-            let half = k.binc(BinOp::LShr, outer, 1);
-            k.looped(half, Step::UDiv(2), |k, v| k.ult(zero, v), |k, v| {
-                let partner = k.bin(BinOp::Xor, t, v);
-                let lower = k.ult(t, partner);
-                let cond = if guarded { lower } else { k.p.exprs.truth(true) };
-                k.when(cond, |k| {
-                    sites.push(k.read(s, t));
-                    sites.push(k.write(s, partner));
-                    sites.push(k.write(s, t));
-                });
-                k.sync();
-            });
-        });
+        k.looped(
+            two,
+            Step::Mul(2),
+            |k, v| k.p.exprs.cmp(CmpOp::Ule, v, size),
+            |k, outer| {
+                let half = k.binc(BinOp::LShr, outer, 1);
+                k.looped(
+                    half,
+                    Step::UDiv(2),
+                    |k, v| k.ult(zero, v),
+                    |k, v| {
+                        let partner = k.bin(BinOp::Xor, t, v);
+                        let lower = k.ult(t, partner);
+                        let cond = if guarded { lower } else { k.p.exprs.truth(true) };
+                        k.when(cond, |k| {
+                            sites.push(k.read(s, t));
+                            sites.push(k.write(s, partner));
+                            sites.push(k.write(s, t));
+                        });
+                        k.sync();
+                    },
+                );
+            },
+        );
         (k, sites)
     };
     proved(kernel(true).0);

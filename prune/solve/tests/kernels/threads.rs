@@ -178,7 +178,10 @@ fn pieces_of_a_row(pieces: i64) -> (Kernel, SiteId) {
 #[test]
 fn rows_hold_what_their_blocks_write() {
     let conditions = proved(pieces_of_a_row(8).0);
-    assert!(conditions.iter().any(|c| c.contains("gridDim.x") && c.ends_with("* 128 <= w")), "{conditions:?}");
+    assert!(
+        conditions.iter().any(|c| c.contains("gridDim.x") && c.ends_with("* 128 <= w")),
+        "{conditions:?}"
+    );
     let p = pieces_of_a_row(8).0.done();
     at_launch(&p, &launch([2, 2, 1], [16, 1, 1], &p, &[256]), &[]);
     at_launch(&p, &launch([2, 2, 1], [16, 1, 1], &p, &[128]), &[SiteId(0)]);

@@ -53,7 +53,10 @@ fn has_code(payloads: &[Payload]) -> Result<(), String> {
     match lacking.map(|payload| payload.gpu) {
         None => Ok(()),
         Some(Some(Err(why))) => Err(format!("the program has a file without code for a GPU: {why}")),
-        Some(_) => Err("the program has a file without code for a GPU: build it with `-fgpurace-exec=auto`".to_owned()),
+        Some(_) => {
+            Err("the program has a file without code for a GPU: build it with `-fgpurace-exec=auto`"
+                .to_owned())
+        }
     }
 }
 

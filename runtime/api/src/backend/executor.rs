@@ -154,7 +154,12 @@ impl Backend for OnHost {
         unsafe { arena::give(address, request) };
     }
 
-    fn create_object(&self, object: texture::Object, _: &cudaResourceDesc, _: Option<&cudaTextureDesc>) -> Result<u64> {
+    fn create_object(
+        &self,
+        object: texture::Object,
+        _: &cudaResourceDesc,
+        _: Option<&cudaTextureDesc>,
+    ) -> Result<u64> {
         texture::create(object).ok_or(Error::MEMORY_ALLOCATION)
     }
 
@@ -174,7 +179,14 @@ impl Backend for OnHost {
         Ok(())
     }
 
-    unsafe fn fill(&self, to: Rows, (value, element): (u32, usize), extent: cudaExtent, _: StreamId, _: bool) -> Result {
+    unsafe fn fill(
+        &self,
+        to: Rows,
+        (value, element): (u32, usize),
+        extent: cudaExtent,
+        _: StreamId,
+        _: bool,
+    ) -> Result {
         let value = value.to_le_bytes();
         for slice in 0..extent.depth {
             for row in 0..extent.height {
@@ -183,7 +195,9 @@ impl Backend for OnHost {
                 let bytes = unsafe { std::slice::from_raw_parts_mut(to.start.add(at), extent.width) };
                 match element {
                     1 => bytes.fill(value[0]),
-                    element => bytes.chunks_mut(element).for_each(|to| to.copy_from_slice(&value[..to.len()])),
+                    element => {
+                        bytes.chunks_mut(element).for_each(|to| to.copy_from_slice(&value[..to.len()]))
+                    }
                 }
             }
         }
@@ -208,9 +222,8 @@ fn run(launch: &Launch<'_>) -> Result {
         Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
     });
     // SAFETY: the words are as many bytes; any alignment suits bytes.
-    let args = unsafe {
-        std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args))
-    };
+    let args =
+        unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
     let result = executor().run(&gpurace_cpu::Launch {
         entry,
         block_entry,
@@ -266,10 +279,7 @@ fn end_with(fault: &Fault, begun: &Begun) -> Result {
 
 /// The fault with its kernel, thread and source line.
 fn describe(fault: &Fault, begun: &Begun) -> String {
-    let mut text = format!(
-        "{} in kernel `{}`",
-        fault.message, begun.record.kernel.demangled
-    );
+    let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
     let mut add = |what: &str, index: Option<[u32; 3]>| {
         if let Some([x, y, z]) = index {
             text.push_str(&format!(", {what} ({x},{y},{z})"));
@@ -291,9 +301,7 @@ fn fault_position(fault: &Fault, begun: &Begun) -> (Option<String>, Option<u32>)
         (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
         // The last atomic access is where a waiting thread is; of another
         // fault it says nothing.
-        (None, Some(site), FaultKind::Deadlock) => {
-            resolve::site_position(begun.record.kernel, site)
-        }
+        (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
         _ => (None, None),
     }
 }
@@ -305,10 +313,6 @@ fn deadlock(fault: &Fault, begun: &Begun) -> Divergence {
         kernel: begun.record.kernel.demangled.clone(),
         launch: begun.record.id,
         block: fault.block.unwrap_or_default(),
-        waiting: fault
-            .thread
-            .map(|thread| Waiting::at(file, line, 1, thread))
-            .into_iter()
-            .collect(),
+        waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
     }
 }

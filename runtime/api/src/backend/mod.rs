@@ -246,7 +246,12 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     /// The device's.
-    fn create_object(&self, object: texture::Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> Result<u64>;
+    fn create_object(
+        &self,
+        object: texture::Object,
+        resource: &cudaResourceDesc,
+        desc: Option<&cudaTextureDesc>,
+    ) -> Result<u64>;
 
     /// Gives it back.
     ///
@@ -270,7 +275,14 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     /// The device's.
-    unsafe fn fill(&self, to: Rows, value: (u32, usize), extent: cudaExtent, stream: StreamId, wait: bool) -> Result;
+    unsafe fn fill(
+        &self,
+        to: Rows,
+        value: (u32, usize),
+        extent: cudaExtent,
+        stream: StreamId,
+        wait: bool,
+    ) -> Result;
 
     // ---- order ----
 
@@ -343,7 +355,12 @@ pub trait Backend: Sync {
     ///
     /// # Errors
     /// The device's.
-    unsafe fn call_host(&self, _stream: StreamId, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Result {
+    unsafe fn call_host(
+        &self,
+        _stream: StreamId,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Result {
         // SAFETY: as the caller vouches.
         unsafe { function(data) };
         Ok(())

@@ -119,9 +119,14 @@ pub fn wait(stream: StreamId, event: cudaEvent_t) -> Result<bool> {
     }
     with(|all| {
         let Some((capture, nodes)) = all.events.get(&(event as usize)).cloned() else {
-            return if all.streams.contains_key(&stream) { Err(Error::STREAM_CAPTURE_ISOLATION) } else { Ok(false) };
+            return if all.streams.contains_key(&stream) {
+                Err(Error::STREAM_CAPTURE_ISOLATION)
+            } else {
+                Ok(false)
+            };
         };
-        let taking = all.streams.entry(stream).or_insert(Taking { capture, after: Vec::new(), shown: Vec::new() });
+        let taking =
+            all.streams.entry(stream).or_insert(Taking { capture, after: Vec::new(), shown: Vec::new() });
         if taking.capture != capture {
             return Err(Error::STREAM_CAPTURE_MERGE);
         }
@@ -139,7 +144,8 @@ pub fn wait(stream: StreamId, event: cudaEvent_t) -> Result<bool> {
 /// # Errors
 /// `cudaErrorCapturedEvent`.
 pub fn refuse_host_wait(event: cudaEvent_t) -> Result {
-    let captured = COUNT.load(Ordering::Relaxed) != 0 && with(|all| all.events.contains_key(&(event as usize)));
+    let captured =
+        COUNT.load(Ordering::Relaxed) != 0 && with(|all| all.events.contains_key(&(event as usize)));
     if captured { Err(Error::CAPTURED_EVENT) } else { Ok(()) }
 }
 
@@ -173,7 +179,8 @@ fn end(stream: StreamId) -> Result<Id> {
         all.going_on.remove(&taking.capture);
         COUNT.fetch_sub(1, Ordering::Relaxed);
         let of_this = |capture: u64| capture == taking.capture;
-        let others: Vec<_> = all.streams.values().filter(|t| of_this(t.capture)).flat_map(|t| t.after.clone()).collect();
+        let others: Vec<_> =
+            all.streams.values().filter(|t| of_this(t.capture)).flat_map(|t| t.after.clone()).collect();
         all.streams.retain(|_, t| !of_this(t.capture));
         all.events.retain(|_, (capture, _)| !of_this(*capture));
         let mut graphs = graph::all();
@@ -263,4 +270,3 @@ api! {
         put(mode, MODE.replace(wanted))
     }
 }
-

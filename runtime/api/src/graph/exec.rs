@@ -49,7 +49,13 @@ pub struct Exec {
 }
 
 /// Adds the nodes of `graph` after `roots`; gives the steps that nothing follows.
-fn flatten(graphs: &mut Graphs, graph: &Graph, roots: &[usize], exec: &mut Exec, outermost: bool) -> Result<Vec<usize>> {
+fn flatten(
+    graphs: &mut Graphs,
+    graph: &Graph,
+    roots: &[usize],
+    exec: &mut Exec,
+    outermost: bool,
+) -> Result<Vec<usize>> {
     let mut steps: HashMap<Id, Vec<usize>> = HashMap::new();
     let mut last: Vec<usize> = Vec::new();
     for index in graph.sorted()? {
@@ -152,7 +158,12 @@ impl Exec {
     }
 
     /// Runs the steps; `known`: the streams of the chains. Gives the order that the launch ends with.
-    fn run_steps(&self, stream: StreamId, known: &mut Vec<Option<StreamId>>, points: &mut Points) -> Result<Clock> {
+    fn run_steps(
+        &self,
+        stream: StreamId,
+        known: &mut Vec<Option<StreamId>>,
+        points: &mut Points,
+    ) -> Result<Clock> {
         // One launch of a graph begins after the last.
         points.wait(stream, Point::End)?;
         known.resize(self.chains.len(), None);

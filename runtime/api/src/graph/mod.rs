@@ -189,7 +189,8 @@ impl Graphs {
     /// `cudaErrorInvalidValue` where there is no such graph.
     pub fn copy(&mut self, graph: Id) -> Result<Graph> {
         let mut copy = self.graph(graph)?.clone();
-        let ids: HashMap<Id, Id> = copy.nodes.iter().map(|node| node.id).map(|id| (id, self.number())).collect();
+        let ids: HashMap<Id, Id> =
+            copy.nodes.iter().map(|node| node.id).map(|id| (id, self.number())).collect();
         for node in &mut copy.nodes {
             node.original = Some(node.id);
             node.id = ids[&node.id];

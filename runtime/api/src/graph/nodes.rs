@@ -30,7 +30,8 @@ pub unsafe fn kernel(p: &cudaKernelNodeParams) -> Result<Work> {
     let callers: Callers = call_site::callers();
     let shape = (p.gridDim, p.blockDim);
     // SAFETY: as the caller vouches.
-    let prepared = unsafe { Prepared::of_node(p.func, shape, p.sharedMemBytes as usize, p.kernelParams, callers[0]) };
+    let prepared =
+        unsafe { Prepared::of_node(p.func, shape, p.sharedMemBytes as usize, p.kernelParams, callers[0]) };
     Ok(Work::Kernel(Box::new(prepared?)))
 }
 

@@ -2,15 +2,13 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::graph::work;
 use crate::edge::{api, put};
 use crate::errors::{Error, Result};
+use crate::graph::work;
 use crate::memory::later;
 use crate::memory::map::{self, Kind};
 use crate::properties::{MAX_PITCH, PITCH_ALIGNMENT};
-use crate::types::{
-    cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t,
-};
+use crate::types::{cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t};
 use crate::{backend, device, modules, stream};
 
 /// `cudaMemAttachGlobal | cudaMemAttachHost`, what `cudaMallocManaged` takes.
@@ -79,19 +77,11 @@ fn check_device_range(pointer: *const c_void, count: usize) -> Result {
         None => modules::variable_at(address)
             .is_some_and(|variable| count <= variable.size - (address - variable.address)),
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(Error::INVALID_VALUE)
-    }
+    if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
 fn check_location(location: c_int) -> Result {
-    if location == CPU_DEVICE {
-        Ok(())
-    } else {
-        device::check(location)
-    }
+    if location == CPU_DEVICE { Ok(()) } else { device::check(location) }
 }
 
 /// Device and host pointer to the same memory, and who owns it.

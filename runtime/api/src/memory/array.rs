@@ -65,9 +65,7 @@ impl Array {
     pub fn rest(&self, x: usize, y: usize, count: usize) -> Result<*mut c_void> {
         let at = y.checked_mul(self.row()).and_then(|at| at.checked_add(x));
         match at.and_then(|at| Some((at, at.checked_add(count)?))) {
-            Some((at, end)) if end <= self.row() * self.rows() => {
-                Ok((self.address + at) as *mut c_void)
-            }
+            Some((at, end)) if end <= self.row() * self.rows() => Ok((self.address + at) as *mut c_void),
             _ => Err(Error::INVALID_VALUE),
         }
     }
@@ -82,9 +80,7 @@ static ARRAYS: Mutex<Option<HashMap<usize, Array>>> = Mutex::new(None);
 /// `cudaErrorInvalidResourceHandle` where there is none.
 pub fn lookup(handle: cudaArray_t) -> Result<Array> {
     let arrays = ARRAYS.lock();
-    let found = arrays
-        .as_ref()
-        .and_then(|arrays| arrays.get(&(handle as usize)));
+    let found = arrays.as_ref().and_then(|arrays| arrays.get(&(handle as usize)));
     found.copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
 }
 
@@ -113,21 +109,12 @@ fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Result
         .try_fold(element, usize::checked_mul)
         .ok_or(Error::MEMORY_ALLOCATION)?;
     let address = map::allocate(size, Kind::Array, 0)?.address;
-    let array = Array {
-        address,
-        element,
-        format,
-        extent,
-        flags,
-    };
+    let array = Array { address, element, format, extent, flags };
     if let Err(error) = backend::get().make_array(&array) {
         map::free(address, &[Kind::Array])?;
         return Err(error);
     }
-    ARRAYS
-        .lock()
-        .get_or_insert_with(HashMap::new)
-        .insert(address, array);
+    ARRAYS.lock().get_or_insert_with(HashMap::new).insert(address, array);
     Ok(address as cudaArray_t)
 }
 

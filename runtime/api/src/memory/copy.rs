@@ -81,18 +81,13 @@ fn check_side(pointer: *const c_void, size: usize, side: Side) -> Result {
         (Some(found), Side::Host) if matches!(found.kind, Kind::Device | Kind::Array) => false,
         (Some(found), _) => {
             // Registered memory goes on as ordinary memory of the program.
-            found.contains(address, size)
-                || (found.kind == Kind::Registered && side != Side::Device)
+            found.contains(address, size) || (found.kind == Kind::Registered && side != Side::Device)
         }
         (None, Side::Device) => modules::variable_at(address)
             .is_some_and(|variable| size <= variable.address + variable.size - address),
         (None, Side::Host | Side::Any) => true,
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(Error::INVALID_VALUE)
-    }
+    if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
 /// Rows of `width` bytes, `pitch` bytes from one to the next, `slice` bytes
@@ -234,32 +229,16 @@ unsafe fn copy_2d(
 ) -> Result {
     let direction = Direction::new(kind)?;
     let stream = stream::resolve(stream)?;
-    let extent = cudaExtent {
-        width,
-        height,
-        depth: 1,
-    };
-    let to = Rows {
-        start: to.cast(),
-        pitch: to_pitch,
-        slice: 0,
-    };
-    let from = Rows {
-        start: from.cast_mut().cast(),
-        pitch: from_pitch,
-        slice: 0,
-    };
+    let extent = cudaExtent { width, height, depth: 1 };
+    let to = Rows { start: to.cast(), pitch: to_pitch, slice: 0 };
+    let from = Rows { start: from.cast_mut().cast(), pitch: from_pitch, slice: 0 };
     // SAFETY: as the caller vouches.
     unsafe { copy_rows(to, from, extent, direction, stream, sync) }
 }
 
 /// One side of a 3D copy: an array or a pitched pointer, exactly one of both.
 /// Gives its rows from `pos` on, and how wide an element of `x` is.
-fn side_3d(
-    handle: *mut c_void,
-    pointer: &cudaPitchedPtr,
-    pos: cudaPos,
-) -> Result<(Rows, Option<usize>)> {
+fn side_3d(handle: *mut c_void, pointer: &cudaPitchedPtr, pos: cudaPos) -> Result<(Rows, Option<usize>)> {
     match (handle.is_null(), pointer.ptr.is_null()) {
         (false, true) => {
             let array = array::lookup(handle)?;
@@ -267,10 +246,7 @@ fn side_3d(
             Ok((rows, Some(array.element)))
         }
         (true, false) => {
-            let slice = pointer
-                .pitch
-                .checked_mul(pointer.ysize)
-                .ok_or(Error::INVALID_VALUE)?;
+            let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(Error::INVALID_VALUE)?;
             let offset = pos
                 .z
                 .checked_mul(slice)
@@ -278,14 +254,7 @@ fn side_3d(
                 .and_then(|at| at.checked_add(pos.x))
                 .ok_or(Error::INVALID_VALUE)?;
             let start = pointer.ptr.cast::<u8>().wrapping_add(offset);
-            Ok((
-                Rows {
-                    start,
-                    pitch: pointer.pitch,
-                    slice,
-                },
-                None,
-            ))
+            Ok((Rows { start, pitch: pointer.pitch, slice }, None))
         }
         _ => Err(Error::INVALID_VALUE),
     }
@@ -298,11 +267,7 @@ fn array_rows(array: &Array, x: usize, y: usize, z: usize) -> Result<Rows> {
     }
     let slice = array.row() * array.rows();
     let start = (array.address + z * slice + y * array.row() + x) as *mut u8;
-    Ok(Rows {
-        start,
-        pitch: array.row(),
-        slice,
-    })
+    Ok(Rows { start, pitch: array.row(), slice })
 }
 
 /// The copy that `cudaMemcpy3DParms` describe.
@@ -320,11 +285,7 @@ pub fn plan_3d(p: &cudaMemcpy3DParms) -> Result<Copy> {
     }
     // Where an array takes part the width counts its elements, else bytes.
     let element = to_element.or(from_element).unwrap_or(1);
-    let width = p
-        .extent
-        .width
-        .checked_mul(element)
-        .ok_or(Error::INVALID_VALUE)?;
+    let width = p.extent.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
     Copy::new(to, from, cudaExtent { width, ..p.extent }, direction)
 }
 
@@ -380,16 +341,7 @@ unsafe fn copy_to_array(
     array.check_rectangle(x, y, width, height)?;
     let rows = array_rows(&array, x, y, 0)?;
     // SAFETY: as the caller vouches.
-    unsafe {
-        copy_2d(
-            (rows.start.cast(), rows.pitch),
-            (from, pitch),
-            (width, height),
-            kind,
-            stream,
-            sync,
-        )
-    }
+    unsafe { copy_2d((rows.start.cast(), rows.pitch), (from, pitch), (width, height), kind, stream, sync) }
 }
 
 /// A copy out of an array from `(x, y)` on.
@@ -408,16 +360,7 @@ unsafe fn copy_from_array(
     array.check_rectangle(x, y, width, height)?;
     let rows = array_rows(&array, x, y, 0)?;
     // SAFETY: as the caller vouches.
-    unsafe {
-        copy_2d(
-            (to, pitch),
-            (rows.start.cast(), rows.pitch),
-            (width, height),
-            kind,
-            stream,
-            sync,
-        )
-    }
+    unsafe { copy_2d((to, pitch), (rows.start.cast(), rows.pitch), (width, height), kind, stream, sync) }
 }
 
 /// A fill of `extent` (bytes, rows, slices) whose memory was checked.
@@ -491,13 +434,7 @@ impl Fill {
 ///
 /// # Safety
 /// Device memory is checked; nothing else is written.
-unsafe fn fill(
-    rows: Rows,
-    value: c_int,
-    extent: cudaExtent,
-    stream: cudaStream_t,
-    sync: bool,
-) -> Result {
+unsafe fn fill(rows: Rows, value: c_int, extent: cudaExtent, stream: cudaStream_t, sync: bool) -> Result {
     let stream = stream::resolve(stream)?;
     let fill = Fill::new(rows, value as u32, 1, extent)?;
     if !capture::add(stream, || Work::Fill(fill, call_site::callers()))? {
@@ -508,23 +445,12 @@ unsafe fn fill(
 }
 
 fn flat(pointer: *mut c_void, pitch: usize) -> Rows {
-    Rows {
-        start: pointer.cast(),
-        pitch,
-        slice: 0,
-    }
+    Rows { start: pointer.cast(), pitch, slice: 0 }
 }
 
 fn pitched(pointer: &cudaPitchedPtr) -> Result<Rows> {
-    let slice = pointer
-        .pitch
-        .checked_mul(pointer.ysize)
-        .ok_or(Error::INVALID_VALUE)?;
-    Ok(Rows {
-        start: pointer.ptr.cast(),
-        pitch: pointer.pitch,
-        slice,
-    })
+    let slice = pointer.pitch.checked_mul(pointer.ysize).ok_or(Error::INVALID_VALUE)?;
+    Ok(Rows { start: pointer.ptr.cast(), pitch: pointer.pitch, slice })
 }
 
 /// The `count` bytes of a device variable from `offset` on.

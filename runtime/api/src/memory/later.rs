@@ -69,7 +69,8 @@ pub fn wait() -> bool {
 fn give_back_where(is_over: impl Fn(usize) -> Result) -> bool {
     // Nobody else has those that are looked at; the lock is not held while the device is asked.
     let pending = std::mem::take(&mut FREES.lock().pending);
-    let (over, still): (Vec<_>, Vec<_>) = pending.into_iter().partition(|&(_, event)| is_over(event) == Ok(()));
+    let (over, still): (Vec<_>, Vec<_>) =
+        pending.into_iter().partition(|&(_, event)| is_over(event) == Ok(()));
     FREES.lock().pending.extend(still);
     if over.is_empty() {
         return false;

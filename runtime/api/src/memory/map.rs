@@ -98,15 +98,8 @@ pub fn allocate(size: usize, kind: Kind, flags: u32) -> Result<Allocation> {
         IN_USE.fetch_sub(request.size, Ordering::Relaxed);
     })?;
     let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    let allocation = Allocation {
-        address,
-        size,
-        kind,
-        order,
-        flags,
-        callers: call_site::callers(),
-        is_retired: false,
-    };
+    let allocation =
+        Allocation { address, size, kind, order, flags, callers: call_site::callers(), is_retired: false };
     LIVE.write().insert(address, allocation);
     if kind == Kind::Managed {
         watch::managed_made();
@@ -181,10 +174,8 @@ fn release(allocation: Allocation) {
 /// `cudaErrorHostMemoryAlreadyRegistered` where part of it is known already.
 pub fn register(address: usize, size: usize, flags: u32) -> Result {
     let mut live = LIVE.write();
-    let overlaps = live
-        .range(..address + size)
-        .next_back()
-        .is_some_and(|(_, last)| last.address + last.size > address);
+    let overlaps =
+        live.range(..address + size).next_back().is_some_and(|(_, last)| last.address + last.size > address);
     if overlaps {
         return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
     }
@@ -216,9 +207,7 @@ pub fn find(address: usize) -> Option<Allocation> {
 pub fn managed() -> Vec<Range<usize>> {
     let live = LIVE.read();
     let managed = live.values().filter(|found| found.kind == Kind::Managed);
-    managed
-        .map(|found| found.address..found.address + found.size)
-        .collect()
+    managed.map(|found| found.address..found.address + found.size).collect()
 }
 
 /// Frees every allocation.
@@ -243,10 +232,7 @@ mod tests {
             assert!(bytes.iter().all(|&b| b == 0));
             assert_eq!(find(a.address + size - 1), Some(a));
             assert_ne!(find(a.address + size), Some(a));
-            assert_eq!(
-                free(a.address + 1, &[Kind::Device]),
-                Err(Error::INVALID_VALUE)
-            );
+            assert_eq!(free(a.address + 1, &[Kind::Device]), Err(Error::INVALID_VALUE));
             assert_eq!(free(a.address, &[Kind::Host]), Err(Error::INVALID_VALUE));
             assert_eq!(free(a.address, &[Kind::Device]), Ok(a));
             assert_eq!(free(a.address, &[Kind::Device]), Err(Error::INVALID_VALUE));
@@ -256,10 +242,7 @@ mod tests {
     #[test]
     fn absurd_sizes_are_out_of_memory() {
         for size in [usize::MAX, usize::MAX / 2, 1 << 50] {
-            assert_eq!(
-                allocate(size, Kind::Device, 0),
-                Err(Error::MEMORY_ALLOCATION)
-            );
+            assert_eq!(allocate(size, Kind::Device, 0), Err(Error::MEMORY_ALLOCATION));
         }
     }
 
@@ -268,10 +251,7 @@ mod tests {
         let memory = vec![0u8; 4096];
         let address = memory.as_ptr() as usize;
         register(address, 1024, 0).unwrap();
-        assert_eq!(
-            register(address + 1023, 10, 0),
-            Err(Error::HOST_MEMORY_ALREADY_REGISTERED)
-        );
+        assert_eq!(register(address + 1023, 10, 0), Err(Error::HOST_MEMORY_ALREADY_REGISTERED));
         register(address + 1024, 10, 0).unwrap();
         free(address, &[Kind::Registered]).unwrap();
         free(address + 1024, &[Kind::Registered]).unwrap();

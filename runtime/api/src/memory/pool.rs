@@ -16,9 +16,7 @@ use crate::memory::later;
 use crate::memory::map::{self, Kind};
 use crate::order::StreamId;
 use crate::stream;
-use crate::types::{
-    cudaMemAccessDesc, cudaMemLocation, cudaMemPool_t, cudaMemPoolProps, cudaStream_t,
-};
+use crate::types::{cudaMemAccessDesc, cudaMemLocation, cudaMemPool_t, cudaMemPoolProps, cudaStream_t};
 
 /// The handle of the device's own pool.
 const DEFAULT_POOL: usize = 1;
@@ -35,10 +33,7 @@ struct Pool {
 }
 
 impl Pool {
-    const NEW: Self = Self {
-        reuse: [1; 3],
-        release_threshold: 0,
-    };
+    const NEW: Self = Self { reuse: [1; 3], release_threshold: 0 };
 }
 
 struct Pools {
@@ -51,12 +46,7 @@ static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
 
 /// Runs `f` on the pools and this one's attributes.
 fn with_pool<T>(pool: cudaMemPool_t, f: impl FnOnce(&mut Pool) -> Result<T>) -> Result<T> {
-    with_pools(|pools| {
-        f(pools
-            .made
-            .get_mut(&(pool as usize))
-            .ok_or(Error::INVALID_VALUE)?)
-    })
+    with_pools(|pools| f(pools.made.get_mut(&(pool as usize)).ok_or(Error::INVALID_VALUE)?))
 }
 
 fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {

@@ -42,26 +42,19 @@ pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
 
 /// A launch with the addresses that it has in this process.
 pub fn in_place(launch: &Launch<'_>, protocol: &Protocol) -> ProverLaunch {
-    let params: Vec<u64> = protocol
-        .params
-        .iter()
-        .map(|param| argument(launch.args, param.offset, param.width.bits()))
-        .collect();
+    let params: Vec<u64> =
+        protocol.params.iter().map(|param| argument(launch.args, param.offset, param.width.bits())).collect();
     let objects: Vec<Option<Extent>> = protocol
         .objects
         .iter()
         .map(|object| match &object.kind {
-            ObjectKind::Param(id) => params.get(id.0 as usize).map(|&base| Extent {
-                base,
-                allocation: extent(base as usize),
-            }),
+            ObjectKind::Param(id) => {
+                params.get(id.0 as usize).map(|&base| Extent { base, allocation: extent(base as usize) })
+            }
             ObjectKind::Image(id) => image(*params.get(id.0 as usize)?),
             ObjectKind::Variable { symbol, size } => {
                 let base = launch.kernel.module.address_of(symbol)? as u64;
-                Some(Extent {
-                    base,
-                    allocation: Some((base, base + size)),
-                })
+                Some(Extent { base, allocation: Some((base, base + size)) })
             }
             ObjectKind::GridBarrier
             | ObjectKind::Shared { .. }
@@ -95,9 +88,7 @@ pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
             let handle = argument(launch.args, param.offset, param.width.bits());
             image(handle).is_none_or(|extent| managed(extent.base as usize))
         }),
-        ObjectKind::Variable { symbol, .. } => {
-            launch.kernel.module.address_of(symbol).is_none_or(managed)
-        }
+        ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(managed),
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
         ObjectKind::GridBarrier
         | ObjectKind::Shared { .. }
@@ -128,10 +119,7 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
         }
     }
     let apart = |a: &(u64, u64), b: &(u64, u64)| a.1 <= b.0 || b.1 <= a.0;
-    let overlap = allocations
-        .iter()
-        .enumerate()
-        .any(|(i, a)| allocations[..i].iter().any(|b| !apart(a, b)));
+    let overlap = allocations.iter().enumerate().any(|(i, a)| allocations[..i].iter().any(|b| !apart(a, b)));
     if overlap {
         return false;
     }
@@ -174,10 +162,7 @@ fn image(handle: u64) -> Option<Extent> {
         texture::Object::Texture(texture) => &texture.texels,
         texture::Object::Surface(texels) => texels,
     };
-    Some(Extent {
-        base: texels.address as u64,
-        allocation: extent(texels.address),
-    })
+    Some(Extent { base: texels.address as u64, allocation: extent(texels.address) })
 }
 
 /// The known allocation that an address lies in, or the device variable: first
@@ -210,10 +195,7 @@ mod tests {
     fn launch(objects: &[(u64, Option<(u64, u64)>)]) -> ProverLaunch {
         ProverLaunch {
             params: objects.iter().map(|(base, _)| *base).collect(),
-            objects: objects
-                .iter()
-                .map(|&(base, allocation)| Some(Extent { base, allocation }))
-                .collect(),
+            objects: objects.iter().map(|&(base, allocation)| Some(Extent { base, allocation })).collect(),
             ..ProverLaunch::default()
         }
     }

@@ -33,7 +33,9 @@ impl Footprint {
 
     /// Whether an access of one may conflict with one of the other.
     pub fn conflicts(&self, other: &Self) -> bool {
-        self.any(other, |a, b| (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end)
+        self.any(other, |a, b| {
+            (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
+        })
     }
 
     /// Whether both may leave records in one place.
@@ -89,15 +91,13 @@ pub struct Values {
 impl Values {
     /// Of this launch.
     pub fn of(launch: &ProverLaunch, protocol: &Protocol, repeat: Option<&Repeat>) -> Self {
-        Self {
-            parts: touched::parts(protocol, launch),
-            cost: repeat.and_then(|repeat| repeat.cost(launch)),
-        }
+        Self { parts: touched::parts(protocol, launch), cost: repeat.and_then(|repeat| repeat.cost(launch)) }
     }
 
     /// The same in the memory of a launch.
     pub fn reach(&self, launch: &Arc<ProverLaunch>, repeat: Option<&Arc<Repeat>>) -> Reach {
-        let spans = self.parts.as_ref().and_then(|parts| parts.iter().map(|part| span(part, launch)).collect());
+        let spans =
+            self.parts.as_ref().and_then(|parts| parts.iter().map(|part| span(part, launch)).collect());
         let repeat = repeat.zip(self.cost).map(|(repeat, cost)| Repeatable {
             repeat: repeat.clone(),
             launch: launch.clone(),

@@ -20,9 +20,7 @@ pub fn ask(protocol: &Protocol, launch: &Launch, budget: Duration) -> Option<Ans
     let solver = SOLVER.get_or_init(|| {
         let opened = Solver::open(&path());
         let note = |error| {
-            session::get().note(format!(
-                "no proofs at launch, all that needs them is checked: {error}"
-            ));
+            session::get().note(format!("no proofs at launch, all that needs them is checked: {error}"));
         };
         opened.map_err(note).ok()
     });
@@ -58,8 +56,5 @@ pub fn path() -> PathBuf {
         CStr::from_ptr(name)
     };
     let folder = Path::new(OsStr::from_bytes(own.to_bytes())).parent();
-    folder
-        .map(|folder| folder.join(LIBRARY))
-        .filter(|path| path.is_file())
-        .unwrap_or_else(|| LIBRARY.into())
+    folder.map(|folder| folder.join(LIBRARY)).filter(|path| path.is_file()).unwrap_or_else(|| LIBRARY.into())
 }

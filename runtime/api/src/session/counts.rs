@@ -69,9 +69,7 @@ pub(super) fn stats(counts: &HashMap<u32, Counts>) -> Stats {
         };
         let fates = kernel_fates(kernel, count);
         for (&site, &fate) in kernel.meta().sites.iter().zip(&fates) {
-            let least = least
-                .entry((std::ptr::from_ref(kernel.module.meta), site))
-                .or_insert(fate);
+            let least = least.entry((std::ptr::from_ref(kernel.module.meta), site)).or_insert(fate);
             *least = (*least).min(fate);
         }
         stats.kernels.push(KernelStats {
@@ -101,7 +99,5 @@ fn kernel_fates(kernel: &Kernel, count: &Counts) -> Vec<Fate> {
         return count.fates.clone();
     }
     let known = &kernel.meta().verdicts;
-    (0..kernel.meta().sites.len())
-        .map(|at| fate_of(known.get(at).copied().unwrap_or_default()))
-        .collect()
+    (0..kernel.meta().sites.len()).map(|at| fate_of(known.get(at).copied().unwrap_or_default())).collect()
 }

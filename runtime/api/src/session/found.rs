@@ -57,27 +57,37 @@ impl Session {
             let found = self.write_if_new(state, &record, resolved);
             state.found.push(found);
         }
-        for backend::Found { mut record, object, shared_offset } in backend::chosen().into_iter().flat_map(Backend::take_found) {
+        for backend::Found { mut record, object, shared_offset } in
+            backend::chosen().into_iter().flat_map(Backend::take_found)
+        {
             let launch = find_launch(&state.launches, record.later.launch);
             // A copy has no kernel; what it races with has.
             if let Some(launch) = launch.or_else(|| find_launch(&state.launches, record.earlier.launch)) {
                 record.kernel = KernelKey(launch.kernel.key);
-                if record.scope == RaceScope::Grid && launch.is_one_cluster(record.later.block, record.earlier.block) {
+                if record.scope == RaceScope::Grid
+                    && launch.is_one_cluster(record.later.block, record.earlier.block)
+                {
                     record.scope = RaceScope::Cluster;
                 }
             }
             for side in [&mut record.later, &mut record.earlier] {
                 let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
-                side.site = side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
+                side.site =
+                    side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
                 side.stream = launch.stream;
             }
             let shared = || {
                 let launch = launch.as_ref()?;
-                let place = shared_offset.and_then(|offset| backend::get().shared_place(launch.kernel, offset));
-                Some(place.map_or_else(|| resolve::some_shared_object(launch), |at| resolve::shared_object(launch, at)))
+                let place =
+                    shared_offset.and_then(|offset| backend::get().shared_place(launch.kernel, offset));
+                Some(place.map_or_else(
+                    || resolve::some_shared_object(launch),
+                    |at| resolve::shared_object(launch, at),
+                ))
             };
             let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());
-            let resolved = resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
+            let resolved =
+                resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
             state.elsewhere.extend(found);
         }
@@ -124,8 +134,6 @@ impl Session {
 
 /// The launch that the checker knows by this number.
 pub(super) fn find_launch(launches: &VecDeque<LaunchRecord>, operation: u64) -> Option<LaunchRecord> {
-    let at = launches
-        .binary_search_by_key(&operation, |launch| launch.operation)
-        .ok()?;
+    let at = launches.binary_search_by_key(&operation, |launch| launch.operation).ok()?;
     launches.get(at).copied()
 }

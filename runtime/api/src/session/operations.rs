@@ -94,12 +94,7 @@ impl Session {
             }
             (true, met_by_host) => self.decide_beside(&mut beside, launch, &ordered, operation, met_by_host),
         };
-        self.state
-            .lock()
-            .counts
-            .entry(kernel.key)
-            .or_default()
-            .add_fates(&decision.fates);
+        self.state.lock().counts.entry(kernel.key).or_default().add_fates(&decision.fates);
         // Only what is checked, or may be made known later, can be in a report.
         if nth < STACKS_KEPT && (ordered.overlaps || !decision.is_bare()) {
             record.stack = call_site::callers();
@@ -128,7 +123,9 @@ impl Session {
         }
         let Reach { footprint, repeat } = prove::reach(launch);
         let met = met_by_host || kernel.prover.met.load(Ordering::Relaxed) || self.options.blocks.is_some();
-        if let Some(what) = repeat.filter(|what| !met && beside.allows(&footprint, what.cost, &ordered.unordered)) {
+        if let Some(what) =
+            repeat.filter(|what| !met && beside.allows(&footprint, what.cost, &ordered.unordered))
+        {
             let decision = prove::decide(launch);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
@@ -232,11 +229,7 @@ impl Session {
         if let Some(checks) = checks {
             let stats = self.checker().end_launch(checks);
             let mut state = self.state.lock();
-            state
-                .counts
-                .entry(begun.record.kernel.key)
-                .or_default()
-                .checks += stats.checks_executed;
+            state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
             self.write_new_races(&mut state);
         }
         for scattered in report.iter().flat_map(|report| &report.scattered) {
@@ -251,9 +244,7 @@ impl Session {
             let rest = report.divergences - report.divergence.len() as u64;
             if rest > 0 {
                 let kernel = &begun.record.kernel.demangled;
-                self.note(format!(
-                    "{rest} more blocks of `{kernel}` with barrier divergence not shown"
-                ));
+                self.note(format!("{rest} more blocks of `{kernel}` with barrier divergence not shown"));
             }
         }
         self.halt_if_asked();
@@ -270,8 +261,11 @@ fn info(launch: &Launch<'_>, operation: u64, ordered: &Ordered) -> LaunchInfo {
         features: meta.sync,
         threads_per_block: launch.block.iter().product(),
         blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
-        clusters: gpurace_cpu::clusters(launch.cluster, meta)
-            .map(|blocks| Clusters { grid: launch.grid, blocks, end_of_block: kernel.module.end_of_block() }),
+        clusters: gpurace_cpu::clusters(launch.cluster, meta).map(|blocks| Clusters {
+            grid: launch.grid,
+            blocks,
+            end_of_block: kernel.module.end_of_block(),
+        }),
         stream: launch.stream.0,
         settled: ordered.settled,
     }

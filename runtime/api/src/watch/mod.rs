@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use gpurace_check::HostAccess;
 use parking_lot::Mutex;
 
-use crate::call_site::{self, Callers, Position};
 use crate::backend::{self, executor};
+use crate::call_site::{self, Callers, Position};
 use crate::memory;
 use crate::modules;
 use crate::order::ORDER;
@@ -135,9 +135,7 @@ pub fn resume() {
         let ready = trap::ready(executor::threads());
         UNUSABLE.store(ready.is_err(), Ordering::Relaxed);
         if let Err(why) = ready {
-            return session.note_once(format!(
-                "accesses to managed memory by the host not looked at: {why}"
-            ));
+            return session.note_once(format!("accesses to managed memory by the host not looked at: {why}"));
         }
         CHECKED.store(true, Ordering::Relaxed);
     }
@@ -155,9 +153,7 @@ pub fn may_meet(args: &[u128]) -> bool {
     }
     let managed = memory::map::managed();
     let words = args.iter().flat_map(|&pair| [pair as usize, (pair >> 64) as usize]);
-    words
-        .into_iter()
-        .any(|word| managed.iter().any(|range| range.contains(&word)))
+    words.into_iter().any(|word| managed.iter().any(|range| range.contains(&word)))
 }
 
 /// The program ends, or a signal has come: nothing is protected any more.

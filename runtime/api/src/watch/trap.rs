@@ -92,12 +92,7 @@ const SIGNALS: [c_int; 3] = [libc::SIGSEGV, libc::SIGTRAP, libc::SIGSYS];
 
 // Handlers return by a system call, which must come from this library. The
 // bytes are those that unwinders know a signal frame by.
-global_asm!(
-    "nop",
-    "nop",
-    "gpurace_watch_return:",
-    ".byte 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05",
-);
+global_asm!("nop", "nop", "gpurace_watch_return:", ".byte 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05",);
 
 unsafe extern "C" {
     fn gpurace_watch_return();
@@ -169,11 +164,7 @@ fn own_code() -> Option<Range<usize>> {
         address: usize,
         found: Option<Range<usize>>,
     }
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        search: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
         // SAFETY: the loader's description of an object, and our own search.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         for i in 0..usize::from(info.dlpi_phnum) {
@@ -188,10 +179,7 @@ fn own_code() -> Option<Range<usize>> {
         }
         0
     }
-    let mut search = Search {
-        address: gpurace_watch_return as *const () as usize,
-        found: None,
-    };
+    let mut search = Search { address: gpurace_watch_return as *const () as usize, found: None };
     // SAFETY: `visit` reads what it is given.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
@@ -214,13 +202,8 @@ fn set_up() -> bool {
             }
             (*STATE.events.get()).reserve_exact(MOST_EVENTS);
             SIGNALS.iter().all(|&signal| install(signal))
-                && libc::prctl(
-                    SET_DISPATCH,
-                    DISPATCH_ON,
-                    code.start,
-                    code.len(),
-                    STATE.selector.as_ptr(),
-                ) == 0
+                && libc::prctl(SET_DISPATCH, DISPATCH_ON, code.start, code.len(), STATE.selector.as_ptr())
+                    == 0
         };
         // The unwinder and the loader allocate when they are first used.
         let _: Callers = call_site::callers();
@@ -324,11 +307,7 @@ fn note(address: usize, write: bool) -> bool {
     // each other; there is room, so nothing is allocated.
     let events = unsafe { &mut *STATE.events.get() };
     if events.len() < MOST_EVENTS {
-        events.push(Event {
-            address,
-            write,
-            callers: call_site::callers(),
-        });
+        events.push(Event { address, write, callers: call_site::callers() });
     }
     let total = STATE.total.fetch_add(1, Ordering::Relaxed);
     events.len() < MOST_EVENTS && total < MOST_EVENTS_OF_ALL
@@ -398,11 +377,7 @@ const SIMPLE: [i64; 22] = [
     libc::SYS_getdents64,
 ];
 
-unsafe extern "C" fn on_system_call(
-    signal: c_int,
-    info: *mut libc::siginfo_t,
-    context: *mut c_void,
-) {
+unsafe extern "C" fn on_system_call(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     /// Of the instruction `syscall`.
     const INSTRUCTION: i64 = 2;
     STATE.selector.store(ALLOW, Ordering::SeqCst);
@@ -414,15 +389,8 @@ unsafe extern "C" fn on_system_call(
         }
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let number = registers[libc::REG_RAX as usize];
-        let args = [
-            libc::REG_RDI,
-            libc::REG_RSI,
-            libc::REG_RDX,
-            libc::REG_R10,
-            libc::REG_R8,
-            libc::REG_R9,
-        ]
-        .map(|register| registers[register as usize] as usize);
+        let args = [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9]
+            .map(|register| registers[register as usize] as usize);
         let touched = args.into_iter().find(|&argument| is_protected(argument));
         if is_open() && touched.is_none() && SIMPLE.contains(&number) {
             // SAFETY: the program's own call, with its own arguments.

@@ -6,18 +6,13 @@ use std::process::Command;
 
 /// A CUDA toolkit with headers, or `None`, which is said.
 pub fn toolkit() -> Option<PathBuf> {
-    let mut candidates: Vec<PathBuf> = ["GPURACE_TEST_CUDA_PATH", "CUDA_PATH"]
-        .iter()
-        .filter_map(std::env::var_os)
-        .map(Into::into)
-        .collect();
+    let mut candidates: Vec<PathBuf> =
+        ["GPURACE_TEST_CUDA_PATH", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(Into::into).collect();
     candidates.push("/usr/local/cuda".into());
     if let Some(home) = std::env::var_os("HOME") {
         candidates.push(Path::new(&home).join(".cache/gpurace/cuda"));
     }
-    let found = candidates
-        .into_iter()
-        .find(|path| path.join("include/cuda_runtime_api.h").is_file());
+    let found = candidates.into_iter().find(|path| path.join("include/cuda_runtime_api.h").is_file());
     if found.is_none() {
         eprintln!("skipped: no CUDA headers; set GPURACE_TEST_CUDA_PATH");
     }
@@ -38,18 +33,13 @@ pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let deps = test.parent().expect("the test lies in a folder");
     let library = deps.join("libgpurace_rt.so");
-    assert!(
-        library.is_file(),
-        "cargo builds the library beside its tests"
-    );
+    assert!(library.is_file(), "cargo builds the library beside its tests");
     library
 }
 
 /// Runs a command; gives its status and both outputs.
 pub fn run(command: &mut Command) -> (Option<i32>, String, String) {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     (
         output.status.code(),
         String::from_utf8_lossy(&output.stdout).into_owned(),

@@ -65,7 +65,16 @@ impl Block {
     /// A plain access of a few bytes by an instruction that is checked.
     #[expect(clippy::too_many_arguments, reason = "what an access is")]
     #[inline(always)]
-    pub(crate) fn of_a_few_bytes(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
+    pub(crate) fn of_a_few_bytes(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        entry: u64,
+        op: Op,
+        value: Value<'_>,
+    ) {
         if size == 4 && address % GRANULE == 0 {
             return self.one_word(thread, address, site, entry, op, value);
         }
@@ -84,7 +93,15 @@ impl Block {
 
     /// An access to a whole word alone.
     #[inline(always)]
-    pub(super) fn one_word(&mut self, thread: u32, address: usize, site: u32, entry: u64, op: Op, value: Value<'_>) {
+    pub(super) fn one_word(
+        &mut self,
+        thread: u32,
+        address: usize,
+        site: u32,
+        entry: u64,
+        op: Op,
+        value: Value<'_>,
+    ) {
         let Some(code) = word::op_code(Touch { op, mask: FULL }) else {
             return self.words(thread, address, 4, site, op, value, None);
         };
@@ -101,7 +118,16 @@ impl Block {
 
     /// A plain access of a few bytes, where it is not to one word.
     #[expect(clippy::too_many_arguments, reason = "what an access is")]
-    fn whole_words(&mut self, thread: u32, address: usize, size: u32, site: u32, entry: u64, op: Op, value: Value<'_>) {
+    fn whole_words(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        entry: u64,
+        op: Op,
+        value: Value<'_>,
+    ) {
         if (address | size as usize) % GRANULE != 0 {
             return self.words(thread, address, size.into(), site, op, value, None);
         }
@@ -180,19 +206,9 @@ impl Block {
             let to = end.min(at + GRANULE) - at;
             let mask = (FULL << from) & (FULL >> (GRANULE - to));
             let op = match op {
-                Op::Atomic {
-                    modifies,
-                    scope,
-                    size,
-                    ..
-                } => {
+                Op::Atomic { modifies, scope, size, .. } => {
                     let start = address.wrapping_sub(at) as i8;
-                    Op::Atomic {
-                        modifies,
-                        scope,
-                        start,
-                        size,
-                    }
+                    Op::Atomic { modifies, scope, start, size }
                 }
                 Op::Read | Op::Write => op,
             };
@@ -203,16 +219,7 @@ impl Block {
                     self.state.before_write(&self.inner, place, at);
                 }
                 let w = self.state.opened_word(&self.inner, place, shared);
-                let access = Access {
-                    thread,
-                    touch,
-                    site,
-                    word: at,
-                    address,
-                    size,
-                    value,
-                    copy,
-                };
+                let access = Access { thread, touch, site, word: at, address, size, value, copy };
                 self.state.word(&self.inner, place.word, w, &access);
             }
             at += GRANULE;

@@ -48,12 +48,7 @@ impl Block {
         let op = match (volatile, modifies) {
             (true, false) => Op::Read,
             (true, true) => Op::Write,
-            (false, _) => Op::Atomic {
-                modifies,
-                scope,
-                start: 0,
-                size: size as u8,
-            },
+            (false, _) => Op::Atomic { modifies, scope, start: 0, size: size as u8 },
         };
         // A proved access keeps its effect on order.
         let s = &mut self.state;

@@ -134,13 +134,7 @@ impl BlockOrder {
     }
 
     /// What an atomic write publishes.
-    pub fn publish(
-        &mut self,
-        thread: u32,
-        location: Location,
-        scope: Scope,
-        order: Order,
-    ) -> Carried {
+    pub fn publish(&mut self, thread: u32, location: Location, scope: Scope, order: Order) -> Carried {
         if self.mode == Mode::Regular {
             return Carried::default();
         }
@@ -182,14 +176,7 @@ impl BlockOrder {
     }
 
     /// An atomic read has seen `seen`.
-    pub fn observe(
-        &mut self,
-        thread: u32,
-        location: Location,
-        scope: Scope,
-        order: Order,
-        seen: Carried,
-    ) {
+    pub fn observe(&mut self, thread: u32, location: Location, scope: Scope, order: Order, seen: Carried) {
         if self.mode == Mode::Regular {
             return;
         }
@@ -239,12 +226,7 @@ impl BlockOrder {
 
     /// The thread as a writer or reader of an atomic location.
     pub fn head(&self, thread: u32, scope: Scope) -> Head {
-        Head {
-            home: self.home,
-            thread,
-            cluster: self.cluster,
-            reach: self.reach(scope),
-        }
+        Head { home: self.home, thread, cluster: self.cluster, reach: self.reach(scope) }
     }
 
     /// How far a scope reaches; without clusters, each block is one.

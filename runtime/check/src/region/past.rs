@@ -16,7 +16,11 @@ pub(crate) fn is_closed(w: u64) -> bool {
 /// be running.
 pub(crate) fn records_of(w: u64, address: usize) -> impl Iterator<Item = u64> {
     let i = (address / GRANULE % WORDS) as u32;
-    List::of(&Region::unpack(w)).ranges.into_iter().filter(move |r| r.mask >> i & 1 != 0).map(move |r| r.of(i))
+    List::of(&Region::unpack(w))
+        .ranges
+        .into_iter()
+        .filter(move |r| r.mask >> i & 1 != 0)
+        .map(move |r| r.of(i))
 }
 
 impl Inner {
@@ -36,7 +40,8 @@ impl Inner {
                 Region::Empty | Region::Open => return,
                 Region::Busy => std::thread::yield_now(),
                 Region::Alone(_) | Region::Ranges(_) => {
-                    let busy = region.compare_exchange(w, word::BUSY_WORD, Ordering::AcqRel, Ordering::Acquire);
+                    let busy =
+                        region.compare_exchange(w, word::BUSY_WORD, Ordering::AcqRel, Ordering::Acquire);
                     if busy.is_err() {
                         continue;
                     }

@@ -37,7 +37,11 @@ impl Range {
     pub(crate) fn of_thread(record: u64, thread: u32, from: usize, words: usize) -> Self {
         let mask = (u32::MAX >> (WORDS - words)) << from;
         // As of threads side by side that have as many each.
-        let shift = if words.is_power_of_two() && from % words == 0 { words.trailing_zeros() as u8 } else { ONE_THREAD };
+        let shift = if words.is_power_of_two() && from % words == 0 {
+            words.trailing_zeros() as u8
+        } else {
+            ONE_THREAD
+        };
         Self { record, mask, base: thread as i16 - (from >> shift) as i16, shift }
     }
 
@@ -88,10 +92,19 @@ impl Range {
 
     /// Which words of `mask` both have by threads of one warp.
     pub(super) fn same_warp(&self, other: &Self, mask: u32) -> u32 {
-        let warps = |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
+        let warps =
+            |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
         match (warps(self), warps(other)) {
-            ((a, b), (c, d)) if a == b && c == d => if a == c { mask } else { 0 },
-            _ => words(mask).filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5).fold(0, |m, i| m | 1 << i),
+            ((a, b), (c, d)) if a == b && c == d => {
+                if a == c {
+                    mask
+                } else {
+                    0
+                }
+            }
+            _ => words(mask)
+                .filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5)
+                .fold(0, |m, i| m | 1 << i),
         }
     }
 
@@ -147,7 +160,12 @@ impl Region {
             OPEN => Region::Open,
             RANGES => Region::Ranges((w & KEY_MASK) as *mut Ranges),
             word::BUSY_WORD => Region::Busy,
-            _ => Region::Alone(Range { record: w & !THREAD_MASK, mask: ALL, base: word::thread_field(w) as i16, shift: 0 }),
+            _ => Region::Alone(Range {
+                record: w & !THREAD_MASK,
+                mask: ALL,
+                base: word::thread_field(w) as i16,
+                shift: 0,
+            }),
         }
     }
 }

@@ -109,7 +109,9 @@ impl Running {
     pub(super) fn event(&mut self, kind: EventKind, event: &Event) -> bool {
         let thread = event.thread();
         match kind {
-            EventKind::Read | EventKind::Write | EventKind::AsyncRead | EventKind::AsyncWrite => return self.access(kind, event),
+            EventKind::Read | EventKind::Write | EventKind::AsyncRead | EventKind::AsyncWrite => {
+                return self.access(kind, event);
+            }
             EventKind::Atomic => return self.atomic(event),
             EventKind::AtomicDone => return self.atomic_done(event),
             EventKind::Fence => {
@@ -124,7 +126,9 @@ impl Running {
                 let Ok(number @ 0..BARRIERS) = usize::try_from(event.address) else { return false };
                 match kind {
                     EventKind::NamedPassed => self.named_passed(thread, number),
-                    _ if event.extra == NamedWait::None as u32 => self.checks.barrier_arrive(thread, number as u32),
+                    _ if event.extra == NamedWait::None as u32 => {
+                        self.checks.barrier_arrive(thread, number as u32)
+                    }
                     _ => self.named_wait(thread, number, event.extra == NamedWait::Counted as u32),
                 }
             }
@@ -134,7 +138,9 @@ impl Running {
                 let Some(mbarrier) = self.address(event) else { return false };
                 self.checks.async_arrive(thread, mbarrier);
             }
-            EventKind::Ignore if event.extra == 0 => self.of_mut(thread).ignores = self.of_mut(thread).ignores.saturating_sub(1),
+            EventKind::Ignore if event.extra == 0 => {
+                self.of_mut(thread).ignores = self.of_mut(thread).ignores.saturating_sub(1)
+            }
             EventKind::Ignore => self.of_mut(thread).ignores += 1,
             EventKind::Benign | EventKind::Happens => {
                 let Some(address) = self.address(event) else { return false };
@@ -150,9 +156,13 @@ impl Running {
                 }
             }
             // Of memory that is not known here: who does makes reads and writes of them.
-            EventKind::Coordinates | EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite => return false,
+            EventKind::Coordinates | EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite => {
+                return false;
+            }
             // Of more than this block.
-            EventKind::ClusterArrive | EventKind::ClusterPassed | EventKind::Unknown | EventKind::Leave => return false,
+            EventKind::ClusterArrive | EventKind::ClusterPassed | EventKind::Unknown | EventKind::Leave => {
+                return false;
+            }
         }
         true
     }
@@ -206,7 +216,9 @@ impl Running {
         let (Some(scope), Some(order)) = (event.scope(), event.order()) else { return false };
         let (thread, size, site) = (event.thread(), event.size, event.site);
         let under_way = &mut self.of_mut(thread).under_way;
-        let Some(begun) = under_way.iter().position(|begun| *begun == (address, size, kind)) else { return false };
+        let Some(begun) = under_way.iter().position(|begun| *begun == (address, size, kind)) else {
+            return false;
+        };
         under_way.remove(begun);
         // Nobody learns from a load: it is looked at where it is known to have been made.
         if is_load(kind) {
@@ -299,7 +311,9 @@ impl Running {
             return;
         }
         let mut waited = std::mem::take(&mut self.waiting[number]);
-        waited.retain(|&t| self.threads[t as usize].waits_at.take_if(|at| usize::from(*at) == number).is_some());
+        waited.retain(|&t| {
+            self.threads[t as usize].waits_at.take_if(|at| usize::from(*at) == number).is_some()
+        });
         // One that is for so many threads orders those that have ended only where it is for all.
         let ended = if self.threads[thread as usize].counted { 0 } else { self.left };
         if waited.len() == self.threads.len() - ended {
@@ -310,7 +324,13 @@ impl Running {
         self.checks.named_barrier(number as u32, &waited);
     }
 
-    pub(super) fn cluster_arrive(&mut self, thread: u32, order: Order, barrier: &mut ClusterBarrier, phase: u32) {
+    pub(super) fn cluster_arrive(
+        &mut self,
+        thread: u32,
+        order: Order,
+        barrier: &mut ClusterBarrier,
+        phase: u32,
+    ) {
         self.threads[thread as usize].arrived = Some(phase);
         self.checks.cluster_arrive(thread, order, barrier);
     }

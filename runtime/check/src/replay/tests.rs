@@ -19,7 +19,8 @@ struct Writer(Vec<Event>);
 
 impl Writer {
     fn push(&mut self, block: u32, thread: u32, kind: EventKind, event: Event) -> &mut Self {
-        let what = Event::pack(thread, kind, AtomicKind::Rmw, Scope::Device, Order::SeqCst, false) | event.what;
+        let what =
+            Event::pack(thread, kind, AtomicKind::Rmw, Scope::Device, Order::SeqCst, false) | event.what;
         self.0.push(Event { block, what, complete: 1, ..event });
         self
     }
@@ -29,11 +30,21 @@ impl Writer {
     }
 
     fn write(&mut self, block: u32, thread: u32, site: u32) -> &mut Self {
-        self.push(block, thread, EventKind::Write, Event { address: GLOBAL, size: 4, site, ..Event::default() })
+        self.push(
+            block,
+            thread,
+            EventKind::Write,
+            Event { address: GLOBAL, size: 4, site, ..Event::default() },
+        )
     }
 
     fn write_shared(&mut self, block: u32, thread: u32, address: u64, site: u32) -> &mut Self {
-        self.push(block, thread, EventKind::Write, Event { address, size: 4, site, what: IS_SHARED, ..Event::default() })
+        self.push(
+            block,
+            thread,
+            EventKind::Write,
+            Event { address, size: 4, site, what: IS_SHARED, ..Event::default() },
+        )
     }
 
     fn barrier(&mut self, block: u32, thread: u32, extra: u32) -> &mut Self {
@@ -54,14 +65,26 @@ impl Writer {
     }
 
     fn named(&mut self, thread: u32, number: u64, waits: bool) -> &mut Self {
-        self.push(0, thread, EventKind::NamedArrive, Event { address: number, extra: waits.into(), ..Event::default() })
+        self.push(
+            0,
+            thread,
+            EventKind::NamedArrive,
+            Event { address: number, extra: waits.into(), ..Event::default() },
+        )
     }
 
     fn named_passed(&mut self, thread: u32, number: u64) -> &mut Self {
         self.push(0, thread, EventKind::NamedPassed, Event { address: number, ..Event::default() })
     }
 
-    fn atomic(&mut self, block: u32, thread: u32, kind: EventKind, atomic: AtomicKind, order: Order) -> &mut Self {
+    fn atomic(
+        &mut self,
+        block: u32,
+        thread: u32,
+        kind: EventKind,
+        atomic: AtomicKind,
+        order: Order,
+    ) -> &mut Self {
         let what = Event::pack(thread, kind, atomic, Scope::Device, order, false);
         self.0.push(Event { address: FLAG, block, what, site: 90, size: 4, complete: 1, ..Event::default() });
         self
@@ -158,11 +181,18 @@ fn a_sync_of_all_lanes_is_said_once() {
     assert_eq!(log().write(0, 0, 1).warp_synced(40, 2).write(0, 31, 2).races(), [(1, 2)], "another warp's");
     assert_eq!(log().write(0, 0, 1).warp_synced(5, 2).write(0, 40, 2).races(), [(1, 2)], "of another warp");
     // Lanes that come on later say it late.
-    let late = |told_by| log().warp_synced(5, 4).write(0, 0, 1).warp_synced(9, told_by).write(0, 31, 2).races();
+    let late =
+        |told_by| log().warp_synced(5, 4).write(0, 0, 1).warp_synced(9, told_by).write(0, 31, 2).races();
     assert_eq!((late(4), late(3), late(5)), (vec![(1, 2)], vec![(1, 2)], vec![]));
     // One of some lanes says nothing of it.
     let mut log = log();
-    log.write(0, 0, 1).warp_arrive(0, 3).warp_synced(1, 2).write(0, 1, 2).warp_arrive(1, 3).warp_passed(0).write(0, 0, 3);
+    log.write(0, 0, 1)
+        .warp_arrive(0, 3)
+        .warp_synced(1, 2)
+        .write(0, 1, 2)
+        .warp_arrive(1, 3)
+        .warp_passed(0)
+        .write(0, 0, 3);
     assert_eq!(log.races(), []);
 }
 
@@ -207,7 +237,8 @@ fn a_barrier_is_passed_once_by_whoever_says_so_first() {
     assert_eq!(log().write(0, 0, 1).write(0, 33, 2).races(), [(1, 2)]);
     assert_eq!(log().write(0, 0, 1).barrier(0, 50, 2).write(0, 33, 2).races(), []);
     // What is said late of the barrier before is no barrier.
-    let late = |told_by| log().barrier(0, 50, 2).write(0, 0, 1).barrier(0, 33, told_by).write(0, 33, 2).races();
+    let late =
+        |told_by| log().barrier(0, 50, 2).write(0, 0, 1).barrier(0, 33, told_by).write(0, 33, 2).races();
     assert_eq!(late(2), [(1, 2)]);
     assert_eq!(late(1), [(1, 2)]);
     assert_eq!(late(9), []);
@@ -323,8 +354,20 @@ fn a_flag_orders_blocks_where_it_is_acquired() {
 fn of_two_writes_under_way_each_may_be_the_last() {
     let under_way = |kind: AtomicKind| {
         let mut log = log();
-        log.write(0, 0, 1).atomic(0, 0, EventKind::Atomic, kind, Order::Release).atomic(1, 0, EventKind::Atomic, kind, Order::Release);
-        log.atomic(0, 0, EventKind::AtomicDone, kind, Order::Release).atomic(1, 0, EventKind::AtomicDone, kind, Order::Release);
+        log.write(0, 0, 1).atomic(0, 0, EventKind::Atomic, kind, Order::Release).atomic(
+            1,
+            0,
+            EventKind::Atomic,
+            kind,
+            Order::Release,
+        );
+        log.atomic(0, 0, EventKind::AtomicDone, kind, Order::Release).atomic(
+            1,
+            0,
+            EventKind::AtomicDone,
+            kind,
+            Order::Release,
+        );
         log
     };
     for kind in [AtomicKind::Store, AtomicKind::Rmw] {
@@ -346,7 +389,14 @@ fn who_reads_beside_a_write_may_read_what_was_before_it() {
         let mut log = log();
         log.write(0, 0, 1).rmw(0, 0, Order::Release);
         // Of a scope that leaves the reader out: what this leaves tells it nothing.
-        let own = |kind| Event { what: Event::pack(33, kind, AtomicKind::Rmw, Scope::Block, Order::Relaxed, false), address: FLAG, site: 91, size: 4, complete: 1, ..Event::default() };
+        let own = |kind| Event {
+            what: Event::pack(33, kind, AtomicKind::Rmw, Scope::Block, Order::Relaxed, false),
+            address: FLAG,
+            site: 91,
+            size: 4,
+            complete: 1,
+            ..Event::default()
+        };
         log.0.push(own(EventKind::Atomic));
         if done {
             log.0.push(own(EventKind::AtomicDone));
@@ -382,14 +432,26 @@ fn a_load_reads_what_was_there_at_any_time_while_it_is_made() {
             load(&mut log, EventKind::Atomic);
         }
         log.write(0, 0, 1).rmw(0, 0, Order::Release);
-        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(0, 33, EventKind::AtomicDone, AtomicKind::Store, Order::Relaxed);
+        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(
+            0,
+            33,
+            EventKind::AtomicDone,
+            AtomicKind::Store,
+            Order::Relaxed,
+        );
         if !begins_before {
             load(&mut log, EventKind::Atomic);
         }
         load(&mut log, EventKind::AtomicDone);
         // Once it is over the next one that is made knows of what comes alone.
         let first = log.write(1, 0, 2).races();
-        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(0, 33, EventKind::AtomicDone, AtomicKind::Store, Order::Relaxed);
+        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(
+            0,
+            33,
+            EventKind::AtomicDone,
+            AtomicKind::Store,
+            Order::Relaxed,
+        );
         log.load(2, 0, Order::Acquire).write(2, 0, 3);
         (first, log.races().contains(&(2, 3)) || log.races().contains(&(1, 3)))
     };
@@ -404,7 +466,14 @@ fn elements_of_a_vector_are_under_way_together() {
     for kind in [EventKind::Atomic, EventKind::AtomicDone] {
         for element in 0..2 {
             let what = Event::pack(0, kind, AtomicKind::Store, Scope::Device, Order::Release, false);
-            log.0.push(Event { address: FLAG + 4 * element, what, site: 90, size: 4, complete: 1, ..Event::default() });
+            log.0.push(Event {
+                address: FLAG + 4 * element,
+                what,
+                site: 90,
+                size: 4,
+                complete: 1,
+                ..Event::default()
+            });
         }
     }
     assert_eq!(log.load(1, 0, Order::Acquire).write(1, 0, 2).races(), []);
@@ -442,8 +511,15 @@ fn annotations_are_heeded() {
     assert_eq!(sites(&replay.launch(&launch(), &later.0)), [(1, 2)]);
     let told = |address| {
         let mut log = Writer::default();
-        log.write(0, 0, 1).push(0, 0, EventKind::Happens, Event { address: FLAG, size: 1, ..Event::default() });
-        log.push(1, 0, EventKind::Happens, Event { address, extra: 1, size: 1, ..Event::default() }).write(1, 0, 2).races()
+        log.write(0, 0, 1).push(
+            0,
+            0,
+            EventKind::Happens,
+            Event { address: FLAG, size: 1, ..Event::default() },
+        );
+        log.push(1, 0, EventKind::Happens, Event { address, extra: 1, size: 1, ..Event::default() })
+            .write(1, 0, 2)
+            .races()
     };
     assert_eq!((told(FLAG), told(FLAG + 8)), (vec![], vec![(1, 2)]));
 }
@@ -454,8 +530,15 @@ fn blocks_of_a_cluster_reach_each_others_shared_memory() {
     let found = |peer: u32| {
         let mut log = log();
         log.write_shared(1, 0, 8, 1);
-        log.push(0, 0, EventKind::Write, Event { address: 8, size: 4, site: 2, extra: peer, what: IS_SHARED, ..Event::default() });
-        log.replayed_with(|launch| launch.clusters = Some(Clusters { grid: [4, 1, 1], blocks: [2, 1, 1], end_of_block: 99 }))
+        log.push(
+            0,
+            0,
+            EventKind::Write,
+            Event { address: 8, size: 4, site: 2, extra: peer, what: IS_SHARED, ..Event::default() },
+        );
+        log.replayed_with(|launch| {
+            launch.clusters = Some(Clusters { grid: [4, 1, 1], blocks: [2, 1, 1], end_of_block: 99 })
+        })
     };
     assert_eq!(sites(&found(2)), [(1, 2)]);
     assert_eq!((sites(&found(1)), sites(&found(0))), (vec![], vec![]));
@@ -469,7 +552,12 @@ fn a_barrier_for_so_many_threads_is_none_of_those_that_have_ended() {
         let mut log = log();
         log.write(0, 5, 1).leave_all_but(0, &[0, 40]);
         for thread in [0, 40] {
-            log.push(0, thread, EventKind::NamedArrive, Event { address: 1, extra: wait as u32, ..Event::default() });
+            log.push(
+                0,
+                thread,
+                EventKind::NamedArrive,
+                Event { address: 1, extra: wait as u32, ..Event::default() },
+            );
         }
         log.named_passed(0, 1).write(0, 40, 2).races()
     };
@@ -481,7 +569,12 @@ fn a_barrier_for_so_many_threads_is_none_of_those_that_have_ended() {
 fn copies_are_done_when_they_were_waited_for() {
     let copied = |waits: bool| {
         let mut log = log();
-        log.push(0, 0, EventKind::AsyncWrite, Event { address: GLOBAL, size: 16, site: 1, ..Event::default() });
+        log.push(
+            0,
+            0,
+            EventKind::AsyncWrite,
+            Event { address: GLOBAL, size: 16, site: 1, ..Event::default() },
+        );
         log.plain(0, 0, EventKind::AsyncCommit);
         if waits {
             log.plain(0, 0, EventKind::AsyncWait);
@@ -497,7 +590,13 @@ fn copies_are_done_when_they_were_waited_for() {
 fn a_prefix_of_a_log_is_a_log() {
     let mut log = log();
     log.write_shared(0, 0, 8, 1).warp_arrive(0, 3).warp_arrive(1, 3).warp_passed(0).rmw(0, 0, Order::AcqRel);
-    log.named(0, 1, true).named(1, 1, true).named_passed(0, 1).write(1, 9, 5).barrier(0, 3, 2).leave_all(0).leave_all(1);
+    log.named(0, 1, true)
+        .named(1, 1, true)
+        .named_passed(0, 1)
+        .write(1, 9, 5)
+        .barrier(0, 3, 2)
+        .leave_all(0)
+        .leave_all(1);
     let whole = log.races();
     for length in 0..log.0.len() {
         let prefix = Writer(log.0[..length].to_vec());
@@ -510,7 +609,10 @@ fn shared_memory_of_a_block_that_is_over_is_another_ones() {
     let found = log().write_shared(2, 0, 8, 1).write_shared(2, 40, 8, 2).replayed();
     assert_eq!(sites(&found), [(1, 2)]);
     let race = &found.races[0];
-    assert_eq!((race.space, race.scope, race.address - race.shared_base), (Space::Shared, RaceScope::Block, 8));
+    assert_eq!(
+        (race.space, race.scope, race.address - race.shared_base),
+        (Space::Shared, RaceScope::Block, 8)
+    );
     assert_eq!((race.earlier.block, race.earlier.thread, race.later.thread), (Some(2), Some(0), Some(40)));
     assert_eq!((race.launch, race.earlier.launch, race.later.launch), (7, 7, 7));
     assert_eq!((race.kernel, race.later.stream), (KernelKey(3), 2));
@@ -553,7 +655,11 @@ fn what_makes_no_sense_is_left_out() {
     assert_eq!(left_out(log().named(0, 16, true)), 1, "no such barrier");
     assert_eq!(left_out(&Writer(vec![Event::default()])), 1);
     assert_eq!(left_out(&Writer(vec![Event { what: !0, ..Event::default() }])), 1);
-    let sizes = Event { what: Event::pack(0, EventKind::Atomic, AtomicKind::Rmw, Scope::Device, Order::Relaxed, false), size: 3, ..of(GLOBAL, 3) };
+    let sizes = Event {
+        what: Event::pack(0, EventKind::Atomic, AtomicKind::Rmw, Scope::Device, Order::Relaxed, false),
+        size: 3,
+        ..of(GLOBAL, 3)
+    };
     assert_eq!(left_out(&Writer(vec![sizes])), 1);
 }
 
@@ -564,7 +670,11 @@ fn any_words_are_survived() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         state >> 20
     };
-    let clusters = [None, Some(Clusters { grid: [4, 1, 1], blocks: [2, 1, 1], end_of_block: 9 }), Some(Clusters { grid: [0; 3], blocks: [0; 3], end_of_block: 9 })];
+    let clusters = [
+        None,
+        Some(Clusters { grid: [4, 1, 1], blocks: [2, 1, 1], end_of_block: 9 }),
+        Some(Clusters { grid: [0; 3], blocks: [0; 3], end_of_block: 9 }),
+    ];
     for round in 0..90usize {
         let events: Vec<_> = (0..200)
             .map(|_| {
@@ -581,7 +691,11 @@ fn any_words_are_survived() {
                 }
             })
             .collect();
-        let features = SyncFeatures { async_copies: round.is_multiple_of(2), observes: round.is_multiple_of(3), ..SyncFeatures::default() };
+        let features = SyncFeatures {
+            async_copies: round.is_multiple_of(2),
+            observes: round.is_multiple_of(3),
+            ..SyncFeatures::default()
+        };
         let of = Logged { clusters: clusters[round % 3], features, ..launch() };
         let found = Replay::new().launch(&of, &events);
         assert_eq!(found, Replay::new().launch(&of, &events));
@@ -617,7 +731,12 @@ fn clusters_meet_at_their_barrier() {
     assert_eq!(replayed(other.write(2, 0, 2)), [(1, 2)], "another cluster's");
     // What one does before the next phase is not what another that passes late has waited for.
     let mut late = arrived();
-    late.plain(1, 0, EventKind::ClusterPassed).push(1, 0, EventKind::Write, Event { address: GLOBAL + 8, size: 4, site: 3, ..Event::default() });
+    late.plain(1, 0, EventKind::ClusterPassed).push(
+        1,
+        0,
+        EventKind::Write,
+        Event { address: GLOBAL + 8, size: 4, site: 3, ..Event::default() },
+    );
     late.plain(1, 0, EventKind::ClusterArrive).plain(0, 0, EventKind::ClusterPassed);
     late.push(0, 0, EventKind::Write, Event { address: GLOBAL + 8, size: 4, site: 4, ..Event::default() });
     assert_eq!(replayed(&late), [(3, 4)]);

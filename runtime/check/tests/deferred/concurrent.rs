@@ -108,12 +108,16 @@ impl Round {
             match self.form {
                 Form::Rows => read(&mut block, self.address(first), site),
                 Form::Items => {
-                    let items: Vec<_> = (0..THREADS).map(|t| Item::new(t, self.address(first + t as usize))).collect();
+                    let items: Vec<_> =
+                        (0..THREADS).map(|t| Item::new(t, self.address(first + t as usize))).collect();
                     block.scattered(&items, 4, site, &(0..0));
                 }
                 Form::Streams => {
                     let half = THREADS as usize / 2;
-                    let stream = |t: u32, word: usize| Stream { first: Item::new(t, self.address(word)), end: self.address(word + half) as u64 };
+                    let stream = |t: u32, word: usize| Stream {
+                        first: Item::new(t, self.address(word)),
+                        end: self.address(word + half) as u64,
+                    };
                     block.streams(&[stream(3, first), stream(4, first + half)], 4, site, &(0..0));
                 }
             }
@@ -153,7 +157,8 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     checker.end_launch(&reader);
     let begun: Vec<_> = (0..writers)
         .map(|writer| {
-            let beside: Vec<u64> = (1..writer as u64 + 2).filter(|id| *id > 1 || writer > 0 || !ordered).collect();
+            let beside: Vec<u64> =
+                (1..writer as u64 + 2).filter(|id| *id > 1 || writer > 0 || !ordered).collect();
             launch(&checker, writer as u64 + 2, 0, &beside)
         })
         .collect();
@@ -175,7 +180,8 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
 
     // The reads were over: what races with them comes later. Of two writes either may have come first.
     let is_read = |pair: (u32, u32)| pair.0.min(pair.1) % (writers as u32 + 1) == 0;
-    let in_order = |pair: (u32, u32)| if is_read(pair) { pair } else { (pair.0.min(pair.1), pair.0.max(pair.1)) };
+    let in_order =
+        |pair: (u32, u32)| if is_read(pair) { pair } else { (pair.0.min(pair.1), pair.0.max(pair.1)) };
     let found: BTreeSet<_> = races(&checker).into_iter().map(in_order).collect();
     let (mut wanted, mut allowed) = (BTreeSet::new(), BTreeSet::new());
     for (at, round) in rounds.iter().enumerate() {
@@ -193,7 +199,10 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     }
     let lost: Vec<_> = wanted.difference(&found).collect();
     let more: Vec<_> = found.difference(&wanted).filter(|pair| !allowed.contains(pair)).collect();
-    assert!(lost.is_empty() && more.is_empty(), "seed {seed}, {writers} launches: {lost:?} are lost, {more:?} are none");
+    assert!(
+        lost.is_empty() && more.is_empty(),
+        "seed {seed}, {writers} launches: {lost:?} are lost, {more:?} are none"
+    );
     let with_reads = wanted.iter().filter(|pair| is_read(**pair)).count();
     assert!(with_reads > ROUNDS / 2 && with_reads < wanted.len(), "{with_reads} of {}", wanted.len());
 }

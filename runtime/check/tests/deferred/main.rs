@@ -5,7 +5,9 @@ use std::sync::Arc;
 use gpurace_abi::image;
 use gpurace_check::rows::{Items, Lines, Row, Threads};
 use gpurace_check::stream::{Item, Stream};
-use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer};
+use gpurace_check::{
+    Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer,
+};
 
 mod concurrent;
 
@@ -39,7 +41,11 @@ fn block(launch: &Arc<Launch>, index: u64) -> Block {
 /// Thread after thread reads a word.
 fn read(block: &mut Block, address: usize, site: u32) {
     let active = Threads::marked(&[1; THREADS as usize]);
-    let lines = Lines { of: &image::Lines { first: address as u64, steps: [4, 0, 0] }, dim: &[THREADS, 1, 1], active: &active };
+    let lines = Lines {
+        of: &image::Lines { first: address as u64, steps: [4, 0, 0] },
+        dim: &[THREADS, 1, 1],
+        active: &active,
+    };
     block.rows(&[Row { site, size: 4, writes: false, items: Items::Lines(lines), values: None }], &(0..0));
 }
 
@@ -49,9 +55,16 @@ fn races(checker: &Checker) -> Vec<(u32, u32)> {
 }
 
 /// The races between what a launch does in a block and what a later one does, which is after it or beside it.
-fn of_two(first: impl Fn(&mut Block), second: impl Fn(&mut Block), unordered: &[u64], settled: u64) -> Vec<(u32, u32)> {
+fn of_two(
+    first: impl Fn(&mut Block),
+    second: impl Fn(&mut Block),
+    unordered: &[u64],
+    settled: u64,
+) -> Vec<(u32, u32)> {
     let checker = Checker::new();
-    for (id, unordered, settled, accesses) in [(1, &[][..], 0, &first as &dyn Fn(&mut Block)), (2, unordered, settled, &second)] {
+    for (id, unordered, settled, accesses) in
+        [(1, &[][..], 0, &first as &dyn Fn(&mut Block)), (2, unordered, settled, &second)]
+    {
         let launch = launch(&checker, id, settled, unordered);
         let mut block = block(&launch, 3);
         accesses(&mut block);
@@ -67,9 +80,14 @@ fn a_write_meets_what_was_read_before_it() {
         ("a row", &|block| read(block, GLOBAL, 0)),
         ("a row of addresses", &|block| {
             let items: Vec<_> = (0..THREADS as u64).map(|t| GLOBAL as u64 + 4 * t).collect();
-            block.rows(&[Row { site: 0, size: 4, writes: false, items: Items::Each(&items), values: None }], &(0..0));
+            block.rows(
+                &[Row { site: 0, size: 4, writes: false, items: Items::Each(&items), values: None }],
+                &(0..0),
+            );
         }),
-        ("a stream", &|block| block.streams(&[Stream { first: Item::new(3, GLOBAL), end: GLOBAL as u64 + 64 }], 4, 0, &(0..0))),
+        ("a stream", &|block| {
+            block.streams(&[Stream { first: Item::new(3, GLOBAL), end: GLOBAL as u64 + 64 }], 4, 0, &(0..0))
+        }),
         ("one read", &|block| block.scattered(&[Item::new(3, GLOBAL + 12)], 4, 0, &(0..0))),
     ];
     for (what, reads) in reads {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gpurace_check::{
-    AtomicKind, Block, Checker, ClusterBarrier, Clusters, KernelKey, Launch, LaunchInfo, Limits,
-    Order, RaceRecord, RaceScope, Scope, SideOp, Space, SyncFeatures,
+    AtomicKind, Block, Checker, ClusterBarrier, Clusters, KernelKey, Launch, LaunchInfo, Limits, Order,
+    RaceRecord, RaceScope, Scope, SideOp, Space, SyncFeatures,
 };
 
 use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
@@ -51,11 +51,7 @@ impl Driver {
         let blocks = machine.threads.iter().map(|t| t.1).max().unwrap() + 1;
         Self {
             fresh_oracle: Oracle::new(machine.clone()),
-            running: machine
-                .unordered
-                .iter()
-                .map(|_| Running::default())
-                .collect(),
+            running: machine.unordered.iter().map(|_| Running::default()).collect(),
             machine,
             features,
             threads_per_block,
@@ -160,10 +156,7 @@ impl Driver {
         }
         let threads = &self.machine.threads;
         let lines: Vec<String> = history.iter().map(|e| format!("  {e:?}")).collect();
-        panic!(
-            "{why}\nthreads (launch, block, thread): {threads:?}\n{}",
-            lines.join("\n")
-        );
+        panic!("{why}\nthreads (launch, block, thread): {threads:?}\n{}", lines.join("\n"));
     }
 
     /// What is found in one history, which is run as any other.
@@ -177,9 +170,7 @@ impl Driver {
         self.runs += 1;
         if self.runs.is_multiple_of(1 << 18) {
             // Keeps the table of launches small.
-            self.running
-                .iter_mut()
-                .for_each(|r| *r = Running::default());
+            self.running.iter_mut().for_each(|r| *r = Running::default());
             self.checker = Checker::with(self.limits, None);
         }
         let first = self.next_id;
@@ -233,13 +224,7 @@ impl Driver {
     fn check(&mut self, e: &Event) -> Vec<RaceRecord> {
         let threads = &self.machine.threads;
         match *e {
-            Event::Access {
-                thread,
-                op,
-                address,
-                size,
-                site,
-            } => {
+            Event::Access { thread, op, address, size, site } => {
                 let (launch, b, tid) = threads[thread];
                 let block = &mut self.running[launch].blocks[b as usize];
                 let n = size as u32;
@@ -255,21 +240,11 @@ impl Driver {
                 }
                 return block.take_traced();
             }
-            Event::Fence {
-                thread,
-                scope,
-                order,
-            } => {
+            Event::Fence { thread, scope, order } => {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].blocks[b as usize].fence(tid, scope, order);
             }
-            Event::Copy {
-                thread,
-                op,
-                address,
-                size,
-                site,
-            } => {
+            Event::Copy { thread, op, address, size, site } => {
                 let (launch, b, tid) = threads[thread];
                 let block = &mut self.running[launch].blocks[b as usize];
                 match op {
@@ -287,12 +262,7 @@ impl Driver {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].blocks[b as usize].async_wait(tid, but);
             }
-            Event::CopyArrive {
-                thread,
-                address,
-                size,
-                site,
-            } => {
+            Event::CopyArrive { thread, address, size, site } => {
                 let (launch, b, tid) = threads[thread];
                 let block = &mut self.running[launch].blocks[b as usize];
                 let (kind, scope, order) = (AtomicKind::Rmw, Scope::Block, Order::Release);
@@ -302,25 +272,15 @@ impl Driver {
                 block.atomic_done(tid, address, n, site, kind, scope, order);
                 return block.take_traced();
             }
-            Event::Syncwarp {
-                launch,
-                block,
-                warp,
-                mask,
-            } => {
+            Event::Syncwarp { launch, block, warp, mask } => {
                 self.running[launch].blocks[block as usize].syncwarp(warp, mask);
             }
-            Event::Barrier { launch, block } => {
-                self.running[launch].blocks[block as usize].barrier()
-            }
+            Event::Barrier { launch, block } => self.running[launch].blocks[block as usize].barrier(),
             Event::Arrive { thread, barrier } => {
                 let (launch, b, tid) = threads[thread];
                 self.running[launch].blocks[b as usize].barrier_arrive(tid, barrier);
             }
-            Event::NamedBarrier {
-                barrier,
-                ref waited,
-            } => {
+            Event::NamedBarrier { barrier, ref waited } => {
                 let (launch, b, _) = threads[waited[0]];
                 let tids: Vec<u32> = waited.iter().map(|&t| threads[t].2).collect();
                 self.running[launch].blocks[b as usize].named_barrier(barrier, &tids);
@@ -374,9 +334,7 @@ fn compare(
     for word in (address & !3..address + size).step_by(4) {
         let reports = |k: usize| {
             let n = oracle.named(k);
-            found
-                .iter()
-                .any(|r| r.address & !3 == word && names(r, &n, first_launch))
+            found.iter().any(|r| r.address & !3 == word && names(r, &n, first_launch))
         };
         for p in pairs.iter().filter(|p| in_word(p, word) && !p.observed) {
             let i = p.earlier;
@@ -395,10 +353,7 @@ fn compare(
                 }
             }
             if !standing.iter().any(|&k| reports(k)) {
-                return Err(format!(
-                    "not reported: {:?} against {me:?}",
-                    oracle.named(i)
-                ));
+                return Err(format!("not reported: {:?} against {me:?}", oracle.named(i)));
             }
         }
     }
@@ -412,9 +367,7 @@ fn names(r: &RaceRecord, n: &Named, first_launch: u64) -> bool {
         Op::Atomic(AtomicKind::Load, ..) => SideOp::AtomicLoad,
         Op::Atomic(..) => SideOp::AtomicWrite,
     };
-    r.earlier.site == n.site
-        && r.earlier.op == op
-        && r.earlier.launch == first_launch + n.launch as u64
+    r.earlier.site == n.site && r.earlier.op == op && r.earlier.launch == first_launch + n.launch as u64
 }
 
 fn scope(oracle: &Oracle, a: &Named, b: &Named) -> RaceScope {

@@ -11,10 +11,7 @@ use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op};
 
 fn depth(bound: usize) -> usize {
-    let more = std::env::var("GPURACE_ORACLE_DEPTH")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0);
+    let more = std::env::var("GPURACE_ORACLE_DEPTH").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     bound + more - usize::from(cfg!(debug_assertions))
 }
 
@@ -75,20 +72,10 @@ fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
 fn all(driver: &mut Driver, alphabet: &[Event], length: usize, symmetric: bool) -> u64 {
     let mut history = Vec::new();
     let mut count = 0;
-    descend(
-        driver,
-        alphabet,
-        length,
-        symmetric,
-        &mut history,
-        &mut count,
-    );
+    descend(driver, alphabet, length, symmetric, &mut history, &mut count);
     assert_eq!(driver.notes(), Vec::<String>::new());
     assert!(driver.races > 0, "no history raced: the test shows nothing");
-    println!(
-        "{count} histories, {} events, {} racing accesses",
-        driver.events, driver.races
-    );
+    println!("{count} histories, {} events, {} racing accesses", driver.events, driver.races);
     count
 }
 
@@ -121,15 +108,8 @@ fn descend(
 const RELAXED: Order = Order::Relaxed;
 
 fn accesses(threads: usize, ops: &[(Op, u32)], at: usize) -> Vec<Event> {
-    let one = |thread| {
-        ops.iter().map(move |&(op, site)| Event::Access {
-            thread,
-            op,
-            address: at,
-            size: 4,
-            site,
-        })
-    };
+    let one =
+        |thread| ops.iter().map(move |&(op, site)| Event::Access { thread, op, address: at, size: 4, site });
     (0..threads).flat_map(one).collect()
 }
 
@@ -139,48 +119,23 @@ const ATOMICS: [(Op, u32); 2] = [
 ];
 const PLAIN: [(Op, u32); 3] = [(Op::Read, 0), (Op::Read, 1), (Op::Write, 2)];
 
-const GRID: [(u64, u32); 8] = [
-    (0, 0),
-    (0, 1),
-    (0, 32),
-    (0, 33),
-    (1, 0),
-    (1, 1),
-    (1, 32),
-    (1, 33),
-];
+const GRID: [(u64, u32); 8] = [(0, 0), (0, 1), (0, 32), (0, 33), (1, 0), (1, 1), (1, 32), (1, 33)];
 
 fn grid_syncs(events: &mut Vec<Event>) {
     for block in 0..2 {
         events.push(Event::Barrier { launch: 0, block });
         for warp in 0..2 {
-            events.push(Event::Syncwarp {
-                launch: 0,
-                block,
-                warp,
-                mask: !0,
-            });
+            events.push(Event::Syncwarp { launch: 0, block, warp, mask: !0 });
         }
     }
 }
 
 fn regular() -> SyncFeatures {
-    SyncFeatures {
-        barriers: true,
-        warp_syncs: true,
-        suspends: true,
-        observes: true,
-        ..Default::default()
-    }
+    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, observes: true, ..Default::default() }
 }
 
 fn exact() -> SyncFeatures {
-    SyncFeatures {
-        partial_masks: true,
-        named_barriers: true,
-        fences: true,
-        ..regular()
-    }
+    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
 }
 
 #[test]
@@ -189,12 +144,7 @@ fn two_blocks_of_two_warps_of_two_threads() {
     alphabet.extend(accesses(8, &ATOMICS, GLOBAL));
     grid_syncs(&mut alphabet);
     for features in [regular(), exact()] {
-        all(
-            &mut Driver::new(machine(&GRID), features),
-            &alphabet,
-            depth(4),
-            true,
-        );
+        all(&mut Driver::new(machine(&GRID), features), &alphabet, depth(4), true);
     }
 }
 
@@ -202,12 +152,7 @@ fn two_blocks_of_two_warps_of_two_threads() {
 fn two_blocks_deeper_without_atomics() {
     let mut alphabet = accesses(8, &[(Op::Read, 0), (Op::Write, 1)], GLOBAL);
     grid_syncs(&mut alphabet);
-    all(
-        &mut Driver::new(machine(&GRID), regular()),
-        &alphabet,
-        depth(5),
-        true,
-    );
+    all(&mut Driver::new(machine(&GRID), regular()), &alphabet, depth(5), true);
 }
 
 #[test]
@@ -220,23 +165,10 @@ fn atomic_loads_and_stores_of_all_scopes() {
         .collect();
     let threads = [(0, 0), (0, 1), (0, 32), (1, 0)];
     let mut alphabet = accesses(4, &ops, GLOBAL);
-    alphabet.push(Event::Barrier {
-        launch: 0,
-        block: 0,
-    });
-    alphabet.push(Event::Syncwarp {
-        launch: 0,
-        block: 0,
-        warp: 0,
-        mask: !0,
-    });
+    alphabet.push(Event::Barrier { launch: 0, block: 0 });
+    alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp: 0, mask: !0 });
     for features in [regular(), exact()] {
-        all(
-            &mut Driver::new(machine(&threads), features),
-            &alphabet,
-            depth(4),
-            false,
-        );
+        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(4), false);
     }
 }
 
@@ -245,25 +177,12 @@ fn shared_memory_of_one_block() {
     let threads = [(0, 0), (0, 1), (0, 32), (0, 33)];
     let mut alphabet = accesses(4, &PLAIN, SHARED);
     alphabet.extend(accesses(4, &ATOMICS[..1], SHARED));
-    alphabet.push(Event::Barrier {
-        launch: 0,
-        block: 0,
-    });
+    alphabet.push(Event::Barrier { launch: 0, block: 0 });
     for warp in 0..2 {
-        alphabet.push(Event::Syncwarp {
-            launch: 0,
-            block: 0,
-            warp,
-            mask: !0,
-        });
+        alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp, mask: !0 });
     }
     for features in [regular(), exact()] {
-        all(
-            &mut Driver::new(machine(&threads), features),
-            &alphabet,
-            depth(5),
-            true,
-        );
+        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), true);
     }
 }
 
@@ -272,22 +191,9 @@ fn one_warp_of_four_lanes_with_every_mask() {
     let threads = [(0, 0), (0, 1), (0, 2), (0, 3)];
     for at in [GLOBAL, SHARED] {
         let mut alphabet = accesses(4, &[(Op::Read, 0), (Op::Write, 1)], at);
-        alphabet.extend((1..16).map(|mask| Event::Syncwarp {
-            launch: 0,
-            block: 0,
-            warp: 0,
-            mask,
-        }));
-        let features = SyncFeatures {
-            partial_masks: true,
-            ..regular()
-        };
-        all(
-            &mut Driver::new(machine(&threads), features),
-            &alphabet,
-            depth(5),
-            false,
-        );
+        alphabet.extend((1..16).map(|mask| Event::Syncwarp { launch: 0, block: 0, warp: 0, mask }));
+        let features = SyncFeatures { partial_masks: true, ..regular() };
+        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), false);
     }
 }
 
@@ -295,24 +201,13 @@ fn one_warp_of_four_lanes_with_every_mask() {
 fn three_warps_with_named_barriers() {
     let threads = [(0, 0), (0, 32), (0, 64)];
     let mut alphabet = accesses(3, &[(Op::Read, 0), (Op::Write, 1)], GLOBAL);
-    alphabet.push(Event::Barrier {
-        launch: 0,
-        block: 0,
-    });
+    alphabet.push(Event::Barrier { launch: 0, block: 0 });
     for waited in [vec![0, 1], vec![1, 2], vec![0, 2], vec![1], vec![0, 1, 2]] {
         alphabet.push(Event::NamedBarrier { barrier: 1, waited });
     }
     alphabet.extend((0..3).map(|thread| Event::Arrive { thread, barrier: 1 }));
-    let features = SyncFeatures {
-        named_barriers: true,
-        ..regular()
-    };
-    all(
-        &mut Driver::new(machine(&threads), features),
-        &alphabet,
-        depth(5),
-        false,
-    );
+    let features = SyncFeatures { named_barriers: true, ..regular() };
+    all(&mut Driver::new(machine(&threads), features), &alphabet, depth(5), false);
 }
 
 #[test]
@@ -323,24 +218,14 @@ fn three_blocks_with_releases_and_acquires() {
     alphabet.extend(accesses(
         3,
         &[
-            (
-                Op::Atomic(AtomicKind::Store, Scope::Device, Order::Release),
-                2,
-            ),
-            (
-                Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire),
-                3,
-            ),
+            (Op::Atomic(AtomicKind::Store, Scope::Device, Order::Release), 2),
+            (Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire), 3),
             (Op::Atomic(AtomicKind::Rmw, Scope::Device, RELAXED), 4),
         ],
         flag,
     ));
     for thread in 0..3 {
-        alphabet.push(Event::Fence {
-            thread,
-            scope: Scope::Device,
-            order: Order::SeqCst,
-        });
+        alphabet.push(Event::Fence { thread, scope: Scope::Device, order: Order::SeqCst });
     }
     let mut driver = Driver::new(machine(&threads), exact());
     all(&mut driver, &alphabet, depth(5), true);
@@ -362,17 +247,10 @@ fn releases_of_every_scope_within_and_across_blocks() {
             flag,
         ));
         for thread in 0..3 {
-            alphabet.push(Event::Fence {
-                thread,
-                scope,
-                order: Order::SeqCst,
-            });
+            alphabet.push(Event::Fence { thread, scope, order: Order::SeqCst });
         }
     }
-    alphabet.push(Event::Barrier {
-        launch: 0,
-        block: 0,
-    });
+    alphabet.push(Event::Barrier { launch: 0, block: 0 });
     let mut driver = Driver::new(machine(&threads), exact());
     all(&mut driver, &alphabet, depth(4), false);
 }
@@ -386,39 +264,17 @@ fn bytes_of_two_words() {
         for (i, (offset, size)) in extents.into_iter().enumerate() {
             for (op, site) in [(Op::Read, 0), (Op::Write, 1)] {
                 let site = site + 2 * i as u32;
-                alphabet.push(Event::Access {
-                    thread,
-                    op,
-                    address: GLOBAL + offset,
-                    size,
-                    site,
-                });
+                alphabet.push(Event::Access { thread, op, address: GLOBAL + offset, size, site });
             }
         }
         for (site, (offset, size)) in [(20, (0, 4)), (21, (4, 4)), (22, (0, 8)), (23, (2, 2))] {
             let op = Op::Atomic(AtomicKind::Rmw, Scope::Device, RELAXED);
-            alphabet.push(Event::Access {
-                thread,
-                op,
-                address: GLOBAL + offset,
-                size,
-                site,
-            });
+            alphabet.push(Event::Access { thread, op, address: GLOBAL + offset, size, site });
         }
     }
-    alphabet.push(Event::Syncwarp {
-        launch: 0,
-        block: 0,
-        warp: 0,
-        mask: !0,
-    });
+    alphabet.push(Event::Syncwarp { launch: 0, block: 0, warp: 0, mask: !0 });
     for features in [regular(), exact()] {
-        all(
-            &mut Driver::new(machine(&threads), features),
-            &alphabet,
-            depth(4),
-            true,
-        );
+        all(&mut Driver::new(machine(&threads), features), &alphabet, depth(4), true);
     }
 }
 
@@ -434,13 +290,7 @@ fn a_kernel_without_fences_beside_a_release() {
         cluster: 0,
     };
     let flag = GLOBAL + 64;
-    let at = |thread, op, address, size, site| Event::Access {
-        thread,
-        op,
-        address,
-        size,
-        site,
-    };
+    let at = |thread, op, address, size, site| Event::Access { thread, op, address, size, site };
     let release = Op::Atomic(AtomicKind::Rmw, Scope::Device, Order::Release);
     let acquire = Op::Atomic(AtomicKind::Load, Scope::Device, Order::Acquire);
     let relaxed = |kind, scope| Op::Atomic(kind, scope, RELAXED);
@@ -454,13 +304,7 @@ fn a_kernel_without_fences_beside_a_release() {
         at(2, relaxed(AtomicKind::Store, Scope::Device), flag, 4, 6),
         at(2, relaxed(AtomicKind::Rmw, Scope::Device), flag, 4, 7),
         at(2, relaxed(AtomicKind::Rmw, Scope::Block), flag, 4, 8),
-        at(
-            2,
-            relaxed(AtomicKind::VolatileStore, Scope::System),
-            flag,
-            4,
-            9,
-        ),
+        at(2, relaxed(AtomicKind::VolatileStore, Scope::System), flag, 4, 9),
         at(2, Op::Write, flag - 8, 20, 10),
     ];
     let mut driver = Driver::new(machine, exact());
@@ -470,10 +314,7 @@ fn a_kernel_without_fences_beside_a_release() {
 /// Two blocks of one cluster and one of another, with split arrivals and waits.
 #[test]
 fn clusters_of_two_blocks() {
-    let machine = Machine {
-        cluster: 2,
-        ..machine(&[(0, 0), (0, 1), (1, 0), (2, 0), (3, 0)])
-    };
+    let machine = Machine { cluster: 2, ..machine(&[(0, 0), (0, 1), (1, 0), (2, 0), (3, 0)]) };
     let scopes = [Scope::Block, Scope::Cluster, Scope::Device];
     let atomics = scopes.map(|s| Op::Atomic(AtomicKind::Rmw, s, RELAXED));
     let ops: Vec<(Op, u32)> = [Op::Read, Op::Write].into_iter().chain(atomics).zip(0..).collect();

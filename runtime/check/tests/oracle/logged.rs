@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::event::{Event as Logged, EventKind, NamedWait};
-use gpurace_check::{AtomicKind, Clusters, KernelKey, Order, RaceRecord, Replay, Replayed, Scope, Space, SyncFeatures};
+use gpurace_check::{
+    AtomicKind, Clusters, KernelKey, Order, RaceRecord, Replay, Replayed, Scope, Space, SyncFeatures,
+};
 use gpurace_random::Random;
 
 use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
@@ -68,7 +70,9 @@ fn of_a_program(m: &Machine, history: Vec<Event>) -> Vec<Event> {
     };
     for e in history {
         match e {
-            Event::Access { thread, address, .. } | Event::Copy { thread, address, .. } | Event::CopyArrive { thread, address, .. } => {
+            Event::Access { thread, address, .. }
+            | Event::Copy { thread, address, .. }
+            | Event::CopyArrive { thread, address, .. } => {
                 let own = SHARED + m.threads[thread].1 as usize * SHARED_SIZE;
                 if address < SHARED || (own..own + SHARED_SIZE).contains(&address) {
                     made.push(e);
@@ -131,7 +135,13 @@ fn logged(m: &Machine, t: Thread, kind: EventKind, address: usize) -> Logged {
     ordered(m, t, kind, address, (RMW, Scope::Block, Order::Relaxed))
 }
 
-fn ordered(m: &Machine, t: Thread, kind: EventKind, address: usize, (atomic, scope, order): (AtomicKind, Scope, Order)) -> Logged {
+fn ordered(
+    m: &Machine,
+    t: Thread,
+    kind: EventKind,
+    address: usize,
+    (atomic, scope, order): (AtomicKind, Scope, Order),
+) -> Logged {
     let (_, block, thread) = m.threads[t];
     let own = SHARED + block as usize * SHARED_SIZE;
     let shared = address.checked_sub(own).filter(|&offset| offset < SHARED_SIZE);
@@ -172,7 +182,12 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
     for (i, e) in history.iter().enumerate() {
         let slot = i + 1;
         let mut here = participants(m, e);
-        let next = |t: Thread| history[i + 1..].iter().position(|e| participants(m, e).contains(&t)).map_or(slots - 1, |n| i + 1 + n);
+        let next = |t: Thread| {
+            history[i + 1..]
+                .iter()
+                .position(|e| participants(m, e).contains(&t))
+                .map_or(slots - 1, |n| i + 1 + n)
+        };
         // Early events come behind the thread's own late ones, late ones before its next.
         let early = |r: &mut Random, from: usize| from + r.below(slot - from);
         let late = |r: &mut Random, t: Thread| slot + r.below(next(t) + 1 - slot);
@@ -182,13 +197,18 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
         let mut until = vec![slot; here.len()];
         match *e {
             Event::Access { thread, op, address, size, site } => {
-                let event = |kind, what| Logged { site, size: size as u32, ..ordered(m, thread, kind, address, what) };
+                let event = |kind, what| Logged {
+                    site,
+                    size: size as u32,
+                    ..ordered(m, thread, kind, address, what)
+                };
                 let plain = (RMW, Scope::Block, Order::Relaxed);
                 match op {
                     Op::Read => core[slot].push(event(EventKind::Read, plain)),
                     Op::Write => core[slot].push(event(EventKind::Write, plain)),
                     Op::Atomic(kind, scope, order) => {
-                        let [begun, done] = [EventKind::Atomic, EventKind::AtomicDone].map(|k| event(k, (kind, scope, order)));
+                        let [begun, done] = [EventKind::Atomic, EventKind::AtomicDone]
+                            .map(|k| event(k, (kind, scope, order)));
                         if making.splits {
                             behind.early[early(r, from[thread])].push(begun);
                             until[0] = late(r, thread);
@@ -199,16 +219,21 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                     }
                 }
             }
-            Event::Fence { thread, scope, order } => core[slot].push(ordered(m, thread, EventKind::Fence, 0, (RMW, scope, order))),
+            Event::Fence { thread, scope, order } => {
+                core[slot].push(ordered(m, thread, EventKind::Fence, 0, (RMW, scope, order)))
+            }
             Event::Copy { thread, op, address, size, site } => {
                 let kind = if op == Op::Read { EventKind::AsyncRead } else { EventKind::AsyncWrite };
                 core[slot].push(Logged { site, size: size as u32, ..logged(m, thread, kind, address) });
             }
             Event::Commit { thread } => core[slot].push(logged(m, thread, EventKind::AsyncCommit, 0)),
-            Event::CopyWait { thread, but } => core[slot].push(Logged { extra: but, ..logged(m, thread, EventKind::AsyncWait, 0) }),
+            Event::CopyWait { thread, but } => {
+                core[slot].push(Logged { extra: but, ..logged(m, thread, EventKind::AsyncWait, 0) })
+            }
             Event::CopyArrive { thread, address, size, site } => {
                 let what = (RMW, Scope::Block, Order::Release);
-                let event = |kind| Logged { site, size: size as u32, ..ordered(m, thread, kind, address, what) };
+                let event =
+                    |kind| Logged { site, size: size as u32, ..ordered(m, thread, kind, address, what) };
                 core[slot].push(event(EventKind::AsyncArrive));
                 core[slot].push(event(EventKind::Atomic));
                 if making.splits {
@@ -227,7 +252,12 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 let extra = if whole { *synced } else { 0 };
                 for (n, &t) in here.iter().enumerate() {
                     if !whole {
-                        behind.early[early(r, from[t])].push(logged(m, t, EventKind::WarpArrive, mask as usize));
+                        behind.early[early(r, from[t])].push(logged(
+                            m,
+                            t,
+                            EventKind::WarpArrive,
+                            mask as usize,
+                        ));
                     }
                     let passed = Logged { extra, ..logged(m, t, EventKind::WarpPassed, 0) };
                     if n == 0 {
@@ -242,7 +272,10 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 // Who comes to the next phase has learnt that somebody has passed this one.
                 let phase = last_named.entry((m.threads[here[0]].1, barrier)).or_default();
                 for (n, &t) in here.iter().enumerate() {
-                    let arrive = Logged { extra: NamedWait::WholeBlock as u32, ..logged(m, t, EventKind::NamedArrive, barrier as usize) };
+                    let arrive = Logged {
+                        extra: NamedWait::WholeBlock as u32,
+                        ..logged(m, t, EventKind::NamedArrive, barrier as usize)
+                    };
                     behind.early[early(r, from[t].max(*phase))].push(arrive);
                     let passed = logged(m, t, EventKind::NamedPassed, barrier as usize);
                     if n == 0 {
@@ -276,7 +309,13 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 }
             }
             Event::ClusterArrive { thread, order } => {
-                core[slot].push(ordered(m, thread, EventKind::ClusterArrive, 0, (RMW, Scope::Cluster, order)));
+                core[slot].push(ordered(
+                    m,
+                    thread,
+                    EventKind::ClusterArrive,
+                    0,
+                    (RMW, Scope::Cluster, order),
+                ));
             }
             Event::ClusterOver { .. } => {}
             Event::ClusterWait { thread } => core[slot].push(logged(m, thread, EventKind::ClusterPassed, 0)),
@@ -309,7 +348,11 @@ fn run_log(replay: &mut Replay, m: &Machine, features: SyncFeatures, log: &[Logg
         stream: 0,
         threads_per_block: threads_per_block(m),
         blocks: block_count(m),
-        clusters: size.map(|n| Clusters { grid: [block_count(m) as u32, 1, 1], blocks: [n, 1, 1], end_of_block: 99 }),
+        clusters: size.map(|n| Clusters {
+            grid: [block_count(m) as u32, 1, 1],
+            blocks: [n, 1, 1],
+            end_of_block: 99,
+        }),
         features,
         shared: SHARED_SIZE,
     };
@@ -342,7 +385,8 @@ fn counting(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
         n if n < mix.sync => random::event(r, m, &Mix { sync: 100, ..*mix }, &[0]),
         _ => {
             let (thread, adds) = (r.below(m.threads.len()), r.below(2) == 0);
-            let (op, site) = if adds { (Op::Atomic(RMW, Scope::Device, Order::Relaxed), 1) } else { (Op::Read, 2) };
+            let (op, site) =
+                if adds { (Op::Atomic(RMW, Scope::Device, Order::Relaxed), 1) } else { (Op::Read, 2) };
             Event::Access { thread, op, address: GLOBAL, size: 4, site: site + r.below(2) as u32 * 2 }
         }
     };
@@ -361,9 +405,17 @@ fn run(name: &str, m: &Machine, mix: &Mix) {
         let log = log(r, m, &history, making);
         let found = run_log(&mut replay, m, mix.features, &log);
         let wanted = Driver::new(m.clone(), mix.features).records(&for_the_driver(m, &history));
-        assert_eq!(anywhere(found.races.clone()), anywhere(wanted), "{name}, seed {seed}: {history:#?}\n{log:#?}");
+        assert_eq!(
+            anywhere(found.races.clone()),
+            anywhere(wanted),
+            "{name}, seed {seed}: {history:#?}\n{log:#?}"
+        );
         assert_eq!((found.unknown, found.left_out, found.notes.len()), (false, 0, 0), "{name}, seed {seed}");
-        assert_eq!(run_log(&mut Replay::new(), m, mix.features, &log), found, "{name}, seed {seed}: a log says one thing");
+        assert_eq!(
+            run_log(&mut Replay::new(), m, mix.features, &log),
+            found,
+            "{name}, seed {seed}: a log says one thing"
+        );
         events += log.len();
         races += found.races.len();
     }
@@ -385,7 +437,9 @@ impl Sites {
         let mut next = 0;
         for e in history {
             let site = match e {
-                Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => Some(site),
+                Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => {
+                    Some(site)
+                }
                 // The oracle counts these, too.
                 Event::Fence { .. } => None,
                 _ => continue,
@@ -428,16 +482,34 @@ fn run_split(name: &str, m: &Machine, mix: &Mix, sites: Sites) {
 }
 
 /// How many pairs were reported, and how many race; or which was reported that does not.
-fn split(replay: &mut Replay, m: &Machine, features: SyncFeatures, history: &[Event], seed: u64) -> Result<(usize, usize), String> {
+fn split(
+    replay: &mut Replay,
+    m: &Machine,
+    features: SyncFeatures,
+    history: &[Event],
+    seed: u64,
+) -> Result<(usize, usize), String> {
     let log = log(&mut Random(seed), m, history, Making { splits: true, leaves: false });
     let found = run_log(replay, m, features, &log);
     assert_eq!((found.unknown, found.left_out, found.notes.len()), (false, 0, 0), "seed {seed}");
     let racing = racing(m, &for_the_driver(m, history));
-    let pair = |race: &RaceRecord| (race.earlier.site.min(race.later.site), race.earlier.site.max(race.later.site));
+    let pair =
+        |race: &RaceRecord| (race.earlier.site.min(race.later.site), race.earlier.site.max(race.later.site));
     match found.races.iter().find(|race| !racing.contains(&pair(race))) {
         None => Ok((found.races.len(), racing.len())),
         Some(race) => {
-            let say = |e: &Logged| format!("  block {} thread {} {:?} {:?} {:?} {:#x} site {}", e.block, e.thread(), e.kind(), e.atomic(), e.scope(), e.address, e.site);
+            let say = |e: &Logged| {
+                format!(
+                    "  block {} thread {} {:?} {:?} {:?} {:#x} site {}",
+                    e.block,
+                    e.thread(),
+                    e.kind(),
+                    e.atomic(),
+                    e.scope(),
+                    e.address,
+                    e.site
+                )
+            };
             let lines: Vec<_> = log.iter().map(say).collect();
             Err(format!("reported, but no race: {race:#?}\n{}", lines.join("\n")))
         }
@@ -445,14 +517,27 @@ fn split(replay: &mut Replay, m: &Machine, features: SyncFeatures, history: &[Ev
 }
 
 /// The same with as few events as show it, with some log.
-fn shortest(m: &Machine, features: SyncFeatures, mut history: Vec<Event>, sites: Sites, seed: u64, mut why: String) -> (String, Vec<Event>) {
+fn shortest(
+    m: &Machine,
+    features: SyncFeatures,
+    mut history: Vec<Event>,
+    sites: Sites,
+    seed: u64,
+    mut why: String,
+) -> (String, Vec<Event>) {
     let mut i = 0;
     while i < history.len() {
         let mut shorter = history.clone();
         shorter.remove(i);
-        let clustered = matches!(history[i], Event::ClusterArrive { .. } | Event::ClusterOver { .. } | Event::ClusterWait { .. });
+        let clustered = matches!(
+            history[i],
+            Event::ClusterArrive { .. } | Event::ClusterOver { .. } | Event::ClusterWait { .. }
+        );
         sites.give(&mut shorter);
-        match (0..8).find_map(|more| split(&mut Replay::new(), m, features, &shorter, seed + more).err()).filter(|_| !clustered) {
+        match (0..8)
+            .find_map(|more| split(&mut Replay::new(), m, features, &shorter, seed + more).err())
+            .filter(|_| !clustered)
+        {
             Some(shorter_why) => (history, why, i) = (shorter, shorter_why, 0),
             None => i += 1,
         }
@@ -470,7 +555,9 @@ fn racing(m: &Machine, history: &[Event]) -> HashSet<(u32, u32)> {
     for e in history {
         let pairs = oracle.step(e);
         match *e {
-            Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => sites.push(site),
+            Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => {
+                sites.push(site)
+            }
             Event::Fence { .. } => sites.push(u32::MAX),
             _ => {}
         }
@@ -497,7 +584,11 @@ fn a_log_has_the_races_of_its_history() {
     let m = blocks(3, &[0, 1, 2, 32, 33, 64]);
     run("log", &m, &mix(exact()));
     run("log, one site", &m, &Mix { sites: 1, words: 1, sync: 40, ..mix(exact()) });
-    run("log, bytes", &blocks(2, &[0, 1, 32, 33]), &Mix { sub_word: true, words: 4, sync: 50, ..mix(exact()) });
+    run(
+        "log, bytes",
+        &blocks(2, &[0, 1, 32, 33]),
+        &Mix { sub_word: true, words: 4, sync: 50, ..mix(exact()) },
+    );
     run("log, fences", &blocks(3, &[0, 1, 32]), &flags());
     run("log, fences, few", &blocks(2, &[0, 32]), &flags());
     run("log, whole block", &blocks(2, &[0, 1]), &Mix { sync: 60, ..mix(exact()) });
@@ -521,8 +612,18 @@ fn a_log_of_clusters_has_the_races_of_its_history() {
 fn what_a_log_with_atomics_under_way_says_is_a_race() {
     run_split("under way", &blocks(3, &[0, 1, 32]), &flags(), Sites::Own);
     run_split("under way, few", &blocks(2, &[0, 32]), &flags(), Sites::Own);
-    run_split("under way, bytes", &blocks(3, &[0, 1, 32]), &Mix { sync: 60, sub_word: true, ..mix(exact()) }, Sites::Own);
-    run_split("under way, copies", &blocks(2, &[0, 1, 32]), &Mix { features: copies(), ..flags() }, Sites::Own);
+    run_split(
+        "under way, bytes",
+        &blocks(3, &[0, 1, 32]),
+        &Mix { sync: 60, sub_word: true, ..mix(exact()) },
+        Sites::Own,
+    );
+    run_split(
+        "under way, copies",
+        &blocks(2, &[0, 1, 32]),
+        &Mix { features: copies(), ..flags() },
+        Sites::Own,
+    );
     run_split("under way, clusters", &clusters(2, 4, &[0, 1]), &flags(), Sites::Own);
     let counting = || Mix { sync: 5, length: 7, ..mix(exact()) };
     run_split("counting", &blocks(1, &[0, 1, 2, 32]), &counting(), Sites::Shared);

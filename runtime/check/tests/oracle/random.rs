@@ -20,13 +20,7 @@ pub struct Mix {
 }
 
 const SCOPES: [Scope; 4] = [Scope::Block, Scope::Cluster, Scope::Device, Scope::System];
-const ORDERS: [Order; 5] = [
-    Order::Relaxed,
-    Order::Acquire,
-    Order::Release,
-    Order::AcqRel,
-    Order::SeqCst,
-];
+const ORDERS: [Order; 5] = [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel, Order::SeqCst];
 const KINDS: [AtomicKind; 6] = [
     AtomicKind::Load,
     AtomicKind::Store,
@@ -62,16 +56,10 @@ fn mbarrier(m: &Machine, thread: usize) -> usize {
 }
 
 pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Event {
-    let threads: Vec<usize> = (0..m.threads.len())
-        .filter(|&t| launches.contains(&m.threads[t].0))
-        .collect();
+    let threads: Vec<usize> = (0..m.threads.len()).filter(|&t| launches.contains(&m.threads[t].0)).collect();
     let thread = r.pick(&threads);
     let (launch, block, tid) = m.threads[thread];
-    let f = if m.regular.contains(&launch) {
-        regular()
-    } else {
-        mix.features
-    };
+    let f = if m.regular.contains(&launch) { regular() } else { mix.features };
     if m.cluster > 0 && r.below(100) < mix.sync / 2 {
         // Also in orders that no program has: they mean the same to both.
         return match r.below(5) {
@@ -79,10 +67,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                 thread,
                 order: r.pick(&[Order::Release, Order::Release, Order::Relaxed]),
             },
-            2 => Event::ClusterOver {
-                launch,
-                first: block - block % m.cluster,
-            },
+            2 => Event::ClusterOver { launch, first: block - block % m.cluster },
             _ => Event::ClusterWait { thread },
         };
     }
@@ -105,27 +90,13 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                         0 => !0,
                         _ => 1 << (tid % 32) | r.bits() as u32 & lanes,
                     };
-                    return Event::Syncwarp {
-                        launch,
-                        block,
-                        warp: tid / 32,
-                        mask,
-                    };
+                    return Event::Syncwarp { launch, block, warp: tid / 32, mask };
                 }
                 1 => {
-                    return Event::Syncwarp {
-                        launch,
-                        block,
-                        warp: tid / 32,
-                        mask: !0,
-                    };
+                    return Event::Syncwarp { launch, block, warp: tid / 32, mask: !0 };
                 }
                 2 if f.fences => {
-                    return Event::Fence {
-                        thread,
-                        scope: r.pick(&SCOPES),
-                        order: r.pick(&ORDERS[1..]),
-                    };
+                    return Event::Fence { thread, scope: r.pick(&SCOPES), order: r.pick(&ORDERS[1..]) };
                 }
                 3 if f.named_barriers => {
                     let barrier = r.below(2) as u32;
@@ -134,10 +105,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                 4 if f.named_barriers => {
                     let mut waited = of_block.clone();
                     waited.retain(|&t| t == thread || r.below(2) == 0);
-                    return Event::NamedBarrier {
-                        barrier: r.below(2) as u32,
-                        waited,
-                    };
+                    return Event::NamedBarrier { barrier: r.below(2) as u32, waited };
                 }
                 5 if f.fences => {
                     // A flag, beside the data.
@@ -148,13 +116,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                         true => shared_in_cluster(r, m, thread) + SHARED_SIZE - 8,
                         false => GLOBAL + 256 + 16 * r.below(3),
                     };
-                    return Event::Access {
-                        thread,
-                        op,
-                        address,
-                        size: 4,
-                        site: 900,
-                    };
+                    return Event::Access { thread, op, address, size: 4, site: 900 };
                 }
                 6 if f.async_copies => return Event::Commit { thread },
                 7 | 8 if f.async_copies => {
@@ -162,12 +124,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
                     return Event::CopyWait { thread, but };
                 }
                 9 if f.async_copies && f.fences => {
-                    return Event::CopyArrive {
-                        thread,
-                        address: mbarrier(m, thread),
-                        size: 4,
-                        site: 900,
-                    };
+                    return Event::CopyArrive { thread, address: mbarrier(m, thread), size: 4, site: 900 };
                 }
                 _ => {}
             }
@@ -180,11 +137,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
         (true, false) => &[1, 2, 4, 8, 16, 20],
     };
     let size = r.pick(sizes);
-    let base = if mix.shared && r.below(2) == 0 {
-        shared_in_cluster(r, m, thread)
-    } else {
-        GLOBAL
-    };
+    let base = if mix.shared && r.below(2) == 0 { shared_in_cluster(r, m, thread) } else { GLOBAL };
     let mut offset = r.below(mix.words * 4);
     if atomic {
         offset &= !(size - 1);
@@ -192,11 +145,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
         offset &= !(size.min(8).next_power_of_two() - 1);
     }
     let op = if atomic {
-        let order = if f.fences && r.below(4) == 0 {
-            r.pick(&ORDERS)
-        } else {
-            Order::Relaxed
-        };
+        let order = if f.fences && r.below(4) == 0 { r.pick(&ORDERS) } else { Order::Relaxed };
         Op::Atomic(r.pick(&KINDS), r.pick(&SCOPES), order)
     } else {
         r.pick(&[Op::Read, Op::Read, Op::Write])
@@ -204,13 +153,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     if f.async_copies && matches!(op, Op::Read | Op::Write) && r.below(2) == 0 {
         let kind = 102 + usize::from(op == Op::Write);
         let site = (kind * 8 + size.trailing_zeros() as usize) * 4 + r.below(mix.sites);
-        return Event::Copy {
-            thread,
-            op,
-            address: base + offset,
-            size,
-            site: site as u32,
-        };
+        return Event::Copy { thread, op, address: base + offset, size, site: site as u32 };
     }
     // A site is one instruction: one kind of access, of one size.
     let kind = match op {
@@ -219,13 +162,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
         Op::Atomic(k, s, o) => 2 + k as usize + 5 * (s as usize + 4 * o as usize),
     };
     let site = (kind * 8 + size.trailing_zeros() as usize) * 4 + r.below(mix.sites);
-    Event::Access {
-        thread,
-        op,
-        address: base + offset,
-        size,
-        site: site as u32,
-    }
+    Event::Access { thread, op, address: base + offset, size, site: site as u32 }
 }
 
 pub fn histories() -> u64 {
@@ -261,9 +198,7 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
                 let running: Vec<usize> = (0..launches)
                     .filter(|&l| {
                         l == now
-                            || (concurrent
-                                && l < now
-                                && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
+                            || (concurrent && l < now && (l + 1..=now).all(|k| m.unordered[k].contains(&l)))
                     })
                     .collect();
                 event(r, m, mix, &running)
@@ -273,17 +208,12 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
     }
     assert_eq!(driver.notes(), Vec::<String>::new());
     assert!(driver.races > 0);
-    println!(
-        "{name}: {} events, {} racing accesses",
-        driver.events, driver.races
-    );
+    println!("{name}: {} events, {} racing accesses", driver.events, driver.races);
 }
 
 pub fn blocks(blocks: u64, tids: &[u32]) -> Machine {
     Machine {
-        threads: (0..blocks)
-            .flat_map(|b| tids.iter().map(move |&t| (0, b, t)))
-            .collect(),
+        threads: (0..blocks).flat_map(|b| tids.iter().map(move |&t| (0, b, t))).collect(),
         unordered: vec![vec![]],
         regular: vec![],
         cluster: 0,
@@ -291,197 +221,69 @@ pub fn blocks(blocks: u64, tids: &[u32]) -> Machine {
 }
 
 pub fn regular() -> SyncFeatures {
-    SyncFeatures {
-        barriers: true,
-        warp_syncs: true,
-        suspends: true,
-        observes: true,
-        ..Default::default()
-    }
+    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, observes: true, ..Default::default() }
 }
 
 pub fn exact() -> SyncFeatures {
-    SyncFeatures {
-        partial_masks: true,
-        named_barriers: true,
-        fences: true,
-        ..regular()
-    }
+    SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..regular() }
 }
 
 pub fn mix(features: SyncFeatures) -> Mix {
-    Mix {
-        features,
-        words: 2,
-        shared: true,
-        sub_word: false,
-        sync: 30,
-        length: 60,
-        sites: 2,
-    }
+    Mix { features, words: 2, shared: true, sub_word: false, sync: 30, length: 60, sites: 2 }
 }
 
 #[test]
 fn regular_words() {
     let m = blocks(3, &[0, 1, 2, 32, 33, 64]);
     run("words", &m, &mix(regular()));
-    run(
-        "much sync",
-        &m,
-        &Mix {
-            sync: 70,
-            words: 1,
-            ..mix(regular())
-        },
-    );
-    run(
-        "one site",
-        &m,
-        &Mix {
-            sites: 1,
-            words: 1,
-            sync: 40,
-            ..mix(regular())
-        },
-    );
+    run("much sync", &m, &Mix { sync: 70, words: 1, ..mix(regular()) });
+    run("one site", &m, &Mix { sites: 1, words: 1, sync: 40, ..mix(regular()) });
 }
 
 #[test]
 fn regular_bytes() {
     let m = blocks(2, &[0, 1, 32, 33]);
-    run(
-        "bytes",
-        &m,
-        &Mix {
-            sub_word: true,
-            words: 4,
-            ..mix(regular())
-        },
-    );
+    run("bytes", &m, &Mix { sub_word: true, words: 4, ..mix(regular()) });
 }
 
 #[test]
 fn masks_and_named_barriers() {
     let m = blocks(2, &[0, 1, 2, 3, 32, 33, 64]);
-    let features = SyncFeatures {
-        fences: false,
-        ..exact()
-    };
-    run(
-        "masks",
-        &m,
-        &Mix {
-            sync: 50,
-            ..mix(features)
-        },
-    );
-    run(
-        "masks, bytes",
-        &m,
-        &Mix {
-            sync: 50,
-            sub_word: true,
-            ..mix(features)
-        },
-    );
+    let features = SyncFeatures { fences: false, ..exact() };
+    run("masks", &m, &Mix { sync: 50, ..mix(features) });
+    run("masks, bytes", &m, &Mix { sync: 50, sub_word: true, ..mix(features) });
 }
 
 #[test]
 fn releases_and_acquires() {
     let m = blocks(3, &[0, 1, 32]);
-    run(
-        "fences",
-        &m,
-        &Mix {
-            sync: 70,
-            words: 1,
-            sites: 1,
-            length: 80,
-            ..mix(exact())
-        },
-    );
+    run("fences", &m, &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) });
     run(
         "fences, few",
         &blocks(2, &[0, 32]),
-        &Mix {
-            sync: 70,
-            words: 1,
-            sites: 1,
-            length: 80,
-            ..mix(exact())
-        },
+        &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) },
     );
-    run(
-        "fences, bytes",
-        &m,
-        &Mix {
-            sync: 60,
-            sub_word: true,
-            ..mix(exact())
-        },
-    );
+    run("fences, bytes", &m, &Mix { sync: 60, sub_word: true, ..mix(exact()) });
 }
 
 #[test]
 fn asynchronous_copies() {
     let m = blocks(2, &[0, 1, 2, 32]);
-    let groups = SyncFeatures {
-        async_copies: true,
-        ..regular()
-    };
-    let copies = SyncFeatures {
-        async_copies: true,
-        ..exact()
-    };
-    run(
-        "copies",
-        &m,
-        &Mix {
-            sync: 50,
-            ..mix(groups)
-        },
-    );
-    run(
-        "copies, one thread",
-        &blocks(1, &[0]),
-        &Mix {
-            sync: 40,
-            ..mix(groups)
-        },
-    );
-    run(
-        "copies, bytes",
-        &m,
-        &Mix {
-            sync: 50,
-            sub_word: true,
-            ..mix(copies)
-        },
-    );
+    let groups = SyncFeatures { async_copies: true, ..regular() };
+    let copies = SyncFeatures { async_copies: true, ..exact() };
+    run("copies", &m, &Mix { sync: 50, ..mix(groups) });
+    run("copies, one thread", &blocks(1, &[0]), &Mix { sync: 40, ..mix(groups) });
+    run("copies, bytes", &m, &Mix { sync: 50, sub_word: true, ..mix(copies) });
     run(
         "copies, fences",
         &blocks(2, &[0, 1, 32]),
-        &Mix {
-            sync: 70,
-            words: 1,
-            sites: 1,
-            length: 80,
-            ..mix(copies)
-        },
+        &Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(copies) },
     );
-    let limits = Limits {
-        clock: 3,
-        ..Limits::default()
-    };
-    let mix = Mix {
-        sync: 60,
-        ..mix(copies)
-    };
+    let limits = Limits { clock: 3, ..Limits::default() };
+    let mix = Mix { sync: 60, ..mix(copies) };
     run_with("copies, ids", &m, &mix, limits);
     let beside = Machine {
-        threads: (0..3)
-            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0)])
-            .collect(),
+        threads: (0..3).flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0)]).collect(),
         unordered: vec![vec![], vec![0], vec![0]],
         regular: vec![],
         cluster: 0,
@@ -491,63 +293,33 @@ fn asynchronous_copies() {
 
 #[test]
 fn clusters_of_blocks() {
-    let clustered = |n: u64, blocks: u64, tids: &[u32]| Machine {
-        cluster: n,
-        ..self::blocks(blocks, tids)
-    };
+    let clustered = |n: u64, blocks: u64, tids: &[u32]| Machine { cluster: n, ..self::blocks(blocks, tids) };
     let m = clustered(2, 4, &[0, 1, 32]);
     run("clusters", &m, &mix(regular()));
     run("clusters, one block each", &clustered(1, 3, &[0, 1, 32]), &mix(exact()));
-    let flags = Mix {
-        sync: 70,
-        words: 1,
-        sites: 1,
-        length: 80,
-        ..mix(exact())
-    };
+    let flags = Mix { sync: 70, words: 1, sites: 1, length: 80, ..mix(exact()) };
     run("clusters, fences", &m, &flags);
     run("clusters, fences, few", &clustered(2, 3 + 1, &[0]), &flags);
-    run(
-        "clusters, bytes",
-        &clustered(3, 3, &[0, 1, 32]),
-        &Mix {
-            sync: 50,
-            sub_word: true,
-            ..mix(exact())
-        },
-    );
-    let copies = SyncFeatures {
-        async_copies: true,
-        ..exact()
-    };
+    run("clusters, bytes", &clustered(3, 3, &[0, 1, 32]), &Mix { sync: 50, sub_word: true, ..mix(exact()) });
+    let copies = SyncFeatures { async_copies: true, ..exact() };
     run("clusters, copies", &m, &Mix { sync: 60, ..mix(copies) });
-    let limits = Limits {
-        clock: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { clock: 3, ..Limits::default() };
     run_with("clusters, ids", &m, &Mix { sync: 60, ..mix(exact()) }, limits);
     let beside = Machine {
-        threads: (0..2)
-            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0), (l, 2, 0), (l, 3, 0)])
-            .collect(),
+        threads: (0..2).flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 1, 0), (l, 2, 0), (l, 3, 0)]).collect(),
         unordered: vec![vec![], vec![0]],
         regular: vec![],
         cluster: 2,
     };
     run("clusters, launches", &beside, &flags);
-    let in_order = Machine {
-        unordered: vec![vec![], vec![]],
-        ..beside
-    };
+    let in_order = Machine { unordered: vec![vec![], vec![]], ..beside };
     run("clusters, launches in order", &in_order, &mix(exact()));
 }
 
 #[test]
 fn launches_in_order_and_beside_each_other() {
     let threads = |launches: usize| -> Vec<(usize, u64, u32)> {
-        (0..launches)
-            .flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)])
-            .collect()
+        (0..launches).flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)]).collect()
     };
     // For each launch, those it is not ordered after.
     let cases: [(&str, &[&[usize]]); 5] = [
@@ -567,18 +339,10 @@ fn launches_in_order_and_beside_each_other() {
         };
         run_few(name, &m, &mix(regular()));
         run_few(name, &m, &mix(exact()));
-        let flags = Mix {
-            sync: 60,
-            words: 1,
-            sites: 1,
-            ..mix(exact())
-        };
+        let flags = Mix { sync: 60, words: 1, sites: 1, ..mix(exact()) };
         run_few(name, &m, &flags);
         for regular in 0..unordered.len() {
-            let m = Machine {
-                regular: vec![regular],
-                ..m.clone()
-            };
+            let m = Machine { regular: vec![regular], ..m.clone() };
             run_few(name, &m, &flags);
         }
     }
@@ -586,43 +350,17 @@ fn launches_in_order_and_beside_each_other() {
 
 #[test]
 fn blocks_that_take_new_ids_at_barriers() {
-    let limits = Limits {
-        clock: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { clock: 3, ..Limits::default() };
     let m = blocks(2, &[0, 1, 32]);
-    run_with(
-        "ids",
-        &m,
-        &Mix {
-            sync: 50,
-            ..mix(regular())
-        },
-        limits,
-    );
-    run_with(
-        "ids, exact",
-        &m,
-        &Mix {
-            sync: 60,
-            ..mix(exact())
-        },
-        limits,
-    );
+    run_with("ids", &m, &Mix { sync: 50, ..mix(regular()) }, limits);
+    run_with("ids, exact", &m, &Mix { sync: 60, ..mix(exact()) }, limits);
 }
 
 #[test]
 fn shadow_that_is_cleared_between_launches() {
-    let limits = Limits {
-        uids: 16,
-        clock: 8,
-        ..Limits::default()
-    };
+    let limits = Limits { uids: 16, clock: 8, ..Limits::default() };
     let m = blocks(2, &[0, 1, 32]);
-    let histories = Mix {
-        length: 20,
-        ..mix(regular())
-    };
+    let histories = Mix { length: 20, ..mix(regular()) };
     run_some("clears", &m, &histories, limits, 0..100);
 }
 
@@ -630,23 +368,14 @@ fn shadow_that_is_cleared_between_launches() {
 #[test]
 fn a_release_of_another_size_releases_nothing() {
     let m = blocks(1, &[0, 1, 32]);
-    let access = |thread, op, size, site| Event::Access {
-        thread,
-        op,
-        address: GLOBAL,
-        size,
-        site,
-    };
+    let access = |thread, op, size, site| Event::Access { thread, op, address: GLOBAL, size, site };
     let atomic = |kind, order| Op::Atomic(kind, Scope::System, order);
     let mut driver = Driver::with(m, exact(), Limits::default());
     driver.run(&[
         access(0, atomic(AtomicKind::Store, Order::SeqCst), 16, 1),
         access(0, atomic(AtomicKind::Store, Order::Relaxed), 8, 2),
         access(1, atomic(AtomicKind::Rmw, Order::AcqRel), 8, 3),
-        Event::NamedBarrier {
-            barrier: 1,
-            waited: vec![1, 2],
-        },
+        Event::NamedBarrier { barrier: 1, waited: vec![1, 2] },
         access(2, Op::Read, 20, 4),
     ]);
     assert_eq!(driver.races, 2);

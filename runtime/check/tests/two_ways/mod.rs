@@ -32,7 +32,13 @@ type Pair = (u32, String, Later);
 type Later = (u32, Option<u32>, usize);
 
 fn pairs(block: &mut Block) -> BTreeSet<Pair> {
-    let pair = |r: &RaceRecord| (r.earlier.site, format!("{:?} {:?}", r.earlier.op, r.scope), (r.later.site, r.later.thread, r.address));
+    let pair = |r: &RaceRecord| {
+        (
+            r.earlier.site,
+            format!("{:?} {:?}", r.earlier.op, r.scope),
+            (r.later.site, r.later.thread, r.address),
+        )
+    };
     block.take_traced().iter().map(pair).collect()
 }
 
@@ -63,20 +69,33 @@ impl Accessed {
             one == other || by_barrier || one.0 > other.0
         };
         let both = self.of(site, word).zip(self.of(other, word));
-        both.is_some_and(|(ones, others)| ones.iter().any(|one| others.iter().any(|other| replaces(one, other))))
+        both.is_some_and(|(ones, others)| {
+            ones.iter().any(|one| others.iter().any(|other| replaces(one, other)))
+        })
     }
 }
 
 /// What both have found since the last call, which must be the same. How much that is.
-pub fn compare(together: &mut Block, apart: &mut Block, accessed: &Accessed, after: impl Fn() -> String) -> usize {
+pub fn compare(
+    together: &mut Block,
+    apart: &mut Block,
+    accessed: &Accessed,
+    after: impl Fn() -> String,
+) -> usize {
     let [t, a] = [together, apart].map(pairs);
     // Where a thread reads a word twice, either read may stand for both.
-    let is_told = |(site, _, later): &Pair| t.iter().any(|(told, _, by)| by == later && accessed.may_stand_for(*told, *site, later.2 & !3));
+    let is_told = |(site, _, later): &Pair| {
+        t.iter().any(|(told, _, by)| by == later && accessed.may_stand_for(*told, *site, later.2 & !3))
+    };
     let lost: Vec<_> = a.difference(&t).filter(|pair| !is_told(pair)).collect();
     assert!(lost.is_empty(), "{lost:?} are lost {}", after());
     let later = |pairs: &BTreeSet<Pair>| pairs.iter().map(|(.., later)| *later).collect::<BTreeSet<_>>();
     let more: Vec<_> = t.difference(&a).collect();
     assert!(later(&t) == later(&a), "{more:?} are none {}", after());
-    assert!(more.iter().all(|(site, _, later)| accessed.of(*site, later.2 & !3).is_some()), "{more:?} {}", after());
+    assert!(
+        more.iter().all(|(site, _, later)| accessed.of(*site, later.2 & !3).is_some()),
+        "{more:?} {}",
+        after()
+    );
     t.len()
 }

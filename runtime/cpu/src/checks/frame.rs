@@ -24,7 +24,12 @@ impl<'f> Frame<'f> {
     /// The part of the frame in which each thread has its own of this.
     unsafe fn row<'a, T>(&self, at: u64) -> &'a mut [T] {
         // SAFETY: the frame holds whole rows; nobody else uses them meanwhile.
-        unsafe { std::slice::from_raw_parts_mut(self.frame.byte_add(at as usize * self.threads).cast(), self.threads) }
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.frame.byte_add(at as usize * self.threads).cast(),
+                self.threads,
+            )
+        }
     }
 
     /// A number of the part that the threads share.
@@ -58,7 +63,9 @@ impl<'f> Frame<'f> {
     {
         // SAFETY: as `row` and `common`.
         unsafe {
-            let Some((_, active)) = active.iter().find(|(at, _)| site.lines != RowSite::NO_LINES && *at == site.active) else {
+            let Some((_, active)) =
+                active.iter().find(|(at, _)| site.lines != RowSite::NO_LINES && *at == site.active)
+            else {
                 return Items::Each(self.row(site.items));
             };
             if self.lines_hold() {
@@ -67,7 +74,11 @@ impl<'f> Frame<'f> {
             }
             // All threads have stored addresses.
             let items: &mut [u64] = self.row(site.items);
-            items.iter_mut().enumerate().filter(|(t, _)| !active.contains(*t)).for_each(|(_, item)| *item = 0);
+            items
+                .iter_mut()
+                .enumerate()
+                .filter(|(t, _)| !active.contains(*t))
+                .for_each(|(_, item)| *item = 0);
             Items::Each(items)
         }
     }
@@ -83,18 +94,20 @@ impl<'f> Frame<'f> {
         'f: 'a,
     {
         // SAFETY: as `row`.
-        self.of_rows().map(|site| unsafe {
-            Row {
-                site: site.site,
-                size: site.kind & 0xff,
-                writes: site.kind & RowSite::WRITES != 0,
-                items: self.items(site, active),
-                values: (site.values != RowSite::NO_VALUES).then(|| match site.kind & 0xff {
-                    4 => Values::Words { written: self.row(site.values), before: self.row(site.before) },
-                    _ => Values::Pairs { written: self.row(site.values), before: self.row(site.before) },
-                }),
-            }
-        }).collect()
+        self.of_rows()
+            .map(|site| unsafe {
+                Row {
+                    site: site.site,
+                    size: site.kind & 0xff,
+                    writes: site.kind & RowSite::WRITES != 0,
+                    items: self.items(site, active),
+                    values: (site.values != RowSite::NO_VALUES).then(|| match site.kind & 0xff {
+                        4 => Values::Words { written: self.row(site.values), before: self.row(site.before) },
+                        _ => Values::Pairs { written: self.row(site.values), before: self.row(site.before) },
+                    }),
+                }
+            })
+            .collect()
     }
 
     /// The pool of a site.
@@ -146,7 +159,8 @@ impl<'f> Frame<'f> {
 pub(crate) unsafe fn rows(ctx: *mut ThreadCtx, frame: *mut u64, sites: &[RowSite]) {
     // SAFETY: the caller's; the frame holds whole rows.
     unsafe {
-        let frame = Frame { frame, threads: (*sync::block_of(ctx)).threads as usize, dim: &(*ctx).ntid, sites };
+        let frame =
+            Frame { frame, threads: (*sync::block_of(ctx)).threads as usize, dim: &(*ctx).ntid, sites };
         // Of all rows at once: some share their threads.
         let active = frame.active();
         frame.tell(ctx, &frame.rows(&active));
@@ -172,11 +186,14 @@ pub(crate) unsafe fn reads(ctx: *mut ThreadCtx, pool: *mut u64, kind: u32, site:
             return;
         }
         pool.write(0);
-        let (size, items, words) = (kind & 0xff, pool.add(1), if kind & RowSite::STREAMS != 0 { 2 } else { 1 });
+        let (size, items, words) =
+            (kind & 0xff, pool.add(1), if kind & RowSite::STREAMS != 0 { 2 } else { 1 });
         if let Some(checks) = of(ctx, 0) {
             match words {
                 2 => checks.streams(std::slice::from_raw_parts(items.cast(), count), size, site, &local(ctx)),
-                _ => checks.scattered(std::slice::from_raw_parts(items.cast(), count), size, site, &local(ctx)),
+                _ => {
+                    checks.scattered(std::slice::from_raw_parts(items.cast(), count), size, site, &local(ctx))
+                }
             }
         }
         // An item that a thread begins and does not come to the end of is so seen to be one.
@@ -237,7 +254,8 @@ pub(crate) unsafe fn rows_so_far(b: *mut Block, address: Option<usize>) -> Optio
             pool.write(pool.read().saturating_sub(1));
         }
         let of_pool = sites.iter().rev().filter(|site| site.is_pool()).find_map(|site| {
-            let is_in = |(start, end, _): &(usize, usize, u32)| address.is_some_and(|a| (*start..*end).contains(&a));
+            let is_in =
+                |(start, end, _): &(usize, usize, u32)| address.is_some_and(|a| (*start..*end).contains(&a));
             let (.., thread) = items(frame.pool(site), site.kind).rev().find(is_in)?;
             Some(Left { thread, site: site.site, writes: false })
         });
@@ -259,14 +277,20 @@ pub(crate) unsafe fn rows_so_far(b: *mut Block, address: Option<usize>) -> Optio
         // Threads store what they have written at the segment's end.
         rows.iter_mut().for_each(|row| row.values = None);
         if let (Some((at, _)), Some(made)) = (found, &made) {
-            for (i, row) in rows.iter_mut().enumerate().skip(at).filter(|(i, _)| of_rows[*i].active == of_rows[at].active) {
+            for (i, row) in
+                rows.iter_mut().enumerate().skip(at).filter(|(i, _)| of_rows[*i].active == of_rows[at].active)
+            {
                 if let Items::Lines(lines) = &mut row.items {
                     lines.active = &made[usize::from(i > at)];
                 }
             }
         }
         frame.tell(ctx, &rows);
-        of_pool.or(found.map(|(at, thread)| Left { thread: thread as u32, site: of_rows[at].site, writes: rows[at].writes }))
+        of_pool.or(found.map(|(at, thread)| Left {
+            thread: thread as u32,
+            site: of_rows[at].site,
+            writes: rows[at].writes,
+        }))
     }
 }
 
@@ -276,11 +300,15 @@ const VECTOR: usize = 64;
 /// The row and the thread of the last access to an address.
 fn last_access(rows: &[Row<'_>], address: Option<usize>) -> Option<(usize, usize)> {
     let address = address?;
-    let is_in = |row: &Row<'_>, item: u64| item != 0 && address.wrapping_sub(item as usize) < row.size as usize;
+    let is_in =
+        |row: &Row<'_>, item: u64| item != 0 && address.wrapping_sub(item as usize) < row.size as usize;
     let each = (0..rows.len()).rev().find_map(|at| match rows[at].items {
         Items::Each(items) => Some((at, items.iter().rposition(|&item| is_in(&rows[at], item))?)),
         Items::Lines(_) => None,
     });
     // Where it is not said which access a thread has come to, none before the fault was to the address.
-    each.or_else(|| (0..rows.len()).find_map(|at| Some((at, rows[at].items.each().iter().position(|&item| is_in(&rows[at], item))?))))
+    each.or_else(|| {
+        (0..rows.len())
+            .find_map(|at| Some((at, rows[at].items.each().iter().position(|&item| is_in(&rows[at], item))?)))
+    })
 }

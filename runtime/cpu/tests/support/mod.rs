@@ -68,10 +68,7 @@ pub fn kernel(entry: KernelFn, blocks: u32, threads: u32) -> Run {
         args: Vec::new(),
         meta: KernelMeta {
             name: "kernel".into(),
-            sync: SyncFeatures {
-                suspends: true,
-                ..SyncFeatures::default()
-            },
+            sync: SyncFeatures { suspends: true, ..SyncFeatures::default() },
             ..KernelMeta::default()
         },
         dynamic: 0,
@@ -162,7 +159,11 @@ impl Run {
             features: self.meta.sync,
             threads_per_block: self.block.iter().product(),
             blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
-            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters { grid: self.grid, blocks, end_of_block: END_OF_BLOCK }),
+            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters {
+                grid: self.grid,
+                blocks,
+                end_of_block: END_OF_BLOCK,
+            }),
             stream: 0,
             settled: 0,
         };
@@ -170,7 +171,7 @@ impl Run {
         let report = executor(workers)
             .run(&Launch {
                 entry: self.entry,
-            block_entry: None,
+                block_entry: None,
                 kernel: &self.meta,
                 grid: self.grid,
                 block: self.block,
@@ -186,11 +187,7 @@ impl Run {
             .expect("launch");
         assert_eq!(report, LaunchReport::default());
         let stats = checker.end_launch(&checks);
-        assert_eq!(
-            Arc::strong_count(&checks),
-            1,
-            "the executor keeps no checks"
-        );
+        assert_eq!(Arc::strong_count(&checks), 1, "the executor keeps no checks");
         assert_eq!(checker.notes(), Vec::<String>::new());
         (checker.races(), stats.checks_executed)
     }
@@ -210,9 +207,5 @@ impl Run {
 
 /// An executor of so many workers.
 pub fn executor(workers: usize) -> Executor {
-    Executor::new(Config {
-        workers,
-        spin_limit: Duration::from_millis(400),
-        ..Config::default()
-    })
+    Executor::new(Config { workers, spin_limit: Duration::from_millis(400), ..Config::default() })
 }

@@ -50,10 +50,12 @@ fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
     }
     // SAFETY: at least the fixed part of the header is there.
     let headers = unsafe { section_headers(container.as_ptr()) }.ok()?;
-    headers.map(|header| {
-        let content = container.get(header.offset as usize..)?.get(..header.size as usize)?;
-        Some((header.kind, content.to_vec()))
-    }).collect()
+    headers
+        .map(|header| {
+            let content = container.get(header.offset as usize..)?.get(..header.size as usize)?;
+            Some((header.kind, content.to_vec()))
+        })
+        .collect()
 }
 
 /// What came of one kernel.
@@ -73,7 +75,8 @@ fn run(object: &[u8]) -> Result<usize, String> {
     let arch = gpu.device().arch;
     let code = gpu_code::best(&codes, arch).map(|at| &codes[at]);
     let code = code.ok_or(format!("found no code for this GPU, `sm_{arch}`, in it, {wanted}"))?;
-    let meta: ModuleMeta = serde_json::from_slice(code.meta).map_err(|e| format!("cannot read its description: {e}"))?;
+    let meta: ModuleMeta =
+        serde_json::from_slice(code.meta).map_err(|e| format!("cannot read its description: {e}"))?;
     let variables: Vec<&str> = meta.variables.iter().filter(|v| !v.constant).map(|v| &v.name[..]).collect();
     let code = Code {
         sass: code.sass,
@@ -136,7 +139,7 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
                 cluster: None,
                 unordered: &[],
                 events: 0,
-        observes: false,
+                observes: false,
                 stream: Stream::DEFAULT,
                 number: 1,
             };
@@ -167,5 +170,11 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         *now -= then;
     }
     gpu.memory.free(array)?;
-    Ok(Outcome { races, undecided: counters.undecided, bare, checked, notes: notes(&counters, &LeftOut::default()) })
+    Ok(Outcome {
+        races,
+        undecided: counters.undecided,
+        bare,
+        checked,
+        notes: notes(&counters, &LeftOut::default()),
+    })
 }

@@ -141,8 +141,10 @@ impl Function {
                 // SAFETY: all zeros is a value of each field.
                 ..unsafe { std::mem::zeroed() }
             };
-            let mut attributes =
-                [attribute(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION), attribute(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE)];
+            let mut attributes = [
+                attribute(Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION),
+                attribute(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
+            ];
             attributes[0].value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
             attributes[1].value.cooperative = shape.cooperative.into();
             let config = sys::CUlaunchConfig {
@@ -162,7 +164,19 @@ impl Function {
         if shape.cooperative {
             call!(cuLaunchCooperativeKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments))
         } else {
-            call!(cuLaunchKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments, ptr::null_mut()))
+            call!(cuLaunchKernel(
+                self.0,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream.raw(),
+                arguments,
+                ptr::null_mut()
+            ))
         }
     }
 }

@@ -44,12 +44,20 @@ impl Error {
 
     /// There is no memory, or no room, left.
     pub fn out_of_memory(call: &'static str) -> Self {
-        Self { call, name: "CUDA_ERROR_OUT_OF_MEMORY".to_owned(), code: sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32 }
+        Self {
+            call,
+            name: "CUDA_ERROR_OUT_OF_MEMORY".to_owned(),
+            code: sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32,
+        }
     }
 
     /// The driver does it, and not as it is needed.
     pub(crate) fn not_supported(call: &'static str) -> Self {
-        Self { call, name: "CUDA_ERROR_NOT_SUPPORTED".to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32 }
+        Self {
+            call,
+            name: "CUDA_ERROR_NOT_SUPPORTED".to_owned(),
+            code: sys::CUresult::CUDA_ERROR_NOT_SUPPORTED as u32,
+        }
     }
 }
 
@@ -66,7 +74,9 @@ pub enum Unavailable {
     #[error("the NVIDIA driver is too old: it has no `{0}`")]
     TooOld(String),
     /// What programs are linked with where there is no driver.
-    #[error("`{0}` is the stub that CUDA has for linking, wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH")]
+    #[error(
+        "`{0}` is the stub that CUDA has for linking, wanted the NVIDIA driver's library: take its folder out of LD_LIBRARY_PATH"
+    )]
     Stub(String),
     /// The driver has no GPU, or an error of its own.
     #[error("no NVIDIA GPU: {0}")]
@@ -139,7 +149,9 @@ fn nul_ended(name: &'static str) -> &'static CStr {
 fn asked(call: &'static str, given: Option<u32>) -> Result {
     match given {
         Some(code) => check(call, code),
-        None => Err(Error { call, name: NOT_THERE.to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_FOUND as u32 }),
+        None => {
+            Err(Error { call, name: NOT_THERE.to_owned(), code: sys::CUresult::CUDA_ERROR_NOT_FOUND as u32 })
+        }
     }
 }
 
@@ -183,7 +195,9 @@ pub fn open() -> std::result::Result<Device, Unavailable> {
     present()?;
     first_device().map_err(|why| match why {
         Unavailable::NoDevice(error) if error.name == NOT_THERE => Unavailable::TooOld(error.call.to_owned()),
-        Unavailable::NoDevice(error) if error.code == STUB => Unavailable::Stub(library::path().unwrap_or_default()),
+        Unavailable::NoDevice(error) if error.code == STUB => {
+            Unavailable::Stub(library::path().unwrap_or_default())
+        }
         why => why,
     })
 }
@@ -217,8 +231,12 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
         service,
         name,
         multiprocessors: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
-        blocks_per_multiprocessor: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?),
-        shared_per_multiprocessor: count(attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?),
+        blocks_per_multiprocessor: count(attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+        )?),
+        shared_per_multiprocessor: count(attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        )?),
         arch: (major * 10 + minor) as u32,
     })
 }
@@ -243,7 +261,8 @@ impl Device {
         let mut value = 0;
         // By number, since the binding's enumeration may not have what the program asks for.
         // SAFETY: the function's own signature, the enumeration as the number that it is.
-        let ask = library::address(c"cuDeviceGetAttribute").map(|function| unsafe { std::mem::transmute::<*mut c_void, Ask>(function) });
+        let ask = library::address(c"cuDeviceGetAttribute")
+            .map(|function| unsafe { std::mem::transmute::<*mut c_void, Ask>(function) });
         // SAFETY: writes the value.
         asked("cuDeviceGetAttribute", ask.map(|ask| unsafe { ask(&mut value, number, self.handle) }))?;
         Ok(value)
@@ -301,7 +320,11 @@ impl Device {
         ];
         match LIMITS.get(number as usize) {
             Some(&limit) => call!(cuCtxSetLimit(limit, value)),
-            None => Err(Error { call: "cuCtxSetLimit", name: "CUDA_ERROR_UNSUPPORTED_LIMIT".to_owned(), code: 215 }),
+            None => Err(Error {
+                call: "cuCtxSetLimit",
+                name: "CUDA_ERROR_UNSUPPORTED_LIMIT".to_owned(),
+                code: 215,
+            }),
         }
     }
 
@@ -487,10 +510,8 @@ pub fn device_address(host: usize) -> Result<Address> {
 /// The driver's; for PTX that it cannot compile, with what its compiler says.
 pub fn load(code: &[u8]) -> Result<ModuleHandle> {
     let mut log = [0u8; 2048];
-    let mut options = [
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
-        sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    ];
+    let mut options =
+        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len() - 1)];
     let mut module = ptr::null_mut();
     let loaded = call!(cuModuleLoadDataEx(

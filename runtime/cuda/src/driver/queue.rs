@@ -164,7 +164,14 @@ impl Stream {
     ///
     /// # Errors
     /// The driver's.
-    pub fn fill(self, to: Address, pitch: usize, (value, element): (u32, usize), width: usize, rows: usize) -> Result {
+    pub fn fill(
+        self,
+        to: Address,
+        pitch: usize,
+        (value, element): (u32, usize),
+        width: usize,
+        rows: usize,
+    ) -> Result {
         match element {
             1 if rows == 1 => call!(cuMemsetD8Async(to, value as u8, width, self.0)),
             2 if rows == 1 => call!(cuMemsetD16Async(to, value as u16, width, self.0)),
@@ -215,7 +222,9 @@ impl RawPlace {
     /// Memory of the program, where it is that.
     fn host(&self) -> *mut c_void {
         match self.kind {
-            sys::CUmemorytype::CU_MEMORYTYPE_HOST => ptr::with_exposed_provenance_mut(self.memory.address as usize),
+            sys::CUmemorytype::CU_MEMORYTYPE_HOST => {
+                ptr::with_exposed_provenance_mut(self.memory.address as usize)
+            }
             _ => ptr::null_mut(),
         }
     }
@@ -233,9 +242,12 @@ impl Place {
                 };
                 RawPlace { kind, at: [0; 3], memory, array: ptr::null_mut() }
             }
-            Self::Array(array, at) => {
-                RawPlace { kind: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY, at, memory: nowhere, array: array.raw() }
-            }
+            Self::Array(array, at) => RawPlace {
+                kind: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY,
+                at,
+                memory: nowhere,
+                array: array.raw(),
+            },
         }
     }
 }

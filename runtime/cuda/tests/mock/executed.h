@@ -1,9 +1,10 @@
-// Kernels of real PTX, run by the executor: code for a GPU that was lowered for the host (the suite `executed` says how)
-// stands for what the driver would compile of the PTX. The executor is the runtime library itself, opened a second time
-// in a namespace of its own, so that it knows nothing of the one that the program is linked to.
+// Kernels of real PTX, run by the executor: code for a GPU that was lowered for the host (the suite
+// `executed` says how) stands for what the driver would compile of the PTX. The executor is the runtime
+// library itself, opened a second time in a namespace of its own, so that it knows nothing of the one that
+// the program is linked to.
 //
-// MOCK_EXECUTED: the file with the lowered code; MOCK_RUNTIME: the runtime library; MOCKRUN_OPTIONS: the GPURACE_OPTIONS of
-// the executor.
+// MOCK_EXECUTED: the file with the lowered code; MOCK_RUNTIME: the runtime library; MOCKRUN_OPTIONS: the
+// GPURACE_OPTIONS of the executor.
 #pragma once
 #include <dlfcn.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ inline std::string lowered_name(const std::string &name) {
 }
 
 class Executor {
- public:
+public:
   // Null where there is none.
   static Executor *get() {
     static Executor *opened = getenv("MOCK_EXECUTED") ? new Executor() : nullptr;
@@ -42,7 +43,8 @@ class Executor {
     std::string &stub = stubs_[name];
     if (stub.empty()) {
       stub = lowered_name(name);
-      register_function_(module_, stub.c_str(), nullptr, stub.c_str(), -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+      register_function_(module_, stub.c_str(), nullptr, stub.c_str(), -1, nullptr, nullptr, nullptr, nullptr,
+                         nullptr);
     }
     return (void *)stub.c_str();
   }
@@ -57,7 +59,8 @@ class Executor {
     return !symbol_address_(address, host.c_str()) && !symbol_size_(size, host.c_str());
   }
 
-  // An array, which is rows at the address that it gives; null: none. `format`: a cudaChannelFormatDesc, `extent`: a cudaExtent.
+  // An array, which is rows at the address that it gives; null: none. `format`: a cudaChannelFormatDesc,
+  // `extent`: a cudaExtent.
   struct Extent {
     size_t width, height, depth;
   };
@@ -73,7 +76,9 @@ class Executor {
     int error = texture ? texture_(&made, resource, texture, nullptr) : surface_(&made, resource);
     return error ? 0 : made;
   }
-  int free_object(u64 object, bool is_texture) { return (is_texture ? free_texture_ : free_surface_)(object); }
+  int free_object(u64 object, bool is_texture) {
+    return (is_texture ? free_texture_ : free_surface_)(object);
+  }
 
   // Its static shared memory, bytes.
   int shared(void *stub) {
@@ -82,7 +87,8 @@ class Executor {
   }
 
   // Runs a launch to its end: the error, 0 for none.
-  int run(void *stub, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void **arguments) {
+  int run(void *stub, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster,
+          void **arguments) {
     // cudaLaunchAttribute, cudaLaunchConfig_t.
     struct Attribute {
       int id;
@@ -110,10 +116,10 @@ class Executor {
     return error;
   }
 
- private:
+private:
   Executor() {
-    // The library reads its options when it is opened, out of the environment that the process began with: there they
-    // are for the moment.
+    // The library reads its options when it is opened, out of the environment that the process began with:
+    // there they are for the moment.
     const std::string first = "GPURACE", second = "MOCKRUN", behind = "_OPTIONS=";
     auto swap = [&] {
       for (char **variable = environ; *variable; variable++) {
@@ -174,7 +180,8 @@ class Executor {
   std::vector<char> code_;
   void *module_;
   std::map<std::string, std::string> stubs_, variables_;
-  void (*register_function_)(void *, const char *, void *, const char *, int, void *, void *, void *, void *, void *);
+  void (*register_function_)(void *, const char *, void *, const char *, int, void *, void *, void *, void *,
+                             void *);
   void (*register_var_)(void *, const char *, void *, const char *, int, size_t, int, int);
   int (*symbol_address_)(void **, const void *);
   int (*symbol_size_)(size_t *, const void *);
@@ -191,4 +198,4 @@ class Executor {
   int (*free_surface_)(u64);
 };
 
-}  // namespace executed
+} // namespace executed

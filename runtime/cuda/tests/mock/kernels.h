@@ -1,5 +1,6 @@
-// Modules of the driver of the tests and their kernels: those that it knows by name, the checker's own, and what a launch of each does.
-// Of `libcuda.cpp`, which has the order of work, the log and the variables of the environment.
+// Modules of the driver of the tests and their kernels: those that it knows by name, the checker's own, and
+// what a launch of each does. Of `libcuda.cpp`, which has the order of work, the log and the variables of the
+// environment.
 #pragma once
 
 namespace {
@@ -41,7 +42,8 @@ u32 site(const std::string &kernel, u32 n, u32 otherwise) {
 }
 
 // The kernels. `argument(n)` is the nth.
-void run(const std::string &kernel, bool checked, void **arguments, u64 cell, State *state, u32 blocks, u32 threads) {
+void run(const std::string &kernel, bool checked, void **arguments, u64 cell, State *state, u32 blocks,
+         u32 threads) {
   auto pointer = [&](u32 n) { return *(int **)arguments[n]; };
   static std::vector<u32> shared(1 << 14);
   for (u32 block = 0; block < blocks; block++) {
@@ -93,7 +95,9 @@ void run(const std::string &kernel, bool checked, void **arguments, u64 cell, St
       long offset = *(long *)arguments[2];
       each([&](u32 thread) {
         int i = (int)(block * threads + thread);
-        if (i < n) write(pointer(0) + i, site(kernel, 1, 2), read(pointer(0) + i, site(kernel, 0, 1)) * factor + (int)offset);
+        if (i < n)
+          write(pointer(0) + i, site(kernel, 1, 2),
+                read(pointer(0) + i, site(kernel, 0, 1)) * factor + (int)offset);
       });
     } else {
       each([&](u32 thread) { write(pointer(0) + block * threads + thread, site(kernel, 0, 2), 1); });
@@ -118,7 +122,8 @@ size_t parameter(const std::string &kernel, u32 n) {
   return n < 1 ? 8 : 0;
 }
 
-// The same of an entry of real PTX: `.param .u64 .ptr .align 1 k_param_0,`, `.param .align 8 .b8 k_param_1[24]`.
+// The same of an entry of real PTX: `.param .u64 .ptr .align 1 k_param_0,`, `.param .align 8 .b8
+// k_param_1[24]`.
 std::vector<size_t> parameters_of(const std::string &ptx, const std::string &kernel) {
   std::vector<size_t> sizes;
   size_t at = ptx.find(".entry " + kernel + "("), end = ptx.find(')', at);
@@ -135,7 +140,8 @@ std::vector<size_t> parameters_of(const std::string &ptx, const std::string &ker
 }
 
 // As the driver does: arguments are copied before the call returns. The executor runs the kernel.
-int launch_executed(MockFunction &f, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void *stream, void **arguments) {
+int launch_executed(MockFunction &f, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster,
+                    void *stream, void **arguments) {
   auto kept = std::make_shared<std::vector<std::vector<char>>>();
   for (size_t n = 0; n < f.parameters.size(); n++) {
     char *from = (char *)arguments[n];
@@ -145,18 +151,21 @@ int launch_executed(MockFunction &f, Dim3 grid, Dim3 block, unsigned shared, boo
     if (faulted) return;
     std::vector<void *> places;
     for (auto &argument : *kept) places.push_back(argument.data());
-    if (Executor::get()->run(f.stub, grid, block, shared, cooperative, cluster, places.data())) faulted = true;
+    if (Executor::get()->run(f.stub, grid, block, shared, cooperative, cluster, places.data()))
+      faulted = true;
   });
 }
 
-int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster, void *stream,
-           void **arguments) {
+int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shared, bool cooperative,
+           Dim3 cluster, void *stream, void **arguments) {
   auto &f = *(MockFunction *)function;
   unsigned blocks = grid.x * grid.y * grid.z, threads = block.x * block.y * block.z;
   std::string kernel = bare_name(f.name);
   bool checked = kernel != f.name;
   log("%s %s %u %u %u on %s", how, f.name.c_str(), blocks, threads, shared,
-      !stream ? "0" : stream == (void *)2 ? "own" : "another");
+      !stream               ? "0"
+      : stream == (void *)2 ? "own"
+                            : "another");
   if (unsigned time = (unsigned)number("MOCK_LAUNCH_TIME", 0)) usleep(time);
   if (checked && threads > number("MOCK_CHECKED_THREADS", 1024)) return kOutOfResources;
   if (f.stub) return launch_executed(f, grid, block, shared, cooperative, cluster, stream, arguments);
@@ -174,8 +183,9 @@ int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shar
     if (kernel == "__gpurace_begin") {
       __gpurace_simulated.state = &f.module->state;
       auto argument = [&](u32 n) { return *(u64 *)places[n]; };
-      __gpurace_begin(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6), argument(7), argument(8),
-                      argument(9), argument(10), argument(11), argument(12), argument(13), argument(14), argument(15), argument(16), argument(17));
+      __gpurace_begin(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6),
+                      argument(7), argument(8), argument(9), argument(10), argument(11), argument(12),
+                      argument(13), argument(14), argument(15), argument(16), argument(17));
       return;
     }
     if (kernel == "__gpurace_touch") {
@@ -184,13 +194,15 @@ int launch(void *function, const char *how, Dim3 grid, Dim3 block, unsigned shar
         Control control = {};
         for (u32 thread = 0; thread < threads; thread++) {
           __gpurace_simulated = {&control, &f.module->state, thread, threads, block, 0, 0};
-          __gpurace_touch(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6), argument(7), argument(8), argument(9));
+          __gpurace_touch(argument(1), argument(2), argument(3), argument(4), argument(5), argument(6),
+                          argument(7), argument(8), argument(9));
         }
       }
       return;
     }
-    run(kernel, checked, places.data() + 1, checked ? *(u64 *)places.back() : 0, &f.module->state, blocks, threads);
+    run(kernel, checked, places.data() + 1, checked ? *(u64 *)places.back() : 0, &f.module->state, blocks,
+        threads);
   });
 }
 
-}  // namespace
+} // namespace

@@ -3,7 +3,8 @@
 // host, one thread after the other.
 //
 // It knows the kernels of the tests by name, and what they do. Of real PTX it looks for entries
-// and variables: what is not there is not found. With MOCK_EXECUTED the executor runs real PTX (`executed.h`).
+// and variables: what is not there is not found. With MOCK_EXECUTED the executor runs real PTX
+// (`executed.h`).
 //
 // Work does not run before it must: a launch, an asynchronous copy, a host function wait until
 // something that comes after them in CUDA's order of streams is waited for. So a wait that is
@@ -12,8 +13,8 @@
 // MOCK_LOG names a file for the calls; MOCK_DEVICES, MOCK_MEMORY (bytes) and
 // MOCK_ARCH say what there is; MOCK_CHECKED_THREADS: most threads of a checked block;
 // MOCK_LAUNCH_TIME: microseconds that a launch takes the host;
-// MOCK_UNMAPPED: there is no memory that can be mapped; MOCK_INIT: what `cuInit` gives; MOCK_ENDLESS: what was launched does not end;
-// MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
+// MOCK_UNMAPPED: there is no memory that can be mapped; MOCK_INIT: what `cuInit` gives; MOCK_ENDLESS: what
+// was launched does not end; MOCK_SITES: the numbers of the sites of each kernel, `racy:1 ordered:2,3`.
 #include <sys/mman.h>
 
 #include <cstdarg>
@@ -37,9 +38,21 @@ using Address = unsigned long long;
 namespace {
 
 enum Result {
-  kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kInvalidPtx = 218, kUnsupportedPtx = 222, kInvalidHandle = 400,
-  kNotFound = 500, kNotReady = 600, kNotSupported = 801, kIllegalAddress = 700, kOutOfResources = 701,
-  kAlreadyRegistered = 712, kNotRegistered = 713, kInvalidClusterSize = 912,
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNoDevice = 100,
+  kInvalidPtx = 218,
+  kUnsupportedPtx = 222,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600,
+  kNotSupported = 801,
+  kIllegalAddress = 700,
+  kOutOfResources = 701,
+  kAlreadyRegistered = 712,
+  kNotRegistered = 713,
+  kInvalidClusterSize = 912,
 };
 
 void log(const char *format, ...) {
@@ -147,7 +160,7 @@ int submit(void *handle, std::function<void()> run) {
 
 int status() { return faulted ? kIllegalAddress : kSuccess; }
 
-}  // namespace
+} // namespace
 
 #include "kernels.h"
 
@@ -161,28 +174,53 @@ int cuDeviceGetUuid_v2(char *uuid, int) { return memcpy(uuid, "mock-of-a-device"
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   int arch = (int)number("MOCK_ARCH", 80);
   switch (attribute) {
-    case 75: *value = arch / 10; break;
-    case 76: *value = arch % 10; break;
-    case 16: *value = 2; break;            // multiprocessors
-    case 106: *value = 16; break;          // blocks of one
-    case 81: *value = 100 << 10; break;    // its shared memory
-    case 97: *value = 99 << 10; break;     // most of a block
-    default:
-      // So that whoever asks for one attribute and gets another is found out.
-      *value = attribute + 1000;
-      return attribute > 140 ? kInvalidValue : kSuccess;
+  case 75:
+    *value = arch / 10;
+    break;
+  case 76:
+    *value = arch % 10;
+    break;
+  case 16:
+    *value = 2;
+    break; // multiprocessors
+  case 106:
+    *value = 16;
+    break; // blocks of one
+  case 81:
+    *value = 100 << 10;
+    break; // its shared memory
+  case 97:
+    *value = 99 << 10;
+    break; // most of a block
+  default:
+    // So that whoever asks for one attribute and gets another is found out.
+    *value = attribute + 1000;
+    return attribute > 140 ? kInvalidValue : kSuccess;
   }
   return kSuccess;
 }
 int cuGetErrorName(int error, const char **name) {
   switch (error) {
-    case kOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; return kSuccess;
-    case kNoDevice: *name = "CUDA_ERROR_NO_DEVICE"; return kSuccess;
-    case kInvalidPtx: *name = "CUDA_ERROR_INVALID_PTX"; return kSuccess;
-    case kUnsupportedPtx: *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"; return kSuccess;
-    case kNotFound: *name = "CUDA_ERROR_NOT_FOUND"; return kSuccess;
-    case kIllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; return kSuccess;
-    default: return kInvalidValue;
+  case kOutOfMemory:
+    *name = "CUDA_ERROR_OUT_OF_MEMORY";
+    return kSuccess;
+  case kNoDevice:
+    *name = "CUDA_ERROR_NO_DEVICE";
+    return kSuccess;
+  case kInvalidPtx:
+    *name = "CUDA_ERROR_INVALID_PTX";
+    return kSuccess;
+  case kUnsupportedPtx:
+    *name = "CUDA_ERROR_UNSUPPORTED_PTX_VERSION";
+    return kSuccess;
+  case kNotFound:
+    *name = "CUDA_ERROR_NOT_FOUND";
+    return kSuccess;
+  case kIllegalAddress:
+    *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+    return kSuccess;
+  default:
+    return kInvalidValue;
   }
 }
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &used, kSuccess; }
@@ -281,7 +319,9 @@ int cuMemFree_v2(Address address) {
   free((void *)address);
   return kSuccess;
 }
-int cuMemAllocManaged(Address *address, size_t size, unsigned flags) { return flags == 1 ? cuMemAlloc_v2(address, size) : (int)kInvalidValue; }
+int cuMemAllocManaged(Address *address, size_t size, unsigned flags) {
+  return flags == 1 ? cuMemAlloc_v2(address, size) : (int)kInvalidValue;
+}
 int cuMemHostAlloc(void **host, size_t size, unsigned) {
   *host = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
   return locked[(Address)*host] = size, kSuccess;
@@ -296,7 +336,9 @@ int cuMemHostRegister_v2(void *host, size_t size, unsigned) {
   return registered[(Address)host] = size, kSuccess;
 }
 int cuMemHostUnregister(void *host) { return registered.erase((Address)host) ? kSuccess : kNotRegistered; }
-int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) { return *device = (Address)host, kSuccess; }
+int cuMemHostGetDevicePointer_v2(Address *device, void *host, unsigned) {
+  return *device = (Address)host, kSuccess;
+}
 
 // Whether some of these bytes are registered and others are not: the driver refuses to copy them.
 static bool is_in_part_registered(Address at, size_t size) {
@@ -309,20 +351,29 @@ static bool is_in_part_registered(Address at, size_t size) {
 }
 
 // Fills and copies of rows; what is one-dimensional has one.
-static int fill(Address to, size_t pitch, unsigned value, size_t element, size_t width, size_t rows, void *stream) {
+static int fill(Address to, size_t pitch, unsigned value, size_t element, size_t width, size_t rows,
+                void *stream) {
   log("fill %zu", width * element * rows);
   return submit(stream, [=] {
     for (size_t row = 0; row < rows; row++)
       for (size_t i = 0; i < width; i++) memcpy((char *)to + row * pitch + i * element, &value, element);
   });
 }
-int cuMemsetD8Async(Address to, unsigned char value, size_t n, void *stream) { return fill(to, n, value, 1, n, 1, stream); }
-int cuMemsetD16Async(Address to, unsigned short value, size_t n, void *stream) { return fill(to, n, value, 2, n, 1, stream); }
-int cuMemsetD32Async(Address to, unsigned value, size_t n, void *stream) { return fill(to, n, value, 4, n, 1, stream); }
-int cuMemsetD2D8Async(Address to, size_t pitch, unsigned char value, size_t width, size_t rows, void *stream) {
+int cuMemsetD8Async(Address to, unsigned char value, size_t n, void *stream) {
+  return fill(to, n, value, 1, n, 1, stream);
+}
+int cuMemsetD16Async(Address to, unsigned short value, size_t n, void *stream) {
+  return fill(to, n, value, 2, n, 1, stream);
+}
+int cuMemsetD32Async(Address to, unsigned value, size_t n, void *stream) {
+  return fill(to, n, value, 4, n, 1, stream);
+}
+int cuMemsetD2D8Async(Address to, size_t pitch, unsigned char value, size_t width, size_t rows,
+                      void *stream) {
   return fill(to, pitch, value, 1, width, rows, stream);
 }
-int cuMemsetD2D16Async(Address to, size_t pitch, unsigned short value, size_t width, size_t rows, void *stream) {
+int cuMemsetD2D16Async(Address to, size_t pitch, unsigned short value, size_t width, size_t rows,
+                       void *stream) {
   return fill(to, pitch, value, 2, width, rows, stream);
 }
 int cuMemsetD2D32Async(Address to, size_t pitch, unsigned value, size_t width, size_t rows, void *stream) {
@@ -333,8 +384,12 @@ int cuMemcpyAsync(Address to, Address from, size_t size, void *stream) {
   if (is_in_part_registered(to, size) || is_in_part_registered(from, size)) return kInvalidValue;
   return submit(stream, [=] { memmove((void *)to, (void *)from, size); });
 }
-int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream) { return cuMemcpyAsync(to, (Address)from, size, stream); }
-int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream) { return cuMemcpyAsync((Address)to, from, size, stream); }
+int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream) {
+  return cuMemcpyAsync(to, (Address)from, size, stream);
+}
+int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream) {
+  return cuMemcpyAsync((Address)to, from, size, stream);
+}
 // ---- arrays, textures, surfaces ----
 
 // CUDA_ARRAY3D_DESCRIPTOR
@@ -344,10 +399,19 @@ struct ArrayDescription {
 };
 static unsigned bits_of(unsigned format) {
   switch (format) {
-    case 1: case 8: return 8;
-    case 2: case 9: case 16: return 16;
-    case 3: case 10: case 32: return 32;
-    default: return 0;
+  case 1:
+  case 8:
+    return 8;
+  case 2:
+  case 9:
+  case 16:
+    return 16;
+  case 3:
+  case 10:
+  case 32:
+    return 32;
+  default:
+    return 0;
   }
 }
 // As a cudaChannelFormatDesc.
@@ -365,7 +429,8 @@ struct MockArray {
 static std::set<MockArray *> arrays;
 static std::set<u64> textures, surfaces;
 int cuArray3DCreate_v2(void **array, const ArrayDescription *is) {
-  if (!bits_of(is->format) || !is->width || (is->channels != 1 && is->channels != 2 && is->channels != 4)) return kInvalidValue;
+  if (!bits_of(is->format) || !is->width || (is->channels != 1 && is->channels != 2 && is->channels != 4))
+    return kInvalidValue;
   auto *made = new MockArray{*is, nullptr};
   if (Executor::get()) {
     int format[5];
@@ -376,7 +441,8 @@ int cuArray3DCreate_v2(void **array, const ArrayDescription *is) {
     made->rows_at = (char *)calloc(made->row() * made->rows(), made->slices());
   }
   arrays.insert(made);
-  log("array %zu %zu %zu format %u channels %u flags %u", is->width, is->height, is->depth, is->format, is->channels, is->flags);
+  log("array %zu %zu %zu format %u channels %u flags %u", is->width, is->height, is->depth, is->format,
+      is->channels, is->flags);
   return *array = made, kSuccess;
 }
 int cuArrayDestroy(void *handle) {
@@ -438,7 +504,8 @@ static int make_object(u64 *object, const Resource &resource, const Sampling *sa
     if (sampling) {
       memcpy(how.modes, sampling->modes, sizeof how.modes);
       memcpy(how.border, sampling->border, sizeof how.border);
-      how.filter = sampling->filter, how.as_float = !(sampling->flags & 1), how.normalized = sampling->flags >> 1 & 1;
+      how.filter = sampling->filter, how.as_float = !(sampling->flags & 1),
+      how.normalized = sampling->flags >> 1 & 1;
       how.srgb = sampling->flags >> 4 & 1;
     }
     *object = Executor::get()->object(&shown, sampling ? &how : nullptr);
@@ -449,9 +516,10 @@ static int make_object(u64 *object, const Resource &resource, const Sampling *sa
 }
 int cuTexObjectCreate(u64 *texture, const Resource *resource, const Sampling *sampling, const void *view) {
   if (view) return kInvalidValue;
-  log("texture of %u format %u channels %u sizes %zu %zu %zu modes %u %u %u filter %u flags %u", resource->type,
-      resource->type ? resource->of.format : 0, resource->type ? resource->of.channels : 0, resource->type ? resource->of.sizes[0] : 0,
-      resource->type == 3 ? resource->of.sizes[1] : 0, resource->type == 3 ? resource->of.sizes[2] : 0, sampling->modes[0], sampling->modes[1],
+  log("texture of %u format %u channels %u sizes %zu %zu %zu modes %u %u %u filter %u flags %u",
+      resource->type, resource->type ? resource->of.format : 0, resource->type ? resource->of.channels : 0,
+      resource->type ? resource->of.sizes[0] : 0, resource->type == 3 ? resource->of.sizes[1] : 0,
+      resource->type == 3 ? resource->of.sizes[2] : 0, sampling->modes[0], sampling->modes[1],
       sampling->modes[2], sampling->filter, sampling->flags);
   return make_object(texture, *resource, sampling);
 }
@@ -481,7 +549,8 @@ struct Copy3 {
 static bool is_known(Address address) {
   for (auto *known : {&allocated, &mapped, &registered, &locked}) {
     auto behind = known->upper_bound(address);
-    if (behind != known->begin() && address - std::prev(behind)->first < std::prev(behind)->second) return true;
+    if (behind != known->begin() && address - std::prev(behind)->first < std::prev(behind)->second)
+      return true;
   }
   return false;
 }
@@ -496,21 +565,26 @@ int cuMemcpy3DAsync_v2(const Copy3 *copy, void *stream) {
     if ((unsigned)side.type == 1) return side.pitch >= copy->width && !is_known(side.host);
     if ((unsigned)side.type != 3 || !arrays.count((MockArray *)side.array)) return false;
     auto &array = *(MockArray *)side.array;
-    return side.x + copy->width <= array.row() && side.y + copy->height <= array.rows() && side.z + copy->depth <= array.slices();
+    return side.x + copy->width <= array.row() && side.y + copy->height <= array.rows() &&
+           side.z + copy->depth <= array.slices();
   };
   if (!is_right(copy->from) || !is_right(copy->to)) return kInvalidValue;
   for (size_t row = 0; row < copy->height * copy->depth; row++) {
     auto is_split = [&](const Side3 &side) {
       size_t z = row / copy->height, y = row % copy->height;
-      return !side.array && is_in_part_registered((side.host ? side.host : side.device) + (z * side.height + y) * side.pitch, copy->width);
+      return !side.array &&
+             is_in_part_registered((side.host ? side.host : side.device) + (z * side.height + y) * side.pitch,
+                                   copy->width);
     };
     if (is_split(copy->from) || is_split(copy->to)) return kInvalidValue;
   }
   auto name = [](const Side3 &side) { return side.array ? "array" : "memory"; };
-  log("copy rows %zu %zu %zu from %s to %s", copy->width, copy->height, copy->depth, name(copy->from), name(copy->to));
+  log("copy rows %zu %zu %zu from %s to %s", copy->width, copy->height, copy->depth, name(copy->from),
+      name(copy->to));
   return submit(stream, [copy = *copy] {
     auto at = [](const Side3 &side, size_t y, size_t z) {
-      if (!side.array) return (char *)(side.host ? side.host : side.device) + (z * side.height + y) * side.pitch;
+      if (!side.array)
+        return (char *)(side.host ? side.host : side.device) + (z * side.height + y) * side.pitch;
       auto &array = *(MockArray *)side.array;
       return array.rows_at + ((side.z + z) * array.rows() + side.y + y) * array.row() + side.x;
     };
@@ -526,17 +600,20 @@ int cuMemGetAllocationGranularity(size_t *granularity, const void *, int) {
 }
 int cuMemAddressReserve(Address *address, size_t size, size_t, Address, unsigned long long) {
   if (!size || size % kGranularity) return kInvalidValue;
-  void *got = mmap(nullptr, size + kGranularity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *got =
+      mmap(nullptr, size + kGranularity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (got == MAP_FAILED) return kOutOfMemory;
   // What lies before and behind stays reserved.
   *address = ((Address)got + kGranularity - 1) / kGranularity * kGranularity;
   return kSuccess;
 }
-int cuMemAddressFree(Address address, size_t size) { return munmap((void *)address, size) ? kInvalidValue : kSuccess; }
+int cuMemAddressFree(Address address, size_t size) {
+  return munmap((void *)address, size) ? kInvalidValue : kSuccess;
+}
 int cuMemCreate(Address *handle, size_t size, const void *, unsigned long long) {
   if (!size || size % kGranularity) return kInvalidValue;
   if (!take(size)) return kOutOfMemory;
-  physical[*handle = next_handle++] = size;
+  physical[ *handle = next_handle++] = size;
   return kSuccess;
 }
 int cuMemMap(Address address, size_t size, size_t offset, Address handle, unsigned long long flags) {
@@ -564,7 +641,8 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
     }
     return kInvalidPtx;
   }
-  if (const char *target = strstr(text, "\n.target ")) log("target %.*s", (int)strcspn(target + 9, " ,\n"), target + 9);
+  if (const char *target = strstr(text, "\n.target "))
+    log("target %.*s", (int)strcspn(target + 9, " ,\n"), target + 9);
   const char *version = strstr(text, ".version ");
   int major, minor;
   if (version && sscanf(version, ".version %d.%d", &major, &minor) == 2) {
@@ -579,8 +657,11 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   auto *of = (MockModule *)module;
-  static const std::set<std::string> known = {"racy", "ordered", "faulty", "racy_shared", "racy_total", "scale", "_Z5emptyv", "__gpurace_begin", "__gpurace_touch"};
-  if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos) return kNotFound;
+  static const std::set<std::string> known = {"racy",        "ordered",         "faulty",
+                                              "racy_shared", "racy_total",      "scale",
+                                              "_Z5emptyv",   "__gpurace_begin", "__gpurace_touch"};
+  if (of->is_real() && of->text.find(std::string(".entry ") + name + "(") == std::string::npos)
+    return kNotFound;
   if (of->is_real() && Executor::get()) {
     *function = new MockFunction{of, name, 0, Executor::get()->kernel(name), parameters_of(of->text, name)};
     return kSuccess;
@@ -598,7 +679,9 @@ static std::pair<char *, size_t> *declared(MockModule &module, const std::string
     size_t line = module.text.rfind('\n', at) + 1;
     std::string before = module.text.substr(line, at - line);
     char next = module.text[at + 1 + name.size()];
-    if ((before.find(".global") == std::string::npos && before.find(".const") == std::string::npos) || !strchr(";[ ", next)) continue;
+    if ((before.find(".global") == std::string::npos && before.find(".const") == std::string::npos) ||
+        !strchr(";[ ", next))
+      continue;
     size_t dot = before.rfind('.');
     size_t bytes = strtoul(before.c_str() + dot + 2, nullptr, 10) / 8;
     if (next == '[') bytes *= strtoul(module.text.c_str() + at + 2 + name.size(), nullptr, 10);
@@ -630,11 +713,21 @@ int cuFuncGetAttribute(int *value, int attribute, void *function) {
   bool checked = bare_name(f.name) != f.name;
   if (f.stub && attribute == 1) return *value = Executor::get()->shared(f.stub), kSuccess;
   switch (attribute) {
-    case 0: *value = checked ? (int)number("MOCK_CHECKED_THREADS", 1024) : 1024; break;
-    case 1: *value = checked ? 256 : 0; break;   // shared memory
-    case 4: *value = checked ? 64 : 20; break;   // registers
-    case 5: case 6: *value = 80; break;
-    default: *value = 0;
+  case 0:
+    *value = checked ? (int)number("MOCK_CHECKED_THREADS", 1024) : 1024;
+    break;
+  case 1:
+    *value = checked ? 256 : 0;
+    break; // shared memory
+  case 4:
+    *value = checked ? 64 : 20;
+    break; // registers
+  case 5:
+  case 6:
+    *value = 80;
+    break;
+  default:
+    *value = 0;
   }
   return kSuccess;
 }
@@ -650,12 +743,12 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
   auto &f = *(MockFunction *)function;
   return *blocks = (bare_name(f.name) != f.name ? 1024 : 2048) / threads, kSuccess;
 }
-int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *stream, void **arguments, void **) {
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *stream, void **arguments, void **) {
   return launch(function, "launch", {gx, gy, gz}, {bx, by, bz}, shared, false, {}, stream, arguments);
 }
-int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                              unsigned shared, void *stream, void **arguments) {
+int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void *stream, void **arguments) {
   return launch(function, "launch together", {gx, gy, gz}, {bx, by, bz}, shared, true, {}, stream, arguments);
 }
 struct Config {
@@ -678,13 +771,18 @@ int cuLaunchKernelEx(const Config *config, void *function, void **arguments, voi
   bool cooperative = false;
   for (unsigned n = 0; n < config->count; n++) {
     auto &attribute = config->attributes[n];
-    if (attribute.id == 4) cluster = attribute.cluster;
-    else if (attribute.id == 2) cooperative = attribute.cooperative;
-    else return kInvalidValue;
+    if (attribute.id == 4)
+      cluster = attribute.cluster;
+    else if (attribute.id == 2)
+      cooperative = attribute.cooperative;
+    else
+      return kInvalidValue;
   }
   if (cluster.x * cluster.y * cluster.z > 8 && !of_wide_clusters.count(function)) return kInvalidClusterSize;
-  std::string how = "launch clusters of " + std::to_string(cluster.x * cluster.y * cluster.z) + (cooperative ? " together" : "");
-  return launch(function, how.c_str(), config->grid, config->block, config->shared, cooperative, cluster, config->stream, arguments);
+  std::string how = "launch clusters of " + std::to_string(cluster.x * cluster.y * cluster.z) +
+                    (cooperative ? " together" : "");
+  return launch(function, how.c_str(), config->grid, config->block, config->shared, cooperative, cluster,
+                config->stream, arguments);
 }
 
-}  // extern "C"
+} // extern "C"

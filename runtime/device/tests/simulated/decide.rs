@@ -146,16 +146,20 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         if shared { word & !((1 << 37) - 1) | (START + clock) } else { word }
     };
     let word = in_shared(record.pack().unwrap());
-    let mine = Compact { touch, span: Span::Thread, site: 7, thread: me as u16, uid: my_uid, clock: now as u16 };
+    let mine =
+        Compact { touch, span: Span::Thread, site: 7, thread: me as u16, uid: my_uid, clock: now as u16 };
     let mine = in_shared(mine.pack().unwrap());
     let d = decide(word, &access);
     let after = if d.changed { d.word } else { word };
-    let Some((relation, status)) = standing(record.span, record.thread.into(), record.uid, record.clock.into()) else {
+    let Some((relation, status)) =
+        standing(record.span, record.thread.into(), record.uid, record.clock.into())
+    else {
         assert_eq!((d.race, after), (false, mine), "another launch's: {record:?} {later:?}");
         return false;
     };
     let s = step(record.touch, record.span, touch, relation, status, record.site == 7);
-    let what = || format!("{record:?} | {later:?} | {relation:?} {status:?} shared {shared}: {s:?}, but {d:?}");
+    let what =
+        || format!("{record:?} | {later:?} | {relation:?} {status:?} shared {shared}: {s:?}, but {d:?}");
     assert_eq!(d.race, s.race, "{}", what());
     assert_eq!(d.earlier_op, op_code(record.touch).unwrap() as u32, "{}", what());
     let joined = |span: Span| {
@@ -172,7 +176,8 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         Next::Both => {
             let state = after >> 57;
             let several = same_touch(record.touch, touch) && after & !(0x7f << 57) == word & !(0x7f << 57);
-            let behind = (record.touch.op, later) == (Op::Write, Op::Read) && state == state_bits(26, Span::Thread) >> 57;
+            let behind = (record.touch.op, later) == (Op::Write, Op::Read)
+                && state == state_bits(26, Span::Thread) >> 57;
             assert!(several || behind, "{}", what());
             if behind {
                 assert!(u32::from(record.clock) < base, "a barrier lies between: {}", what());
@@ -203,7 +208,11 @@ fn reads_after_a_write(word: u64, reader: &Access) {
             let d = decide(word, &other);
             assert!(d.race, "{op:?} of another block");
             let other_side = if writes { OP_READ } else { OP_WRITE };
-            assert_eq!((d.earlier_known, d.earlier_op), (writes, other_side), "{op:?}: the read, or the write whose line is gone");
+            assert_eq!(
+                (d.earlier_known, d.earlier_op),
+                (writes, other_side),
+                "{op:?}: the read, or the write whose line is gone"
+            );
         }
     }
 }
@@ -215,7 +224,19 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
     let unordered = [20 << 32 | 3, 40 << 32 | 1, 0, 0];
     let mut races = 0;
     for (earlier, span) in ops().into_iter().flat_map(|op| SPANS.map(|s| (op, s))) {
-        for (uid, beside) in [(19, false), (20, true), (22, true), (23, false), (39, false), (40, true), (41, false), (0, false), (99, false), (108, true), (5000, true)] {
+        for (uid, beside) in [
+            (19, false),
+            (20, true),
+            (22, true),
+            (23, false),
+            (39, false),
+            (40, true),
+            (41, false),
+            (0, false),
+            (99, false),
+            (108, true),
+            (5000, true),
+        ] {
             for (thread, later) in ops().into_iter().flat_map(|op| [(me, op), (me + 1, op)]) {
                 let touch = Touch { op: earlier, mask: FULL };
                 let record = Compact { touch, span, site: 8, thread: thread as u16, uid, clock: 12 };
@@ -241,9 +262,23 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
                 assert!(!beside || d.relation == 4, "{record:?} {later:?}");
                 races += u32::from(d.race);
                 // What is lost of two launches' records is counted.
-                let mine = Compact { touch: later, span: Span::Thread, site: 7, thread: me as u16, uid: my_uid, clock: now as u16 };
+                let mine = Compact {
+                    touch: later,
+                    span: Span::Thread,
+                    site: 7,
+                    thread: me as u16,
+                    uid: my_uid,
+                    clock: now as u16,
+                };
                 let kept = if d.changed { d.word } else { word };
-                assert!(s.race || !beside || d.dropped || kept == mine.pack().unwrap() || matches!(s.next, Next::Keep), "{record:?} {later:?}");
+                assert!(
+                    s.race
+                        || !beside
+                        || d.dropped
+                        || kept == mine.pack().unwrap()
+                        || matches!(s.next, Next::Keep),
+                    "{record:?} {later:?}"
+                );
                 assert!(beside || kept == mine.pack().unwrap(), "over: {record:?} {later:?}");
             }
         }
@@ -292,13 +327,30 @@ fn what_is_quick_is_what_is_decided() {
     let beside: [u64; 4] = [96 << 32 | 2, 0, 0, 0];
     let (mut known, mut joined, mut quiet) = (0, 0, 0);
     for state in 0..128u64 {
-        for (thread, uid) in [37, 38, 5, 70].into_iter().flat_map(|thread| [103, 104, 100, 107, 108, 99, 97, 96, 95, 0].map(|uid| (thread, uid))) {
-            for (clock, site) in [0u64, 9, 10, 11, 12, 13].into_iter().flat_map(|clock| [7u64, 8, 1023].map(|site| (clock, site))) {
+        for (thread, uid) in [37, 38, 5, 70]
+            .into_iter()
+            .flat_map(|thread| [103, 104, 100, 107, 108, 99, 97, 96, 95, 0].map(|uid| (thread, uid)))
+        {
+            for (clock, site) in [0u64, 9, 10, 11, 12, 13]
+                .into_iter()
+                .flat_map(|clock| [7u64, 8, 1023].map(|site| (clock, site)))
+            {
                 let each = |op| [(op, false, false), (op, false, true), (op, true, false)];
                 for (op, shared, unordered) in (0..26).flat_map(each) {
                     let unordered = if unordered { beside.as_ptr() } else { std::ptr::null() };
                     let access = Access {
-                        op, site: 7, thread: me, base, clock: now, uid: my_uid, start: START, first_uid: FIRST, blocks: BLOCKS, unordered, shared, mask: 15,
+                        op,
+                        site: 7,
+                        thread: me,
+                        base,
+                        clock: now,
+                        uid: my_uid,
+                        start: START,
+                        first_uid: FIRST,
+                        blocks: BLOCKS,
+                        unordered,
+                        shared,
+                        mask: 15,
                     };
                     let when = match shared {
                         // Also of the block that had the slot before.
@@ -318,7 +370,11 @@ fn what_is_quick_is_what_is_decided() {
                     let d = decide(word, &access);
                     let next = if d.changed { d.word } else { word };
                     // A record of the thread's own epoch that the checker replaces by one of another instruction may stay.
-                    let what = || format!("state {state} thread {thread} uid {uid} clock {clock} site {site}, {access:?}: {found:?}, {d:?}");
+                    let what = || {
+                        format!(
+                            "state {state} thread {thread} uid {uid} clock {clock} site {site}, {access:?}: {found:?}, {d:?}"
+                        )
+                    };
                     if found.known {
                         assert_eq!((d.race, d.dropped, next), (false, false, found.next), "{}", what());
                     }
@@ -330,5 +386,8 @@ fn what_is_quick_is_what_is_decided() {
             }
         }
     }
-    assert!(joined > 1000 && known > quiet / 10 * 9, "{joined} joined, {known} known, {quiet} without a race");
+    assert!(
+        joined > 1000 && known > quiet / 10 * 9,
+        "{joined} joined, {known} known, {quiet} without a race"
+    );
 }

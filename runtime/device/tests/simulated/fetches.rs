@@ -22,16 +22,36 @@ const ROOM: usize = 8;
 /// What a launch of one thread leaves that makes `fetches` accesses of four coordinates: what is counted, its cell, the log. `room`: of
 /// the log; 0 for none.
 fn launched(what: Fetch, fetches: u32, room: u64) -> (Counters, LaunchCell, [Event; ROOM]) {
-    let (mut counters, mut control, mut cell) = (Counters::default(), Control::default(), LaunchCell::default());
+    let (mut counters, mut control, mut cell) =
+        (Counters::default(), Control::default(), LaunchCell::default());
     let state = State { counters: &raw mut counters as u64, ..State::default() };
     let mut log = [Event::default(); ROOM + 1];
     let first = if room == 0 { 0 } else { log.as_mut_ptr() as u64 + size_of::<LogHead>() as u64 };
     let at = &raw mut cell as u64;
-    let who = Simulated { control: &raw mut control, state: &raw const state, thread: 0, threads: 1, block: 3, shared: 0, shared_size: 0 };
+    let who = Simulated {
+        control: &raw mut control,
+        state: &raw const state,
+        thread: 0,
+        threads: 1,
+        block: 3,
+        shared: 0,
+        shared_size: 0,
+    };
     // SAFETY: all of it lives until the last call.
     unsafe {
         __gpurace_stand_for(&who);
-        begin(at, &LaunchCell { blocks: 4, number: 1, first_uid: 5, log: first, log_room: room, ..LaunchCell::default() }, None);
+        begin(
+            at,
+            &LaunchCell {
+                blocks: 4,
+                number: 1,
+                first_uid: 5,
+                log: first,
+                log_room: room,
+                ..LaunchCell::default()
+            },
+            None,
+        );
         __gpurace_enter(at);
         for n in 0..fetches {
             __gpurace_coordinates(n + 12, 13);
@@ -54,9 +74,18 @@ fn a_log_has_the_handle_the_coordinates_and_what_is_done() {
         let (counters, cell, events) = launched(what, 2, ROOM as u64);
         for n in 0..2 {
             let (rest, fetch) = (events[2 * n], events[2 * n + 1]);
-            assert_eq!((rest.kind(), rest.address, rest.block), (Some(EventKind::Coordinates), 13 << 32 | (n as u64 + 12), 3));
-            assert_eq!((fetch.fetch(), fetch.address, fetch.block, fetch.thread()), (Some(what), HANDLE, 3, 0));
-            assert_eq!((fetch.site, fetch.size, fetch.extra, fetch.is_complete()), (40 + n as u32, 10, 11, true));
+            assert_eq!(
+                (rest.kind(), rest.address, rest.block),
+                (Some(EventKind::Coordinates), 13 << 32 | (n as u64 + 12), 3)
+            );
+            assert_eq!(
+                (fetch.fetch(), fetch.address, fetch.block, fetch.thread()),
+                (Some(what), HANDLE, 3, 0)
+            );
+            assert_eq!(
+                (fetch.site, fetch.size, fetch.extra, fetch.is_complete()),
+                (40 + n as u32, 10, 11, true)
+            );
         }
         assert_eq!((events[4].kind(), events[5]), (Some(EventKind::Leave), Event::default()));
         // Launches that may overlap this one do not meet them.

@@ -120,7 +120,13 @@ impl Device {
     fn begin(&mut self) {
         self.stand_for(0, 0);
         let slots = &raw const *self.set as u64;
-        let told = LaunchCell { blocks: 2, number: 1, first_uid: self.counters.next_uid, slots, ..LaunchCell::default() };
+        let told = LaunchCell {
+            blocks: 2,
+            number: 1,
+            first_uid: self.counters.next_uid,
+            slots,
+            ..LaunchCell::default()
+        };
         // SAFETY: the cell lives as long as the device.
         unsafe { begin(&raw const *self.cell as u64, &told, None) };
         for block in 0..2 {
@@ -220,7 +226,8 @@ struct Mix {
     shared: bool,
 }
 
-const PLAIN: Mix = Mix { sub_word: false, atomics: false, partial: false, named: false, fences: false, shared: false };
+const PLAIN: Mix =
+    Mix { sub_word: false, atomics: false, partial: false, named: false, fences: false, shared: false };
 
 fn machine() -> Machine {
     let threads = (0..2).flat_map(|b| [0, 1, 32, 33].map(|t| (0, b, t))).collect();
@@ -242,7 +249,9 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
             return Event::Syncwarp { launch, block, warp: tid / 32, mask };
         }
         2 if mix.named => {
-            let waited = (0..m.threads.len()).filter(|&t| m.threads[t].1 == block && r.below(2) == 0).collect::<Vec<_>>();
+            let waited = (0..m.threads.len())
+                .filter(|&t| m.threads[t].1 == block && r.below(2) == 0)
+                .collect::<Vec<_>>();
             if !waited.is_empty() {
                 return Event::NamedBarrier { barrier: 1, waited };
             }
@@ -259,7 +268,13 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
         _ => (0, 4),
     };
     let op = if atomic {
-        let kinds = [AtomicKind::Load, AtomicKind::Store, AtomicKind::Rmw, AtomicKind::VolatileLoad, AtomicKind::VolatileStore];
+        let kinds = [
+            AtomicKind::Load,
+            AtomicKind::Store,
+            AtomicKind::Rmw,
+            AtomicKind::VolatileLoad,
+            AtomicKind::VolatileStore,
+        ];
         let order = match r.below(5) {
             0 if mix.fences => Order::Acquire,
             1 if mix.fences => Order::Release,
@@ -324,7 +339,9 @@ fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
             racy += u64::from(!pairs.is_empty());
             reported += u64::from(found);
             let words = (address & !3..address + size).step_by(4);
-            let quiet = pairs.iter().any(|p| words.clone().any(|w| !known.contains(&w) && p.bytes.start < w + 4 && w < p.bytes.end));
+            let quiet = pairs.iter().any(|p| {
+                words.clone().any(|w| !known.contains(&w) && p.bytes.start < w + 4 && w < p.bytes.end)
+            });
             if quiet && !found {
                 assert!(device.not_known() > lost, "seed {seed}, history {n}: lost {pairs:?}\n{history:#?}");
             }

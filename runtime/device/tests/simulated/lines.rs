@@ -93,7 +93,15 @@ impl Device {
         self.stand_for(0, 0);
         let (unordered, ranges) = ([beside, 0, 0, 0], self.ranges.as_ptr() as u64);
         let (blocks, number) = (BLOCKS as u64, launch as u64);
-        let told = LaunchCell { blocks, number, first_uid, unordered, ranges, range_count: self.ranges.len() as u64, ..LaunchCell::default() };
+        let told = LaunchCell {
+            blocks,
+            number,
+            first_uid,
+            unordered,
+            ranges,
+            range_count: self.ranges.len() as u64,
+            ..LaunchCell::default()
+        };
         // SAFETY: the cell lives as long as the device.
         unsafe { begin(cell, &told, None) };
         for block in 0..BLOCKS {
@@ -103,7 +111,13 @@ impl Device {
         }
     }
 
-    fn all_threads<T>(&mut self, block: usize, threads: std::ops::Range<u32>, before: impl Fn() -> T, after: impl Fn(T)) {
+    fn all_threads<T>(
+        &mut self,
+        block: usize,
+        threads: std::ops::Range<u32>,
+        before: impl Fn() -> T,
+        after: impl Fn(T),
+    ) {
         let mut said = Vec::new();
         for thread in threads.clone() {
             self.stand_for(block, thread);
@@ -127,11 +141,21 @@ impl Device {
                 access(at, size, op, site);
             }
             Event::Barrier { block } => {
-                self.all_threads(block, 0..THREADS, || unsafe { __gpurace_before_barrier() }, |before| unsafe { __gpurace_after_barrier(before) });
+                self.all_threads(
+                    block,
+                    0..THREADS,
+                    || unsafe { __gpurace_before_barrier() },
+                    |before| unsafe { __gpurace_after_barrier(before) },
+                );
             }
             Event::Syncwarp { block, warp } => {
                 let lanes = warp * 32..warp * 32 + 32;
-                self.all_threads(block, lanes, || unsafe { __gpurace_before_syncwarp(!0) }, |before| unsafe { __gpurace_after_syncwarp(before) });
+                self.all_threads(
+                    block,
+                    lanes,
+                    || unsafe { __gpurace_before_syncwarp(!0) },
+                    |before| unsafe { __gpurace_after_syncwarp(before) },
+                );
             }
         }
     }
@@ -163,10 +187,29 @@ fn access(at: u64, size: u32, op: u32, site: u32) {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// All lanes, consecutive bytes from a line's first on.
-    Warp { block: usize, warp: u32, at: u64, size: u32, op: u32, site: u32 },
-    Thread { block: usize, thread: u32, at: u64, size: u32, op: u32, site: u32 },
-    Barrier { block: usize },
-    Syncwarp { block: usize, warp: u32 },
+    Warp {
+        block: usize,
+        warp: u32,
+        at: u64,
+        size: u32,
+        op: u32,
+        site: u32,
+    },
+    Thread {
+        block: usize,
+        thread: u32,
+        at: u64,
+        size: u32,
+        op: u32,
+        site: u32,
+    },
+    Barrier {
+        block: usize,
+    },
+    Syncwarp {
+        block: usize,
+        warp: u32,
+    },
 }
 
 impl Event {
@@ -222,7 +265,9 @@ fn a_warps_access_is_that_of_its_threads() {
         let mut r = Random(5 << 32 | history);
         let mut both = [Device::new(true), Device::new(false)];
         // First uid of each launch, and whether it may overlap the one before it.
-        let launches: Vec<(u64, bool)> = (0..1 + r.below(4) as u64).map(|n| (1 + n * BLOCKS as u64, n > 0 && history % 2 == 0 && r.below(2) == 0)).collect();
+        let launches: Vec<(u64, bool)> = (0..1 + r.below(4) as u64)
+            .map(|n| (1 + n * BLOCKS as u64, n > 0 && history % 2 == 0 && r.below(2) == 0))
+            .collect();
         let mut events = Vec::new();
         for (n, &(first_uid, beside)) in launches.iter().enumerate() {
             let earlier = if beside { (first_uid - BLOCKS as u64) << 32 | BLOCKS as u64 } else { 0 };
@@ -259,15 +304,26 @@ fn a_warps_access_is_that_of_its_threads() {
                 assert!(now[0] > dropped[0] || now[1] == dropped[1], "{}", what());
                 for word in 0..WORDS {
                     let [mine, wanted] = both.each_ref().map(|device| word_of(&device.shadow, word));
-                    assert!(mine == wanted || !is_alive(mine) && !is_alive(wanted), "word {word}: {mine:#x}, wanted {wanted:#x}; {}", what());
+                    assert!(
+                        mine == wanted || !is_alive(mine) && !is_alive(wanted),
+                        "word {word}: {mine:#x}, wanted {wanted:#x}; {}",
+                        what()
+                    );
                 }
-                as_lines += both[0].shadow.iter().step_by(32).filter(|&&line| (FIRST_LINE..OPEN).contains(&(line >> 57))).count();
+                as_lines += both[0]
+                    .shadow
+                    .iter()
+                    .step_by(32)
+                    .filter(|&&line| (FIRST_LINE..OPEN).contains(&(line >> 57)))
+                    .count();
                 opened += both[0].shadow.iter().step_by(32).filter(|&&line| line >> 57 == OPEN).count();
             }
         }
         assert_eq!(both[0].counters.contended, 0);
     }
-    println!("{races} races, {as_lines} lines, {opened} open ones, {cut} histories not compared to their end");
+    println!(
+        "{races} races, {as_lines} lines, {opened} open ones, {cut} histories not compared to their end"
+    );
     assert!(races > 100_000 && as_lines > 50_000 && opened > 5000 && cut < 6000);
 }
 
@@ -292,8 +348,11 @@ struct Turns {
     random: Mutex<Random>,
 }
 
-static TURNS: Turns =
-    Turns { turn: AtomicUsize::new(0), over: [AtomicBool::new(false), AtomicBool::new(false)], random: Mutex::new(Random(23)) };
+static TURNS: Turns = Turns {
+    turn: AtomicUsize::new(0),
+    over: [AtomicBool::new(false), AtomicBool::new(false)],
+    random: Mutex::new(Random(23)),
+};
 
 thread_local! {
     static ME: Cell<usize> = const { Cell::new(0) };
@@ -337,7 +396,9 @@ fn blocks_that_access_a_line_at_one_time_lose_nothing() {
         TURNS.turn.store(r.below(2), Ordering::Release);
         TURNS.over.iter().for_each(|over| over.store(false, Ordering::Release));
         // Addresses alone are handed to the threads.
-        let who = [0, 1].map(|block| device.simulated(block, 0)).map(|who| (who.control as usize, who.state as usize));
+        let who = [0, 1]
+            .map(|block| device.simulated(block, 0))
+            .map(|who| (who.control as usize, who.state as usize));
         std::thread::scope(|scope| {
             for (block, (control, state)) in who.into_iter().enumerate() {
                 let doing = doing[block];
@@ -375,7 +436,9 @@ fn blocks_that_access_a_line_at_one_time_lose_nothing() {
         let what = || format!("round {n}: {doing:?}: {found:?}");
         for f in &found {
             let (block, word) = (f.block as usize, (f.address - GLOBAL) / 4);
-            let did = |block: usize, op: u32| doing[block].iter().any(|doing| doing.op == op && (doing.warp || doing.word == word));
+            let did = |block: usize, op: u32| {
+                doing[block].iter().any(|doing| doing.op == op && (doing.warp || doing.word == word))
+            };
             assert!(did(block, f.op) && did(1 - block, f.earlier_op), "{}", what());
             assert!(f.op == OP_WRITE || f.earlier_op == OP_WRITE, "{}", what());
             assert_eq!(u64::from(f.thread), word, "{}", what());
@@ -383,9 +446,12 @@ fn blocks_that_access_a_line_at_one_time_lose_nothing() {
         }
         // Of the words on which the two conflict each is told, with some pair of accesses, or something was counted.
         let touches = |block: usize, word: u64, writes: bool| {
-            doing[block].iter().any(|doing| (doing.warp || doing.word == word) && (!writes || doing.op == OP_WRITE))
+            doing[block]
+                .iter()
+                .any(|doing| (doing.warp || doing.word == word) && (!writes || doing.op == OP_WRITE))
         };
-        let racy = |word: u64| (0..2).any(|block| touches(block, word, true) && touches(1 - block, word, false));
+        let racy =
+            |word: u64| (0..2).any(|block| touches(block, word, true) && touches(1 - block, word, false));
         let wanted = (0..32).filter(|&word| racy(word)).count() as u64;
         let dropped = device.counters.narrowed;
         assert!(all >= wanted || dropped > 0, "{all} of {wanted}; {}", what());
@@ -423,5 +489,11 @@ fn variables_that_share_a_word_have_each_their_own_shadow() {
     }
     assert_eq!(races(&mut device, &[(41, 0, 1), (41, 9, 1), (41, 36, 4), (41, 44, 4)]), 0);
     assert_eq!(device.counters.outside, 4);
-    assert!(device.shadow[1..8].iter().chain(&device.shadow[11..16]).chain(&device.shadow[17..]).all(|&word| word == 0));
+    assert!(
+        device.shadow[1..8]
+            .iter()
+            .chain(&device.shadow[11..16])
+            .chain(&device.shadow[17..])
+            .all(|&word| word == 0)
+    );
 }

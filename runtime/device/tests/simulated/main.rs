@@ -9,18 +9,33 @@ mod fetches;
 mod histories;
 mod layout;
 mod lines;
-mod touch;
 #[path = "../../../check/tests/oracle/model/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
 mod model;
+mod touch;
 
 use gpurace_abi::device::LaunchCell;
 
 unsafe extern "C" {
     #[allow(clippy::too_many_arguments, reason = "LaunchCell::told")]
     fn __gpurace_begin(
-        cell: u64, turn: u64, blocks: u64, number: u64, first_uid: u64, a: u64, b: u64, c: u64, d: u64, log: u64, log_room: u64, observes: u64,
-        slots: u64, ranges: u64, range_count: u64, before: u64, turn_before: u64,
+        cell: u64,
+        turn: u64,
+        blocks: u64,
+        number: u64,
+        first_uid: u64,
+        a: u64,
+        b: u64,
+        c: u64,
+        d: u64,
+        log: u64,
+        log_room: u64,
+        observes: u64,
+        slots: u64,
+        ranges: u64,
+        range_count: u64,
+        before: u64,
+        turn_before: u64,
     );
 }
 
@@ -29,9 +44,47 @@ unsafe extern "C" {
 /// # Safety
 /// There is a simulated thread, and a cell.
 unsafe fn begin(cell: u64, told: &LaunchCell, before: Option<(u64, u64)>) {
-    let [cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before] = told.told(cell, before);
+    let [
+        cell,
+        turn,
+        blocks,
+        number,
+        first_uid,
+        a,
+        b,
+        c,
+        d,
+        log,
+        log_room,
+        observes,
+        slots,
+        ranges,
+        range_count,
+        before,
+        turn_before,
+    ] = told.told(cell, before);
     // SAFETY: as the caller vouches.
-    unsafe { __gpurace_begin(cell, turn, blocks, number, first_uid, a, b, c, d, log, log_room, observes, slots, ranges, range_count, before, turn_before) };
+    unsafe {
+        __gpurace_begin(
+            cell,
+            turn,
+            blocks,
+            number,
+            first_uid,
+            a,
+            b,
+            c,
+            d,
+            log,
+            log_room,
+            observes,
+            slots,
+            ranges,
+            range_count,
+            before,
+            turn_before,
+        )
+    };
 }
 
 /// `Control` of `cpp/target.h`.

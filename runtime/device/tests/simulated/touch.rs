@@ -9,7 +9,17 @@ use super::{Control, Simulated, begin};
 unsafe extern "C" {
     fn __gpurace_stand_for(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
-    fn __gpurace_touch(cell: u64, start: u64, width: u64, rows: u64, pitch: u64, shadow: u64, op: u64, site: u64, threads: u64);
+    fn __gpurace_touch(
+        cell: u64,
+        start: u64,
+        width: u64,
+        rows: u64,
+        pitch: u64,
+        shadow: u64,
+        op: u64,
+        site: u64,
+        threads: u64,
+    );
     fn __gpurace_read(address: u64, size: u32, site: u32);
     fn __gpurace_write(address: u64, size: u32, site: u32, value: u64);
 }
@@ -75,7 +85,13 @@ impl Device {
         self.stand_for(0, 0);
         let (number, unordered) = (which as u64 + 1, [beside, 0, 0, 0]);
         // SAFETY: the cell lives as long as the device.
-        unsafe { begin(cell, &LaunchCell { blocks, number, first_uid: UIDS[which], unordered, ..LaunchCell::default() }, None) };
+        unsafe {
+            begin(
+                cell,
+                &LaunchCell { blocks, number, first_uid: UIDS[which], unordered, ..LaunchCell::default() },
+                None,
+            )
+        };
         cell
     }
 
@@ -125,7 +141,8 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
         let (rows, width) = (1 + r.below(4) as u64, 1 + r.below(40) as u64);
         let pitch = width + r.below(9) as u64;
         let start = r.below((WORDS * 4) - ((rows - 1) * pitch + width) as usize + 1) as u64;
-        let bytes: Vec<u64> = (0..rows).flat_map(|row| (0..width).map(move |at| start + row * pitch + at)).collect();
+        let bytes: Vec<u64> =
+            (0..rows).flat_map(|row| (0..width).map(move |at| start + row * pitch + at)).collect();
         let of_word = |word: usize| bytes.iter().filter(|&&byte| byte / 4 == word as u64).count();
         let cell = device.begin(1, 1, if beside { UIDS[0] << 32 | 2 } else { 0 });
         let blocks = 1 + r.below(2) as u64;
@@ -134,7 +151,19 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
             for thread in 0..THREADS {
                 device.stand_for(block, thread);
                 // SAFETY: looks at shadow alone.
-                unsafe { __gpurace_touch(cell, GLOBAL + start, width, rows, pitch, shadow, op.into(), 9, blocks * u64::from(THREADS)) };
+                unsafe {
+                    __gpurace_touch(
+                        cell,
+                        GLOBAL + start,
+                        width,
+                        rows,
+                        pitch,
+                        shadow,
+                        op.into(),
+                        9,
+                        blocks * u64::from(THREADS),
+                    )
+                };
             }
         }
         for found in &device.records[..device.counters.records as usize] {
@@ -144,9 +173,18 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
             assert!(conflicts(first[word], Some(writes)) && of_word(word) > 0, "{found:?}");
         }
         // Rows that are no multiple of words apart may touch a word twice: each time it is told.
-        let times = |word: usize| (0..rows).filter(|row| bytes[(row * width) as usize..((row + 1) * width) as usize].iter().any(|b| b / 4 == word as u64)).count();
+        let times = |word: usize| {
+            (0..rows)
+                .filter(|row| {
+                    bytes[(row * width) as usize..((row + 1) * width) as usize]
+                        .iter()
+                        .any(|b| b / 4 == word as u64)
+                })
+                .count()
+        };
         // What wrote a word stands for it from then on.
-        let wanted: usize = (0..WORDS).filter(|&word| beside && conflicts(first[word], Some(writes))).map(times).sum();
+        let wanted: usize =
+            (0..WORDS).filter(|&word| beside && conflicts(first[word], Some(writes))).map(times).sum();
         let races = device.races();
         assert!(races <= wanted as u64 && (races > 0) == (wanted > 0), "{races} races of {wanted}");
         if pitch % 4 == 0 || rows == 1 {
@@ -157,10 +195,14 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
 
         // A launch after the first one, beside the copy, writes what lies in whole words.
         let whole: Vec<usize> = (0..WORDS)
-            .filter(|&word| (0..rows).any(|row| (0..4).all(|at| {
-                let byte = word as u64 * 4 + at;
-                (start + row * pitch..start + row * pitch + width).contains(&byte)
-            })))
+            .filter(|&word| {
+                (0..rows).any(|row| {
+                    (0..4).all(|at| {
+                        let byte = word as u64 * 4 + at;
+                        (start + row * pitch..start + row * pitch + width).contains(&byte)
+                    })
+                })
+            })
             .collect();
         let cell = device.begin(2, 1, UIDS[1] << 32 | 1);
         device.stand_for(0, 0);
@@ -173,7 +215,11 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
             let races = device.races();
             assert!(races == 0 || of_word(word) > 0, "word {word}: not of the copy");
             // Of two readers the word may have kept the launch's record, which is counted.
-            assert!(races == 1 || !whole.contains(&word) || !kept, "word {word} of a copy that {}", if writes { "writes" } else { "reads" });
+            assert!(
+                races == 1 || !whole.contains(&word) || !kept,
+                "word {word} of a copy that {}",
+                if writes { "writes" } else { "reads" }
+            );
             met_later += races;
         }
     }

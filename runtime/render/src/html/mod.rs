@@ -19,11 +19,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// The page of a report, which `version` of the tool made of `name`.
 pub fn render(report: &Report, name: &str, version: &str, sources: &dyn Sources) -> String {
-    let headline = if report.has_findings() {
-        words::counts(report)
-    } else {
-        "no data races".to_owned()
-    };
+    let headline = if report.has_findings() { words::counts(report) } else { "no data races".to_owned() };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -166,35 +162,12 @@ fn filters(report: &Report) -> Markup {
                 races
                     .iter()
                     .map(|race| race.kind.to_string())
-                    .chain(
-                        report
-                            .divergence
-                            .iter()
-                            .map(|_| race::DIVERGENCE.to_owned()),
-                    )
+                    .chain(report.divergence.iter().map(|_| race::DIVERGENCE.to_owned()))
                     .collect(),
             ),
         ),
-        (
-            "space",
-            "Memory",
-            distinct(
-                races
-                    .iter()
-                    .map(|race| race::space(race).to_owned())
-                    .collect(),
-            ),
-        ),
-        (
-            "scope",
-            "Between",
-            distinct(
-                races
-                    .iter()
-                    .map(|race| race::scope(race).to_owned())
-                    .collect(),
-            ),
-        ),
+        ("space", "Memory", distinct(races.iter().map(|race| race::space(race).to_owned()).collect())),
+        ("scope", "Between", distinct(races.iter().map(|race| race::scope(race).to_owned()).collect())),
         (
             "kernel",
             "Kernel",

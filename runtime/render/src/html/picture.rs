@@ -142,19 +142,11 @@ fn lattice(threads: u64) -> String {
     let mut path = String::new();
     for row in 0..=rows {
         // The last line is as long as the last warp.
-        let lanes = if row == rows {
-            (threads - (rows - 1) * LANES).min(LANES)
-        } else {
-            columns
-        };
+        let lanes = if row == rows { (threads - (rows - 1) * LANES).min(LANES) } else { columns };
         path += &format!("M{GUTTER} {}h{}", 16 + row * CELL, lanes * CELL);
     }
     for column in 0..=columns {
-        let below = if column <= threads - (rows - 1) * LANES {
-            rows
-        } else {
-            rows - 1
-        };
+        let below = if column <= threads - (rows - 1) * LANES { rows } else { rows - 1 };
         path += &format!("M{} 16v{}", GUTTER + column * CELL, below * CELL);
     }
     path
@@ -224,13 +216,11 @@ fn who(race: &Race, access: &Access) -> String {
                 Some(launch) if words::launches_differ(race) => format!("launch {launch}, "),
                 _ => String::new(),
             };
-            let block = access.block.map_or_else(String::new, |block| {
-                format!("block {}, ", words::dim3(block))
-            });
-            let thread = access.thread.map_or_else(
-                || "a thread".to_owned(),
-                |thread| format!("thread {}", words::dim3(thread)),
-            );
+            let block =
+                access.block.map_or_else(String::new, |block| format!("block {}, ", words::dim3(block)));
+            let thread = access
+                .thread
+                .map_or_else(|| "a thread".to_owned(), |thread| format!("thread {}", words::dim3(thread)));
             format!("{launch}{block}{thread}")
         }
     }
@@ -254,26 +244,18 @@ pub(crate) fn covered(race: &Race) -> Option<(Covered, Option<Covered>)> {
     let size = race.later().size.filter(|&size| size > 0)?;
     let later = Covered { begin, size };
     let aligned = |access: &Access| {
-        access
-            .size
-            .filter(|n| words::in_kernel(access.op) && n.is_power_of_two() && *n <= LARGEST_ACCESS)
+        access.size.filter(|n| words::in_kernel(access.op) && n.is_power_of_two() && *n <= LARGEST_ACCESS)
     };
-    let earlier =
-        aligned(race.earlier())
-            .zip(aligned(race.later()))
-            .and_then(|(earlier, later)| {
-                let begin = if earlier == later {
-                    begin
-                } else if earlier > later && object.kind == ObjectKind::Allocation {
-                    begin / earlier * earlier
-                } else {
-                    return None;
-                };
-                Some(Covered {
-                    begin,
-                    size: earlier,
-                })
-            });
+    let earlier = aligned(race.earlier()).zip(aligned(race.later())).and_then(|(earlier, later)| {
+        let begin = if earlier == later {
+            begin
+        } else if earlier > later && object.kind == ObjectKind::Allocation {
+            begin / earlier * earlier
+        } else {
+            return None;
+        };
+        Some(Covered { begin, size: earlier })
+    });
     Some((later, earlier))
 }
 
@@ -284,22 +266,12 @@ pub(super) fn bytes(race: &Race) -> Markup {
         return html! {};
     };
     let object = race.object.as_ref().and_then(|object| object.size);
-    let first = later
-        .begin
-        .min(earlier.map_or(later.begin, |covered| covered.begin))
-        / 16
-        * 16;
-    let end = object
-        .unwrap_or(u64::MAX)
-        .min(first + BYTES_SHOWN)
-        .max(later.begin + 1);
+    let first = later.begin.min(earlier.map_or(later.begin, |covered| covered.begin)) / 16 * 16;
+    let end = object.unwrap_or(u64::MAX).min(first + BYTES_SHOWN).max(later.begin + 1);
     let cell = 8;
     let x = |byte: u64| 20 + (byte - first) * cell;
     let row = |covered: Covered| {
-        let (from, to) = (
-            covered.begin.max(first),
-            (covered.begin + covered.size).min(end),
-        );
+        let (from, to) = (covered.begin.max(first), (covered.begin + covered.size).min(end));
         (x(from), to.saturating_sub(from) * cell)
     };
     let span = |covered: Covered| match covered.size {
@@ -311,20 +283,14 @@ pub(super) fn bytes(race: &Race) -> Markup {
         race.kind.later().as_str(),
         span(later),
         match (earlier, race.earlier().size) {
-            (Some(covered), _) => format!(
-                "The previous {} covers {}.",
-                race.kind.earlier().as_str(),
-                span(covered)
-            ),
+            (Some(covered), _) =>
+                format!("The previous {} covers {}.", race.kind.earlier().as_str(), span(covered)),
             (None, Some(size)) => format!(
                 "The previous {} covers {} that include some of them.",
                 race.kind.earlier().as_str(),
                 words::plural(size, "byte", "bytes")
             ),
-            (None, None) => format!(
-                "The previous {} covers some of them.",
-                race.kind.earlier().as_str()
-            ),
+            (None, None) => format!("The previous {} covers some of them.", race.kind.earlier().as_str()),
         }
     );
     html! {

@@ -103,13 +103,7 @@ impl Side {
     }
 }
 
-fn side(
-    race: &Race,
-    access: &Access,
-    effect: Effect,
-    which: Side,
-    sources: &dyn Sources,
-) -> Markup {
+fn side(race: &Race, access: &Access, effect: Effect, which: Side, sources: &dyn Sources) -> Markup {
     let what = words::doing(access, effect, which == Side::Earlier);
     let by = words::by(access, words::launches_differ(race));
     let place = words::place(access);

@@ -59,8 +59,7 @@ fn ids_are_unique_and_links_lead_somewhere() {
     let attribute = |name: &str| {
         let start = format!(" {name}=\"");
         let tags = tags.iter().filter_map(|tag| tag.split_once(&start));
-        tags.map(|(_, rest)| rest.split('"').next().unwrap().to_owned())
-            .collect::<Vec<_>>()
+        tags.map(|(_, rest)| rest.split('"').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let ids = attribute("id");
     let mut distinct = ids.clone();
@@ -81,9 +80,7 @@ fn ids_are_unique_and_links_lead_somewhere() {
 #[test]
 fn nothing_comes_from_outside() {
     let page = page(&everything());
-    for word in [
-        "http:", "https:", "src=", "@import", "url(", "<link", "fetch(",
-    ] {
+    for word in ["http:", "https:", "src=", "@import", "url(", "<link", "fetch("] {
         assert!(!page.contains(word), "{word}");
     }
     assert!(page.contains("default-src 'none'"));
@@ -92,10 +89,7 @@ fn nothing_comes_from_outside() {
 #[test]
 fn each_finding_has_a_row_and_an_article() {
     let page = page(&everything());
-    for id in (1..=6)
-        .map(|n| format!("race-{n}"))
-        .chain(["divergence-1".to_owned()])
-    {
+    for id in (1..=6).map(|n| format!("race-{n}")).chain(["divergence-1".to_owned()]) {
         assert!(page.contains(&format!("<article id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("<tr data-for=\"{id}\"")), "{id}");
     }
@@ -124,15 +118,9 @@ fn only_what_the_report_determines_is_drawn_of_bytes() {
     let report = everything();
     let at = |begin, size| Covered { begin, size };
     // The same size: the same bytes.
-    assert_eq!(
-        covered(&report.races[0]),
-        Some((at(124, 4), Some(at(124, 4))))
-    );
+    assert_eq!(covered(&report.races[0]), Some((at(124, 4), Some(at(124, 4)))));
     // A float against the float4 that holds it, in an allocation.
-    assert_eq!(
-        covered(&report.races[1]),
-        Some((at(24, 4), Some(at(16, 16))))
-    );
+    assert_eq!(covered(&report.races[1]), Some((at(24, 4), Some(at(16, 16)))));
     // In a variable, whose alignment is not known, and with the wider one later.
     let mut variable = report.races[1].clone();
     variable.object.as_mut().unwrap().kind = ObjectKind::Variable;
@@ -149,12 +137,7 @@ fn only_what_the_report_determines_is_drawn_of_bytes() {
 #[test]
 fn extents_that_no_block_has_are_not_drawn() {
     let mut report = everything();
-    for dim in [
-        [0, 1, 1],
-        [u32::MAX, u32::MAX, u32::MAX],
-        [2048, 1, 1],
-        [8, 1, 1],
-    ] {
+    for dim in [[0, 1, 1], [u32::MAX, u32::MAX, u32::MAX], [2048, 1, 1], [8, 1, 1]] {
         report.races[0].launch.as_mut().unwrap().block = dim;
         report.races.truncate(1);
         assert!(!page(&report).contains("<figcaption>Threads"), "{dim:?}");

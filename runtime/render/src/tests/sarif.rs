@@ -11,12 +11,7 @@ use super::{OneFile, everything, nothing};
 use crate::sarif::Renderer;
 
 fn render(report: &Report) -> String {
-    Renderer {
-        version: "0.1.0",
-        root: Some(Path::new("/checkout")),
-        sources: &OneFile,
-    }
-    .render(report)
+    Renderer { version: "0.1.0", root: Some(Path::new("/checkout")), sources: &OneFile }.render(report)
 }
 
 fn value(report: &Report) -> Value {
@@ -26,26 +21,14 @@ fn value(report: &Report) -> Value {
 /// The schema of SARIF 2.1.0 as the crate `serde-sarif` brings it.
 fn schema() -> Value {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--format-version=1",
-            "--offline",
-            "--filter-platform=x86_64-unknown-linux-gnu",
-        ])
+        .args(["metadata", "--format-version=1", "--offline", "--filter-platform=x86_64-unknown-linux-gnu"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
-    let package = packages
-        .iter()
-        .find(|package| package["name"] == "serde-sarif")
-        .unwrap();
+    let package = packages.iter().find(|package| package["name"] == "serde-sarif").unwrap();
     let manifest = Path::new(package["manifest_path"].as_str().unwrap());
     let text = std::fs::read_to_string(manifest.with_file_name("src").join("schema.json")).unwrap();
     // A bracket too many in one pattern, taken out by the standard's errata, is
@@ -61,9 +44,7 @@ fn it_is_valid_by_the_standards_schema() {
     let validator = jsonschema::draft7::new(&schema).unwrap();
     let errors = |document: &Value| {
         let errors = validator.iter_errors(document);
-        errors
-            .map(|e| format!("{}: {e}", e.instance_path()))
-            .collect::<Vec<_>>()
+        errors.map(|e| format!("{}: {e}", e.instance_path())).collect::<Vec<_>>()
     };
     for report in [everything(), nothing()] {
         assert_eq!(errors(&value(&report)), Vec::<String>::new());
@@ -87,9 +68,7 @@ fn others_read_what_is_written() {
         assert_eq!(Some(&rule.id), result.rule_id.as_ref());
     }
     assert_eq!(rules.len(), RaceKind::ALL.len() + 1);
-    let notes = run.invocations.as_ref().unwrap()[0]
-        .tool_execution_notifications
-        .as_ref();
+    let notes = run.invocations.as_ref().unwrap()[0].tool_execution_notifications.as_ref();
     assert_eq!(notes.unwrap().len(), 2);
 }
 
@@ -102,10 +81,7 @@ fn the_later_access_is_the_location_and_the_earlier_is_related() {
     assert_eq!(line(&result["relatedLocations"][0]), 5);
     assert_eq!(line(&result["relatedLocations"][1]), 31);
     let flow = result["codeFlows"][0]["threadFlows"].as_array().unwrap();
-    let lines: Vec<_> = flow
-        .iter()
-        .map(|thread| line(&thread["locations"][0]["location"]))
-        .collect();
+    let lines: Vec<_> = flow.iter().map(|thread| line(&thread["locations"][0]["location"])).collect();
     assert_eq!(lines, [5, 6]);
     insta::assert_snapshot!(result["message"]["text"].as_str().unwrap());
 }
@@ -117,19 +93,10 @@ fn columns_count_characters_and_paths_are_uris() {
     assert_eq!(earlier["artifactLocation"]["uri"], "a%20b/k.cu");
     assert_eq!(earlier["artifactLocation"]["uriBaseId"], "%SRCROOT%");
     let region = &earlier["region"];
-    let text: Vec<char> = region["snippet"]["text"]
-        .as_str()
-        .unwrap()
-        .chars()
-        .collect();
+    let text: Vec<char> = region["snippet"]["text"].as_str().unwrap().chars().collect();
     let at = |key: &str| region[key].as_u64().unwrap() as usize - 1;
     // Column 17 is in bytes: `ö` and `ß` before it have two each.
-    assert_eq!(
-        text[at("startColumn")..at("endColumn")]
-            .iter()
-            .collect::<String>(),
-        "tile"
-    );
+    assert_eq!(text[at("startColumn")..at("endColumn")].iter().collect::<String>(), "tile");
 }
 
 #[test]
@@ -148,12 +115,7 @@ fn files_below_the_root_are_relative_to_it() {
 
 #[test]
 fn what_is_not_known_is_left_out() {
-    let text = Renderer {
-        version: "0.1.0",
-        root: None,
-        sources: &NoSources,
-    }
-    .render(&everything());
+    let text = Renderer { version: "0.1.0", root: None, sources: &NoSources }.render(&everything());
     let document: Value = serde_json::from_str(&text).unwrap();
     let results = document["runs"][0]["results"].as_array().unwrap();
     // The atomics without debug info have no place; equal values are no error.

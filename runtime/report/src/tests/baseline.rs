@@ -18,10 +18,7 @@ fn at(line: u32, function: &str) -> Race {
 }
 
 fn with(races: Vec<Race>) -> Report {
-    Report {
-        races,
-        ..Report::new(Device::Cpu)
-    }
+    Report { races, ..Report::new(Device::Cpu) }
 }
 
 /// Lines of the later sides of what is new, and how many findings are known.
@@ -33,10 +30,7 @@ fn new(found: Vec<Race>, old: Vec<Race>) -> (Vec<u32>, u64) {
 
 #[test]
 fn what_was_there_is_known_and_what_was_not_is_new() {
-    assert_eq!(
-        new(vec![at(7, "f"), at(9, "g")], vec![at(7, "f")]),
-        (vec![9], 1)
-    );
+    assert_eq!(new(vec![at(7, "f"), at(9, "g")], vec![at(7, "f")]), (vec![9], 1));
     assert_eq!(new(vec![at(7, "f")], Vec::new()), (vec![7], 0));
     assert_eq!(new(Vec::new(), vec![at(7, "f")]), (Vec::new(), 0));
 }
@@ -54,15 +48,9 @@ fn lines_may_move() {
 #[test]
 fn an_old_entry_stands_for_one_finding_only() {
     // The old one is still there: the second of its shape is new.
-    assert_eq!(
-        new(vec![at(7, "f"), at(8, "f")], vec![at(7, "f")]),
-        (vec![8], 1)
-    );
+    assert_eq!(new(vec![at(7, "f"), at(8, "f")], vec![at(7, "f")]), (vec![8], 1));
     // The old one moved, and one came.
-    assert_eq!(
-        new(vec![at(70, "f"), at(80, "f")], vec![at(7, "f")]),
-        (vec![80], 1)
-    );
+    assert_eq!(new(vec![at(70, "f"), at(80, "f")], vec![at(7, "f")]), (vec![80], 1));
 }
 
 #[test]
@@ -92,10 +80,7 @@ fn divergence_is_compared_too() {
             Waiting::exited(96, [32, 0, 0]),
         ],
     };
-    let with = |divergence| Report {
-        divergence,
-        ..Report::new(Device::Cpu)
-    };
+    let with = |divergence| Report { divergence, ..Report::new(Device::Cpu) };
     let old = with(vec![at("f()", 9)]);
     let (report, known) = new_findings(with(vec![at("f()", 19), at("g()", 9)]), &old);
     assert_eq!((report.divergence, known), (vec![at("g()", 9)], 1));

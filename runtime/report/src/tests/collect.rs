@@ -5,12 +5,7 @@ use crate::collect::{Added, Collector};
 use crate::schema::*;
 
 fn read_then_write() -> Race {
-    race(
-        RaceKind::ReadWrite,
-        Scope::Grid,
-        access(Op::Write, 7, 11, 1, 0),
-        access(Op::Read, 8, 3, 0, 0),
-    )
+    race(RaceKind::ReadWrite, Scope::Grid, access(Op::Write, 7, 11, 1, 0), access(Op::Read, 8, 3, 0, 0))
 }
 
 fn write_write(line: u32, same_value: Option<bool>) -> Race {
@@ -40,10 +35,7 @@ fn the_order_of_the_sides_makes_no_second_entry() {
     assert_eq!(collector.add_race(other_way), Added::Again);
     let report = report(&collector);
     assert_eq!(report.races.len(), 1);
-    assert_eq!(
-        (report.races[0].kind, report.races[0].count),
-        (RaceKind::ReadWrite, 6)
-    );
+    assert_eq!((report.races[0].kind, report.races[0].count), (RaceKind::ReadWrite, 6));
 }
 
 #[test]
@@ -104,9 +96,7 @@ fn without_positions_what_else_is_known_tells_entries_apart() {
 #[test]
 fn races_over_the_limit_are_counted_once_each() {
     let mut collector = Collector::new(2, false);
-    let added: Vec<_> = [1, 2, 3, 3, 4, 1]
-        .map(|line| collector.add_race(write_write(line, None)))
-        .into();
+    let added: Vec<_> = [1, 2, 3, 3, 4, 1].map(|line| collector.add_race(write_write(line, None))).into();
     use Added::{Again, First, OverLimit};
     assert_eq!(added, [First, First, OverLimit, Again, OverLimit, Again]);
     let report = report(&collector);
@@ -148,20 +138,11 @@ fn an_entry_stored_the_same_value_only_if_every_pair_did() {
 #[test]
 fn equal_writes_are_left_out_on_request_only() {
     let mut collector = Collector::new(100, true);
-    assert_eq!(
-        collector.add_race(write_write(1, Some(true))),
-        Added::Ignored
-    );
+    assert_eq!(collector.add_race(write_write(1, Some(true))), Added::Ignored);
     assert!(!report(&collector).has_findings());
-    assert_eq!(
-        collector.add_race(write_write(1, Some(false))),
-        Added::First
-    );
+    assert_eq!(collector.add_race(write_write(1, Some(false))), Added::First);
     assert_eq!(collector.add_race(write_write(2, None)), Added::First);
-    assert_eq!(
-        Collector::new(100, false).add_race(write_write(1, Some(true))),
-        Added::First
-    );
+    assert_eq!(Collector::new(100, false).add_race(write_write(1, Some(true))), Added::First);
 }
 
 #[test]
@@ -184,9 +165,7 @@ fn one_divergence_stands_for_all_blocks() {
     assert!(report.has_findings());
     assert_eq!(
         report.notes,
-        [
-            "the barrier divergence of `k()` in block (0,0,0) was seen once more in other blocks or launches"
-        ]
+        ["the barrier divergence of `k()` in block (0,0,0) was seen once more in other blocks or launches"]
     );
 }
 

@@ -37,37 +37,22 @@ fn said(race: &Race) -> String {
 }
 
 fn scopes(later: AtomicScope, earlier: AtomicScope) -> [SideFacts; 2] {
-    [later, earlier].map(|scope| SideFacts {
-        atomic_scope: Some(scope),
-        ..SideFacts::default()
-    })
+    [later, earlier].map(|scope| SideFacts { atomic_scope: Some(scope), ..SideFacts::default() })
 }
 
 #[test]
 fn two_lines_name_the_missing_order() {
     for (scope, words) in [
-        (
-            Scope::Warp,
-            "no __syncthreads() or __syncwarp() orders line 17 before line 18",
-        ),
-        (
-            Scope::Block,
-            "no __syncthreads() orders line 17 before line 18",
-        ),
-        (
-            Scope::Cluster,
-            "no barrier of the cluster orders line 17 before line 18",
-        ),
+        (Scope::Warp, "no __syncthreads() or __syncwarp() orders line 17 before line 18"),
+        (Scope::Block, "no __syncthreads() orders line 17 before line 18"),
+        (Scope::Cluster, "no barrier of the cluster orders line 17 before line 18"),
         (
             Scope::Grid,
             "nothing orders line 17 before line 18 between blocks: make it two launches, or use a \
              grid-wide barrier of a cooperative launch",
         ),
     ] {
-        assert_eq!(
-            said(&at(RaceKind::WriteRead, scope, (17, 13), (18, 15))),
-            words
-        );
+        assert_eq!(said(&at(RaceKind::WriteRead, scope, (17, 13), (18, 15))), words);
     }
 }
 
@@ -89,10 +74,7 @@ fn the_earlier_side_comes_first_also_around_a_loop() {
 fn two_files_are_named() {
     let mut race = at(RaceKind::WriteRead, Scope::Block, (17, 13), (17, 13));
     race.accesses[0].file = Some("tile.cuh".to_owned());
-    assert_eq!(
-        said(&race),
-        "no __syncthreads() orders line 17 of reduce.cu before line 17 of tile.cuh"
-    );
+    assert_eq!(said(&race), "no __syncthreads() orders line 17 of reduce.cu before line 17 of tile.cuh");
 }
 
 #[test]
@@ -141,21 +123,14 @@ fn unknown_lines_are_not_named() {
     race.accesses[1].line = None;
     assert_eq!(said(&race), "no __syncthreads() orders the two accesses");
     race.kind = RaceKind::AtomicRead;
-    assert_eq!(
-        said(&race),
-        "the read is not atomic, the other access is: make both atomic, or order them"
-    );
+    assert_eq!(said(&race), "the read is not atomic, the other access is: make both atomic, or order them");
 }
 
 #[test]
 fn two_atomics_need_a_scope_that_holds_both() {
     use AtomicScope::{Block, Cluster, Device, System};
     let say = |scope, later, earlier| {
-        hint(
-            &at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)),
-            scopes(later, earlier),
-        )
-        .unwrap()
+        hint(&at(RaceKind::AtomicAtomic, scope, (9, 3), (9, 3)), scopes(later, earlier)).unwrap()
     };
     for (later, earlier) in [(Block, Block), (Block, Device), (System, Block)] {
         assert_eq!(
@@ -166,45 +141,21 @@ fn two_atomics_need_a_scope_that_holds_both() {
     }
     assert!(say(Scope::Grid, Device, Cluster).starts_with("a cluster-scope atomic"));
     assert!(say(Scope::System, Device, System).starts_with("a device-scope atomic"));
-    for (scope, both) in [
-        (Scope::Block, Block),
-        (Scope::Cluster, Cluster),
-        (Scope::Grid, Device),
-        (Scope::System, System),
-    ] {
-        assert!(
-            say(scope, both, both).contains("without covering the same bytes"),
-            "{scope:?}"
-        );
+    for (scope, both) in
+        [(Scope::Block, Block), (Scope::Cluster, Cluster), (Scope::Grid, Device), (Scope::System, System)]
+    {
+        assert!(say(scope, both, both).contains("without covering the same bytes"), "{scope:?}");
     }
-    assert_eq!(
-        hint(
-            &at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)),
-            NONE
-        ),
-        None
-    );
+    assert_eq!(hint(&at(RaceKind::AtomicAtomic, Scope::Grid, (9, 3), (9, 3)), NONE), None);
 }
 
 #[test]
 fn the_plain_side_of_an_atomic_is_named() {
     for (kind, plain) in [
-        (
-            RaceKind::AtomicRead,
-            "read at line 8 is not atomic, the one at line 9",
-        ),
-        (
-            RaceKind::AtomicWrite,
-            "write at line 8 is not atomic, the one at line 9",
-        ),
-        (
-            RaceKind::ReadAtomic,
-            "read at line 9 is not atomic, the one at line 8",
-        ),
-        (
-            RaceKind::WriteAtomic,
-            "write at line 9 is not atomic, the one at line 8",
-        ),
+        (RaceKind::AtomicRead, "read at line 8 is not atomic, the one at line 9"),
+        (RaceKind::AtomicWrite, "write at line 8 is not atomic, the one at line 9"),
+        (RaceKind::ReadAtomic, "read at line 9 is not atomic, the one at line 8"),
+        (RaceKind::WriteAtomic, "write at line 9 is not atomic, the one at line 8"),
     ] {
         assert_eq!(
             said(&at(kind, Scope::Grid, (9, 3), (8, 3))),
@@ -229,9 +180,7 @@ fn launches_are_ordered_by_streams_and_events() {
 fn copies_and_the_host_are_ordered_by_streams_and_waiting() {
     let mut race = at(RaceKind::WriteRead, Scope::Device, (7, 11), (8, 3));
     race.accesses[1] = Access::new(Op::Copy);
-    assert!(
-        said(&race).starts_with("nothing orders the copy and the launch: put them in one stream")
-    );
+    assert!(said(&race).starts_with("nothing orders the copy and the launch: put them in one stream"));
     race.accesses[0] = Access::new(Op::Copy);
     assert!(said(&race).starts_with("nothing orders the two copies"));
     race.accesses[0] = Access::new(Op::Host);
@@ -260,14 +209,7 @@ fn fences_and_volatile_are_said_to_order_nothing() {
 /// No combination panics, and none has a hint that ends in a full stop.
 #[test]
 fn every_combination_is_answered() {
-    let all_scopes = [
-        Scope::Warp,
-        Scope::Block,
-        Scope::Cluster,
-        Scope::Grid,
-        Scope::Device,
-        Scope::System,
-    ];
+    let all_scopes = [Scope::Warp, Scope::Block, Scope::Cluster, Scope::Grid, Scope::Device, Scope::System];
     for kind in RaceKind::ALL {
         for scope in all_scopes {
             for to in [(7, 11), (7, 12), (8, 3)] {
@@ -287,16 +229,10 @@ fn an_asynchronous_copy_has_to_be_waited_for() {
     let mut facts = NONE;
     facts[1].asynchronous = true;
     let earlier = hint(&race, facts).unwrap();
-    assert!(
-        earlier.starts_with("the asynchronous copy at line 17 is under way until"),
-        "{earlier}"
-    );
+    assert!(earlier.starts_with("the asynchronous copy at line 17 is under way until"), "{earlier}");
     facts[0].asynchronous = true;
     assert_eq!(hint(&race, facts).unwrap(), earlier);
     facts[1].asynchronous = false;
     let later = hint(&race, facts).unwrap();
-    assert!(
-        later.starts_with("the asynchronous copy at line 18 is"),
-        "{later}"
-    );
+    assert!(later.starts_with("the asynchronous copy at line 18 is"), "{later}");
 }

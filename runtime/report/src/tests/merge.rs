@@ -13,10 +13,7 @@ fn merge(reports: &[(&str, Report)]) -> Report {
 }
 
 fn with(races: Vec<Race>) -> Report {
-    Report {
-        races,
-        ..Report::new(Device::Cpu)
-    }
+    Report { races, ..Report::new(Device::Cpu) }
 }
 
 fn at(line: u32, count: u64) -> Race {
@@ -38,24 +35,14 @@ fn nothing_is_merged_of_nothing() {
 
 #[test]
 fn one_report_stays_what_it_is() {
-    let report = Report {
-        notes: Vec::new(),
-        ..interface()
-    };
+    let report = Report { notes: Vec::new(), ..interface() };
     assert_eq!(merge(&[("a.json", report.clone())]), report);
 }
 
 #[test]
 fn the_same_race_is_one_entry_and_another_is_not() {
-    let merged = merge(&[
-        ("a.json", with(vec![at(7, 2)])),
-        ("b.json", with(vec![at(7, 40), at(8, 1)])),
-    ]);
-    let seen: Vec<_> = merged
-        .races
-        .iter()
-        .map(|race| (race.later().line, race.count))
-        .collect();
+    let merged = merge(&[("a.json", with(vec![at(7, 2)])), ("b.json", with(vec![at(7, 40), at(8, 1)]))]);
+    let seen: Vec<_> = merged.races.iter().map(|race| (race.later().line, race.count)).collect();
     assert_eq!(seen, [(Some(7), 42), (Some(8), 1)]);
 }
 
@@ -63,18 +50,12 @@ fn the_same_race_is_one_entry_and_another_is_not() {
 fn the_order_of_the_reports_changes_no_entry() {
     let (a, b) = (with(vec![at(7, 2)]), with(vec![at(8, 1), at(7, 40)]));
     let entries = |reports| {
-        let mut found: Vec<_> = merge(reports)
-            .races
-            .iter()
-            .map(|race| (race.later().line, race.count))
-            .collect();
+        let mut found: Vec<_> =
+            merge(reports).races.iter().map(|race| (race.later().line, race.count)).collect();
         found.sort();
         found
     };
-    assert_eq!(
-        entries(&[("a", a.clone()), ("b", b.clone())]),
-        entries(&[("b", b), ("a", a)])
-    );
+    assert_eq!(entries(&[("a", a.clone()), ("b", b.clone())]), entries(&[("b", b), ("a", a)]));
 }
 
 #[test]
@@ -90,13 +71,7 @@ fn notes_say_which_reports_they_are_of() {
         ("d.json", noted(&["lost"])),
         ("e.json", noted(&[])),
     ]);
-    assert_eq!(
-        merged.notes,
-        [
-            "`a.json`, `b.json`, `c.json` and 1 more report: lost",
-            "`a.json`: only here"
-        ]
-    );
+    assert_eq!(merged.notes, ["`a.json`, `b.json`, `c.json` and 1 more report: lost", "`a.json`: only here"]);
 }
 
 #[test]
@@ -107,20 +82,11 @@ fn statistics_are_summed_and_still_add_up() {
     let merged = merge(&[("a", one.clone()), ("b", one.clone()), ("c", other)]).stats;
     assert_eq!(merged.launches, 3 * one.stats.launches);
     assert_eq!(merged.checks_executed, 3 * one.stats.checks_executed);
-    let kernels: Vec<_> = merged
-        .kernels
-        .iter()
-        .map(|kernel| (kernel.name.as_str(), kernel.launches))
-        .collect();
-    assert_eq!(
-        kernels,
-        [("reduce(float const*, float*)", 2), ("other()", 1)]
-    );
+    let kernels: Vec<_> =
+        merged.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel.launches)).collect();
+    assert_eq!(kernels, [("reduce(float const*, float*)", 2), ("other()", 1)]);
     for sites in [merged.sites, merged.kernels[0].sites] {
-        assert_eq!(
-            sites.proved + sites.proved_at_launch + sites.checked,
-            sites.total
-        );
+        assert_eq!(sites.proved + sites.proved_at_launch + sites.checked, sites.total);
     }
 }
 
@@ -141,9 +107,6 @@ fn races_that_were_not_kept_are_not_forgotten() {
 
 #[test]
 fn different_devices_are_said() {
-    let merged = merge(&[
-        ("a.json", Report::new(Device::Cpu)),
-        ("b.json", Report::new(Device::Cuda)),
-    ]);
+    let merged = merge(&[("a.json", Report::new(Device::Cpu)), ("b.json", Report::new(Device::Cuda))]);
     assert_eq!(merged.notes, ["`b.json`: ran on `cuda`, `a.json` on `cpu`"]);
 }

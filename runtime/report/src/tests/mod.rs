@@ -55,9 +55,7 @@ pub(crate) struct OneFile;
 
 impl Sources for OneFile {
     fn text(&self, file: &str) -> Option<Arc<str>> {
-        ["reduce.cu", "tile.cuh"]
-            .contains(&file)
-            .then(|| REDUCE_CU.into())
+        ["reduce.cu", "tile.cuh"].contains(&file).then(|| REDUCE_CU.into())
     }
 }
 

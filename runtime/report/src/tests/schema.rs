@@ -25,16 +25,10 @@ fn the_example_of_the_interface_is_read() {
     let race = &report.races[0];
     assert_eq!((race.kind, race.scope), (RaceKind::WriteRead, Scope::Block));
     assert_eq!((race.later().op, race.later().line), (Op::Read, Some(18)));
-    assert_eq!(
-        (race.earlier().op, race.earlier().thread),
-        (Op::Write, Some([63, 0, 0]))
-    );
+    assert_eq!((race.earlier().op, race.earlier().thread), (Op::Write, Some([63, 0, 0])));
     assert_eq!(
         report.divergence[0].waiting,
-        [
-            Waiting::at(Some("k.cu".to_owned()), Some(9), 32, [0, 0, 0]),
-            Waiting::exited(96, [32, 0, 0])
-        ]
+        [Waiting::at(Some("k.cu".to_owned()), Some(9), 32, [0, 0, 0]), Waiting::exited(96, [32, 0, 0])]
     );
     assert_eq!(report.stats.kernels[0].sites, report.stats.sites);
 }
@@ -42,10 +36,7 @@ fn the_example_of_the_interface_is_read() {
 #[test]
 fn the_example_of_the_interface_is_written_as_it_was_read() {
     assert_eq!(compact(&interface().to_json()), compact(INTERFACE));
-    assert_eq!(
-        Report::from_json(&interface().to_json()).unwrap(),
-        interface()
-    );
+    assert_eq!(Report::from_json(&interface().to_json()).unwrap(), interface());
 }
 
 /// Adds a field to each object of the example in turn.
@@ -74,10 +65,7 @@ fn no_object_takes_an_unknown_field() {
     for path in paths {
         let mut changed = example.clone();
         changed.pointer_mut(&path).unwrap()["extra"] = Value::Bool(true);
-        assert!(
-            Report::from_json(&changed.to_string()).is_err(),
-            "`{path}` took a field"
-        );
+        assert!(Report::from_json(&changed.to_string()).is_err(), "`{path}` took a field");
     }
 }
 
@@ -104,13 +92,7 @@ fn words_are_those_of_the_interface() {
     fn words<T: serde::Serialize>(values: &[T]) -> String {
         let words: Vec<_> = values
             .iter()
-            .map(|value| {
-                serde_json::to_value(value)
-                    .unwrap()
-                    .as_str()
-                    .unwrap()
-                    .to_owned()
-            })
+            .map(|value| serde_json::to_value(value).unwrap().as_str().unwrap().to_owned())
             .collect();
         words.join(" ")
     }
@@ -118,19 +100,9 @@ fn words_are_those_of_the_interface() {
         words(&RaceKind::ALL),
         "write-write read-write write-read atomic-write write-atomic atomic-read read-atomic atomic-atomic"
     );
+    assert_eq!(words(&[Op::Read, Op::Write, Op::Atomic, Op::Copy, Op::Host]), "read write atomic copy host");
     assert_eq!(
-        words(&[Op::Read, Op::Write, Op::Atomic, Op::Copy, Op::Host]),
-        "read write atomic copy host"
-    );
-    assert_eq!(
-        words(&[
-            Scope::Warp,
-            Scope::Block,
-            Scope::Cluster,
-            Scope::Grid,
-            Scope::Device,
-            Scope::System
-        ]),
+        words(&[Scope::Warp, Scope::Block, Scope::Cluster, Scope::Grid, Scope::Device, Scope::System]),
         "warp block cluster grid device system"
     );
     assert_eq!(words(&[Device::Cpu, Device::Cuda]), "cpu cuda");
@@ -147,10 +119,7 @@ fn a_kind_is_made_of_its_sides() {
                 continue;
             };
             assert_eq!((kind.earlier(), kind.later()), (earlier, later));
-            assert_eq!(
-                serde_json::to_value(kind).unwrap().as_str(),
-                Some(kind.to_string().as_str())
-            );
+            assert_eq!(serde_json::to_value(kind).unwrap().as_str(), Some(kind.to_string().as_str()));
             kinds.push(kind);
         }
     }

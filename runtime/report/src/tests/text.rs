@@ -12,11 +12,7 @@ use crate::text::TextRenderer;
 use crate::words;
 
 fn renderer() -> TextRenderer<'static> {
-    TextRenderer {
-        pid: Some(4242),
-        color: false,
-        sources: &OneFile,
-    }
+    TextRenderer { pid: Some(4242), color: false, sources: &OneFile }
 }
 
 /// The race with the hint that follows from it, rendered.
@@ -36,34 +32,20 @@ fn the_example_of_the_interface() {
 
 #[test]
 fn a_report_without_sources() {
-    insta::assert_snapshot!(
-        TextRenderer {
-            sources: &NoSources,
-            ..renderer()
-        }
-        .report(&interface(), false)
-    );
+    insta::assert_snapshot!(TextRenderer { sources: &NoSources, ..renderer() }.report(&interface(), false));
 }
 
 #[test]
 fn colors() {
-    let text = TextRenderer {
-        color: true,
-        ..renderer()
-    }
-    .report(&interface(), false);
+    let text = TextRenderer { color: true, ..renderer() }.report(&interface(), false);
     insta::assert_snapshot!(text.replace('\x1b', "ESC"));
     assert!(!renderer().report(&interface(), false).contains('\x1b'));
 }
 
 #[test]
 fn an_update_by_several_blocks() {
-    let mut race = race(
-        RaceKind::WriteRead,
-        Scope::Grid,
-        access(Op::Read, 7, 11, 1, 0),
-        access(Op::Write, 7, 11, 0, 0),
-    );
+    let mut race =
+        race(RaceKind::WriteRead, Scope::Grid, access(Op::Read, 7, 11, 1, 0), access(Op::Write, 7, 11, 0, 0));
     race.count = 12;
     insta::assert_snapshot!(plain(race));
 }
@@ -91,17 +73,11 @@ fn equal_values_are_marked() {
 
 #[test]
 fn an_unknown_thread() {
-    let mut race = race(
-        RaceKind::ReadWrite,
-        Scope::Grid,
-        access(Op::Write, 8, 8, 3, 5),
-        access(Op::Read, 7, 14, 0, 0),
-    );
+    let mut race =
+        race(RaceKind::ReadWrite, Scope::Grid, access(Op::Write, 8, 8, 3, 5), access(Op::Read, 7, 14, 0, 0));
     race.accesses[1].thread = None;
     let with_block = plain(race.clone());
-    assert!(
-        with_block.contains("Previous read of size 4 by an unknown thread of block (0,0,0):\n")
-    );
+    assert!(with_block.contains("Previous read of size 4 by an unknown thread of block (0,0,0):\n"));
     race.accesses[1].block = None;
     insta::assert_snapshot!(plain(race));
 }
@@ -121,10 +97,7 @@ fn atomics_of_too_narrow_a_scope() {
         offset: Some(0),
         allocated: None,
     });
-    let block = SideFacts {
-        atomic_scope: Some(AtomicScope::Block),
-        ..SideFacts::default()
-    };
+    let block = SideFacts { atomic_scope: Some(AtomicScope::Block), ..SideFacts::default() };
     insta::assert_snapshot!(render(race, [block; 2]));
 }
 
@@ -133,11 +106,7 @@ fn a_plain_read_of_an_atomic() {
     let mut race = race(
         RaceKind::AtomicRead,
         Scope::Device,
-        Access {
-            launch: Some(2),
-            stream: Some(7),
-            ..access(Op::Read, 7, 14, 0, 0)
-        },
+        Access { launch: Some(2), stream: Some(7), ..access(Op::Read, 7, 14, 0, 0) },
         access(Op::Atomic, 9, 3, 2, 1),
     );
     race.launch = race.launch.map(|launch| Launch { index: 2, ..launch });
@@ -160,11 +129,7 @@ fn generic_memory_of_no_known_object() {
 
 #[test]
 fn a_copy() {
-    let copy = Access {
-        size: Some(4096),
-        stream: Some(2),
-        ..Access::new(Op::Copy)
-    };
+    let copy = Access { size: Some(4096), stream: Some(2), ..Access::new(Op::Copy) };
     insta::assert_snapshot!(plain(race(
         RaceKind::WriteRead,
         Scope::Device,
@@ -225,11 +190,7 @@ fn no_debug_info() {
         (access.file, access.line, access.column) = (None, None, None);
     }
     race.accesses[1].function = None;
-    race.launch = race.launch.map(|launch| Launch {
-        file: None,
-        line: None,
-        ..launch
-    });
+    race.launch = race.launch.map(|launch| Launch { file: None, line: None, ..launch });
     insta::assert_snapshot!(plain(race));
 }
 
@@ -255,14 +216,8 @@ fn two_files() {
     insta::assert_snapshot!(plain(race.clone()));
     race.accesses[1].column = None;
     let unknown_column = plain(race);
-    assert!(
-        unknown_column.contains("--> tile.cuh:17\n"),
-        "{unknown_column}"
-    );
-    assert!(
-        unknown_column.contains("--> reduce.cu:18:17\n"),
-        "{unknown_column}"
-    );
+    assert!(unknown_column.contains("--> tile.cuh:17\n"), "{unknown_column}");
+    assert!(unknown_column.contains("--> reduce.cu:18:17\n"), "{unknown_column}");
 }
 
 #[test]
@@ -277,13 +232,7 @@ fn many_races() {
         ));
     }
     let report = collector.report(Device::Cpu, Stats::default());
-    insta::assert_snapshot!(
-        TextRenderer {
-            sources: &NoSources,
-            ..renderer()
-        }
-        .report(&report, false)
-    );
+    insta::assert_snapshot!(TextRenderer { sources: &NoSources, ..renderer() }.report(&report, false));
 }
 
 #[test]
@@ -307,13 +256,8 @@ fn divergence_alone() {
 fn a_clean_run_says_nothing_but_its_notes() {
     let mut report = Report::new(Device::Cpu);
     assert_eq!(renderer().report(&report, false), "");
-    report
-        .notes
-        .push("1 launch not checked: option `every=2`".to_owned());
-    assert_eq!(
-        renderer().report(&report, false),
-        "note: 1 launch not checked: option `every=2`\n"
-    );
+    report.notes.push("1 launch not checked: option `every=2`".to_owned());
+    assert_eq!(renderer().report(&report, false), "note: 1 launch not checked: option `every=2`\n");
 }
 
 #[test]
@@ -348,26 +292,16 @@ fn statistics() {
 /// and nothing else.
 #[test]
 fn stale_positions_do_no_harm() {
-    for (line, column) in [
-        (0, 0),
-        (1, 0),
-        (0, 1),
-        (5, 1),
-        (5, 80),
-        (17, 1000),
-        (9999, 1),
-        (u32::MAX, u32::MAX),
-    ] {
+    for (line, column) in
+        [(0, 0), (1, 0), (0, 1), (5, 1), (5, 80), (17, 1000), (9999, 1), (u32::MAX, u32::MAX)]
+    {
         let text = plain(race(
             RaceKind::WriteWrite,
             Scope::Block,
             access(Op::Write, line, column, 0, 1),
             access(Op::Write, 17, 2, 0, 0),
         ));
-        assert!(
-            text.contains(&format!("reduce.cu:{line}:{column}\n")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("reduce.cu:{line}:{column}\n")), "{text}");
         assert!(text.contains("tile[t] = v;"), "{text}");
     }
 }
@@ -376,10 +310,7 @@ fn stale_positions_do_no_harm() {
 fn files_are_found_in_the_directories_of_the_compiler() {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = DiskSources::new([here.join("nowhere"), here.join("src")]);
-    assert_eq!(
-        sources.text("lib.rs").as_deref(),
-        Some(include_str!("../lib.rs"))
-    );
+    assert_eq!(sources.text("lib.rs").as_deref(), Some(include_str!("../lib.rs")));
     let absolute = here.join("src/lib.rs");
     assert!(sources.text(absolute.to_str().unwrap()).is_some());
     assert!(sources.text("missing.cu").is_none() && sources.text("missing.cu").is_none());
@@ -421,28 +352,14 @@ fn inlined_calls_and_allocations_are_said_where_they_are_known() {
         access(Op::Write, 17, 13, 1, 0),
     );
     let before = plain(found.clone());
-    let position = |line| Position {
-        file: "main.cu".to_owned(),
-        line,
-    };
+    let position = |line| Position { file: "main.cu".to_owned(), line };
     found.accesses[0].inlined_at = vec![
-        InlinedAt {
-            function: Some("outer".to_owned()),
-            position: position(40),
-            column: Some(7),
-        },
-        InlinedAt {
-            function: None,
-            position: position(50),
-            column: None,
-        },
+        InlinedAt { function: Some("outer".to_owned()), position: position(40), column: Some(7) },
+        InlinedAt { function: None, position: position(50), column: None },
     ];
     found.object.as_mut().unwrap().allocated = Some(position(60));
     let after = plain(found);
-    let new: Vec<&str> = after
-        .lines()
-        .filter(|line| !before.lines().any(|old| old == *line))
-        .collect();
+    let new: Vec<&str> = after.lines().filter(|line| !before.lines().any(|old| old == *line)).collect();
     assert_eq!(
         new,
         [

@@ -18,16 +18,7 @@ fn float_triples(random: usize) -> Vec<(f32, f32, f32)> {
     let mut triples = Vec::new();
     for &a in &edges {
         for &b in &edges {
-            for &c in &[
-                0.0,
-                -0.0,
-                1.0,
-                -1.0,
-                f32::from_bits(1),
-                -f32::MAX,
-                f32::NAN,
-                -(a * b),
-            ] {
+            for &c in &[0.0, -0.0, 1.0, -1.0, f32::from_bits(1), -f32::MAX, f32::NAN, -(a * b)] {
                 triples.push((a, b, c));
             }
         }
@@ -49,17 +40,11 @@ fn float_triples(random: usize) -> Vec<(f32, f32, f32)> {
 
 fn double_triples(random: usize) -> Vec<(f64, f64, f64)> {
     let edges = doubles();
-    let mut triples: Vec<_> = edges
-        .iter()
-        .flat_map(|&a| edges.iter().map(move |&b| (a, b, -(a * b))))
-        .collect();
+    let mut triples: Vec<_> =
+        edges.iter().flat_map(|&a| edges.iter().map(move |&b| (a, b, -(a * b)))).collect();
     let mut bits = Random(9);
     for _ in 0..random {
-        triples.push((
-            f64::from_bits(bits.bits()),
-            f64::from_bits(bits.bits()),
-            f64::from_bits(bits.bits()),
-        ));
+        triples.push((f64::from_bits(bits.bits()), f64::from_bits(bits.bits()), f64::from_bits(bits.bits())));
     }
     triples
 }
@@ -90,10 +75,7 @@ fn float_operations_round_as_the_processor_does() {
         };
         for (a, b, c) in float_triples(20_000) {
             let check = |what: &str, got: f32, want: f32| {
-                assert!(
-                    same32(got, want),
-                    "{what}.{name}({a:e}, {b:e}, {c:e}) = {got:e}, not {want:e}"
-                );
+                assert!(same32(got, want), "{what}.{name}({a:e}, {b:e}, {c:e}) = {got:e}, not {want:e}");
             };
             check("add", add(a, b), add32(mode, a, b));
             check("mul", mul(a, b), mul32(mode, a, b));
@@ -129,10 +111,7 @@ fn double_operations_round_as_the_processor_does() {
         };
         for (a, b, c) in double_triples(3_000) {
             let check = |what: &str, got: f64, want: f64| {
-                assert!(
-                    same64(got, want),
-                    "{what}.{name}({a:e}, {b:e}, {c:e}) = {got:e}, not {want:e}"
-                );
+                assert!(same64(got, want), "{what}.{name}({a:e}, {b:e}, {c:e}) = {got:e}, not {want:e}");
             };
             check("add", add(a, b), add64(mode, a, b));
             check("mul", mul(a, b), mul64(mode, a, b));
@@ -145,11 +124,7 @@ fn double_operations_round_as_the_processor_does() {
 
 /// Subnormals become zeros of their sign.
 fn flush(v: f32) -> f32 {
-    if v.is_subnormal() {
-        0f32.copysign(v)
-    } else {
-        v
-    }
+    if v.is_subnormal() { 0f32.copysign(v) } else { v }
 }
 
 #[test]
@@ -228,25 +203,14 @@ fn minima_and_maxima_order_zeros_and_nans() {
     for (a, b, _) in float_triples(3_000) {
         let minimum = |a: f32, b: f32| -maximum(-a, -b);
         let nan = |r: f32| {
-            if a.is_nan() || b.is_nan() {
-                f32::NAN
-            } else {
-                r
-            }
+            if a.is_nan() || b.is_nan() { f32::NAN } else { r }
         };
         let signed = |r: f32| {
-            if a.is_sign_negative() != b.is_sign_negative() {
-                -r
-            } else {
-                r
-            }
+            if a.is_sign_negative() != b.is_sign_negative() { -r } else { r }
         };
         let check = |name: &str, want: f32| {
             let got = f(name)(a, b);
-            assert!(
-                same32(got, want),
-                "{name}({a:e}, {b:e}) = {got:e}, not {want:e}"
-            );
+            assert!(same32(got, want), "{name}({a:e}, {b:e}) = {got:e}, not {want:e}");
         };
         check("fmax.f", maximum(a, b));
         check("fmin.f", minimum(a, b));
@@ -254,10 +218,7 @@ fn minima_and_maxima_order_zeros_and_nans() {
         check("fmin.nan.f", nan(minimum(a, b)));
         check("fmax.xorsign.abs.f", signed(maximum(a.abs(), b.abs())));
         check("fmin.xorsign.abs.f", signed(minimum(a.abs(), b.abs())));
-        check(
-            "fmin.nan.xorsign.abs.f",
-            nan(signed(minimum(a.abs(), b.abs()))),
-        );
+        check("fmin.nan.xorsign.abs.f", nan(signed(minimum(a.abs(), b.abs()))));
         let (da, db) = (f64::from(a), f64::from(b));
         assert!(same64(max_d(da, db), f64::from(maximum(a, b))));
         assert!(same64(min_d(da, db), f64::from(minimum(a, b))));
@@ -281,19 +242,12 @@ fn approximations_and_rounding_to_integers() {
         "sqrt.approx.f",
         "sqrt.f",
     ];
-    let list: Vec<_> = names
-        .iter()
-        .map(|n| (n.to_string(), "float(float)"))
-        .collect();
+    let list: Vec<_> = names.iter().map(|n| (n.to_string(), "float(float)")).collect();
     let code = Code::of_intrinsics(&list);
     // SAFETY: the type that `list` declares.
     let f = |name: &str| -> F1 { unsafe { code.get(name) } };
     for v in floats() {
-        let saturated = if v.is_nan() || v <= 0.0 {
-            0.0
-        } else {
-            v.min(1.0)
-        };
+        let saturated = if v.is_nan() || v <= 0.0 { 0.0 } else { v.min(1.0) };
         let want = [
             saturated,
             v.round_ties_even(),
@@ -312,10 +266,7 @@ fn approximations_and_rounding_to_integers() {
         for (name, want) in names.iter().zip(want) {
             let got = f(name)(v);
             let close = (got - want).abs() <= want.abs() * 4.0 * f32::EPSILON;
-            assert!(
-                same32(got, want) || close,
-                "{name}({v:e}) = {got:e}, not {want:e}"
-            );
+            assert!(same32(got, want) || close, "{name}({v:e}) = {got:e}, not {want:e}");
         }
     }
 }

@@ -26,38 +26,23 @@ fn floats_become_integers_as_ptx_says() {
         ("d2ll", "i64(double)"),
         ("d2ull", "i64(double)"),
     ];
-    let list: Vec<_> = MODES
-        .iter()
-        .flat_map(|(mode, _)| kinds.map(|(k, ty)| (format!("{k}.{mode}"), ty)))
-        .collect();
+    let list: Vec<_> =
+        MODES.iter().flat_map(|(mode, _)| kinds.map(|(k, ty)| (format!("{k}.{mode}"), ty))).collect();
     let code = Code::of_intrinsics(&list);
     // Clamped to the range; NaN has its own value.
     let clamp = |v: f64, low: i128, high: i128, nan: i128| {
-        if v.is_nan() {
-            nan
-        } else {
-            (v as i128).clamp(low, high)
-        }
+        if v.is_nan() { nan } else { (v as i128).clamp(low, high) }
     };
     for (mode, _) in MODES {
         // SAFETY: the types that `kinds` declares.
         unsafe {
-            let (f2i, f2ui): (extern "C" fn(f32) -> i32, extern "C" fn(f32) -> u32) = (
-                code.get(&format!("f2i.{mode}")),
-                code.get(&format!("f2ui.{mode}")),
-            );
-            let (f2ll, f2ull): (extern "C" fn(f32) -> i64, extern "C" fn(f32) -> u64) = (
-                code.get(&format!("f2ll.{mode}")),
-                code.get(&format!("f2ull.{mode}")),
-            );
+            let (f2i, f2ui): (extern "C" fn(f32) -> i32, extern "C" fn(f32) -> u32) =
+                (code.get(&format!("f2i.{mode}")), code.get(&format!("f2ui.{mode}")));
+            let (f2ll, f2ull): (extern "C" fn(f32) -> i64, extern "C" fn(f32) -> u64) =
+                (code.get(&format!("f2ll.{mode}")), code.get(&format!("f2ull.{mode}")));
             for v in floats() {
                 let r = rounded(mode, f64::from(v));
-                let got: [i128; 4] = [
-                    f2i(v).into(),
-                    f2ui(v).into(),
-                    f2ll(v).into(),
-                    f2ull(v).into(),
-                ];
+                let got: [i128; 4] = [f2i(v).into(), f2ui(v).into(), f2ll(v).into(), f2ull(v).into()];
                 let want = [
                     clamp(r, i32::MIN.into(), i32::MAX.into(), 0),
                     clamp(r, 0, u32::MAX.into(), 0),
@@ -66,22 +51,13 @@ fn floats_become_integers_as_ptx_says() {
                 ];
                 assert_eq!(got, want, "f2*.{mode}({v:e})");
             }
-            let (d2i, d2ui): (extern "C" fn(f64) -> i32, extern "C" fn(f64) -> u32) = (
-                code.get(&format!("d2i.{mode}")),
-                code.get(&format!("d2ui.{mode}")),
-            );
-            let (d2ll, d2ull): (extern "C" fn(f64) -> i64, extern "C" fn(f64) -> u64) = (
-                code.get(&format!("d2ll.{mode}")),
-                code.get(&format!("d2ull.{mode}")),
-            );
+            let (d2i, d2ui): (extern "C" fn(f64) -> i32, extern "C" fn(f64) -> u32) =
+                (code.get(&format!("d2i.{mode}")), code.get(&format!("d2ui.{mode}")));
+            let (d2ll, d2ull): (extern "C" fn(f64) -> i64, extern "C" fn(f64) -> u64) =
+                (code.get(&format!("d2ll.{mode}")), code.get(&format!("d2ull.{mode}")));
             for v in doubles() {
                 let r = rounded(mode, v);
-                let got: [i128; 4] = [
-                    d2i(v).into(),
-                    d2ui(v).into(),
-                    d2ll(v).into(),
-                    d2ull(v).into(),
-                ];
+                let got: [i128; 4] = [d2i(v).into(), d2ui(v).into(), d2ll(v).into(), d2ull(v).into()];
                 let want = [
                     clamp(r, i32::MIN.into(), i32::MAX.into(), i32::MIN.into()),
                     clamp(r, 0, u32::MAX.into(), 1 << 31),
@@ -96,16 +72,7 @@ fn floats_become_integers_as_ptx_says() {
 
 /// Integers at powers of two, between floats, and anywhere.
 fn integers() -> Vec<i64> {
-    let mut values = vec![
-        0,
-        1,
-        -1,
-        i64::MIN,
-        i64::MAX,
-        i64::MIN + 1,
-        0x7fffff8000000000,
-        0x0020000000000001,
-    ];
+    let mut values = vec![0, 1, -1, i64::MIN, i64::MAX, i64::MIN + 1, 0x7fffff8000000000, 0x0020000000000001];
     for shift in 0..63 {
         for d in [-3, -2, -1, 0, 1, 2, 3] {
             let v = (1i64 << shift).wrapping_add(d);
@@ -143,40 +110,26 @@ fn integers_become_floats_in_every_mode() {
         ("ll2d", "double(i64)"),
         ("ull2d", "double(i64)"),
     ];
-    let list: Vec<_> = MODES
-        .iter()
-        .flat_map(|(mode, _)| kinds.map(|(k, ty)| (format!("{k}.{mode}"), ty)))
-        .collect();
+    let list: Vec<_> =
+        MODES.iter().flat_map(|(mode, _)| kinds.map(|(k, ty)| (format!("{k}.{mode}"), ty))).collect();
     let code = Code::of_intrinsics(&list);
     for (mode, _) in MODES {
         // SAFETY: the types that `kinds` declares; integers travel as their bits.
         unsafe {
-            for (kind, wide, signed) in [
-                ("i2f", false, true),
-                ("ui2f", false, false),
-                ("ll2f", true, true),
-                ("ull2f", true, false),
-            ] {
+            for (kind, wide, signed) in
+                [("i2f", false, true), ("ui2f", false, false), ("ll2f", true, true), ("ull2f", true, false)]
+            {
                 let f: extern "C" fn(i64) -> f32 = code.get(&format!("{kind}.{mode}"));
                 for v in integers() {
                     let exact = exact(v, wide, signed);
                     let got = f(v);
-                    check_direction(
-                        mode,
-                        exact,
-                        got.into(),
-                        got.next_down().into(),
-                        got.next_up().into(),
-                    );
+                    check_direction(mode, exact, got.into(), got.next_down().into(), got.next_up().into());
                     assert!(exact != 0 || got.to_bits() == 0);
                 }
             }
-            for (kind, wide, signed) in [
-                ("i2d", false, true),
-                ("ui2d", false, false),
-                ("ll2d", true, true),
-                ("ull2d", true, false),
-            ] {
+            for (kind, wide, signed) in
+                [("i2d", false, true), ("ui2d", false, false), ("ll2d", true, true), ("ull2d", true, false)]
+            {
                 let f: extern "C" fn(i64) -> f64 = code.get(&format!("{kind}.{mode}"));
                 for v in integers() {
                     let exact = exact(v, wide, signed);
@@ -201,10 +154,7 @@ fn exact(v: i64, wide: bool, signed: bool) -> i128 {
 
 #[test]
 fn doubles_become_floats_in_every_mode() {
-    let list: Vec<_> = MODES
-        .iter()
-        .map(|(m, _)| (format!("d2f.{m}"), "float(double)"))
-        .collect();
+    let list: Vec<_> = MODES.iter().map(|(m, _)| (format!("d2f.{m}"), "float(double)")).collect();
     let code = Code::of_intrinsics(&list);
     for (name, mode) in MODES {
         // SAFETY: the type that `list` declares.
@@ -216,10 +166,7 @@ fn doubles_become_floats_in_every_mode() {
         });
         for v in doubles().into_iter().chain(near_float) {
             let (got, want) = (f(v), narrow(mode, v));
-            assert!(
-                same32(got, want),
-                "d2f.{name}({v:e}) = {got:e}, not {want:e}"
-            );
+            assert!(same32(got, want), "d2f.{name}({v:e}) = {got:e}, not {want:e}");
         }
     }
 }
@@ -236,15 +183,9 @@ fn plain_conversions_saturate() {
     // SAFETY: the types that the text defines.
     unsafe {
         let f2i: extern "C" fn(f32) -> i32 = code.get("f2i");
-        assert_eq!(
-            [3e9, -3e9, f32::NAN, -1.9].map(|v| f2i(v)),
-            [i32::MAX, i32::MIN, 0, -1]
-        );
+        assert_eq!([3e9, -3e9, f32::NAN, -1.9].map(|v| f2i(v)), [i32::MAX, i32::MIN, 0, -1]);
         let f2u: extern "C" fn(f32) -> u64 = code.get("f2u");
-        assert_eq!(
-            [3e30, -1.0, f32::NAN].map(|v| f2u(v)),
-            [u64::MAX, 0, 1 << 63]
-        );
+        assert_eq!([3e30, -1.0, f32::NAN].map(|v| f2u(v)), [u64::MAX, 0, 1 << 63]);
         let d2i: extern "C" fn(f64) -> i32 = code.get("d2i");
         assert_eq!([1e300, f64::NAN].map(|v| d2i(v)), [i32::MAX, i32::MIN]);
         // cvt.rzi.s16.f32, of which the low byte is taken.

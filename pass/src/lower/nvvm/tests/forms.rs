@@ -22,17 +22,12 @@ fn all_intrinsics() -> Vec<(u32, String)> {
     let first = "llvm.nvvm.abs.bf16";
     // SAFETY: the name is as long as said.
     let first = unsafe { LLVMLookupIntrinsicID(first.as_ptr().cast(), first.len()) };
-    (first..)
-        .map(|id| (id, name(id)))
-        .take_while(|(_, n)| n.starts_with("llvm.nvvm."))
-        .collect()
+    (first..).map(|id| (id, name(id))).take_while(|(_, n)| n.starts_with("llvm.nvvm.")).collect()
 }
 
 fn is_refused(name: &str) -> bool {
     let short = name.strip_prefix("llvm.nvvm.").unwrap();
-    REFUSED_INTRINSICS
-        .iter()
-        .any(|p| capture(p, short).is_some())
+    REFUSED_INTRINSICS.iter().any(|p| capture(p, short).is_some())
 }
 
 #[test]
@@ -41,15 +36,9 @@ fn every_intrinsic_is_lowered_or_refused_by_decision() {
     assert!(all.len() > 1500, "{}", all.len());
     let supported = |n: &str| matches!(find(n), Some(Found::Body(_)));
     // What the table has wins over the refusal of a group it belongs to.
-    let undecided: Vec<_> = all
-        .iter()
-        .filter(|(_, n)| !supported(n) && !is_refused(n))
-        .map(|(_, n)| n)
-        .collect();
-    assert!(
-        undecided.is_empty(),
-        "neither supported nor refused: {undecided:?}"
-    );
+    let undecided: Vec<_> =
+        all.iter().filter(|(_, n)| !supported(n) && !is_refused(n)).map(|(_, n)| n).collect();
+    assert!(undecided.is_empty(), "neither supported nor refused: {undecided:?}");
 }
 
 #[test]
@@ -66,21 +55,14 @@ fn every_intrinsic_becomes_valid_ir() {
             let function = LLVMGetIntrinsicDeclaration(scratch.module, id, std::ptr::null_mut(), 0);
             let signature = crate::lower::nvvm::signature(function);
             let list = |value: &dyn Fn(usize) -> String| {
-                let list: Vec<_> = signature
-                    .params
-                    .iter()
-                    .enumerate()
-                    .map(|(i, t)| format!("{t} {}", value(i)))
-                    .collect();
+                let list: Vec<_> =
+                    signature.params.iter().enumerate().map(|(i, t)| format!("{t} {}", value(i))).collect();
                 list.join(", ")
             };
             let (result, arguments) = (&signature.result, list(&|i| format!("%{i}")));
             // What must be an immediate is none here; nothing looks before the
             // intrinsic is gone.
-            text += &format!(
-                "declare {result} @{name}({})\n",
-                signature.params.join(", ")
-            );
+            text += &format!("declare {result} @{name}({})\n", signature.params.join(", "));
             text += &format!("define {result} @\"test.{name}\"({arguments}) {{\nentry:\n");
             text += &match result.as_str() {
                 "void" => format!("  call void @{name}({arguments})\n  ret void\n}}\n"),
@@ -97,15 +79,9 @@ fn every_intrinsic_becomes_valid_ir() {
     let lowered = module.text();
     assert!(!lowered.contains("@llvm.nvvm."), "an intrinsic is left");
     // What sets the rounding mode or loops stays a function.
-    let stays = |l: &str| {
-        ["gr.name.", ".d(", "@gr.fns("]
-            .iter()
-            .any(|n| l.contains(n))
-    };
-    let left: Vec<_> = lowered
-        .lines()
-        .filter(|l| l.contains("call ") && l.contains("@gr.") && !stays(l))
-        .collect();
+    let stays = |l: &str| ["gr.name.", ".d(", "@gr.fns("].iter().any(|n| l.contains(n));
+    let left: Vec<_> =
+        lowered.lines().filter(|l| l.contains("call ") && l.contains("@gr.") && !stays(l)).collect();
     assert!(left.is_empty(), "not inlined: {left:?}");
 }
 
@@ -180,8 +156,7 @@ fn atomics_carry_scope_and_order() {
         crate::ir::definitions(module.module)
             .flat_map(|f| crate::ir::instructions(f))
             .filter(|&i| {
-                let atomic =
-                    !LLVMIsAAtomicRMWInst(i).is_null() || !LLVMIsAAtomicCmpXchgInst(i).is_null();
+                let atomic = !LLVMIsAAtomicRMWInst(i).is_null() || !LLVMIsAAtomicCmpXchgInst(i).is_null();
                 atomic
                     || (!LLVMIsALoadInst(i).is_null()
                         && LLVMGetOrdering(i) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic)
@@ -204,12 +179,7 @@ fn atomics_carry_scope_and_order() {
 #[test]
 fn synchronisation_becomes_entry_points_at_the_same_line() {
     let calls = [
-        (
-            "void",
-            "llvm.nvvm.barrier0",
-            "",
-            "void @__gpurace_barrier(i32 0, i32 0, i32 -2)",
-        ),
+        ("void", "llvm.nvvm.barrier0", "", "void @__gpurace_barrier(i32 0, i32 0, i32 -2)"),
         (
             "void",
             "llvm.nvvm.barrier.sync.cnt",
@@ -222,30 +192,10 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
             "i32 5",
             "i32 @__gpurace_barrier_red(i32 0, i32 0, i32 2, i32 5, i32 -2)",
         ),
-        (
-            "void",
-            "llvm.nvvm.bar.warp.sync",
-            "i32 15",
-            "void @__gpurace_syncwarp(i32 15, i32 -1)",
-        ),
-        (
-            "void",
-            "llvm.nvvm.membar.cta",
-            "",
-            "void @__gpurace_fence(i32 0, i32 4, i32 -1)",
-        ),
-        (
-            "void",
-            "llvm.nvvm.membar.gl",
-            "",
-            "void @__gpurace_fence(i32 2, i32 4, i32 -1)",
-        ),
-        (
-            "void",
-            "llvm.nvvm.membar.sys",
-            "",
-            "void @__gpurace_fence(i32 3, i32 4, i32 -1)",
-        ),
+        ("void", "llvm.nvvm.bar.warp.sync", "i32 15", "void @__gpurace_syncwarp(i32 15, i32 -1)"),
+        ("void", "llvm.nvvm.membar.cta", "", "void @__gpurace_fence(i32 0, i32 4, i32 -1)"),
+        ("void", "llvm.nvvm.membar.gl", "", "void @__gpurace_fence(i32 2, i32 4, i32 -1)"),
+        ("void", "llvm.nvvm.membar.sys", "", "void @__gpurace_fence(i32 3, i32 4, i32 -1)"),
         (
             "float",
             "llvm.nvvm.shfl.sync.down.f32",
@@ -282,46 +232,23 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
             "i32 7, i32 9",
             "i32 @__gpurace_redux(i32 2, i32 7, i32 9, i32 -1)",
         ),
-        (
-            "i32",
-            "llvm.nvvm.activemask",
-            "",
-            "i32 @__gpurace_activemask()",
-        ),
+        ("i32", "llvm.nvvm.activemask", "", "i32 @__gpurace_activemask()"),
         ("void", "llvm.nvvm.exit", "", "void @__gpurace_exit()"),
         ("void", "llvm.trap", "", "void @__gpurace_trap(i32 -1)"),
-        (
-            "void",
-            "llvm.nvvm.nanosleep",
-            "i32 100",
-            "void @__gpurace_nanosleep(i32 100)",
-        ),
+        ("void", "llvm.nvvm.nanosleep", "i32 100", "void @__gpurace_nanosleep(i32 100)"),
     ];
     let mut text = String::new();
     let mut body = String::new();
     for (line, (result, name, arguments, _)) in calls.iter().enumerate() {
-        let types: Vec<_> = arguments
-            .split(", ")
-            .map(|a| a.split(' ').next().unwrap())
-            .collect();
+        let types: Vec<_> = arguments.split(", ").map(|a| a.split(' ').next().unwrap()).collect();
         text += &format!("declare {result} @{name}({})\n", types.join(", "));
-        let target = if *result == "void" {
-            String::new()
-        } else {
-            format!("%r{line} = ")
-        };
-        body += &format!(
-            "  {target}call {result} @{name}({arguments}), !dbg !{}\n",
-            line + 10
-        );
-        text += &format!(
-            "!{} = !DILocation(line: {}, scope: !2)\n",
-            line + 10,
-            line + 100
-        );
+        let target = if *result == "void" { String::new() } else { format!("%r{line} = ") };
+        body += &format!("  {target}call {result} @{name}({arguments}), !dbg !{}\n", line + 10);
+        text += &format!("!{} = !DILocation(line: {}, scope: !2)\n", line + 10, line + 100);
     }
     text += &format!("define void @f() !dbg !2 {{\n{body}  ret void\n}}\n");
-    text += "!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!4}\n!4 = !{i32 2, !\"Debug Info Version\", i32 3}\n
+    text +=
+        "!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!4}\n!4 = !{i32 2, !\"Debug Info Version\", i32 3}\n
         !0 = distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: !1, emissionKind: FullDebug)\n
         !1 = !DIFile(filename: \"k.cu\", directory: \"/\")\n
         !2 = distinct !DISubprogram(name: \"f\", file: !1, line: 1, unit: !0, spFlags: DISPFlagDefinition)\n";
@@ -331,16 +258,9 @@ fn synchronisation_becomes_entry_points_at_the_same_line() {
     for (line, (.., want)) in calls.iter().enumerate() {
         let found = got.lines().find(|l| l.contains(&format!("call {want}")));
         let found = found.unwrap_or_else(|| panic!("no `{want}` in\n{got}"));
-        let node = found
-            .rsplit_once("!dbg ")
-            .map(|(_, n)| n.trim())
-            .unwrap_or_default();
+        let node = found.rsplit_once("!dbg ").map(|(_, n)| n.trim()).unwrap_or_default();
         let location = format!("{node} = !DILocation(line: {},", line + 100);
-        assert!(
-            got.contains(&location),
-            "`{found}` is not at line {}:\n{got}",
-            line + 100
-        );
+        assert!(got.contains(&location), "`{found}` is not at line {}:\n{got}", line + 100);
     }
     assert!(got.contains("declare void @__gpurace_barrier(i32, i32, i32) #"));
 }
@@ -383,20 +303,15 @@ fn lane_masks() {
     let lowered = Module::parse(&text);
     lowered.lower();
     // The hidden parameter takes the place of the context function.
-    let threaded = lowered
-        .text()
-        .replace("call ptr @__gpurace_ctx()", "bitcast ptr %context to ptr");
+    let threaded = lowered.text().replace("call ptr @__gpurace_ctx()", "bitcast ptr %context to ptr");
     let code = Module::parse(&threaded).jit(&[]);
     for lane in [0u32, 1, 15, 30, 31] {
         let mut context = [0u8; 256];
         let at = gpurace_abi::context::offset::LANE;
         context[at..at + 4].copy_from_slice(&lane.to_le_bytes());
         // SAFETY: the type that `text` defines; the context is larger than any offset.
-        let f = |name: &str| unsafe {
-            code.get::<extern "C" fn(*const u8) -> u32>(name)(context.as_ptr())
-        };
-        let mask =
-            |keep: &dyn Fn(u32) -> bool| (0..32).filter(|&i| keep(i)).map(|i| 1 << i).sum::<u32>();
+        let f = |name: &str| unsafe { code.get::<extern "C" fn(*const u8) -> u32>(name)(context.as_ptr()) };
+        let mask = |keep: &dyn Fn(u32) -> bool| (0..32).filter(|&i| keep(i)).map(|i| 1 << i).sum::<u32>();
         assert_eq!(f("eq"), mask(&|i| i == lane));
         assert_eq!(f("lt"), mask(&|i| i < lane));
         assert_eq!(f("le"), mask(&|i| i <= lane));
@@ -428,9 +343,8 @@ fn reflection_is_folded() {
     let module = Module::parse(text);
     assert_eq!(module.lower(), Vec::<String>::new());
     assert!(module.text().contains("ret i32 9001"), "{}", module.text());
-    let flagged = format!(
-        "{text}\n!llvm.module.flags = !{{!0}}\n!0 = !{{i32 4, !\"nvvm-reflect-ftz\", i32 1}}\n"
-    );
+    let flagged =
+        format!("{text}\n!llvm.module.flags = !{{!0}}\n!0 = !{{i32 4, !\"nvvm-reflect-ftz\", i32 1}}\n");
     let module = Module::parse(&flagged);
     module.lower();
     assert!(module.text().contains("ret i32 -1"), "{}", module.text());
@@ -457,20 +371,10 @@ fn what_is_refused_is_named() {
     let refused = module.lower();
     assert_eq!(
         refused,
-        [
-            "cudaDeviceSynchronize",
-            "llvm.nvvm.tex.unified.1d.v4f32.f32",
-            "llvm.nvvm.texsurf.handle",
-            "malloc"
-        ]
+        ["cudaDeviceSynchronize", "llvm.nvvm.tex.unified.1d.v4f32.f32", "llvm.nvvm.texsurf.handle", "malloc"]
     );
     let got = module.text();
-    assert_eq!(
-        got.matches("call void @__gpurace_unsupported(ptr @")
-            .count(),
-        4,
-        "{got}"
-    );
+    assert_eq!(got.matches("call void @__gpurace_unsupported(ptr @").count(), 4, "{got}");
     assert!(got.contains("c\"llvm.nvvm.tex.unified.1d.v4f32.f32\\00\""));
 }
 

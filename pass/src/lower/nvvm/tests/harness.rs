@@ -35,16 +35,9 @@ impl Code {
         for (name, ty) in list {
             let (result, params) = ty.trim_end_matches(')').split_once('(').unwrap();
             let params: Vec<_> = params.split(", ").filter(|p| !p.is_empty()).collect();
-            let arguments: Vec<_> = params
-                .iter()
-                .enumerate()
-                .map(|(i, p)| format!("{p} %{i}"))
-                .collect();
+            let arguments: Vec<_> = params.iter().enumerate().map(|(i, p)| format!("{p} %{i}")).collect();
             let arguments = arguments.join(", ");
-            text += &format!(
-                "declare {result} @llvm.nvvm.{name}({})\n",
-                params.join(", ")
-            );
+            text += &format!("declare {result} @llvm.nvvm.{name}({})\n", params.join(", "));
             text += &format!(
                 "define {result} @{name}({arguments}) {{\nentry:\n  %r = call {result} @llvm.nvvm.{name}({arguments})\n  ret {result} %r\n}}\n"
             );

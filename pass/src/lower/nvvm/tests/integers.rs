@@ -61,19 +61,10 @@ fn integer_intrinsics_compute_what_ptx_says() {
                 mulhi64(a as i64, b as i64),
                 ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as i64
             );
-            assert_eq!(
-                umulhi64(a, b),
-                ((u128::from(a) * u128::from(b)) >> 64) as u64
-            );
+            assert_eq!(umulhi64(a, b), ((u128::from(a) * u128::from(b)) >> 64) as u64);
             assert_eq!(mul24(x, y), ((x << 8) >> 8).wrapping_mul((y << 8) >> 8));
-            assert_eq!(
-                umul24(x as u32, y as u32),
-                (x as u32 & 0xffffff).wrapping_mul(y as u32 & 0xffffff)
-            );
-            assert_eq!(
-                rotate(x as u32, y as u32),
-                (x as u32).rotate_left(y as u32 & 31)
-            );
+            assert_eq!(umul24(x as u32, y as u32), (x as u32 & 0xffffff).wrapping_mul(y as u32 & 0xffffff));
+            assert_eq!(rotate(x as u32, y as u32), (x as u32).rotate_left(y as u32 & 31));
             assert_eq!(rotate64(a, c as u32), a.rotate_left(c as u32 & 63));
             assert_eq!(rotate_right(a, c as u32), a.rotate_right(c as u32 & 63));
             assert_eq!(sad(x, y, z), (x.abs_diff(y) as i32).wrapping_add(z));
@@ -81,10 +72,7 @@ fn integer_intrinsics_compute_what_ptx_says() {
                 usad(x as u32, y as u32, z as u32),
                 (x as u32).abs_diff(y as u32).wrapping_add(z as u32)
             );
-            assert_eq!(
-                prmt(x as u32, y as u32, z as u32),
-                permuted(x as u32, y as u32, z as u32)
-            );
+            assert_eq!(prmt(x as u32, y as u32, z as u32), permuted(x as u32, y as u32, z as u32));
             let (base, offset) = (b as u32 % 32, (c % 9) as i32 - 4);
             assert_eq!(
                 fns(x as u32, base, offset),
@@ -145,43 +133,27 @@ fn division_never_traps() {
                 "define i{bits} @{op}{bits}(i{bits} %a, i{bits} %b) {{\n %r = {op} i{bits} %a, %b\n ret i{bits} %r\n}}\n"
             );
         }
-        text +=
-            &format!("define i32 @{op}.const(i32 %a) {{\n %r = {op} i32 %a, 7\n ret i32 %r\n}}\n");
+        text += &format!("define i32 @{op}.const(i32 %a) {{\n %r = {op} i32 %a, 7\n ret i32 %r\n}}\n");
     }
     text += "define <2 x i32> @vector(<2 x i32> %a, <2 x i32> %b) {\n %r = sdiv <2 x i32> %a, %b\n ret <2 x i32> %r\n}\n";
     let module = Module::parse(&text);
     module.lower();
     let printed = module.text();
-    assert!(
-        printed.contains("udiv i32 %a, 7"),
-        "a constant divisor needs no guard:\n{printed}"
-    );
+    assert!(printed.contains("udiv i32 %a, 7"), "a constant divisor needs no guard:\n{printed}");
     let code = module.jit(&[]);
     let values = [0, 1, -1, 7, -7, i32::MIN, i32::MAX];
     // SAFETY: the types that `text` defines.
     unsafe {
         for a in values {
             for b in values {
-                let f =
-                    |op: &str| code.get::<extern "C" fn(i32, i32) -> i32>(&format!("{op}32"))(a, b);
+                let f = |op: &str| code.get::<extern "C" fn(i32, i32) -> i32>(&format!("{op}32"))(a, b);
                 let (ua, ub) = (a as u32, b as u32);
-                assert_eq!(
-                    f("sdiv"),
-                    if b == 0 { -1 } else { a.wrapping_div(b) },
-                    "{a} / {b}"
-                );
-                assert_eq!(
-                    f("srem"),
-                    if b == 0 { a } else { a.wrapping_rem(b) },
-                    "{a} % {b}"
-                );
+                assert_eq!(f("sdiv"), if b == 0 { -1 } else { a.wrapping_div(b) }, "{a} / {b}");
+                assert_eq!(f("srem"), if b == 0 { a } else { a.wrapping_rem(b) }, "{a} % {b}");
                 assert_eq!(f("udiv") as u32, ua.checked_div(ub).unwrap_or(u32::MAX));
                 assert_eq!(f("urem") as u32, ua.checked_rem(ub).unwrap_or(ua));
                 let g = |op: &str| {
-                    code.get::<extern "C" fn(i64, i64) -> i64>(&format!("{op}64"))(
-                        a.into(),
-                        b.into(),
-                    )
+                    code.get::<extern "C" fn(i64, i64) -> i64>(&format!("{op}64"))(a.into(), b.into())
                 };
                 assert_eq!(g("sdiv"), i64::from(a).checked_div(b.into()).unwrap_or(-1));
             }

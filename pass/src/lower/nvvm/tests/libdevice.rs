@@ -18,15 +18,9 @@ fn libdevice() -> Option<Vec<u8>> {
         .map(|p| PathBuf::from(p).join("nvvm/libdevice"))
         .collect();
     places.extend(
-        [
-            "/usr/local/cuda/nvvm/libdevice",
-            "/usr/lib/nvidia-cuda-toolkit/libdevice",
-        ]
-        .map(PathBuf::from),
+        ["/usr/local/cuda/nvvm/libdevice", "/usr/lib/nvidia-cuda-toolkit/libdevice"].map(PathBuf::from),
     );
-    let found = places
-        .iter()
-        .find_map(|p| std::fs::read(p.join("libdevice.10.bc")).ok());
+    let found = places.iter().find_map(|p| std::fs::read(p.join("libdevice.10.bc")).ok());
     if found.is_none() {
         eprintln!("skipped: no libdevice in any of {places:?}");
     }
@@ -203,12 +197,7 @@ fn names() -> Vec<&'static str> {
         "__nv_half2float",
         "__nv_float2half_rn",
     ];
-    FLOATS
-        .iter()
-        .map(|f| f.0)
-        .chain(DOUBLES.iter().map(|f| f.0))
-        .chain(others)
-        .collect()
+    FLOATS.iter().map(|f| f.0).chain(DOUBLES.iter().map(|f| f.0)).chain(others).collect()
 }
 
 /// Removes what the functions do not need: some of the rest has inline PTX.
@@ -226,10 +215,7 @@ fn keep_only(module: &Module, names: &[&str]) {
     let assembly: Vec<_> = text.lines().filter(|l| l.contains(" asm ")).collect();
     assert!(assembly.is_empty(), "{assembly:?}");
     for name in names {
-        assert!(
-            text.contains(&format!("@{name}(")),
-            "libdevice has no `{name}`"
-        );
+        assert!(text.contains(&format!("@{name}(")), "libdevice has no `{name}`");
     }
 }
 
@@ -245,10 +231,7 @@ fn floats_agree(code: &Code) {
         for v in spread(low.into(), high.into()) {
             let (got, want) = (f(v as f32), host(v as f32));
             let error = ulps(got.into(), want.into(), f32::EPSILON.into(), 1e-45);
-            assert!(
-                error <= bound,
-                "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)"
-            );
+            assert!(error <= bound, "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)");
         }
     }
     // SAFETY: libdevice's types.
@@ -260,21 +243,11 @@ fn floats_agree(code: &Code) {
             for b in [-7.5f32, -1.0, 0.3, 2.0, 9.0] {
                 let a = a as f32;
                 assert!(
-                    ulps(
-                        pow(a, b).into(),
-                        a.powf(b).into(),
-                        f32::EPSILON.into(),
-                        1e-45
-                    ) <= 6.0,
+                    ulps(pow(a, b).into(), a.powf(b).into(), f32::EPSILON.into(), 1e-45) <= 6.0,
                     "{a}^{b}"
                 );
                 assert!(
-                    ulps(
-                        divide(a, b).into(),
-                        (a / b).into(),
-                        f32::EPSILON.into(),
-                        1e-45
-                    ) <= 2.0,
+                    ulps(divide(a, b).into(), (a / b).into(), f32::EPSILON.into(), 1e-45) <= 2.0,
                     "{a}/{b}"
                 );
                 assert_eq!(modulo(a, b), a % b, "{a} % {b}");
@@ -290,10 +263,7 @@ fn doubles_agree(code: &Code) {
         for v in spread(low, high) {
             let (got, want) = (f(v), host(v));
             let error = ulps(got, want, f64::EPSILON, 5e-324);
-            assert!(
-                error <= bound,
-                "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)"
-            );
+            assert!(error <= bound, "{name}({v:e}) = {got:e}, not {want:e} ({error} ulps)");
         }
     }
     // SAFETY: libdevice's and libm's types.
@@ -305,16 +275,10 @@ fn doubles_agree(code: &Code) {
             assert!((f("__nv_j0")(v) - j0(v)).abs() < 1e-13, "j0({v})");
             assert!((f("__nv_y1")(v) - y1(v)).abs() < 1e-12, "y1({v})");
             let normal = 0.5 * erfc(-v / std::f64::consts::SQRT_2);
-            assert!(
-                (f("__nv_normcdf")(v) - normal).abs() < 1e-14,
-                "normcdf({v})"
-            );
+            assert!((f("__nv_normcdf")(v) - normal).abs() < 1e-14, "normcdf({v})");
             let inverse = f("__nv_erfcinv")(v / 11.0);
             assert!((erfc(inverse) - v / 11.0).abs() < 1e-13, "erfcinv({v})");
-            assert!(
-                ulps(pow(v, 3.7), v.powf(3.7), f64::EPSILON, 5e-324) <= 3.0,
-                "pow({v})"
-            );
+            assert!(ulps(pow(v, 3.7), v.powf(3.7), f64::EPSILON, 5e-324) <= 3.0, "pow({v})");
         }
     }
 }
@@ -323,10 +287,7 @@ fn integers_agree(code: &Code) {
     // SAFETY: libdevice's types.
     unsafe {
         let to_int: extern "C" fn(f32) -> i32 = code.get("__nv_float2int_rn");
-        assert_eq!(
-            [2.5, 3.5, -2.5, 1e10, f32::NAN].map(|v| to_int(v)),
-            [2, 4, -2, i32::MAX, 0]
-        );
+        assert_eq!([2.5, 3.5, -2.5, 1e10, f32::NAN].map(|v| to_int(v)), [2, 4, -2, i32::MAX, 0]);
         let floor: extern "C" fn(f64) -> i64 = code.get("__nv_double2ll_rd");
         assert_eq!([-0.5, 1e300].map(|v| floor(v)), [-1, i64::MAX]);
         let up: extern "C" fn(i64) -> f32 = code.get("__nv_ll2float_ru");
@@ -334,10 +295,7 @@ fn integers_agree(code: &Code) {
         let brev: extern "C" fn(u32) -> u32 = code.get("__nv_brev");
         let popc: extern "C" fn(u64) -> i32 = code.get("__nv_popcll");
         let clz: extern "C" fn(u32) -> i32 = code.get("__nv_clz");
-        assert_eq!(
-            (brev(1), popc(u64::MAX), clz(0), clz(1)),
-            (1 << 31, 64, 32, 31)
-        );
+        assert_eq!((brev(1), popc(u64::MAX), clz(0), clz(1)), (1 << 31, 64, 32, 31));
         let high: extern "C" fn(u64, u64) -> u64 = code.get("__nv_umul64hi");
         assert_eq!(high(u64::MAX, u64::MAX), u64::MAX - 1);
         let sad: extern "C" fn(i32, i32, u32) -> u32 = code.get("__nv_sad");

@@ -82,12 +82,7 @@ pub fn bfloat_bits(value: f64) -> u16 {
     if value.is_nan() {
         return 0x7fff;
     }
-    sign | nearest(
-        value.abs(),
-        |b| bfloat_value(b as u16),
-        0x7f80,
-        2f64.powi(128),
-    ) as u16
+    sign | nearest(value.abs(), |b| bfloat_value(b as u16), 0x7f80, 2f64.powi(128)) as u16
 }
 
 /// The value of `half` bits.
@@ -117,11 +112,7 @@ fn nearest(value: f64, decode: impl Fn(u32) -> f64, infinity: u32, beyond: f64) 
     let (mut low, mut high) = (0, infinity);
     while high - low > 1 {
         let middle = (low + high) / 2;
-        if decode(middle) <= value {
-            low = middle
-        } else {
-            high = middle
-        }
+        if decode(middle) <= value { low = middle } else { high = middle }
     }
     if value >= beyond {
         return infinity;

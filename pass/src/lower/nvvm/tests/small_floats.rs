@@ -14,9 +14,7 @@ fn same(nan_above: u16, a: u16, b: u16) -> bool {
 /// A function that takes and gives bits, around an intrinsic of a 16-bit type.
 fn wrapper(name: &str, ty: &str, arity: usize) -> String {
     let list = |f: &dyn Fn(usize) -> String| (0..arity).map(f).collect::<Vec<_>>().join(", ");
-    let casts: String = (0..arity)
-        .map(|i| format!("  %b{i} = bitcast i16 %{i} to {ty}\n"))
-        .collect();
+    let casts: String = (0..arity).map(|i| format!("  %b{i} = bitcast i16 %{i} to {ty}\n")).collect();
     format!(
         "declare {ty} @llvm.nvvm.{name}({})\ndefine i16 @{name}({}) {{\nentry:\n{casts}  %r = call {ty} @llvm.nvvm.{name}({})\n  %b = bitcast {ty} %r to i16\n  ret i16 %b\n}}\n",
         list(&|_| ty.to_owned()),
@@ -28,8 +26,8 @@ fn wrapper(name: &str, ty: &str, arity: usize) -> String {
 /// Patterns at every edge of a format, and any.
 fn patterns() -> Vec<u16> {
     let mut values = vec![
-        0, 1, 2, 0x3ff, 0x400, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7e00, 0x3f80, 0x3f81, 0x7f, 0x80,
-        0x7f7f, 0x7f80, 0x7fff,
+        0, 1, 2, 0x3ff, 0x400, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7e00, 0x3f80, 0x3f81, 0x7f, 0x80, 0x7f7f,
+        0x7f80, 0x7fff,
     ];
     values.extend(values.clone().into_iter().map(|v| v | 0x8000));
     let mut bits = Random(21);
@@ -50,11 +48,7 @@ fn exact_fma(a: f64, b: f64, c: f64) -> f64 {
     if error == 0.0 || s.to_bits() & 1 == 1 {
         return s;
     }
-    if error > 0.0 {
-        s.next_up()
-    } else {
-        s.next_down()
-    }
+    if error > 0.0 { s.next_up() } else { s.next_down() }
 }
 
 #[test]
@@ -67,33 +61,14 @@ fn fused_multiply_add_rounds_once() {
     let code = Code::of(&text);
     // SAFETY: the type that `wrapper` defines.
     let f = |name: &str| -> Bits3 { unsafe { code.get(name) } };
-    let (h, hr, hs, b) = (
-        f("fma.rn.f16"),
-        f("fma.rn.relu.f16"),
-        f("fma.rn.sat.f16"),
-        f("fma.rn.bf16"),
-    );
+    let (h, hr, hs, b) = (f("fma.rn.f16"), f("fma.rn.relu.f16"), f("fma.rn.sat.f16"), f("fma.rn.bf16"));
     for x in patterns() {
         for y in patterns() {
-            for z in [
-                0,
-                0x8000,
-                1,
-                0x3c00,
-                0xbc00,
-                0x7bff,
-                0xfbff,
-                0x1400,
-                x ^ 0x8000,
-                y,
-            ] {
+            for z in [0, 0x8000, 1, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x1400, x ^ 0x8000, y] {
                 let exact = exact_fma(half_value(x), half_value(y), half_value(z));
                 let want = half_bits(exact);
                 let got = h(x, y, z);
-                assert!(
-                    same(0x7c00, got, want),
-                    "{x:#x} * {y:#x} + {z:#x} = {got:#x}, not {want:#x}"
-                );
+                assert!(same(0x7c00, got, want), "{x:#x} * {y:#x} + {z:#x} = {got:#x}, not {want:#x}");
                 let relu = if exact.is_nan() {
                     0x7fff
                 } else if want & 0x8000 != 0 {
@@ -102,18 +77,11 @@ fn fused_multiply_add_rounds_once() {
                     want
                 };
                 assert_eq!(hr(x, y, z), relu);
-                let sat = if exact.is_nan() || want & 0x8000 != 0 {
-                    0
-                } else {
-                    want.min(0x3c00)
-                };
+                let sat = if exact.is_nan() || want & 0x8000 != 0 { 0 } else { want.min(0x3c00) };
                 assert_eq!(hs(x, y, z), sat);
                 let exact = exact_fma(bfloat_value(x), bfloat_value(y), bfloat_value(z));
                 let (got, want) = (b(x, y, z), bfloat_bits(exact));
-                assert!(
-                    same(0x7f80, got, want),
-                    "bf16 {x:#x} * {y:#x} + {z:#x} = {got:#x}, not {want:#x}"
-                );
+                assert!(same(0x7f80, got, want), "bf16 {x:#x} * {y:#x} + {z:#x} = {got:#x}, not {want:#x}");
             }
         }
     }
@@ -150,11 +118,7 @@ fn conversions_round_by_definition() {
         let random = (0..20000).map(|i| {
             let word = bits.bits() as u32;
             // Half of them in the range of `half`, near ties.
-            f32::from_bits(if i % 2 == 0 {
-                word & 0x8fff_f00f | 0x3000_0000
-            } else {
-                word
-            })
+            f32::from_bits(if i % 2 == 0 { word & 0x8fff_f00f | 0x3000_0000 } else { word })
         });
         for v in floats().into_iter().chain(random).chain([
             65504.0,
@@ -163,16 +127,8 @@ fn conversions_round_by_definition() {
             5.9604645e-8,
             2.9802322e-8,
         ]) {
-            assert!(
-                same(0x7c00, h(v), half_bits(v.into())),
-                "f2h({v:e}) = {:#x}",
-                h(v)
-            );
-            assert!(
-                same(0x7f80, b(v), bfloat_bits(v.into())),
-                "f2bf16({v:e}) = {:#x}",
-                b(v)
-            );
+            assert!(same(0x7c00, h(v), half_bits(v.into())), "f2h({v:e}) = {:#x}", h(v));
+            assert!(same(0x7f80, b(v), bfloat_bits(v.into())), "f2bf16({v:e}) = {:#x}", b(v));
             let truncated = if v.is_nan() {
                 0x7fff
             } else if v.is_sign_negative() {
@@ -189,11 +145,7 @@ fn conversions_round_by_definition() {
                 assert_eq!(low, nearest - u16::from(away), "ff2f16x2.rz({v:e})");
             }
             assert_eq!(bb(v, 2.0) & 0xffff, 0x4000);
-            assert!(same(
-                0x7f80,
-                (bb(v, 2.0) >> 16) as u16,
-                bfloat_bits(v.into())
-            ));
+            assert!(same(0x7f80, (bb(v, 2.0) >> 16) as u16, bfloat_bits(v.into())));
             if v.is_finite() && v.is_normal() && v.abs() < 1e38 {
                 let got = f32::from_bits(t(v));
                 let step = 2f64.powi((v.to_bits() >> 23 & 255) as i32 - 127 - 10);

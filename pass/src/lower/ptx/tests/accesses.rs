@@ -12,14 +12,24 @@ fn ir_of(template: &str, constraints: &str, result: &str, params: &[&str]) -> St
 #[test]
 fn scope_and_order_travel_with_the_access() {
     let text = ir_of("ld.acquire.gpu.u32 $0, [$1];", "=r,l", "i32", &["ptr"]);
-    assert!(text.contains("load atomic i32, ptr %a0 syncscope(\"device\") acquire, align 4, !gpurace.atomic"), "{text}");
+    assert!(
+        text.contains("load atomic i32, ptr %a0 syncscope(\"device\") acquire, align 4, !gpurace.atomic"),
+        "{text}"
+    );
     assert!(text.contains("!{i32 2, i32 1}"), "{text}");
     let text = ir_of("st.release.cta.b64 [$0+8], $1;", "l,l", "void", &["ptr", "i64"]);
-    assert!(text.contains("getelementptr i8, ptr %a0, i64 8") && text.contains("syncscope(\"block\") release, align 8"), "{text}");
+    assert!(
+        text.contains("getelementptr i8, ptr %a0, i64 8")
+            && text.contains("syncscope(\"block\") release, align 8"),
+        "{text}"
+    );
     let text = ir_of("atom.add.acq_rel.sys.u32 $0, [$1], $2;", "=r,l,r", "i32", &["ptr", "i32"]);
     assert!(text.contains("atomicrmw add ptr %a0, i32 %a1 syncscope(\"system\") acq_rel"), "{text}");
     let text = ir_of("red.shared.max.s32 [$0], $1;", "r,r", "void", &["i32", "i32"]);
-    assert!(text.contains("atomicrmw max ptr addrspace(3)") && text.contains("!{i32 2, i32 0, i32 5}"), "{text}");
+    assert!(
+        text.contains("atomicrmw max ptr addrspace(3)") && text.contains("!{i32 2, i32 0, i32 5}"),
+        "{text}"
+    );
     // What gives nothing back is a reduction; an operation that `red` does not have is none.
     let text = ir_of("atom.global.or.b32 _, [$0], $1;", "l,r", "void", &["ptr", "i32"]);
     assert!(text.contains("!{i32 2, i32 0, i32 5}"), "{text}");
@@ -32,12 +42,24 @@ fn scope_and_order_travel_with_the_access() {
     assert!(text.contains("cmpxchg") && text.contains("!{i32 2, i32 0}"), "{text}");
     let text = ir_of("ld.volatile.f32 $0, [$1];", "=f,l", "float", &["ptr"]);
     assert!(text.contains("load volatile i32, ptr %a0"), "{text}");
-    let text = ir_of("ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4];", "=f,=f,=f,=f,l", "{ float, float, float, float }", &["ptr"]);
+    let text = ir_of(
+        "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4];",
+        "=f,=f,=f,=f,l",
+        "{ float, float, float, float }",
+        &["ptr"],
+    );
     assert!(text.contains("load <4 x i32>, ptr addrspace(1)"), "{text}");
     let text = ir_of("ld.relaxed.gpu.v2.u64 {$0,$1}, [$2];", "=l,=l,l", "{ i64, i64 }", &["ptr"]);
-    assert!(text.contains("load volatile <2 x i64>, ptr %a0, align 16, !gpurace.atomic") && text.contains("!{i32 2, i32 0}"), "{text}");
+    assert!(
+        text.contains("load volatile <2 x i64>, ptr %a0, align 16, !gpurace.atomic")
+            && text.contains("!{i32 2, i32 0}"),
+        "{text}"
+    );
     let text = ir_of("ld.acquire.gpu.v2.u32 {$0,$1}, [$2];", "=r,=r,l", "{ i32, i32 }", &["ptr"]);
-    assert!(text.contains("load atomic i64, ptr %a0 syncscope(\"device\") acquire, align 8, !gpurace.atomic"), "{text}");
+    assert!(
+        text.contains("load atomic i64, ptr %a0 syncscope(\"device\") acquire, align 8, !gpurace.atomic"),
+        "{text}"
+    );
     assert!(text.contains("!gpurace.elements") && text.contains("!{i32 2}"), "{text}");
     let text = ir_of("st.release.sys.v4.b32 [$0], {$1,$1,$1,$1};", "l,r", "void", &["ptr", "i32"]);
     let (barrier, store) = (text.find("asm sideeffect"), text.find("store volatile <4 x i32>"));
@@ -81,7 +103,8 @@ fn atomics_give_the_value_before() {
         ("atom.cas.b32 $0, [$1], $2, 77;", |a, b| if a == b { 77 } else { a }),
         ("atom.add.noftz.f16x2 $0, [$1], $2;", |a, _| a),
     ];
-    let code = code(&list.iter().map(|(n, _)| (*n, "=r,l,r", "i32", &["ptr", "i32"][..])).collect::<Vec<_>>());
+    let code =
+        code(&list.iter().map(|(n, _)| (*n, "=r,l,r", "i32", &["ptr", "i32"][..])).collect::<Vec<_>>());
     let mut random = Random(8);
     for (name, wanted) in list {
         // SAFETY: a pointer to a word and a word.
@@ -112,7 +135,12 @@ fn atomics_give_the_value_before() {
 fn floating_atomics_add() {
     let list: [(&str, &str, &str, &[&str]); 2] = [
         ("atom.add.release.gpu.f32 $0, [$1], $2;", "=f,l,f", "float", &["ptr", "float"]),
-        ("atom.add.v2.f32 {$0,$1}, [$2], {$3,$4};", "=f,=f,l,f,f", "{ float, float }", &["ptr", "float", "float"]),
+        (
+            "atom.add.v2.f32 {$0,$1}, [$2], {$3,$4};",
+            "=f,=f,l,f,f",
+            "{ float, float }",
+            &["ptr", "float", "float"],
+        ),
     ];
     let code = code(&list);
     let mut memory = [1.5f32, 10.0];
@@ -128,17 +156,37 @@ fn floating_atomics_add() {
 
 #[test]
 fn asynchronous_copies_fill_with_zeros() {
-    let text = function("f", "cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r", "void", &["i32", "ptr", "i32"]);
+    let text = function(
+        "f",
+        "cp.async.ca.shared.global [$0], [$1], 8, $2;",
+        "r,l,r",
+        "void",
+        &["i32", "ptr", "i32"],
+    );
     let module = Module::parse(&text);
     assert!(module.lower_asm().is_empty());
     let text = module.text();
     assert!(text.contains("llvm.memcpy.p3.p1.i64") && text.contains("llvm.memset.p3.i64"), "{text}");
     assert_eq!(text.matches("!gpurace.async !").count(), 2, "{text}");
-    let full = ir_of("cp.async.cg.shared.global.L2::128B [$0], [$1], $2; cp.async.commit_group; cp.async.wait_group 0;", "r,l,n", "void", &["i32", "ptr", "i32"]);
+    let full = ir_of(
+        "cp.async.cg.shared.global.L2::128B [$0], [$1], $2; cp.async.commit_group; cp.async.wait_group 0;",
+        "r,l,n",
+        "void",
+        &["i32", "ptr", "i32"],
+    );
     assert!(full.contains("llvm.memcpy.p3.p1.i64") && !full.contains("memset"), "{full}");
-    let ignored = ir_of("{ .reg .pred p; setp.eq.u32 p, $2, 0; cp.async.ca.shared.global [$0], [$1], 4, p; }", "r,l,r", "void", &["i32", "ptr", "i32"]);
+    let ignored = ir_of(
+        "{ .reg .pred p; setp.eq.u32 p, $2, 0; cp.async.ca.shared.global [$0], [$1], 4, p; }",
+        "r,l,r",
+        "void",
+        &["i32", "ptr", "i32"],
+    );
     assert!(ignored.contains("memset"), "{ignored}");
-    assert!(full.contains("call void @__gpurace_async_commit()") && full.contains("call void @__gpurace_async_wait(i32 0)"), "{full}");
+    assert!(
+        full.contains("call void @__gpurace_async_commit()")
+            && full.contains("call void @__gpurace_async_wait(i32 0)"),
+        "{full}"
+    );
 }
 
 #[test]
@@ -147,8 +195,18 @@ fn an_mbarrier_counts_phases() {
         ("mbarrier.init.b64 [$0], $1;", "l,r", "void", &["ptr", "i32"]),
         ("mbarrier.arrive.b64 $0, [$1];", "=l,l", "i64", &["ptr"]),
         ("mbarrier.arrive_drop.b64 _, [$0];", "l", "void", &["ptr"]),
-        ("{ .reg .pred p; mbarrier.test_wait.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }", "=r,l,l", "i32", &["ptr", "i64"]),
-        ("{ .reg .pred p; mbarrier.try_wait.parity.b64 p, [$1], $2, 1000; selp.b32 $0, 1, 0, p; }", "=r,l,r", "i32", &["ptr", "i32"]),
+        (
+            "{ .reg .pred p; mbarrier.test_wait.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+            "=r,l,l",
+            "i32",
+            &["ptr", "i64"],
+        ),
+        (
+            "{ .reg .pred p; mbarrier.try_wait.parity.b64 p, [$1], $2, 1000; selp.b32 $0, 1, 0, p; }",
+            "=r,l,r",
+            "i32",
+            &["ptr", "i32"],
+        ),
     ];
     let code = code(&list);
     let mut word = 0u64;
@@ -177,7 +235,11 @@ fn an_mbarrier_counts_phases() {
 #[test]
 fn addresses_of_shared_memory_are_their_offsets() {
     let text = ir_of("cvta.to.shared.u64 $0, $1;", "=l,l", "i64", &["ptr"]);
-    assert!(text.contains("addrspacecast ptr %a0 to ptr addrspace(3)") && text.contains("ptrtoint ptr addrspace(3)"), "{text}");
+    assert!(
+        text.contains("addrspacecast ptr %a0 to ptr addrspace(3)")
+            && text.contains("ptrtoint ptr addrspace(3)"),
+        "{text}"
+    );
     let symbol = "@tile = internal addrspace(3) global [64 x float] undef\n".to_owned()
         + &function("f", "ld.shared.f32 $0, [tile+16];", "=f", "float", &[]);
     let module = Module::parse(&symbol);

@@ -19,7 +19,10 @@ fn barriers_and_fences() {
     assert_eq!(run("bar.arrive 2, 128;"), ["arrive(2, 128)"]);
     assert_eq!(run("bar.warp.sync 0xff;"), ["syncwarp(0xff)"]);
     assert_eq!(run("barrier.cluster.arrive;"), ["cluster_arrive(2)"]);
-    assert_eq!(run("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait;"), ["cluster_arrive(0)", "cluster_wait"]);
+    assert_eq!(
+        run("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait;"),
+        ["cluster_arrive(0)", "cluster_wait"]
+    );
     assert_eq!(run("fence.acq_rel.gpu;"), ["fence(2, 3)"]);
     assert_eq!(run("fence.sc.cta;"), ["fence(0, 4)"]);
     assert_eq!(run("membar.gl;"), ["fence(2, 4)"]);
@@ -60,21 +63,38 @@ fn collectives_pass_their_operands_on() {
     };
     calls();
     assert_eq!(word("shfl.sync.up.b32 $0, 41, 2, 0, 0xffffffff;"), 42);
-    assert_eq!(word("{ .reg .pred p; .reg .u32 r; shfl.sync.bfly.b32 r|p, 5, 1, 31, 3; selp.u32 $0, r, 0, p; }"), 6);
+    assert_eq!(
+        word("{ .reg .pred p; .reg .u32 r; shfl.sync.bfly.b32 r|p, 5, 1, 31, 3; selp.u32 $0, r, 0, p; }"),
+        6
+    );
     assert_eq!(word("{ .reg .pred p; shfl.sync.down.b32 _|p, 4, 1, 31, 3; selp.u32 $0, 1, 0, p; }"), 0);
     assert_eq!(word("shfl.idx.b32 $0, 7, 3, 31;"), 8);
     assert_eq!(
         calls(),
-        ["shfl(1, 0xffffffff, 41, 2, 0)", "shfl(3, 0x3, 5, 1, 31)", "shfl(2, 0x3, 4, 1, 31)", "shfl(0, 0xff, 7, 3, 31)"]
+        [
+            "shfl(1, 0xffffffff, 41, 2, 0)",
+            "shfl(3, 0x3, 5, 1, 31)",
+            "shfl(2, 0x3, 4, 1, 31)",
+            "shfl(0, 0xff, 7, 3, 31)"
+        ]
     );
     assert_eq!(word("{ .reg .pred p; setp.ne.u32 p, 1, 0; vote.sync.ballot.b32 $0, !p, 0xf0; }"), 0xf0);
-    assert_eq!(word("{ .reg .pred p, q; setp.ne.u32 p, 1, 0; vote.sync.any.pred q, p, 0x3; selp.u32 $0, 9, 8, q; }"), 9);
+    assert_eq!(
+        word("{ .reg .pred p, q; setp.ne.u32 p, 1, 0; vote.sync.any.pred q, p, 0x3; selp.u32 $0, 9, 8, q; }"),
+        9
+    );
     assert_eq!(word("match.any.sync.b32 $0, 77, 0xff;"), 15);
     assert_eq!(word("redux.sync.max.s32 $0, 10, 0xff;"), 11);
     assert_eq!(word("redux.sync.min.u32 $0, 20, 0xff;"), 21);
     assert_eq!(
         calls(),
-        ["vote(3, 0xf0, 0)", "vote(1, 0x3, 1)", "match(0, 0xff, 77, 32)", "redux(4, 0xff, 10)", "redux(1, 0xff, 20)"]
+        [
+            "vote(3, 0xf0, 0)",
+            "vote(1, 0x3, 1)",
+            "match(0, 0xff, 77, 32)",
+            "redux(4, 0xff, 10)",
+            "redux(1, 0xff, 20)"
+        ]
     );
     assert_eq!(word("activemask.b32 $0;"), 0xff);
     assert_eq!(word("{ .reg .pred p; setp.ne.u32 p, 1, 0; bar.red.popc.u32 $0, 0, 64, p; }"), 7);

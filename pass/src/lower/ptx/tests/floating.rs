@@ -65,13 +65,19 @@ fn sixteen_bit_arithmetic_rounds_once() {
             for _ in 0..4000 {
                 let (a, b) = (random_small(&mut random, infinity), random_small(&mut random, infinity));
                 // Sums of `bf16` may need more than 53 bits; those near each other do not.
-                if format == "bf16" && !name.starts_with("mul") && ((a >> 7 & 255).abs_diff(b >> 7 & 255)) > 40 {
+                if format == "bf16"
+                    && !name.starts_with("mul")
+                    && ((a >> 7 & 255).abs_diff(b >> 7 & 255)) > 40
+                {
                     continue;
                 }
                 let value = exact(of(a), of(b));
                 let wanted = round(value, of, infinity);
                 let got = f(a, b);
-                assert!(got == wanted || value == 0.0 && got << 1 == 0, "{name} of {a:#x}, {b:#x}: {got:#x}, not {wanted:#x}");
+                assert!(
+                    got == wanted || value == 0.0 && got << 1 == 0,
+                    "{name} of {a:#x}, {b:#x}: {got:#x}, not {wanted:#x}"
+                );
             }
         }
     }
@@ -96,7 +102,10 @@ fn sixteen_bit_fma_is_fused() {
         }
         let value = m as f64 * 2f64.powi(shift - 48) * if exact < 0 { -1.0 } else { 1.0 };
         let (got, wanted) = (f(a, b, c), round(value, half, 0x7c00));
-        assert!(got == wanted || exact == 0 && got << 1 == 0, "{a:#x} {b:#x} {c:#x}: {got:#x}, not {wanted:#x}");
+        assert!(
+            got == wanted || exact == 0 && got << 1 == 0,
+            "{a:#x} {b:#x} {c:#x}: {got:#x}, not {wanted:#x}"
+        );
     }
 }
 
@@ -124,10 +133,14 @@ fn conversions_to_half_round_as_told() {
     for mode in modes {
         // SAFETY: functions of a float and of a word.
         let (f, i): (extern "C" fn(f32) -> u16, extern "C" fn(i32) -> u16) = unsafe {
-            (code.get(&format!("cvt.{mode}.f16.f32 $0, $1;")), code.get(&format!("cvt.{mode}.f16.s32 $0, $1;")))
+            (
+                code.get(&format!("cvt.{mode}.f16.f32 $0, $1;")),
+                code.get(&format!("cvt.{mode}.f16.s32 $0, $1;")),
+            )
         };
         for _ in 0..3000 {
-            let x = half(random_small(&mut random, 0x7c00)) * (1.0 + (random.bits() % 4096) as f64 / 2f64.powi(22));
+            let x = half(random_small(&mut random, 0x7c00))
+                * (1.0 + (random.bits() % 4096) as f64 / 2f64.powi(22));
             if x.abs() < 65504.0 {
                 check(mode, f64::from(x as f32), f(x as f32));
             }
@@ -195,8 +208,14 @@ fn comparisons_know_nan() {
 #[test]
 fn modes_flush_saturate_and_round() {
     let list = [
-        "mul.ftz.f32 $0, $1, $2;", "add.sat.f32 $0, $1, $2;", "add.rz.f32 $0, $1, $2;", "add.rp.f32 $0, $1, $2;",
-        "sub.rm.f32 $0, $1, $2;", "min.f32 $0, $1, $2;", "max.NaN.f32 $0, $1, $2;", "div.rn.f32 $0, $1, $2;",
+        "mul.ftz.f32 $0, $1, $2;",
+        "add.sat.f32 $0, $1, $2;",
+        "add.rz.f32 $0, $1, $2;",
+        "add.rp.f32 $0, $1, $2;",
+        "sub.rm.f32 $0, $1, $2;",
+        "min.f32 $0, $1, $2;",
+        "max.NaN.f32 $0, $1, $2;",
+        "div.rn.f32 $0, $1, $2;",
         "copysign.f32 $0, $1, $2;",
     ];
     let code = code(&list.map(|n| (n, "=f,f,f", "float", &["float", "float"][..])));
@@ -216,7 +235,12 @@ fn modes_flush_saturate_and_round() {
 fn packed_halves_compare_and_convert() {
     let list: [(&str, &str, &str, &[&str]); 5] = [
         ("{set.eq.f16x2.f16x2 $0,$1,$2;\n}", "=r,r,r", "i32", &["i32", "i32"]),
-        ("{ .reg .pred p, q; setp.lt.f16x2 p|q, $1, $2; selp.u32 $0, 1, 0, p; @q add.u32 $0, $0, 2; }", "=r,r,r", "i32", &["i32", "i32"]),
+        (
+            "{ .reg .pred p, q; setp.lt.f16x2 p|q, $1, $2; selp.u32 $0, 1, 0, p; @q add.u32 $0, $0, 2; }",
+            "=r,r,r",
+            "i32",
+            &["i32", "i32"],
+        ),
         ("{ cvt.rn.f16x2.f32 $0, $2, $1; }", "=r,f,f", "i32", &["float", "float"]),
         ("{ cvt.rn.relu.bf16x2.f32 $0, $2, $1; }", "=r,f,f", "i32", &["float", "float"]),
         ("{fma.rn.f16x2 $0,$1,$2,$3;\n}", "=r,r,r,r", "i32", &["i32", "i32", "i32"]),

@@ -48,7 +48,13 @@ pub fn function(name: &str, template: &str, constraints: &str, result: &str, par
     let list = list.join(", ");
     let template: String = template
         .bytes()
-        .map(|b| if b.is_ascii_graphic() && b != b'"' && b != b'\\' || b == b' ' { char::from(b).to_string() } else { format!("\\{b:02X}") })
+        .map(|b| {
+            if b.is_ascii_graphic() && b != b'"' && b != b'\\' || b == b' ' {
+                char::from(b).to_string()
+            } else {
+                format!("\\{b:02X}")
+            }
+        })
         .collect();
     let (bind, value) = if result == "void" { ("", "void") } else { ("%r = ", "$ %r") };
     let value = value.replace('$', result);
@@ -62,7 +68,9 @@ pub fn function(name: &str, template: &str, constraints: &str, result: &str, par
 pub fn code(list: &[(&str, &str, &str, &[&str])]) -> Code {
     let text: String = list
         .iter()
-        .map(|(template, constraints, result, params)| function(template, template, constraints, result, params))
+        .map(|(template, constraints, result, params)| {
+            function(template, template, constraints, result, params)
+        })
         .collect();
     Module::parse(&text).compile()
 }

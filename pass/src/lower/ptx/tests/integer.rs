@@ -49,7 +49,9 @@ fn two_operand_instructions() {
             n => a << (32 - n) >> (32 - n),
         }),
         ("bmsk.clamp.b32 $0, $1, $2;", |at, n| {
-            (0..32).filter(|&i| i >= at && u64::from(i) < u64::from(at) + u64::from(n)).fold(0, |m, i| m | 1 << i)
+            (0..32)
+                .filter(|&i| i >= at && u64::from(i) < u64::from(at) + u64::from(n))
+                .fold(0, |m, i| m | 1 << i)
         }),
         ("max.s16x2 $0, $1, $2;", |a, b| {
             let lane = |at: u32| ((a >> at) as i16).max((b >> at) as i16) as u16;
@@ -118,13 +120,21 @@ fn three_operand_instructions() {
         ("shf.l.clamp.b32 $0, $1, $2, $3;", |a, b, n| {
             ((u128::from(b) << 32 | u128::from(a)) << n.min(32) >> 32) as u32
         }),
-        ("shf.r.wrap.b32 $0, $1, $2, $3;", |a, b, n| ((u64::from(b) << 32 | u64::from(a)) >> (n & 31)) as u32),
+        ("shf.r.wrap.b32 $0, $1, $2, $3;", |a, b, n| {
+            ((u64::from(b) << 32 | u64::from(a)) >> (n & 31)) as u32
+        }),
         ("bfe.u32 $0, $1, $2, $3;", |a, b, c| bfe(false, a, b, c)),
         ("bfe.s32 $0, $1, $2, $3;", |a, b, c| bfe(true, a, b, c)),
         ("prmt.b32 $0, $1, $2, $3;", prmt),
-        ("prmt.b32.f4e $0, $1, $2, $3;", |a, b, c| prmt(a, b, [0x3210, 0x4321, 0x5432, 0x6543][c as usize & 3])),
-        ("prmt.b32.b4e $0, $1, $2, $3;", |a, b, c| prmt(a, b, [0x5670, 0x6701, 0x7012, 0x0123][c as usize & 3])),
-        ("prmt.b32.ecr $0, $1, $2, $3;", |a, b, c| prmt(a, b, [0x0000, 0x1110, 0x2210, 0x3210][c as usize & 3])),
+        ("prmt.b32.f4e $0, $1, $2, $3;", |a, b, c| {
+            prmt(a, b, [0x3210, 0x4321, 0x5432, 0x6543][c as usize & 3])
+        }),
+        ("prmt.b32.b4e $0, $1, $2, $3;", |a, b, c| {
+            prmt(a, b, [0x5670, 0x6701, 0x7012, 0x0123][c as usize & 3])
+        }),
+        ("prmt.b32.ecr $0, $1, $2, $3;", |a, b, c| {
+            prmt(a, b, [0x0000, 0x1110, 0x2210, 0x3210][c as usize & 3])
+        }),
         ("lop3.b32 $0, $1, $2, $3, 0xb8;", |a, b, c| (b & c) | (!b & a)),
         ("lop3.b32 $0, $1, $2, $3, 0x96;", |a, b, c| a ^ b ^ c),
         ("dp4a.s32.s32 $0, $1, $2, $3;", dp4a),
@@ -145,9 +155,12 @@ fn three_operand_instructions() {
             let lane = |at: u32| u32::from((a >> at) as i16 > (b >> at) as i16);
             lane(0) | lane(16) << 16
         }),
-        ("vshr.u32.u32.u32.clamp.add $0, $1, $2, $3;", |a, b, c| {
-            if b > 31 { c } else { (a >> b).wrapping_add(c) }
-        }),
+        (
+            "vshr.u32.u32.u32.clamp.add $0, $1, $2, $3;",
+            |a, b, c| {
+                if b > 31 { c } else { (a >> b).wrapping_add(c) }
+            },
+        ),
         ("slct.s32.s32 $0, $1, $2, $3;", |a, b, c| if c as i32 >= 0 { a } else { b }),
     ];
     let code = threes(&list.iter().map(|(n, _)| *n).collect::<Vec<_>>());
@@ -170,7 +183,8 @@ fn bit_field_insert() {
     let f: Op4 = unsafe { code.get(name) };
     let mut random = Random(3);
     for _ in 0..3000 {
-        let (a, b, at, n) = (edge(&mut random), edge(&mut random), edge(&mut random) % 80, edge(&mut random) % 80);
+        let (a, b, at, n) =
+            (edge(&mut random), edge(&mut random), edge(&mut random) % 80, edge(&mut random) % 80);
         let wanted = (0..32).fold(b, |r, i| {
             if i < n && at + i < 32 { r & !(1 << (at + i)) | (a >> i & 1) << (at + i) } else { r }
         });

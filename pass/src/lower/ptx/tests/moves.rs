@@ -13,7 +13,8 @@ fn words_are_packed_and_unpacked() {
 
 #[test]
 fn guards_and_negated_guards_keep_the_old_value() {
-    let text = "{ .reg .pred p; setp.lt.s32 p, $1, 10; mov.u32 $0, 1; @p mov.u32 $0, 2; @!p add.u32 $0, $0, 2; }";
+    let text =
+        "{ .reg .pred p; setp.lt.s32 p, $1, 10; mov.u32 $0, 1; @p mov.u32 $0, 2; @!p add.u32 $0, $0, 2; }";
     let code = code(&[(text, "=r,r", "i32", &["i32"])]);
     // SAFETY: a function of one word.
     let f: extern "C" fn(i32) -> i32 = unsafe { code.get(text) };
@@ -76,14 +77,16 @@ fn an_unused_asm_without_side_effects_goes_and_an_empty_barrier_stays() {
 
 #[test]
 fn what_is_not_modelled_is_refused_by_name_where_it_is_reached() {
-    let text = function("f", "{ .reg .pred p; setp.eq.u32 p, $1, 0; @p wgmma.fence.sync.aligned; mov.u32 $0, 7; }", "=r,r", "i32", &["i32"])
-        + &function("g", "add.u32 $0, $1;", "=r,r", "i32", &["i32"]);
+    let text = function(
+        "f",
+        "{ .reg .pred p; setp.eq.u32 p, $1, 0; @p wgmma.fence.sync.aligned; mov.u32 $0, 7; }",
+        "=r,r",
+        "i32",
+        &["i32"],
+    ) + &function("g", "add.u32 $0, $1;", "=r,r", "i32", &["i32"]);
     let module = Module::parse(&text);
     let refused = module.lower_asm();
-    assert_eq!(
-        refused,
-        ["inline PTX: `add.u32` has 2 operands, expected more", "wgmma.fence.sync.aligned"]
-    );
+    assert_eq!(refused, ["inline PTX: `add.u32` has 2 operands, expected more", "wgmma.fence.sync.aligned"]);
     let text = module.text();
     assert!(text.contains("c\"wgmma.fence.sync.aligned\\00\""), "{text}");
 }

@@ -32,7 +32,11 @@ pub fn reserve(size: usize) -> all::Result<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: maps where nothing is.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
-    if address == libc::MAP_FAILED { Err(all::Error::out_of_memory("mmap")) } else { Ok(address.expose_provenance()) }
+    if address == libc::MAP_FAILED {
+        Err(all::Error::out_of_memory("mmap"))
+    } else {
+        Ok(address.expose_provenance())
+    }
 }
 
 /// Gives such addresses back.
@@ -68,7 +72,13 @@ impl Arrays {
     ///
     /// # Safety
     /// As [`super::Backend::copy`].
-    pub unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, stream: Stream) -> Option<all::Result> {
+    pub unsafe fn copy(
+        &self,
+        to: Rows,
+        from: Rows,
+        extent: cudaExtent,
+        stream: Stream,
+    ) -> Option<all::Result> {
         let [to, from] = [to, from].map(|rows| Side { rows, array: self.at(rows.start as usize) });
         if to.array.is_none() && from.array.is_none() {
             return None;
@@ -78,7 +88,12 @@ impl Arrays {
     }
 
     /// Makes a texture or a surface object of what a resource shows.
-    pub fn object(&self, object: &Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> all::Result<u64> {
+    pub fn object(
+        &self,
+        object: &Object,
+        resource: &cudaResourceDesc,
+        desc: Option<&cudaTextureDesc>,
+    ) -> all::Result<u64> {
         let texels = match object {
             Object::Texture(texture) => &texture.texels,
             Object::Surface(texels) => texels,
@@ -86,13 +101,17 @@ impl Arrays {
         let Texels { address, size: [width, height, _], pitch, format } = *texels;
         let shown = match self.at(address) {
             Some((_, array)) => Resource::Array(array),
-            None if resource.resType == LINEAR => Resource::Linear(address as u64, of_format(format), resource.linear().sizeInBytes),
+            None if resource.resType == LINEAR => {
+                Resource::Linear(address as u64, of_format(format), resource.linear().sizeInBytes)
+            }
             None => Resource::Rows(address as u64, of_format(format), [width, height, pitch]),
         };
         match (desc, shown) {
             (Some(desc), _) => driver::create_texture(shown, &sampling(desc, format)),
             (None, Resource::Array(array)) => driver::create_surface(array),
-            (None, _) => Err(all::Error { call: "cuSurfObjectCreate", name: "not an array".to_owned(), code: 1 }),
+            (None, _) => {
+                Err(all::Error { call: "cuSurfObjectCreate", name: "not an array".to_owned(), code: 1 })
+            }
         }
     }
 }
@@ -114,7 +133,8 @@ unsafe fn copy_slice(sides: [Side; 2], slice: usize, extent: cudaExtent, stream:
         let mut at = [0, 1].map(|n| starts[n] + sides[n].rows.pitch * row);
         let mut left = extent.width;
         while left > 0 {
-            let width = sides.iter().zip(at).map(|(side, start)| side.to_end_of_row(start)).fold(left, usize::min);
+            let width =
+                sides.iter().zip(at).map(|(side, start)| side.to_end_of_row(start)).fold(left, usize::min);
             let piece = cudaExtent { width, height: 1, depth: 1 };
             let [to, from] = [0, 1].map(|n| sides[n].place(at[n], piece));
             // SAFETY: as the caller vouches.
@@ -135,13 +155,18 @@ impl Side {
     /// Whether rows from `start` on are a rectangle of the array.
     fn is_rectangle(&self, start: usize, extent: cudaExtent) -> bool {
         self.array.is_none_or(|(array, _)| {
-            extent.width <= self.to_end_of_row(start) && (extent.height == 1 || self.rows.pitch == array.row())
+            extent.width <= self.to_end_of_row(start)
+                && (extent.height == 1 || self.rows.pitch == array.row())
         })
     }
 
     fn place(&self, start: usize, extent: cudaExtent) -> Place {
         match self.array {
-            None => Place::Memory(Pitched { address: start as u64, pitch: self.rows.pitch.max(extent.width), rows: extent.height }),
+            None => Place::Memory(Pitched {
+                address: start as u64,
+                pitch: self.rows.pitch.max(extent.width),
+                rows: extent.height,
+            }),
             Some((array, handle)) => {
                 let (row, offset) = (array.row(), start - array.address);
                 Place::Array(handle, [offset % row, offset / row % array.rows(), offset / row / array.rows()])

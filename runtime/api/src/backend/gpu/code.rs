@@ -88,11 +88,16 @@ impl OnGpu {
             message::error(&format!("`{}` has no code for this GPU, `sm_{arch}`", meta.source));
             return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
         };
-        let description: ModuleMeta = serde_json::from_slice(code.meta)
-            .map_err(|error| modules::invalid(&format!("cannot read the description of code for a GPU: {error}")))?;
+        let description: ModuleMeta = serde_json::from_slice(code.meta).map_err(|error| {
+            modules::invalid(&format!("cannot read the description of code for a GPU: {error}"))
+        })?;
         let description: &'static ModuleMeta = Box::leak(Box::new(description));
-        let written: Vec<&str> =
-            description.variables.iter().filter(|variable| !variable.constant && !variable.managed).map(|variable| &variable.name[..]).collect();
+        let written: Vec<&str> = description
+            .variables
+            .iter()
+            .filter(|variable| !variable.constant && !variable.managed)
+            .map(|variable| &variable.name[..])
+            .collect();
         self.enter()?;
         let mut gpu = self.gpu.lock();
         let loaded = gpu.load(&gpurace_cuda::Code {
@@ -147,8 +152,10 @@ impl Entry {
                 let (address, count) = self.places?;
                 let mut bytes = vec![0; count * 4];
                 device.read(&mut bytes, address).ok()?;
-                let places: Vec<u32> =
-                    bytes.chunks_exact(4).filter_map(|word| u32::from_le_bytes(word.try_into().ok()?).checked_sub(1)).collect();
+                let places: Vec<u32> = bytes
+                    .chunks_exact(4)
+                    .filter_map(|word| u32::from_le_bytes(word.try_into().ok()?).checked_sub(1))
+                    .collect();
                 if places.len() != count {
                     return None;
                 }
@@ -188,10 +195,21 @@ mod tests {
     #[test]
     fn bytes_are_found_where_the_variables_really_lie() {
         let variable = |offset, size| SharedVariable { name: String::new(), offset, size };
-        let meta = KernelMeta { shared_static: 40, shared: vec![variable(0, 8), variable(8, 32)], ..KernelMeta::default() };
+        let meta = KernelMeta {
+            shared_static: 40,
+            shared: vec![variable(0, 8), variable(8, 32)],
+            ..KernelMeta::default()
+        };
         // The checker's own memory in front, the larger variable first, a gap between them.
         let places = [288, 256, 304];
-        for (offset, wanted) in [(256, Some(8)), (287, Some(39)), (288, Some(0)), (295, Some(7)), (304, Some(48)), (310, Some(54))] {
+        for (offset, wanted) in [
+            (256, Some(8)),
+            (287, Some(39)),
+            (288, Some(0)),
+            (295, Some(7)),
+            (304, Some(48)),
+            (310, Some(54)),
+        ] {
             assert_eq!(place_of(&places, &meta, offset), wanted, "{offset}");
         }
         // What is nobody's.

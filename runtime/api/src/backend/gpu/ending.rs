@@ -69,7 +69,9 @@ impl OnGpu {
         if self.comes_to_an_end() {
             let _ = self.wait(Until::AllIsOver);
         } else {
-            message::note("kernels still run at the end of the program: what they do from now on is not checked");
+            message::note(
+                "kernels still run at the end of the program: what they do from now on is not checked",
+            );
         }
         let mut gpu = self.gpu.lock();
         let last = Last {
@@ -91,7 +93,12 @@ impl OnGpu {
                 counters.undecided += self.undecided.load(Ordering::Relaxed);
                 let replays = self.replays.lock();
                 counters.fetches += replays.fetches;
-                let left_out = LeftOut { uncovered: *uncovered, untold: *untold, held: replays.left_out, ..*self.left_out.lock() };
+                let left_out = LeftOut {
+                    uncovered: *uncovered,
+                    untold: *untold,
+                    held: replays.left_out,
+                    ..*self.left_out.lock()
+                };
                 let mut notes = gpurace_cuda::notes(&counters, &left_out);
                 notes.extend_from_slice(&replays.notes);
                 notes

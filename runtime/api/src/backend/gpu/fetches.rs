@@ -49,7 +49,8 @@ impl Objects {
 
     /// Forgets what has ended before the first launch whose log is still to be read; `None`: there is none.
     pub fn forget(&mut self, first: Option<u64>) {
-        let is_named = |known: &Known| known.ended_after.is_none_or(|last| first.is_some_and(|first| first <= last));
+        let is_named =
+            |known: &Known| known.ended_after.is_none_or(|last| first.is_some_and(|first| first <= last));
         self.0.retain(|_, all| {
             all.retain(is_named);
             !all.is_empty()
@@ -57,7 +58,8 @@ impl Objects {
     }
 
     fn find(&self, handle: Handle, launch: u64) -> Option<&Object> {
-        let was_there = |known: &&Known| known.made_after < launch && known.ended_after.is_none_or(|last| launch <= last);
+        let was_there =
+            |known: &&Known| known.made_after < launch && known.ended_after.is_none_or(|last| launch <= last);
         self.0.get(&handle)?.iter().find(was_there).map(|known| &known.object)
     }
 
@@ -67,7 +69,8 @@ impl Objects {
         if !events.iter().any(|event| event.fetch().is_some()) {
             return (Cow::Borrowed(events), 0);
         }
-        let mut found = Accesses { events: Vec::with_capacity(events.len()), coordinates: HashMap::new(), unknown: 0 };
+        let mut found =
+            Accesses { events: Vec::with_capacity(events.len()), coordinates: HashMap::new(), unknown: 0 };
         for event in events {
             found.add(self, launch, event);
         }
@@ -84,7 +87,8 @@ impl Accesses {
         }
         let Some(fetch) = event.fetch() else { return self.events.push(*event) };
         let [third, fourth] = self.coordinates.remove(&thread).unwrap_or_default();
-        let place = Place { operation: fetch.operation, coordinates: [event.size, event.extra, third, fourth] };
+        let place =
+            Place { operation: fetch.operation, coordinates: [event.size, event.extra, third, fourth] };
         let object = objects.find((event.address, fetch.kind == EventKind::Fetch), launch);
         let each = |address, size| self.events.push(access(event, fetch.kind, address, size));
         let is_known = object.is_some_and(|object| for_each_texel(object, fetch, place, each));
@@ -164,7 +168,8 @@ mod tests {
     /// What a thread of the first block logs of an access.
     fn logged(thread: u32, site: u32, fetch: Fetch, [first, second, third, fourth]: [u32; 4]) -> [Event; 2] {
         let of = |what, address| Event { address, what: thread | what, complete: 1, ..Event::default() };
-        let rest = Event::pack(0, EventKind::Coordinates, AtomicKind::Load, Scope::Block, Order::Relaxed, false);
+        let rest =
+            Event::pack(0, EventKind::Coordinates, AtomicKind::Load, Scope::Block, Order::Relaxed, false);
         let rest = of(rest, u64::from(fourth) << 32 | u64::from(third));
         [rest, Event { site, size: first, extra: second, ..of(fetch.pack(), HANDLE) }]
     }
@@ -204,13 +209,19 @@ mod tests {
             let place = Place { operation, coordinates: [(); 4].map(|()| coordinate(&mut random)) };
             let handle = texture::create(Object::Texture(texture.clone())).expect("few objects");
             // What the executor does for the same instruction.
-            let planned = texture::plan(handle, place).map(|count| (0..count).map(texture::texel).collect::<Vec<_>>());
+            let planned =
+                texture::plan(handle, place).map(|count| (0..count).map(texture::texel).collect::<Vec<_>>());
             texture::destroy(handle);
             let fetch = Fetch { kind: EventKind::Fetch, operation, size: 1 };
             let (objects, events) = (known(Object::Texture(texture)), logged(3, 8, fetch, place.coordinates));
             let (found, unknown) = objects.accesses(LAUNCH, &events);
-            let found: Vec<_> = found.iter().map(|event| (event.address as usize, event.size as usize)).collect();
-            assert_eq!((found, unknown), (planned.clone().unwrap_or_default(), u64::from(planned.is_none())), "{place:?}");
+            let found: Vec<_> =
+                found.iter().map(|event| (event.address as usize, event.size as usize)).collect();
+            assert_eq!(
+                (found, unknown),
+                (planned.clone().unwrap_or_default(), u64::from(planned.is_none())),
+                "{place:?}"
+            );
             read += planned.as_ref().map_or(0, Vec::len);
             most = most.max(planned.map_or(0, |texels| texels.len()));
         }
@@ -224,8 +235,12 @@ mod tests {
         for _ in 0..20_000 {
             let size = [random.below(7usize) + 1, random.below(5usize) + 1, random.below(5usize) + 1];
             let texels = texels(size, random.pick(&[1, 2, 4]), 32);
-            let (operation, bytes) = (random.below(7u32) | random.below(3u32) << 8, random.pick(&[1, 2, 4, 8, 16]));
-            let place = Place { operation, coordinates: [(); 4].map(|()| (random.below(40u64) as u32).wrapping_sub(8)) };
+            let (operation, bytes) =
+                (random.below(7u32) | random.below(3u32) << 8, random.pick(&[1, 2, 4, 8, 16]));
+            let place = Place {
+                operation,
+                coordinates: [(); 4].map(|()| (random.below(40u64) as u32).wrapping_sub(8)),
+            };
             let handle = texture::create(Object::Surface(texels)).expect("few objects");
             let wanted = match texture::surface(handle, place, bytes as usize) {
                 SurfaceAccess::At(address) => vec![address as u64],
@@ -233,9 +248,12 @@ mod tests {
             };
             texture::destroy(handle);
             inside += wanted.len();
-            for (kind, plain) in [(EventKind::SurfaceRead, EventKind::Read), (EventKind::SurfaceWrite, EventKind::Write)] {
+            for (kind, plain) in
+                [(EventKind::SurfaceRead, EventKind::Read), (EventKind::SurfaceWrite, EventKind::Write)]
+            {
                 let fetch = Fetch { kind, operation, size: bytes };
-                let found = accesses(&known(Object::Surface(texels)), &logged(3, 8, fetch, place.coordinates));
+                let found =
+                    accesses(&known(Object::Surface(texels)), &logged(3, 8, fetch, place.coordinates));
                 let wanted: Vec<_> = wanted.iter().map(|&address| (address, bytes, Some(plain))).collect();
                 assert_eq!(found, wanted, "{place:?}");
             }
@@ -265,7 +283,10 @@ mod tests {
         let alone = logged(5, 8, fetch, [1, 0, 1, 0])[1];
         let found = accesses(&objects, &[one[0], other[0], one[1], alone, other[1], one[1]]);
         let at = |slice: u64| MEMORY as u64 + slice * 64 + 4;
-        assert_eq!(found.iter().map(|(address, ..)| *address).collect::<Vec<_>>(), [at(2), at(0), at(3), at(0)]);
+        assert_eq!(
+            found.iter().map(|(address, ..)| *address).collect::<Vec<_>>(),
+            [at(2), at(0), at(3), at(0)]
+        );
     }
 
     #[test]
@@ -282,7 +303,10 @@ mod tests {
         objects.end(HANDLE, true, 5);
         objects.add(HANDLE, of(MEMORY + 64), 5);
         let (here, there) = (Some(MEMORY as u64), Some(MEMORY as u64 + 64));
-        assert_eq!((3..8).map(|launch| first(&objects, launch)).collect::<Vec<_>>(), [(None, 1), (here, 0), (here, 0), (there, 0), (there, 0)]);
+        assert_eq!(
+            (3..8).map(|launch| first(&objects, launch)).collect::<Vec<_>>(),
+            [(None, 1), (here, 0), (here, 0), (there, 0), (there, 0)]
+        );
         // A surface's handle is another.
         objects.end(HANDLE, false, 6);
         assert_eq!(first(&objects, 9), (there, 0));
@@ -315,7 +339,8 @@ mod tests {
     }
 
     fn write(thread: u32, address: usize, size: u32, site: u32) -> Event {
-        let what = Event::pack(thread, EventKind::Write, AtomicKind::Load, Scope::Block, Order::Relaxed, false);
+        let what =
+            Event::pack(thread, EventKind::Write, AtomicKind::Load, Scope::Block, Order::Relaxed, false);
         Event { address: address as u64, what, size, site, complete: 1, ..Event::default() }
     }
 
@@ -327,12 +352,22 @@ mod tests {
         };
         for bits in [8, 16, 32] {
             let size = bits / 8;
-            for (linear, x, read) in [(false, 3.9, 3..4), (true, 3.5, 3..4), (true, 4.0, 3..5), (true, 0.0, 0..1), (true, 99.0, 7..8)] {
+            for (linear, x, read) in [
+                (false, 3.9, 3..4),
+                (true, 3.5, 3..4),
+                (true, 4.0, 3..5),
+                (true, 0.0, 0..1),
+                (true, 99.0, 7..8),
+            ] {
                 let objects = known(Object::Texture(texture(texels([8, 1, 1], 1, bits), linear)));
                 for texel in 0..8 {
                     let write = write(40, MEMORY + texel * size as usize, size, 2);
                     let wanted: &[_] = if read.contains(&texel) { &[(1, 2)] } else { &[] };
-                    assert_eq!(races(&objects, &[at(x)[0], at(x)[1], write]), wanted, "{bits} bits at {x}, linear: {linear}, texel {texel}");
+                    assert_eq!(
+                        races(&objects, &[at(x)[0], at(x)[1], write]),
+                        wanted,
+                        "{bits} bits at {x}, linear: {linear}, texel {texel}"
+                    );
                 }
             }
         }
@@ -362,7 +397,8 @@ mod tests {
     fn stores_of_a_surface_race_with_each_other_where_their_bytes_overlap() {
         let objects = known(Object::Surface(texels([8, 4, 2], 1, 32)));
         let store = |thread, at: [u32; 4], size| {
-            let [rest, store] = logged(thread, thread, Fetch { kind: EventKind::SurfaceWrite, operation: LAYERS, size }, at);
+            let [rest, store] =
+                logged(thread, thread, Fetch { kind: EventKind::SurfaceWrite, operation: LAYERS, size }, at);
             vec![rest, store]
         };
         // A layer, a byte of a row, a row.
@@ -381,7 +417,11 @@ mod tests {
         let of = |kind, operation| logged(0, 1, Fetch { kind, operation, size: 1 }, [0; 4]);
         assert_eq!(objects.accesses(LAUNCH, &of(EventKind::Fetch, ONE_D)).1, 0);
         // No surface has the handle; no texture has layers with integers for coordinates, nor a geometry of that number.
-        for events in [of(EventKind::SurfaceRead, ONE_D), of(EventKind::Fetch, LAYERS | INTEGER), of(EventKind::Fetch, 7)] {
+        for events in [
+            of(EventKind::SurfaceRead, ONE_D),
+            of(EventKind::Fetch, LAYERS | INTEGER),
+            of(EventKind::Fetch, 7),
+        ] {
             let (left, count) = objects.accesses(LAUNCH, &events);
             assert_eq!((left.len(), count), (0, 1));
         }

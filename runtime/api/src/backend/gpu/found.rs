@@ -23,12 +23,19 @@ pub struct Told {
 }
 
 /// What the clocks of a GPU have `found` and what logs said, `replayed`. Memory on which the program says from now on that races are meant becomes `benign`.
-pub fn join(found: &[device::Found], replayed: Vec<Replayed>, submitted: &Submitted, benign: &mut Vec<Range<usize>>) -> Told {
+pub fn join(
+    found: &[device::Found],
+    replayed: Vec<Replayed>,
+    submitted: &Submitted,
+    benign: &mut Vec<Range<usize>>,
+) -> Told {
     let mut told = Told::default();
     for found in found {
         let Some(mut record) = record(found) else { continue };
         match submitted.complete(&mut record) {
-            Fate::Race if !is_meant(benign, &record) => told.races.push((record, found.shared.checked_sub(1))),
+            Fate::Race if !is_meant(benign, &record) => {
+                told.races.push((record, found.shared.checked_sub(1)))
+            }
             Fate::Race | Fate::FoundHere => {}
             Fate::Undecided => told.undecided += 1,
         }
@@ -50,7 +57,8 @@ pub fn join(found: &[device::Found], replayed: Vec<Replayed>, submitted: &Submit
 /// Whether the program says of the memory that a race is on that it is meant.
 fn is_meant(benign: &[Range<usize>], record: &RaceRecord) -> bool {
     let bytes = record.address..record.address + record.later.size.unwrap_or(1) as usize;
-    record.space == Space::Global && benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
+    record.space == Space::Global
+        && benign.iter().any(|range| range.start < bytes.end && bytes.start < range.end)
 }
 
 /// A race as the checker of the host has it, with sites of the kernel's module.

@@ -87,7 +87,8 @@ static GPU: OnceLock<OnGpu> = OnceLock::new();
 pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, String> {
     let gpu = Gpu::open().map_err(|why| why.to_string())?;
     let arch = gpu.device().arch;
-    let runs = |payload: &Payload| matches!(payload.gpu, Some(Ok(codes)) if gpu_code::best(codes, arch).is_some());
+    let runs =
+        |payload: &Payload| matches!(payload.gpu, Some(Ok(codes)) if gpu_code::best(codes, arch).is_some());
     if !payloads.iter().all(runs) {
         return Err(format!("the program has no code for this GPU, `sm_{arch}`"));
     }
@@ -394,14 +395,25 @@ impl Backend for OnGpu {
         self.call(|| self.arrays.make(array, format))
     }
 
-    fn create_object(&self, object: Object, resource: &cudaResourceDesc, desc: Option<&cudaTextureDesc>) -> Result<u64> {
+    fn create_object(
+        &self,
+        object: Object,
+        resource: &cudaResourceDesc,
+        desc: Option<&cudaTextureDesc>,
+    ) -> Result<u64> {
         let handle = self.call(|| self.arrays.object(&object, resource, desc))?;
         self.replays.lock().add_object(handle, object);
         Ok(handle)
     }
 
     fn destroy_object(&self, handle: u64, is_texture: bool) -> Result {
-        self.call(|| if is_texture { driver::array::destroy_texture(handle) } else { driver::array::destroy_surface(handle) })?;
+        self.call(|| {
+            if is_texture {
+                driver::array::destroy_texture(handle)
+            } else {
+                driver::array::destroy_surface(handle)
+            }
+        })?;
         self.replays.lock().end_object(handle, is_texture);
         Ok(())
     }
@@ -424,8 +436,14 @@ impl Backend for OnGpu {
                         stream.copy(to_address, from_address, extent.width * extent.height)?;
                         continue;
                     }
-                    let rows = |rows: Rows, address| Place::Memory(Pitched { address, pitch: rows.pitch, rows: extent.height });
-                    stream.copy_rows(rows(to, to_address), rows(from, from_address), [extent.width, extent.height, 1])?;
+                    let rows = |rows: Rows, address| {
+                        Place::Memory(Pitched { address, pitch: rows.pitch, rows: extent.height })
+                    };
+                    stream.copy_rows(
+                        rows(to, to_address),
+                        rows(from, from_address),
+                        [extent.width, extent.height, 1],
+                    )?;
                 }
             }
             if wait { stream.wait() } else { Ok(()) }
@@ -436,7 +454,14 @@ impl Backend for OnGpu {
         Ok(())
     }
 
-    unsafe fn fill(&self, to: Rows, (value, element): (u32, usize), extent: cudaExtent, stream: StreamId, wait: bool) -> Result {
+    unsafe fn fill(
+        &self,
+        to: Rows,
+        (value, element): (u32, usize),
+        extent: cudaExtent,
+        stream: StreamId,
+        wait: bool,
+    ) -> Result {
         let stream = self.stream(stream);
         self.call(|| {
             for slice in 0..extent.depth {
@@ -524,7 +549,12 @@ impl Backend for OnGpu {
         self.call(|| start.until(end)).map(Some)
     }
 
-    unsafe fn call_host(&self, stream: StreamId, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Result {
+    unsafe fn call_host(
+        &self,
+        stream: StreamId,
+        function: unsafe extern "C" fn(*mut c_void),
+        data: *mut c_void,
+    ) -> Result {
         let stream = self.stream(stream);
         // SAFETY: as the caller vouches.
         self.call(|| unsafe { stream.call_host(function, data) })
@@ -540,7 +570,8 @@ impl Backend for OnGpu {
 
     fn touch(&self, copied: Copied) {
         let touched: Vec<Touched> = copied.parts.iter().flat_map(|&part| rows_of(part)).collect();
-        let (number, unordered, stream) = (copied.number, copied.unordered.clone(), self.stream(copied.stream));
+        let (number, unordered, stream) =
+            (copied.number, copied.unordered.clone(), self.stream(copied.stream));
         self.submitted.lock().add_copy(copied);
         let transfer = Transfer { touched: &touched, stream, number, unordered: &unordered };
         // An error of these is said.
@@ -553,7 +584,8 @@ impl Backend for OnGpu {
         if let Err(error) = submitted.as_ref()
             && !FAULTS.contains(&error.code)
         {
-            session::get().note_once(format!("copies not checked against launches that may overlap them: {error}"));
+            session::get()
+                .note_once(format!("copies not checked against launches that may overlap them: {error}"));
         }
     }
 
@@ -563,14 +595,17 @@ impl Backend for OnGpu {
             return Vec::new();
         }
         // A signal may have come while another call holds it.
-        let Some(mut gpu) = self.gpu.try_lock_for(std::time::Duration::from_secs(1)) else { return Vec::new() };
+        let Some(mut gpu) = self.gpu.try_lock_for(std::time::Duration::from_secs(1)) else {
+            return Vec::new();
+        };
         let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
         let replayed = self.replays.lock().run(&logs);
         let told = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
         self.undecided.fetch_add(told.undecided, Ordering::Relaxed);
         let found = |(record, shared_offset): (RaceRecord, Option<u32>)| {
-            let object = (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
+            let object =
+                (record.space == Space::Global).then(|| resolve::global_object(record.address)).flatten();
             Found { record, object, shared_offset }
         };
         told.races.into_iter().map(found).collect()

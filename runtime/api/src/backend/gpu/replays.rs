@@ -67,7 +67,14 @@ pub struct Replayed {
 
 /// Whether what orders a kernel's threads is in no clock of a GPU's, or what they access in no shadow word.
 fn needs_log(sync: &SyncFeatures) -> bool {
-    sync.fences || sync.partial_masks || sync.named_barriers || sync.async_copies || sync.clusters || sync.observes || sync.annotated || sync.fetches
+    sync.fences
+        || sync.partial_masks
+        || sync.named_barriers
+        || sync.async_copies
+        || sync.clusters
+        || sync.observes
+        || sync.annotated
+        || sync.fetches
 }
 
 /// Whether launches log at all: not with `GPURACE_GPU_LOG=0`, for what the GPU's clocks alone decide.
@@ -191,7 +198,10 @@ mod tests {
         }
         replays.spent.insert(kernel, FIRST_EVENTS);
         let fetches = SyncFeatures { fetches: true, ..plain };
-        assert_eq!((replays.events_of(kernel, &plain), replays.events_of(kernel, &fetches)), (0, FIRST_EVENTS));
+        assert_eq!(
+            (replays.events_of(kernel, &plain), replays.events_of(kernel, &fetches)),
+            (0, FIRST_EVENTS)
+        );
         replays.spent.insert(kernel, MOST_EVENTS);
         assert_eq!(replays.events_of(kernel, &fetches), 0);
     }

@@ -79,11 +79,14 @@ impl Submitted {
             return Fate::Race;
         }
         let numbers = [record.earlier.launch, record.later.launch];
-        let [earlier, later] = numbers.map(|number| self.operations.get(&number).and_then(|of| of.copied.as_ref()));
+        let [earlier, later] =
+            numbers.map(|number| self.operations.get(&number).and_then(|of| of.copied.as_ref()));
         if earlier.is_some() && later.is_some() {
             return Fate::FoundHere;
         }
-        if numbers.iter().any(|&number| number <= self.forgotten) || self.may_have_told(numbers[0], numbers[1]) {
+        if numbers.iter().any(|&number| number <= self.forgotten)
+            || self.may_have_told(numbers[0], numbers[1])
+        {
             return Fate::Undecided;
         }
         if let Some(copied) = earlier {
@@ -101,7 +104,10 @@ impl Submitted {
         // Of what is forgotten it is not known whether it could learn.
         beside.iter().any(|&by| by <= self.forgotten || self.operations.get(&by).is_some_and(|of| of.learns))
             || number <= self.forgotten
-            || self.operations.range(number + 1..).any(|(_, of)| of.learns && of.unordered.binary_search(&number).is_ok())
+            || self
+                .operations
+                .range(number + 1..)
+                .any(|(_, of)| of.learns && of.unordered.binary_search(&number).is_ok())
     }
 
     /// Whether something that is before `later` may have learnt of `earlier`, which nothing else orders before it: a launch that ran beside the one and
@@ -115,10 +121,9 @@ impl Submitted {
         let beside_earlier = self.operations.get(&earlier).map_or(&[][..], |of| &of.unordered);
         let mut forgotten = beside_earlier.iter().take_while(|&&by| by <= self.forgotten);
         forgotten.any(|&by| !is_unordered(by, later))
-            || self
-                .operations
-                .range(..later)
-                .any(|(&by, of)| of.learns && !is_unordered(by, later) && by != earlier && is_unordered(by, earlier))
+            || self.operations.range(..later).any(|(&by, of)| {
+                of.learns && !is_unordered(by, later) && by != earlier && is_unordered(by, earlier)
+            })
     }
 }
 
@@ -192,7 +197,11 @@ mod tests {
             submitted.add_launch(1, &[], false);
             submitted.add_launch(2, if beside_one { &[1] } else { &[] }, learns);
             submitted.add_launch(3, if behind { &[1] } else { &[1, 2] }, false);
-            assert_eq!(fate(&submitted, 1, 3), wanted, "learns {learns}, beside {beside_one}, behind {behind}");
+            assert_eq!(
+                fate(&submitted, 1, 3),
+                wanted,
+                "learns {learns}, beside {beside_one}, behind {behind}"
+            );
         }
         // What was submitted later and ran before: 1 learns of 3, and 2 is behind 1.
         let mut submitted = Submitted::default();
@@ -219,16 +228,28 @@ mod tests {
         let mut submitted = Submitted { forgotten: 5, ..Submitted::default() };
         submitted.add_launch(6, &[5], true);
         submitted.add_launch(7, &[6], false);
-        assert!(submitted.may_have_been_told(6) && submitted.may_have_been_told(7) && submitted.may_have_been_told(4));
+        assert!(
+            submitted.may_have_been_told(6)
+                && submitted.may_have_been_told(7)
+                && submitted.may_have_been_told(4)
+        );
         assert!(!submitted.may_have_been_told(8));
     }
 
     #[test]
     fn sides_that_are_copies_are_told_as_such() {
         let rows = |start| Rows { start, width: 10, rows: (3, 16), slices: (1, 0) };
-        let parts = vec![Part { rows: rows(1000), writes: false, site: 4 }, Part { rows: rows(2000), writes: true, site: 5 }];
+        let parts = vec![
+            Part { rows: rows(1000), writes: false, site: 4 },
+            Part { rows: rows(2000), writes: true, site: 5 },
+        ];
         let mut submitted = Submitted::default();
-        submitted.add_copy(Copied { number: 8, stream: StreamId(2), unordered: vec![7], parts: parts.clone() });
+        submitted.add_copy(Copied {
+            number: 8,
+            stream: StreamId(2),
+            unordered: vec![7],
+            parts: parts.clone(),
+        });
         submitted.add_copy(Copied { number: 9, stream: StreamId(3), unordered: vec![8], parts });
 
         // It comes later: what is shown is its row.
@@ -246,7 +267,8 @@ mod tests {
         assert_eq!(race.later.site, 1);
 
         assert_eq!(fate(&submitted, 8, 9), Fate::FoundHere);
-        let of_a_block = RaceRecord { scope: RaceScope::Grid, ..record((8, SideOp::Read), (8, SideOp::Write), 0) };
+        let of_a_block =
+            RaceRecord { scope: RaceScope::Grid, ..record((8, SideOp::Read), (8, SideOp::Write), 0) };
         assert_eq!(submitted.complete(&mut of_a_block.clone()), Fate::Race);
     }
 

@@ -46,7 +46,10 @@ impl Op {
         match self {
             Op::Atomic(AtomicKind::VolatileLoad, ..) => Op::Read,
             Op::Atomic(AtomicKind::VolatileStore, ..) => Op::Write,
-            Op::Atomic(AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction, ..)
+            Op::Atomic(
+                AtomicKind::Load | AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction,
+                ..,
+            )
             | Op::Read
             | Op::Write => self,
         }
@@ -140,7 +143,10 @@ impl Event {
             | Self::ClusterArrive { thread, .. }
             | Self::ClusterWait { thread }
             | Self::Arrive { thread, .. } => Some(thread),
-            Self::Syncwarp { .. } | Self::Barrier { .. } | Self::ClusterOver { .. } | Self::NamedBarrier { .. } => None,
+            Self::Syncwarp { .. }
+            | Self::Barrier { .. }
+            | Self::ClusterOver { .. }
+            | Self::NamedBarrier { .. } => None,
         }
     }
 }

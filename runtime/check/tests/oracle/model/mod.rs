@@ -142,10 +142,7 @@ impl Oracle {
                 let l = self.machine.threads[other].0;
                 if l < launch && !self.machine.unordered[launch].contains(&l) {
                     let mut c = self.clocks[other].clone();
-                    join(
-                        &mut c,
-                        &self.copies[other].done(self.copies[other].components.len()),
-                    );
+                    join(&mut c, &self.copies[other].done(self.copies[other].components.len()));
                     // Only what the earlier launch did, and is itself ordered after.
                     join(&mut self.clocks[t], &c);
                 }
@@ -156,23 +153,11 @@ impl Oracle {
     /// The event takes place. For an access: the earlier ones it races with.
     pub fn step(&mut self, e: &Event) -> Vec<Pair> {
         match *e {
-            Event::Access {
-                thread,
-                op,
-                address,
-                size,
-                site,
-            } => {
+            Event::Access { thread, op, address, size, site } => {
                 let released = Clock::new();
                 self.access(thread, op, address, size, site, None, released)
             }
-            Event::Copy {
-                thread,
-                op,
-                address,
-                size,
-                site,
-            } => {
+            Event::Copy { thread, op, address, size, site } => {
                 let component = match self.copies[thread].components.last() {
                     Some(&c) => c,
                     None => self.next_copies(thread),
@@ -201,23 +186,14 @@ impl Oracle {
                 }
                 Vec::new()
             }
-            Event::CopyArrive {
-                thread,
-                address,
-                size,
-                site,
-            } => {
+            Event::CopyArrive { thread, address, size, site } => {
                 let c = &self.copies[thread];
                 let done = c.done(c.components.len());
                 self.next_copies(thread);
                 let op = Op::Atomic(AtomicKind::Rmw, Scope::Block, Order::Release);
                 self.access(thread, op, address, size, site, None, done)
             }
-            Event::Fence {
-                thread,
-                scope,
-                order,
-            } => {
+            Event::Fence { thread, scope, order } => {
                 self.clocks[thread][thread] += 1;
                 if order.acquires() {
                     self.acquire(thread, scope, None);
@@ -233,15 +209,9 @@ impl Oracle {
                 });
                 Vec::new()
             }
-            Event::Syncwarp {
-                launch,
-                block,
-                warp,
-                mask,
-            } => {
-                let threads = self.of_block(launch, block, |tid| {
-                    tid / 32 == warp && mask >> (tid % 32) & 1 != 0
-                });
+            Event::Syncwarp { launch, block, warp, mask } => {
+                let threads =
+                    self.of_block(launch, block, |tid| tid / 32 == warp && mask >> (tid % 32) & 1 != 0);
                 self.meet(&threads);
                 Vec::new()
             }
@@ -255,10 +225,7 @@ impl Oracle {
                 self.arrived.push((self.block(thread), barrier, clock));
                 Vec::new()
             }
-            Event::NamedBarrier {
-                barrier,
-                ref waited,
-            } => {
+            Event::NamedBarrier { barrier, ref waited } => {
                 self.meet(waited);
                 let block = self.block(waited[0]);
                 let (here, rest) = std::mem::take(&mut self.arrived)
@@ -312,10 +279,7 @@ impl Oracle {
 
     fn of_block(&self, launch: usize, block: u64, f: impl Fn(u32) -> bool) -> Vec<Thread> {
         let threads = self.machine.threads.iter().enumerate();
-        threads
-            .filter(|(_, t)| (t.0, t.1) == (launch, block) && f(t.2))
-            .map(|(i, _)| i)
-            .collect()
+        threads.filter(|(_, t)| (t.0, t.1) == (launch, block) && f(t.2)).map(|(i, _)| i).collect()
     }
 
     fn meet(&mut self, threads: &[Thread]) {
@@ -332,14 +296,7 @@ impl Oracle {
     fn acquire(&mut self, thread: Thread, scope: Scope, location: Option<(usize, usize)>) {
         let mut learnt = vec![0; self.clocks.len()];
         for read in &self.past {
-            let What::Access {
-                op: Op::Atomic(kind, ..),
-                address,
-                size,
-                observed,
-                ..
-            } = read.what
-            else {
+            let What::Access { op: Op::Atomic(kind, ..), address, size, observed, .. } = read.what else {
                 continue;
             };
             // Its read is part of no acquire pattern.
@@ -352,9 +309,7 @@ impl Oracle {
             let mut write = observed;
             while let Some(w) = write {
                 self.released_by(w, thread, scope, &mut learnt);
-                let What::Access { observed, .. } = self.past[w].what else {
-                    unreachable!()
-                };
+                let What::Access { observed, .. } = self.past[w].what else { unreachable!() };
                 write = observed;
             }
         }
@@ -364,21 +319,15 @@ impl Oracle {
     /// What the release patterns that end in write `w` release to an acquire.
     fn released_by(&self, w: usize, to: Thread, scope: Scope, learnt: &mut Clock) {
         let write = &self.past[w];
-        let What::Access { address, size, .. } = write.what else {
-            unreachable!()
-        };
+        let What::Access { address, size, .. } = write.what else { unreachable!() };
         for first in &self.past[..=w] {
             if first.thread != write.thread {
                 continue;
             }
             let releases = match first.what {
                 What::Fence { scope, order } => order.releases().then_some(scope),
-                What::Access {
-                    op: Op::Atomic(kind, scope, order),
-                    address: a,
-                    size: s,
-                    ..
-                } => (order.releases()
+                What::Access { op: Op::Atomic(kind, scope, order), address: a, size: s, .. } => (order
+                    .releases()
                     && !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad)
                     && (a, s) == (address, size))
                     .then_some(scope),
@@ -395,13 +344,7 @@ impl Oracle {
     /// The write whose value an atomic read now sees, if it observes it in the model's sense.
     fn observed(&self, thread: Thread, scope: Scope, address: usize, size: usize) -> Option<usize> {
         for (i, p) in self.past.iter().enumerate().rev() {
-            let What::Access {
-                op,
-                address: a,
-                size: s,
-                ..
-            } = p.what
-            else {
+            let What::Access { op, address: a, size: s, .. } = p.what else {
                 continue;
             };
             if !op.modifies() || a >= address + size || address >= a + s {
@@ -409,9 +352,9 @@ impl Oracle {
             }
             // The newest write to any of the bytes.
             return match op {
-                Op::Atomic(_, of, _) if (a, s) == (address, size) => self
-                    .morally_strong(p.thread, of, thread, scope)
-                    .then_some(i),
+                Op::Atomic(_, of, _) if (a, s) == (address, size) => {
+                    self.morally_strong(p.thread, of, thread, scope).then_some(i)
+                }
                 Op::Atomic(..) | Op::Read | Op::Write => None,
             };
         }

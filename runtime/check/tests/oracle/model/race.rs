@@ -42,41 +42,25 @@ impl Oracle {
         self.clocks[thread][thread] += 1;
         let mut races = Vec::new();
         for (i, p) in self.past.iter().enumerate() {
-            let What::Access {
-                op: before,
-                address: a,
-                size: s,
-                ..
-            } = p.what
-            else {
+            let What::Access { op: before, address: a, size: s, .. } = p.what else {
                 continue;
             };
             let bytes = a.max(address)..(a + s).min(address + size);
             if bytes.is_empty() || p.stamp.0 == thread {
                 continue;
             }
-            let ordered = self.clocks[thread]
-                .get(p.stamp.0)
-                .is_some_and(|&known| known >= p.stamp.1);
+            let ordered = self.clocks[thread].get(p.stamp.0).is_some_and(|&known| known >= p.stamp.1);
             if !ordered && self.conflict(p.thread, before, (a, s), thread, op, (address, size)) {
                 let observed = self.has_observed(thread, i);
                 races.push(Pair { earlier: i, bytes, observed });
             }
         }
         let observed = match op {
-            Op::Atomic(_, scope, _) if op.reads_atomically() => {
-                self.observed(thread, scope, address, size)
-            }
+            Op::Atomic(_, scope, _) if op.reads_atomically() => self.observed(thread, scope, address, size),
             Op::Atomic(..) | Op::Read | Op::Write => None,
         };
         let clock = self.clocks[thread].clone();
-        let what = What::Access {
-            op,
-            address,
-            size,
-            site,
-            observed,
-        };
+        let what = What::Access { op, address, size, site, observed };
         join(&mut released, &clock);
         self.past.push(Past {
             thread,
@@ -160,20 +144,7 @@ impl Oracle {
     pub fn named(&self, i: usize) -> Named {
         let p = &self.past[i];
         let (launch, block, tid) = self.machine.threads[p.thread];
-        let What::Access { op, site, .. } = p.what else {
-            panic!("{i} is not an access")
-        };
-        Named {
-            launch,
-            block,
-            tid,
-            agent: if p.done.is_some() {
-                p.thread
-            } else {
-                p.stamp.0
-            },
-            op,
-            site,
-        }
+        let What::Access { op, site, .. } = p.what else { panic!("{i} is not an access") };
+        Named { launch, block, tid, agent: if p.done.is_some() { p.thread } else { p.stamp.0 }, op, site }
     }
 }
