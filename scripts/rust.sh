@@ -1,23 +1,24 @@
-# Sourced by the other scripts, with $root set: which cargo builds gpurace, and where.
+# Finds the cargo that builds gpurace, and sets the folder that it builds into. The other scripts source
+# this file after they have set $root.
 
 export LLVM_SYS_191_PREFIX=/usr/lib/llvm-19
-# The programs find their toolkit from where they lie: always in the checkout.
+# The built programs find the CUDA toolkit by their own path, which must lie in the checkout.
 export CARGO_TARGET_DIR=$root/target
 
-# The newest Rust that a part of the workspace asks for.
+# Prints the Rust version that the workspace needs.
 wanted_rust() {
-    grep -h '^rust-version = "' "$root"/Cargo.toml "$root"/*/Cargo.toml "$root"/*/*/Cargo.toml |
-        cut -d '"' -f 2 | sort -V | tail -n 1
+    sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml"
 }
 
-# Whether the cargo in PATH is there and at least this version.
+# True if PATH has a cargo of at least this version.
 cargo_is() {
     local found
     found=$(cargo --version 2>/dev/null | cut -d ' ' -f 2) || return 1
     [ -n "$found" ] && [ "$(printf '%s\n%s\n' "$1" "$found" | sort -V | head -n 1)" = "$1" ]
 }
 
-# Takes the first cargo that serves: in PATH, in the home folder, in the cache.
+# Puts the first cargo of at least this version into PATH: from PATH, the home folder or the cache.
+# False if there is none.
 use_cargo() {
     local wanted=$1
     cargo_is "$wanted" && return

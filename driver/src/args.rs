@@ -45,7 +45,8 @@ pub struct Args {
     pub march: Option<String>,
     /// The spelling that asked for separate compilation, if one did.
     pub separate_compilation: Option<String>,
-    /// Objects of this link hold separately compiled device code; whoever has looked at them sets it.
+    /// Objects of this link hold separately compiled device code; whoever has looked at them sets
+    /// it.
     pub links_units: bool,
     /// `-dlink`: an object that joins the device code of others, and no program.
     pub device_link: Option<String>,

@@ -13,7 +13,8 @@ pub const VARIABLE: &str = "GPURACE_PASS";
 /// The version of the plugin's configuration that this driver writes.
 pub const VERSION: u32 = 4;
 
-/// [`PassConfig::exec`] of a compilation that makes code for a GPU of another architecture, and nothing else.
+/// [`PassConfig::exec`] of a compilation that makes code for a GPU of another architecture, and
+/// nothing else.
 pub const ANOTHER_ARCH: &str = "another-arch";
 
 /// The whole of it.
@@ -47,7 +48,7 @@ pub struct PassConfig {
     pub system_prefixes: Vec<PathBuf>,
     /// The processor to make code for.
     pub cpu: Cpu,
-    /// Warn of races proved at compile time.
+    /// Warn about races proved at compile time.
     pub warn: bool,
     /// Make those warnings errors.
     pub werror: bool,

@@ -1,4 +1,4 @@
-//! `gpurace doctor`: what a build needs, what of it is there, and how to get the rest.
+//! `gpurace doctor`: checks that everything a build needs is installed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::toolchain::{self, Driver, World};
 /// One thing that a build needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
-    /// What was found, or what is wrong.
+    /// Where it was found, or why it cannot be used.
     pub outcome: Result<String, Error>,
 }
 
-/// Looks for everything.
+/// Checks for each thing that a build needs.
 pub fn examine(world: &World) -> Vec<Finding> {
     let compiler = |driver| {
         world.compiler(driver, None).and_then(|found| {
@@ -45,7 +45,7 @@ pub fn examine(world: &World) -> Vec<Finding> {
             outcome: installation.and_then(|found| match found.solver {
                 Some(solver) => Ok(format!("`{}`", solver.display())),
                 None => Err(Error::new(format!(
-                    "`libgpurace_solve.so` is not in `{}`: nothing is proved, every access is checked",
+                    "`libgpurace_solve.so` is not in `{}`: without the solver nothing is proved and every access is checked",
                     found.library_dir.display()
                 ))
                 .hint("build gpurace with `scripts/setup`")),
@@ -60,18 +60,18 @@ pub fn examine(world: &World) -> Vec<Finding> {
             what: "processor",
             outcome: Ok(match Cpu::of_this_machine() {
                 Cpu::V3 => "x86-64-v3: device code uses AVX2 and FMA".to_owned(),
-                Cpu::Baseline => "x86-64: device code does without AVX2 and FMA".to_owned(),
+                Cpu::Baseline => "x86-64: device code does not use AVX2 and FMA".to_owned(),
             }),
         },
     ]
 }
 
-/// The linker that makes images of device code.
+/// Returns the linker that makes images of device code.
 fn linker(clang: &Path) -> Result<String, Error> {
     let cannot = |e| Error::new(format!("cannot run `{}`: {e}", clang.display()));
     let output = Command::new(clang).arg("-print-prog-name=ld.lld").output().map_err(cannot)?;
     let found = String::from_utf8_lossy(&output.stdout);
-    // What it does not find, clang prints as it was asked for.
+    // clang prints the bare name if it finds no such program.
     let path = Path::new(found.trim());
     if path.is_absolute() && path.is_file() {
         Ok(format!("`{}`", path.display()))
@@ -98,7 +98,7 @@ fn toolkit(found: &cuda::Found) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The findings as text, one a line.
+/// Returns the findings as text, one on each line.
 pub fn render(findings: &[Finding]) -> String {
     let mut text = String::new();
     for Finding { what, outcome } in findings {
@@ -129,7 +129,7 @@ mod tests {
         insta::assert_snapshot!(render(&findings), @r"
         ok       clang         19.1.7 at `/usr/bin/clang-19`
         missing  CUDA toolkit  no CUDA toolkit was found
-                               hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+                               hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Error;
 
-/// What a flag of ours asks for.
+/// A flag that gpurace adds, with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flag {
     /// `-fgpurace-exec=`
@@ -24,7 +24,7 @@ pub enum Flag {
     Clang(PathBuf),
 }
 
-/// Which device images go into the object.
+/// The device images that go into the object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Exec {
@@ -32,20 +32,20 @@ pub enum Exec {
     Cpu,
     /// One for an NVIDIA GPU.
     Cuda,
-    /// Both: the program takes the GPU where there is one.
+    /// Both: the program uses a GPU if there is one.
     #[default]
     Auto,
 }
 
-/// Where proofs may remove checks.
+/// When proofs may remove checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Prune {
-    /// Nowhere.
+    /// Never.
     Off,
-    /// At compile time, launch conditions tested at run time.
+    /// At compile time; the launch tests the conditions of a proof.
     Compile,
-    /// Also by solving at launch.
+    /// Also at launch, by solving for its values.
     #[default]
     Launch,
 }
@@ -54,16 +54,16 @@ pub enum Prune {
 pub struct Definition {
     /// The spelling; ends with `=` where a value follows.
     pub spelling: &'static str,
-    /// The value as the help shows it.
+    /// The value as shown in the help.
     pub value: &'static str,
-    /// The values that are accepted, the default first; empty for any.
+    /// The accepted values, the default first; empty if any value is accepted.
     pub choices: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
     parse: fn(&str) -> Flag,
 }
 
-/// Every flag of ours but `-fsanitize=gpurace`, which is a value of clang's own flag.
+/// All flags that gpurace adds, except `-fsanitize=gpurace`, which is a value of clang's own flag.
 pub const FLAGS: &[Definition] = &[
     Definition {
         spelling: "-fgpurace-exec=",
@@ -82,7 +82,7 @@ pub const FLAGS: &[Definition] = &[
         spelling: "-fgpurace-prune=",
         value: "off|compile|launch",
         choices: &["launch", "compile", "off"],
-        help: "Where proofs may remove checks",
+        help: "When to prove accesses free of races and remove their checks: never, at compile time, or also at launch",
         parse: |v| {
             Flag::Prune(match v {
                 "off" => Prune::Off,
@@ -102,28 +102,28 @@ pub const FLAGS: &[Definition] = &[
         spelling: "-Wgpurace",
         value: "",
         choices: &[],
-        help: "Warn of races proved at compile time (on by default)",
+        help: "Warn about races proved at compile time (on by default)",
         parse: |_| Flag::Warn(true),
     },
     Definition {
         spelling: "-Wno-gpurace",
         value: "",
         choices: &[],
-        help: "Do not warn of races proved at compile time",
+        help: "Do not warn about races proved at compile time",
         parse: |_| Flag::Warn(false),
     },
     Definition {
         spelling: "-Werror=gpurace",
         value: "",
         choices: &[],
-        help: "Make races proved at compile time errors",
+        help: "Treat races proved at compile time as errors",
         parse: |_| Flag::Werror(true),
     },
     Definition {
         spelling: "-Wno-error=gpurace",
         value: "",
         choices: &[],
-        help: "Keep them warnings under -Werror",
+        help: "Treat races proved at compile time as warnings even with `-Werror`",
         parse: |_| Flag::Werror(false),
     },
     Definition {
@@ -135,7 +135,7 @@ pub const FLAGS: &[Definition] = &[
     },
 ];
 
-/// Reads one argument: `None` where it is not one of ours.
+/// Parses one argument. Returns `None` if it is not a flag that gpurace adds.
 pub fn parse(arg: &str) -> Result<Option<Flag>, Error> {
     for def in FLAGS {
         let takes_value = def.spelling.ends_with('=');
@@ -160,10 +160,10 @@ pub fn parse(arg: &str) -> Result<Option<Flag>, Error> {
     Ok(None)
 }
 
-/// The error for a misspelt flag of ours, with the nearest known one.
+/// Returns the error for a misspelt flag, with the most similar known flag as a hint.
 fn unknown(arg: &str) -> Error {
     let typed = arg.split_inclusive('=').next().unwrap_or(arg);
-    // Weighs the start of a word most: a flag cut short is near the whole one.
+    // Jaro-Winkler weighs the start of a word most, so a flag cut short is similar to the whole one.
     let nearest = FLAGS
         .iter()
         .map(|def| def.spelling)
@@ -188,7 +188,7 @@ pub fn list(words: &[&str]) -> String {
     }
 }
 
-/// The flags as a table in Markdown.
+/// Returns the flags as a Markdown table.
 pub fn markdown_table() -> String {
     let mut text = String::from("| flag | meaning | default |\n|---|---|---|\n");
     let mut row = |flag: &str, help: &str, default: &str| {
@@ -202,7 +202,7 @@ pub fn markdown_table() -> String {
     text
 }
 
-/// What `gclang --help` adds to clang's help.
+/// Returns the text that `gclang --help` adds to clang's help.
 pub fn help() -> String {
     let mut text = String::from("\nGPURACE OPTIONS:\n");
     let mut line = |spelling: &str, help: &str| {

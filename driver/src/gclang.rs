@@ -36,7 +36,7 @@ fn stages(driver: Driver) -> Result<Exit, Error> {
     {
         note(
             driver.name(),
-            "nothing is proved of separately compiled device code before the link: give `-fgpurace-facts` there",
+            "separately compiled device code is proved when it is linked: give `-fgpurace-facts` to the link",
         );
     }
     let toolchain = find(&args, driver)?;

@@ -25,7 +25,8 @@ enum Meaning {
     Gencode,
     /// `-x cuda` of `cu`; other languages are clang's.
     Language,
-    /// Of `per-thread`: what clang's compiler takes for CUDA, its driver for HIP alone, and the headers' macro.
+    /// Of `per-thread`: what clang's compiler takes for CUDA, its driver for HIP alone, and the
+    /// headers' macro.
     DefaultStream,
     /// `-Werror` of `all-warnings`; other kinds have none like them, or are clang's.
     Werror,
@@ -48,8 +49,9 @@ const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or 
 const PER_THREAD: [&str; 3] =
     ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
 
-/// Every argument that is translated. Names of one letter take one dash, save `x`, others one or two. A value is joined by `=` or the
-/// next word. Names that clang reads otherwise with one dash (`-lib`, `-link`, `-odir`) are not here in that form.
+/// Every argument that is translated. Names of one letter take one dash, save `x`, others one or
+/// two. A value is joined by `=` or the next word. Names that clang reads otherwise with one dash
+/// (`-lib`, `-link`, `-odir`) are not here in that form.
 const TABLE: &[Row] = &[
     // Architectures: the first is the one whose branches of `__CUDA_ARCH__` are compiled.
     (&["arch", "gpu-architecture"], true, Arch),
@@ -276,7 +278,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The host compiler's words in a value of `-Xcompiler`: between commas or spaces, unless quoted or after a backslash.
+/// The host compiler's words in a value of `-Xcompiler`: between commas or spaces, unless quoted or
+/// after a backslash.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;

@@ -1,5 +1,8 @@
 //! Separate compilation (`-fgpu-rdc`): device code that is linked before it is checked.
 //!
+//! A file alone does not show what its calls reach. The pass runs once over the code of all files,
+//! so proofs and the offsets of shared memory cover the whole program.
+//!
 //! An object compiled so carries bitcode where others carry a host image. A
 //! link takes two runs of the linker. The first is a trial: it says which
 //! objects and which members of archives the program has. Their bitcode is
@@ -61,7 +64,7 @@ pub struct Unit {
 
 /// The files that a trial link's device code goes to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Files {
+pub struct TrialLinkFiles {
     /// What the trial link wrote.
     pub trial: PathBuf,
     /// The module that the others are linked to.
@@ -166,11 +169,12 @@ fn libraries_and_objects(args: &Args) -> Vec<PathBuf> {
     let mut libraries = Vec::new();
     for item in &args.items {
         match item {
-            Item::Input(input) if input.kind() == InputKind::Linker => {
+            Item::Input(input)
+                if input.kind() == InputKind::Linker
                 // The toolkit's own, which the link leaves out.
-                if !clang::is_replaced_library_file(&input.path.to_string_lossy()) {
-                    paths.push(PathBuf::from(&input.path));
-                }
+                && !clang::is_replaced_library_file(&input.path.to_string_lossy()) =>
+            {
+                paths.push(PathBuf::from(&input.path));
             }
             Item::Option { words, role: Role::Link } => {
                 let word: String = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -210,7 +214,7 @@ fn contains(content: &[u8], wanted: &[u8]) -> bool {
 
 /// Takes the device code out of a trial link. `asked` is what the plugin is
 /// told where no unit says otherwise.
-pub fn unpack(files: &Files, asked: &PassConfig, arch: &str) -> Result<(), Error> {
+pub fn unpack(files: &TrialLinkFiles, asked: &PassConfig, arch: &str) -> Result<(), Error> {
     let content = read(&files.trial)?;
     let elf = object::File::parse(&content[..]).map_err(|e| {
         Error::new(format!("cannot read what the linker wrote, `{}`: {e}", files.trial.display()))
@@ -239,7 +243,8 @@ fn units(section: &[u8]) -> Result<Vec<(Unit, &[u8])>, Error> {
             at += 1;
             continue;
         }
-        // SAFETY: at least 16 bytes; the headers that they announce are looked at below only if they are there.
+        // SAFETY: at least 16 bytes; the headers that they announce are looked at below only if they are
+        // there.
         let headers = unsafe { section_headers(rest.as_ptr()) };
         let other = || {
             Error::new("an object holds device code made by another version of gpurace")
@@ -327,7 +332,7 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
 }
 
 /// Writes each unit's bitcode, and the words that make clang link them.
-fn write_modules(units: &[(Unit, &[u8])], files: &Files, arch: &str) -> Result<(), Error> {
+fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) -> Result<(), Error> {
     let arch = units.first().map_or(arch, |(unit, _)| &unit.arch);
     write(&files.arch, &response::render(&[format!("-march={arch}").into()]))?;
     let mut words: Vec<OsString> = Vec::new();

@@ -31,7 +31,7 @@ mod step;
 
 pub use gpu::{Failure, GpuFiles, checks_on, too_old};
 pub use preprocess::preprocesses;
-pub use step::{Command, LONGEST_COMMAND, Plan, Step};
+pub use step::{LONGEST_COMMAND, Plan, Step, ToolCommand};
 
 /// The architecture of device code where none is named.
 pub const DEFAULT_GPU_ARCH: &str = "sm_80";
@@ -61,7 +61,7 @@ pub fn plan(args: &Args, toolchain: &Toolchain, work: &Path) -> Plan {
 }
 
 /// One run of clang that does what the user asked of it.
-fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
+fn as_clang(args: &Args, toolchain: &Toolchain) -> ToolCommand {
     let mut command = clang_command(toolchain);
     if args.has_cuda_input() && args.cuda_path.is_none() {
         // Where clang finds a toolkit by itself, nothing is added.
@@ -74,10 +74,10 @@ fn as_clang(args: &Args, toolchain: &Toolchain) -> Command {
     command
 }
 
-fn clang_command(toolchain: &Toolchain) -> Command {
+fn clang_command(toolchain: &Toolchain) -> ToolCommand {
     let compiler = &toolchain.compiler;
     let args = compiler.mode.iter().map(OsString::from).collect();
-    Command { program: compiler.path.clone(), args, env: Vec::new() }
+    ToolCommand { program: compiler.path.clone(), args, env: Vec::new() }
 }
 
 struct Planner<'a> {
@@ -88,7 +88,7 @@ struct Planner<'a> {
 }
 
 /// The files that one CUDA input becomes.
-struct Files {
+struct CudaInputFiles {
     bitcode: PathBuf,
     device_object: PathBuf,
     meta: PathBuf,
@@ -140,7 +140,7 @@ impl Planner<'_> {
         plan
     }
 
-    fn files(&self, input: &Input, index: usize) -> Files {
+    fn files(&self, input: &Input, index: usize) -> CudaInputFiles {
         let stem = stem(&input.path);
         let unique = match index {
             0 => stem.clone(),
@@ -154,9 +154,9 @@ impl Planner<'_> {
         self.files_named(&unique, object, false)
     }
 
-    fn files_named(&self, unique: &str, object: PathBuf, linked: bool) -> Files {
+    fn files_named(&self, unique: &str, object: PathBuf, linked: bool) -> CudaInputFiles {
         let temporary = |end: &str| self.work.join(format!("{unique}.gpurace{end}"));
-        Files {
+        CudaInputFiles {
             bitcode: temporary(".bc"),
             device_object: temporary(".device.o"),
             meta: temporary(".json"),
@@ -172,7 +172,7 @@ impl Planner<'_> {
     }
 
     /// From the plugin's object to a container.
-    fn image_steps(&self, files: &Files, source: &str, settings: Option<&Path>) -> Vec<Step> {
+    fn image_steps(&self, files: &CudaInputFiles, source: &str, settings: Option<&Path>) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.args.asked.sanitize || settings.is_some() {
             steps.push(Step::Diagnostics {

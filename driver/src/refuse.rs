@@ -1,11 +1,11 @@
-//! What gpurace cannot build: refused by name before anything is looked for.
+//! Refuses command lines that gpurace cannot build, before it searches for any tool.
 
 use crate::args::{Args, InputKind};
 use crate::diagnostic::Error;
 use crate::flags::Exec;
 use crate::plan;
 
-/// Refuses a command line that asks for something that this version cannot build.
+/// Returns an error if this version cannot build what the command line asks for.
 pub fn check(args: &Args) -> Result<(), Error> {
     if !plan::builds(args) {
         return match &args.device_link {
@@ -17,11 +17,13 @@ pub fn check(args: &Args) -> Result<(), Error> {
         };
     }
     if let Some(option) = args.device_link.as_ref().filter(|_| args.compile_only) {
-        return Err(Error::new(format!("`{option}` links objects, `-c` makes them: it is one or the other")));
+        return Err(Error::new(format!(
+            "`{option}` and `-c` cannot be combined: one links objects, the other makes them"
+        )));
     }
     if let Some(option) = args.static_link.as_ref().filter(|_| !args.compile_only) {
         return Err(Error::new(format!("`{option}` is not supported with `{}`", asked_by(args))).hint(
-            "the runtime is a shared library: device code is opened at run time and linked against it",
+            "the runtime must be a shared library: device code is loaded at run time and linked with it",
         ));
     }
     if let Some(target) = &args.other_target {
@@ -30,7 +32,7 @@ pub fn check(args: &Args) -> Result<(), Error> {
     }
     if args.inputs().any(|input| input.path == "-" && input.kind() == InputKind::Cuda) {
         return Err(Error::new(format!("CUDA on standard input is not supported with `{}`", asked_by(args)))
-            .hint("it is compiled twice, for host and device: put it in a file"));
+            .hint("gpurace compiles CUDA twice, for host and device: put the source in a file"));
     }
     if args.asked.exec == Some(Exec::Cuda) {
         let arch = args.gpu_archs.first().map_or(plan::DEFAULT_GPU_ARCH, |arch| arch);
@@ -38,7 +40,7 @@ pub fn check(args: &Args) -> Result<(), Error> {
             return Err(Error::new(format!(
                 "`{arch}` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer"
             ))
-            .hint("the checker relies on threads that are scheduled independently"));
+            .hint("the checker needs independent thread scheduling, which older GPUs lack"));
         }
     }
     let sources = args.inputs().filter(|input| input.kind() != InputKind::Linker).count();
@@ -48,7 +50,7 @@ pub fn check(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// The flag that asked for the CPU executor.
+/// Returns the flag that asked for the CPU executor.
 fn asked_by(args: &Args) -> &'static str {
     if args.asked.sanitize { "-fsanitize=gpurace" } else { "-fgpurace-exec=cpu" }
 }

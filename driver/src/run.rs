@@ -15,7 +15,7 @@ use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
 use crate::diagnostic::{Error, Exit};
-use crate::plan::{Command, Failure, GpuFiles, Plan, Step};
+use crate::plan::{Failure, GpuFiles, Plan, Step, ToolCommand};
 use crate::response;
 use crate::{config, headers, part};
 
@@ -89,7 +89,7 @@ pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
 
 /// Replaces this process by the plan's only command: signals, streams and
 /// exit status are then clang's own. Returns only if that fails.
-pub fn become_command(command: &Command, program: &str) -> Exit {
+pub fn become_command(command: &ToolCommand, program: &str) -> Exit {
     let error = std::process::Command::new(&command.program).args(&command.args).exec();
     refused(cannot_run(command, &error), program)
 }
@@ -99,7 +99,7 @@ fn refused(error: Error, program: &str) -> Exit {
     Exit::Refused
 }
 
-fn cannot_run(command: &Command, error: &io::Error) -> Error {
+fn cannot_run(command: &ToolCommand, error: &io::Error) -> Error {
     Error::new(format!("cannot run `{}`: {error}", command.program.display()))
 }
 
@@ -115,7 +115,7 @@ fn watch_signals() -> io::Result<Arc<AtomicUsize>> {
     Ok(flag)
 }
 
-fn prepare(command: &Command, response_file: &Path) -> Result<std::process::Command, Error> {
+fn prepare(command: &ToolCommand, response_file: &Path) -> Result<std::process::Command, Error> {
     let mut process = std::process::Command::new(&command.program);
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if command.is_long() {
@@ -129,7 +129,7 @@ fn prepare(command: &Command, response_file: &Path) -> Result<std::process::Comm
     Ok(process)
 }
 
-fn run_command(command: &Command, program: &str, response_file: &Path) -> Exit {
+fn run_command(command: &ToolCommand, program: &str, response_file: &Path) -> Exit {
     let status = prepare(command, response_file)
         .and_then(|mut process| process.status().map_err(|error| cannot_run(command, &error)));
     status.map_or_else(|error| refused(error, program), exit_of)
@@ -144,7 +144,7 @@ fn exit_of(status: ExitStatus) -> Exit {
 }
 
 /// The command with what the plugin is told in its environment.
-fn told(command: &Command, settings: &Path) -> Result<Command, Error> {
+fn told(command: &ToolCommand, settings: &Path) -> Result<ToolCommand, Error> {
     let json = serde_json::to_string(&part::settings(settings)?).unwrap_or_default();
     let mut command = command.clone();
     command.env.push((config::VARIABLE.to_owned(), json));
@@ -160,7 +160,7 @@ pub enum Place<'a> {
     Link,
 }
 
-fn link_image(command: &Command, place: Place, program: &str, response_file: &Path) -> Exit {
+fn link_image(command: &ToolCommand, place: Place, program: &str, response_file: &Path) -> Exit {
     let output = prepare(command, response_file).and_then(|mut process| {
         process.stdin(Stdio::null()).output().map_err(|error| cannot_run(command, &error))
     });
@@ -375,8 +375,11 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     fn long_commands_travel_in_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let long = "x".repeat(crate::plan::LONGEST_COMMAND);
-        let command =
-            Command { program: "/bin/true".into(), args: vec![long.into(), "a b".into()], env: Vec::new() };
+        let command = ToolCommand {
+            program: "/bin/true".into(),
+            args: vec![long.into(), "a b".into()],
+            env: Vec::new(),
+        };
         let file = dir.path().join("arguments");
         let process = prepare(&command, &file).unwrap();
         let given: Vec<_> = process.get_args().map(ToOwned::to_owned).collect();
@@ -387,7 +390,7 @@ clang-19: error: linker command failed with exit code 1 (use -v to see invocatio
     fn statuses_are_the_step_s_own() {
         let run = |script: &str| {
             let args = vec!["-c".into(), script.into()];
-            let command = Command { program: "/bin/sh".into(), args, env: Vec::new() };
+            let command = ToolCommand { program: "/bin/sh".into(), args, env: Vec::new() };
             run_command(&command, "gclang", Path::new("/nonexistent/arguments"))
         };
         assert_eq!(run("exit 0").code(), 0);

@@ -87,7 +87,7 @@ pub struct Toolchain {
     pub work_dir: PathBuf,
 }
 
-/// The world as discovery sees it; tests give a made one.
+/// The parts of the machine that discovery reads; tests use a made-up one.
 #[derive(Clone, Debug)]
 pub struct World {
     /// The folder of our executable, links resolved.
@@ -239,7 +239,7 @@ fn resource_dir(clang: &Path) -> Option<PathBuf> {
     dir.is_dir().then_some(dir)
 }
 
-/// Asks a clang for its version.
+/// Returns the version that `clang --version` prints.
 pub fn llvm_version(clang: &Path) -> Result<String, Error> {
     let output = Command::new(clang)
         .arg("--version")
@@ -251,7 +251,7 @@ pub fn llvm_version(clang: &Path) -> Result<String, Error> {
         .ok_or_else(|| Error::new(format!("`{}` is not a clang", clang.display())))
 }
 
-/// Refuses a clang of another version: the plugin would not load.
+/// Returns an error if clang has another LLVM version, since the plugin would not load.
 fn expect_llvm(clang: &Path) -> Result<(), Error> {
     let version = llvm_version(clang)?;
     if version.split('.').next() == Some(&LLVM_MAJOR.to_string()) {
@@ -264,8 +264,8 @@ fn expect_llvm(clang: &Path) -> Result<(), Error> {
     .hint("set `--clang=PATH`"))
 }
 
-/// Refuses to build for NVIDIA GPUs with a toolkit that has only what the CPU
-/// executor needs: clang's own error would name a tool that nobody knows.
+/// Refuses to build for NVIDIA GPUs with a toolkit that has only the parts that the CPU executor
+/// needs. clang's own error would only name a missing internal tool.
 pub fn expect_fatbinary(toolkit: &Toolkit) -> Result<(), Error> {
     if toolkit.path.join("bin/fatbinary").exists() {
         return Ok(());
@@ -277,7 +277,7 @@ pub fn expect_fatbinary(toolkit: &Toolkit) -> Result<(), Error> {
     .hint("`-fgpurace-exec=cpu` builds for this machine's processor; `--cuda-path=DIR` sets another toolkit"))
 }
 
-/// What to say of the toolkits that were passed over, where gpurace's own is used instead.
+/// Returns the note for the user if gpurace's own toolkit is used because another one is unusable.
 pub fn own_toolkit_note(found: &cuda::Found) -> Option<String> {
     let toolkit = found.toolkit.as_ref().filter(|toolkit| toolkit.origin == Origin::Own)?;
     let (path, why) = found.unusable.first()?;
@@ -285,7 +285,7 @@ pub fn own_toolkit_note(found: &cuda::Found) -> Option<String> {
     Some(format!("{why}; using gpurace's CUDA {} at `{}`", toolkit.version, toolkit.path.display()))
 }
 
-/// The error where no toolkit serves.
+/// Returns the error for a search that found no usable toolkit.
 pub fn no_toolkit_error(found: &cuda::Found) -> Error {
     let message = match found.unusable.first() {
         Some((path, why)) => why.explain(path),
@@ -293,7 +293,7 @@ pub fn no_toolkit_error(found: &cuda::Found) -> Error {
     };
     let (first, end) = cuda::PARSED;
     Error::new(message).hint(format!(
-        "`scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from {first} to before {end}"
+        "run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from {first} to before {end}"
     ))
 }
 
@@ -401,11 +401,11 @@ mod tests {
         let none = cuda::Found { toolkit: None, ..found };
         insta::assert_snapshot!(no_toolkit_error(&none), @r"
         error: the CUDA toolkit at `/usr/local/cuda` is version 13.0, which clang 19 cannot parse
-        hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
         insta::assert_snapshot!(no_toolkit_error(&cuda::Found::default()), @r"
         error: no CUDA toolkit was found
-        hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+        hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
         ");
     }
 }

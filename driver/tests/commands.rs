@@ -122,7 +122,7 @@ fn what_is_missing_is_named() {
     };
     insta::assert_snapshot!(refused(&["-fsanitize=gpurace", "--cuda-path=/nowhere", "k.cu"]), @r"
     gclang++: error: there is no CUDA toolkit at `/nowhere`
-    gclang++: hint: `scripts/setup`, or `share/gpurace/get-cuda` of an installation, brings one; or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
+    gclang++: hint: run `scripts/setup` (in an installation: `share/gpurace/get-cuda`) to get one, or set `--cuda-path=DIR` to a toolkit from 11.0 to before 13.0
     ");
     insta::assert_snapshot!(refused(&["--clang=/nowhere/clang", "a.c"]), @"gclang++: error: cannot run `/nowhere/clang`: No such file or directory (os error 2)");
     fs::remove_file(base.join("lib/gpurace/libgpurace_rt.so")).unwrap();
@@ -150,8 +150,8 @@ fn doctor_names_what_is_missing_and_how_to_get_it() {
     for line in [
         "ok       plugin        `PREFIX/lib/gpurace/libgpurace_pass.so`\n",
         "ok       linker        `/",
-        "missing  solver        `libgpurace_solve.so` is not in `PREFIX/lib/gpurace`: nothing is proved, \
-         every access is checked\n                       hint: build gpurace with `scripts/setup`\n",
+        "missing  solver        `libgpurace_solve.so` is not in `PREFIX/lib/gpurace`: without the solver \
+         nothing is proved and every access is checked\n                       hint: build gpurace with `scripts/setup`\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }

@@ -53,7 +53,7 @@ fn options_page() -> String {
     format!(
         "# Options\n\n\
          `{}` steers an instrumented program: `key=value:key=value`. This page is generated from the\n\
-         list in `runtime/options/src/lib.rs`; `gpurace options` and `GPURACE_OPTIONS=help=1` print the same.\n\n{}",
+         list in `runtime/base/options/src/lib.rs`; `gpurace options` and `GPURACE_OPTIONS=help=1` print the same.\n\n{}",
         gpurace_options::VARIABLE,
         gpurace_options::markdown_table()
     )

@@ -228,7 +228,7 @@ fn separate_compilation_waits_for_the_link() {
 fn what_cannot_be_built_is_refused() {
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -fgpurace-exec=cuda --cuda-gpu-arch=sm_61 a.cu"), @r"
     error: `sm_61` is not supported with `-fgpurace-exec=cuda`, wanted `sm_70` or newer
-    hint: the checker relies on threads that are scheduled independently
+    hint: the checker needs independent thread scheduling, which older GPUs lack
     ");
     insta::assert_snapshot!(refusal("-dlink a.o -o b.o"), @r"
     error: `-dlink` needs objects and `-fgpurace-exec=cpu` or `-fsanitize=gpurace`
@@ -236,7 +236,7 @@ fn what_cannot_be_built_is_refused() {
     ");
     insta::assert_snapshot!(refusal("-fgpurace-exec=cpu -static a.cu"), @r"
     error: `-static` is not supported with `-fgpurace-exec=cpu`
-    hint: the runtime is a shared library: device code is opened at run time and linked against it
+    hint: the runtime must be a shared library: device code is loaded at run time and linked with it
     ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace --target=aarch64-linux-gnu a.cu"), @r"
     error: `aarch64-linux-gnu` is not supported with `-fsanitize=gpurace`
@@ -244,7 +244,7 @@ fn what_cannot_be_built_is_refused() {
     ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -x cuda -"), @r"
     error: CUDA on standard input is not supported with `-fsanitize=gpurace`
-    hint: it is compiled twice, for host and device: put it in a file
+    hint: gpurace compiles CUDA twice, for host and device: put the source in a file
     ");
     insta::assert_snapshot!(refusal("-fsanitize=gpurace -c a.cu b.cpp -o x.o"), @"error: cannot specify -o when generating multiple output files");
     // None of it is ours to refuse where nothing was asked of us.

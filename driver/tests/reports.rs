@@ -19,7 +19,7 @@ fn report(line: u32, count: u64, note: &str) -> String {
     report.to_json()
 }
 
-const EXAMPLE: &str = include_str!("../../runtime/report/src/tests/interface.json");
+const EXAMPLE: &str = include_str!("../../runtime/base/report/src/tests/interface.json");
 
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

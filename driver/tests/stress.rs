@@ -13,7 +13,7 @@ use gpurace_report::schema::{Device, Report};
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut report =
-        Report::from_json(include_str!("../../runtime/report/src/tests/interface.json")).unwrap();
+        Report::from_json(include_str!("../../runtime/base/report/src/tests/interface.json")).unwrap();
     report.divergence.clear();
     report.notes.clear();
     report.races[0].count = 1;

@@ -1,5 +1,4 @@
-//! What `gclang` asks of the pass, in the environment variable
-//! [`VARIABLE`] as JSON.
+//! The request of `gclang` to the pass, as JSON in the environment variable [`VARIABLE`].
 
 use serde::{Deserialize, Serialize};
 
@@ -22,11 +21,11 @@ pub struct Config {
     pub sanitize: bool,
     /// Which images to make: `cpu`, `cuda` or `auto`, or [`ANOTHER_ARCH`].
     pub exec: String,
-    /// The module for a GPU, where one is to be made.
+    /// Where to write the module for a GPU, if one is wanted.
     pub gpu: Option<Gpu>,
     /// Where proofs may remove checks.
     pub prune: Prune,
-    /// The solver's library, where there is one.
+    /// The solver's library, if there is one.
     pub solver: Option<String>,
     /// The user's `-O` level, 0 to 3. Code for the executor is always
     /// optimised; the level says how much.
@@ -35,7 +34,7 @@ pub struct Config {
     pub object: String,
     /// Where to write the module description.
     pub meta: String,
-    /// Where to write what the prover knows, for launches.
+    /// Where to write the proofs, for use at launches.
     pub proofs: String,
     /// Where to write warnings and remarks, for the driver to print.
     pub diagnostics: String,
@@ -68,7 +67,7 @@ pub struct Gpu {
     pub bitcode: String,
     /// Its description.
     pub meta: String,
-    /// Why there is none, in place of both.
+    /// The reason why there is no module, in place of both.
     pub note: String,
 }
 

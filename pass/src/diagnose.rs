@@ -1,4 +1,7 @@
 //! Warnings of proved races and remarks on proofs, for the driver to print.
+//!
+//! The pass writes them as JSON and `gclang` prints them in clang's form, because the diagnostics
+//! of LLVM know no warning group besides clang's own.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,7 +12,7 @@ use gpurace_abi::symbol::demangle;
 use crate::config::Config;
 use crate::prove::{KernelFacts, SiteFacts, WitnessFacts};
 
-/// What there is to say of a module.
+/// The warnings and remarks for a module.
 pub fn diagnostics(meta: &ModuleMeta, kernels: &[KernelFacts], config: &Config) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let mut warned = BTreeSet::new();
@@ -146,7 +149,7 @@ fn op(site: &Site) -> &'static str {
     }
 }
 
-/// Where a site stands in the user's code.
+/// The position of a site in the user's code.
 pub fn position_of(meta: &ModuleMeta, site: u32) -> Option<Position> {
     let frames = &meta.sites.get(site as usize)?.frames;
     let user = frames.iter().find(|f| !meta.files[f.file as usize].system);

@@ -14,7 +14,7 @@ const SCHEMA: &str = "gpurace-facts/1";
 /// Renders the facts of a module.
 ///
 /// # Errors
-/// Where serialisation fails.
+/// Serialisation has failed.
 pub fn render(meta: &ModuleMeta, known: &[KernelFacts], prune: Prune) -> Result<String, String> {
     let kernels: Vec<Value> = meta
         .kernels
@@ -48,7 +48,7 @@ fn unknown(why: &str) -> SiteFacts {
     SiteFacts { why: why.to_owned(), ..SiteFacts::default() }
 }
 
-/// What is known of a site in a kernel, with a reason where nothing is.
+/// The verdict on a site in a kernel, with the reason if it is not proved.
 pub fn of_site(known: &KernelFacts, id: u32) -> SiteFacts {
     match (known.sites.get(&id), &known.failed) {
         (Some(facts), _) => facts.clone(),

@@ -1,12 +1,15 @@
-//! What the host's side of a CUDA source needs of the pass: `__managed__` variables have pages of their own, and device variables that a header
-//! defines are each file's.
+//! The pass over the host side of a CUDA source: it gives `__managed__` variables pages of their own,
+//! and keeps device variables that a header defines apart in each file.
 //!
-//! A managed variable is the host program's variable ([`crate::lower::managed`]). For a GPU its pages are page-locked, on the executor they are
-//! protected while a launch may use it. Both is done to whole pages, and what lies beside it there would share it: a driver refuses to lock a page
-//! twice, and to copy what is locked in part.
+//! A managed variable is the host program's variable ([`crate::translate::managed`]). For a GPU its
+//! pages are page-locked; on the executor they are protected while a launch may use it. Both work on
+//! whole pages and would affect the variable's neighbours: a driver refuses to lock a page twice, and
+//! to copy memory that is locked in part.
 //!
-//! Of an inline variable, or of a template's, each file has a device variable, unless device code is joined at the link. For the host clang 19 keeps
-//! its stand-in out of the other files' sight, and in the group that these would be in: a linker takes that of one file, and finds the others' missing.
+//! Each file has a device variable of its own for an inline variable or a static member of a
+//! template, unless the link joins the device code. clang 19 gives the host's stand-in internal
+//! linkage, but leaves it in a group (`comdat`) with the variable's name. A linker then keeps the
+//! group of one file only, and misses the variables of the others.
 
 use llvm_sys::LLVMLinkage;
 use llvm_sys::comdat::LLVMSetComdat;
@@ -14,15 +17,15 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir;
-use crate::lower::managed::{ANNOTATION, annotated};
+use crate::translate::managed::{ANNOTATION, annotated};
 
-/// Bytes of a page of the processors that host code is made for: x86-64.
+/// Bytes of a page on x86-64, the only host.
 pub const PAGE: u64 = 4096;
 
 unsafe extern "C" {
-    /// Has a variable begin a page, and fill its last one. Another variable takes its place.
+    /// Replaces a variable by one that begins at a page and fills its last page.
     fn gpurace_own_pages(variable: LLVMValueRef, page: u64);
-    /// Whether a variable that no other file sees is in a group of its name.
+    /// True if an internal variable is in a group of its name.
     fn gpurace_is_in_own_group(variable: LLVMValueRef) -> bool;
 }
 
@@ -38,7 +41,7 @@ pub unsafe fn prepare(module: LLVMModuleRef) {
     }
 }
 
-/// Takes variables that no other file sees out of the groups of their names.
+/// Takes internal variables out of the groups of their names.
 unsafe fn keep_groups_apart(module: LLVMModuleRef) {
     // SAFETY: by contract of the caller: live.
     unsafe {
@@ -65,7 +68,7 @@ unsafe fn keep_managed_apart(module: LLVMModuleRef) {
     }
 }
 
-/// Whether the variable's storage comes of this module.
+/// True if this module defines the variable's storage.
 unsafe fn is_defined_here(variable: LLVMValueRef) -> bool {
     // SAFETY: by contract of the caller: live.
     unsafe {

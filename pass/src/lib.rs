@@ -2,68 +2,81 @@
 //! device code, inserts checks, and lowers the result to host code.
 //!
 //! clang 19 loads the library with `-fpass-plugin` and runs it at the start of
-//! the pipeline, over NVPTX device IR. The stages, in [`compile`]:
+//! the pipeline, over NVPTX device IR. [`compile`] lists the stages. The pass also
+//! runs over the host side of a source, for its device variables ([`host`]).
 //!
-//! 0. [`annotations`]: what the source marks as not to be checked.
-//! 1. [`prepare`]: one fixed preparation at every `-O` level.
-//!    A copy becomes the code for a GPU, where one is asked for ([`gpu`]).
-//! 2. [`lower`]'s first half: inline PTX and NVVM intrinsics become plain IR and
-//!    calls of entry points.
-//! 3. [`sites`]: what is instrumented, what is skipped, and why that is safe.
-//! 4. [`prove`]: what the prover says of each access ([`protocol`]: what it is
-//!    told of a kernel); [`facts`] and [`diagnose`] tell the user.
-//! 5. [`instrument`]: a check before each access, unless one beside it stands
-//!    for it ([`covered`]). Those that are proved keep
-//!    theirs: whether a proof's conditions hold, and whether other launches run
-//!    beside it, is known at the launch, which runs the code without checks or
-//!    skips single ones.
-//! 6. [`sync`]: synchronisation calls learn where in the source they stand.
-//! 7. [`lower`]'s second half, on a copy: an object file for the host.
-//! 8. [`describe`]: the module's description for the runtime.
+//! # Layers
+//! A module uses its own layer and the layers above it in this list, never one below it:
 //!
-//! Over the host's side of a source it is run too, for its device variables ([`host`]).
+//! 1. [`config`]: what gclang asks for.
+//! 2. [`ir`]: reads and builds LLVM IR.
+//! 3. [`analysis`]: what is known of the program without changing it.
+//! 4. [`translate`]: inline PTX and NVVM intrinsics become plain IR and calls of entry points.
+//! 5. [`checks`]: which accesses are checked, and the insertion of their checks.
+//! 6. [`protocol`]: what the prover is told of a kernel.
+//! 7. [`blocks`]: cuts kernels at their barriers, and batches checks.
+//! 8. [`codegen`]: the object file for the host, and its description.
+//! 9. [`gpu`]: the code for a GPU.
+//! 10. [`host`], [`prepare`], [`prove`], [`diagnose`], [`facts`], and [`compile`] itself.
+//!
+//! # Decisions
+//! - **One front end.** The device front end runs at `-O2` whatever the user's level, because
+//!   clang marks every function `noinline` at `-O0`. So verdicts do not depend on the level.
+//! - **Translate, then insert checks.** The checker then also sees accesses that inline assembly
+//!   would hide.
+//! - **The thread context is a parameter.** A thread-local variable would cost a call per access in
+//!   an image that is opened at run time. A parameter disappears when LLVM inlines.
+//! - **Shared variables have one offset per module.** Offsets per kernel would need a copy of each
+//!   function per kernel. One offset for all variables would not fit large modules.
+//! - **Address spaces stay in the IR.** The code generator for x86-64 treats NVPTX's as one.
+//! - **No contraction of floating point.** A check between a multiplication and an addition would
+//!   decide if they fuse. So checked and bare code compute the same bits.
+//! - **An instruction that cannot be translated** becomes a call of
+//!   [`Unsupported`](gpurace_abi::entry::Entry::Unsupported). A program that never reaches the call
+//!   runs.
+//! - **One checked variant and a bare one.** Only a launch shows if a proof's conditions hold and
+//!   if anything may overlap it. So checked code has the checks of proved accesses too. The checker
+//!   gets the set of proved sites and returns at once for them, except that a proved atomic keeps
+//!   its effect on order. A variant for each set of proofs would cost compile time and code.
 //!
 //! Invariant: nothing unwinds into LLVM. An error is reported through clang's
 //! diagnostics and fails the compilation.
 
-pub mod address;
-pub mod annotations;
-pub mod atomics;
+pub mod analysis;
+pub mod blocks;
+pub mod checks;
+pub mod codegen;
 pub mod config;
-pub mod covered;
-pub mod debug_info;
-pub mod describe;
 pub mod diagnose;
-pub mod entry_calls;
 pub mod facts;
 pub mod gpu;
-pub mod grid_sync;
 pub mod host;
-pub mod instrument;
 pub mod ir;
-pub mod lower;
-pub mod observes;
-pub mod part;
-pub mod position;
 pub mod prepare;
 pub mod protocol;
 pub mod prove;
-pub mod ptx;
-pub mod reach;
-pub mod sites;
-pub mod sync;
+pub mod translate;
 
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gpurace_abi::meta::{KernelMeta, ModuleMeta, Site, Verdict};
+use gpurace_abi::meta::{KernelMeta, ModuleMeta, Site, VariableMeta, Verdict};
 use gpurace_protocol::wire;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::checks::covered::Spared;
+use crate::checks::sites::Sites;
+use crate::checks::{annotations, covered, instrument, sites, sync};
+use crate::codegen::{part, write};
 use crate::config::{Config, Prune};
-use crate::position::Positions;
+use crate::ir::position::Positions;
+use crate::protocol::grid_sync;
 use crate::prove::{KernelFacts, Proofs};
+
+/// The blocks of a cluster, by the name of the kernel.
+type Clusters = HashMap<String, [u32; 3]>;
 
 /// `llvm::PassPluginLibraryInfo`.
 #[repr(C)]
@@ -79,8 +92,8 @@ unsafe extern "C" {
     fn gpurace_emit_error(module: LLVMModuleRef, message: *const c_char);
 }
 
-/// What clang looks for in a plugin. It stands here and not in the C++ file
-/// because a Rust library exports only what Rust defines.
+/// The entry that clang looks up in a plugin. It is defined here and not in the C++ file, since a
+/// Rust library exports only what Rust defines.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case)]
 pub extern "C" fn llvmGetPassPluginInfo() -> PassPluginLibraryInfo {
@@ -125,7 +138,7 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
 }
 
 /// Compiles one device module, or, of separately compiled ones, keeps it for
-/// the link ([`part`]): the object and the description are written
+/// the link ([`part`]). The object and the description are written
 /// where `config` says, and `module` is left without code.
 ///
 /// # Safety
@@ -134,21 +147,60 @@ pub unsafe extern "C" fn gpurace_run_on_module(module: LLVMModuleRef) {
 /// # Errors
 /// A message that names what could not be done.
 pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), String> {
-    if let Some(bitcode) = &config.part {
-        // SAFETY: by contract.
-        let symbols = unsafe {
-            let symbols = part::write(module, bitcode)?;
-            remove_code(module);
-            symbols
-        };
-        let text = serde_json::to_string(&symbols).map_err(|e| format!("cannot serialise names: {e}"))?;
-        return write(&config.meta, text.as_bytes());
-    }
-    let mut positions = Positions::new(&config.system_prefixes);
-    let mut proofs = None;
-    let mut spared = covered::Spared::default();
     // SAFETY: by contract.
-    let mut meta = unsafe {
+    unsafe {
+        if let Some(bitcode) = &config.part {
+            return keep_for_link(module, bitcode, config);
+        }
+        let clusters = prepare(module, config)?;
+        write_gpu_code(module, &clusters, config)?;
+        if config.exec == config::ANOTHER_ARCH {
+            remove_code(module);
+            return Ok(());
+        }
+        let mut positions = Positions::new(&config.system_prefixes);
+        let unsupported = translate::normalize(module);
+        let bare = config.sanitize.then(|| copy_unchecked(module, &mut positions));
+        let sites = find_sites(module, &mut positions, config);
+        let proofs = prove_sites(module, &sites, config);
+        let spared = spare_checks(&sites, config);
+        instrument::insert_checks(module, &sites.accesses, &spared);
+        let syncs = sync::number(module, &mut positions);
+        let arch = (translate::nvvm::architecture(module) / 10) as u32;
+        let (kernels, variables) = generate_code(module, bare, &sites, &clusters, &mut positions, config)?;
+        remove_code(module);
+        let meta = ModuleMeta {
+            arch,
+            source: config.main_file.clone(),
+            instrumented: config.sanitize,
+            files: positions.into_files(),
+            sites: sites.sites,
+            skipped: sites.skipped,
+            covered: spared.covered.into_iter().flatten().collect(),
+            syncs,
+            kernels,
+            variables,
+            unsupported,
+        };
+        write_results(meta, proofs, config)
+    }
+}
+
+/// Writes the module as bitcode, and the names that it defines and needs, for the link.
+unsafe fn keep_for_link(module: LLVMModuleRef, bitcode: &str, config: &Config) -> Result<(), String> {
+    // SAFETY: by `compile`'s contract.
+    let symbols = unsafe { part::write(module, bitcode)? };
+    // SAFETY: as above.
+    unsafe { remove_code(module) };
+    let text = serde_json::to_string(&symbols).map_err(|e| format!("cannot serialise names: {e}"))?;
+    write(&config.meta, text.as_bytes())
+}
+
+/// Prepares the module, in the same way at every `-O` level. Returns the blocks of a cluster for
+/// each kernel whose source gives them.
+unsafe fn prepare(module: LLVMModuleRef, config: &Config) -> Result<Clusters, String> {
+    // SAFETY: by `compile`'s contract.
+    unsafe {
         // clang's release builds discard names, and LLVM then parses no text,
         // which the lowering of intrinsics does.
         LLVMContextSetDiscardValueNames(ir::context(module), 0);
@@ -160,69 +212,95 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
         }
         let clusters = annotations::cluster_dims(module);
         prepare::prepare(module)?;
-        if let Some(files) = &config.gpu {
-            let copy = LLVMCloneModule(module);
-            grid_sync::unmark(copy);
-            // Whatever goes wrong there must not fail a build that has the executor.
-            let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files, &clusters)))
-                .unwrap_or_else(|_| Err("internal error".to_owned()));
-            LLVMDisposeModule(copy);
-            if let Err(why) = written {
-                write(&files.note, why.as_bytes())?;
-            }
-        }
-        if config.exec == config::ANOTHER_ARCH {
-            remove_code(module);
-            return Ok(());
-        }
-        let mut unsupported = lower::normalize(module);
-        unsupported.sort();
-        unsupported.dedup();
-        // What a launch runs that is not to be checked, or needs no check.
-        let bare = config.sanitize.then(|| LLVMCloneModule(module));
-        if let Some(bare) = bare {
-            grid_sync::unmark(bare);
-            sync::number(bare, &mut positions);
-        }
-        let (sites, site_functions) = if config.sanitize {
-            let found = sites::collect(module, &mut positions);
-            if config.prune != Prune::Off {
-                proofs = Some(prove::prove(module, &found.accesses, config));
-                grid_sync::unmark(module);
-                spared = covered::spared(&found.accesses);
-            }
-            instrument::insert_checks(module, &found.accesses, &spared);
-            let functions = found.accesses.iter().map(|a| ir::name(a.function)).collect();
-            ((found.sites, found.skipped), functions)
-        } else {
-            (Default::default(), Vec::new())
-        };
-        let arch = (lower::nvvm::architecture(module) / 10) as u32;
-        let syncs = sync::number(module, &mut positions);
+        Ok(clusters)
+    }
+}
+
+/// Writes the code for a GPU, where it is asked for. A failure there must not fail a build that has
+/// the executor: it is written down instead.
+unsafe fn write_gpu_code(module: LLVMModuleRef, clusters: &Clusters, config: &Config) -> Result<(), String> {
+    let Some(files) = &config.gpu else { return Ok(()) };
+    // SAFETY: by `compile`'s contract; the copy is disposed of once.
+    let written = unsafe {
         let copy = LLVMCloneModule(module);
-        let lowered = lower::to_object(copy, bare, config, &site_functions, &mut positions);
+        grid_sync::unmark(copy);
+        let written = catch_unwind(AssertUnwindSafe(|| gpu::write(copy, config, files, clusters)));
         LLVMDisposeModule(copy);
-        let (mut kernels, variables) = lowered?;
-        for kernel in &mut kernels {
-            kernel.cluster = clusters.get(&kernel.name).copied();
-        }
-        remove_code(module);
-        ModuleMeta {
-            arch,
-            source: config.main_file.clone(),
-            instrumented: config.sanitize,
-            files: Vec::new(),
-            sites: sites.0,
-            skipped: sites.1,
-            covered: spared.covered.into_iter().flatten().collect(),
-            syncs,
-            kernels,
-            variables,
-            unsupported,
-        }
+        written
     };
-    meta.files = positions.into_files();
-    let Proofs { kernels: mut known, section } = proofs.unwrap_or_default();
+    match written.unwrap_or_else(|_| Err("internal error".to_owned())) {
+        Ok(()) => Ok(()),
+        Err(why) => write(&files.note, why.as_bytes()),
+    }
+}
+
+/// Copies the module as it is without checks, for launches and functions that need none.
+unsafe fn copy_unchecked(module: LLVMModuleRef, positions: &mut Positions) -> LLVMModuleRef {
+    // SAFETY: by `compile`'s contract.
+    unsafe {
+        let bare = LLVMCloneModule(module);
+        grid_sync::unmark(bare);
+        sync::number(bare, positions);
+        bare
+    }
+}
+
+/// Finds the accesses, if any are to be checked.
+unsafe fn find_sites(module: LLVMModuleRef, positions: &mut Positions, config: &Config) -> Sites {
+    // SAFETY: by `compile`'s contract.
+    if config.sanitize { unsafe { sites::collect(module, positions) } } else { Sites::default() }
+}
+
+/// Asks the prover about the accesses, unless it is switched off. Those that are proved keep their
+/// checks: the conditions of a proof, and other launches beside it, are known at the launch alone,
+/// which then runs the code without checks or skips single ones.
+unsafe fn prove_sites(module: LLVMModuleRef, sites: &Sites, config: &Config) -> Proofs {
+    if !config.sanitize || config.prune == Prune::Off {
+        return Proofs::default();
+    }
+    // SAFETY: by `compile`'s contract.
+    unsafe {
+        let proofs = prove::prove(module, &sites.accesses, config);
+        grid_sync::unmark(module);
+        proofs
+    }
+}
+
+/// Finds the checks that other checks stand for.
+unsafe fn spare_checks(sites: &Sites, config: &Config) -> Spared {
+    if config.prune == Prune::Off {
+        return Spared::default();
+    }
+    // SAFETY: by `compile`'s contract.
+    unsafe { covered::spared(&sites.accesses) }
+}
+
+/// Generates the object for the host from a copy of the module, and from `bare`, which is used up.
+unsafe fn generate_code(
+    module: LLVMModuleRef,
+    bare: Option<LLVMModuleRef>,
+    sites: &Sites,
+    clusters: &Clusters,
+    positions: &mut Positions,
+    config: &Config,
+) -> Result<(Vec<KernelMeta>, Vec<VariableMeta>), String> {
+    // SAFETY: by `compile`'s contract; the copy is disposed of once.
+    let (mut kernels, variables) = unsafe {
+        let functions: Vec<_> = sites.accesses.iter().map(|access| ir::name(access.function)).collect();
+        let copy = LLVMCloneModule(module);
+        let generated = codegen::to_object(copy, bare, config, &functions, positions);
+        LLVMDisposeModule(copy);
+        generated?
+    };
+    for kernel in &mut kernels {
+        kernel.cluster = clusters.get(&kernel.name).copied();
+    }
+    Ok((kernels, variables))
+}
+
+/// Writes the description with its verdicts, the proofs, the diagnostics and the facts.
+fn write_results(mut meta: ModuleMeta, proofs: Proofs, config: &Config) -> Result<(), String> {
+    let Proofs { kernels: mut known, section } = proofs;
     prove::withdraw_doubtful_races(&meta.kernels, &mut known);
     add_verdicts(&mut meta.sites, &mut meta.kernels, &known);
     let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
@@ -242,8 +320,8 @@ pub unsafe fn compile(module: LLVMModuleRef, config: &Config) -> Result<(), Stri
     Ok(())
 }
 
-/// Writes into the description what was proved: of each kernel's sites, and of
-/// each site the least of its kernels' verdicts.
+/// Adds the verdicts to the description: those of each kernel's sites, and for each site the
+/// weakest of its kernels' verdicts.
 fn add_verdicts(sites: &mut [Site], kernels: &mut [KernelMeta], known: &[KernelFacts]) {
     let mut least: Vec<Option<Verdict>> = vec![None; sites.len()];
     for kernel in kernels {
@@ -259,12 +337,8 @@ fn add_verdicts(sites: &mut [Site], kernels: &mut [KernelMeta], known: &[KernelF
     }
 }
 
-fn write(path: &str, content: &[u8]) -> Result<(), String> {
-    std::fs::write(path, content).map_err(|e| format!("cannot write `{path}`: {e}"))
-}
-
-/// Takes the functions out of a module that has been lowered, so that clang
-/// spends no time on code for a GPU that nobody asked for.
+/// Removes the functions of a module that was compiled: clang is to spend no time on code for a GPU
+/// that nobody asked for.
 unsafe fn remove_code(module: LLVMModuleRef) {
     // SAFETY: by contract; each function is deleted once, when nothing uses it.
     unsafe {

@@ -1,22 +1,18 @@
-//! The fixed preparation: what every module goes through before anything looks
-//! at its accesses, whatever the `-O` level, so that verdicts do not depend on
-//! the level.
+//! The fixed preparation of a module before its accesses are collected. It is the same at every `-O`
+//! level, so verdicts do not depend on the level.
 //!
-//! It inlines and promotes locals to registers, and nothing that merges,
-//! removes or moves accesses to memory that threads share. Functions get
-//! `sanitize_thread` first, which keeps LLVM from speculating loads that the
-//! program may not execute.
+//! It inlines functions and promotes locals to registers. It merges, removes or moves no access to
+//! memory that threads share. Functions get `sanitize_thread` first, which keeps LLVM from
+//! speculating loads that the program may not execute.
 
 use std::ptr;
 
 use llvm_sys::LLVMAttributeFunctionIndex;
 use llvm_sys::core::*;
-use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use llvm_sys::prelude::*;
-use llvm_sys::target_machine::LLVMTargetMachineRef;
-use llvm_sys::transforms::pass_builder::*;
 
 use crate::ir;
+use crate::ir::passes::run_passes;
 
 /// The preparation's passes, in `opt -passes=` form.
 const PASSES: &str =
@@ -28,7 +24,7 @@ const PASSES: &str =
 /// `module` is live and used by this thread alone.
 ///
 /// # Errors
-/// LLVM's message where a pass cannot be run.
+/// LLVM's message if a pass cannot run.
 pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by contract.
     unsafe {
@@ -46,34 +42,5 @@ unsafe fn add_attribute(module: LLVMModuleRef, function: LLVMValueRef, name: &st
         let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
         let attribute = LLVMCreateEnumAttribute(ir::context(module), kind, 0);
         LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-    }
-}
-
-/// Runs passes, given as in `opt -passes=`, over the module.
-///
-/// # Safety
-/// `module` is live and used by this thread alone; `machine` is null or live.
-///
-/// # Errors
-/// LLVM's message.
-pub unsafe fn run_passes(
-    module: LLVMModuleRef,
-    passes: &str,
-    machine: LLVMTargetMachineRef,
-) -> Result<(), String> {
-    // SAFETY: by contract; the options and the message are freed once.
-    unsafe {
-        let options = LLVMCreatePassBuilderOptions();
-        LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
-        LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
-        let error = LLVMRunPasses(module, ir::c(passes).as_ptr(), machine, options);
-        LLVMDisposePassBuilderOptions(options);
-        if error.is_null() {
-            return Ok(());
-        }
-        let message = LLVMGetErrorMessage(error);
-        let text = ir::text(message);
-        LLVMDisposeErrorMessage(message);
-        Err(format!("cannot run passes `{passes}`: {text}"))
     }
 }

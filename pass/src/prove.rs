@@ -14,9 +14,10 @@ use gpurace_protocol::verdict::{self, SiteVerdict, Verdicts, Witness};
 use gpurace_protocol::wire::{KernelProofs, ModuleProofs, Request, to_bytes};
 use llvm_sys::prelude::*;
 
+use crate::checks::annotations;
+use crate::checks::sites::AccessSite;
 use crate::config::{Config, Prune};
-use crate::sites::AccessSite;
-use crate::{annotations, ir, protocol};
+use crate::{ir, protocol};
 
 /// Most time for one kernel while compiling. Launches are solved again with
 /// their own values, so that giving up here costs little.
@@ -186,7 +187,7 @@ fn facts(protocol: &Protocol, verdicts: &Verdicts, site: &SiteVerdict, annotated
             Verdict::Checked
         }
         // Which extents of a block a kernel is for is not always inferred.
-        verdict::Verdict::Racy(witness) if witness.launch.block[1..] != [1, 1] => {
+        verdict::Verdict::Racy(witness) if witness.launch.shape.block[1..] != [1, 1] => {
             "may race in a block of several dimensions".clone_into(&mut facts.why);
             Verdict::Checked
         }
@@ -212,8 +213,8 @@ fn witness_facts(protocol: &Protocol, witness: &Witness) -> WitnessFacts {
         }
     };
     WitnessFacts {
-        grid: witness.launch.grid,
-        block: witness.launch.block,
+        grid: witness.launch.shape.grid,
+        block: witness.launch.shape.block,
         params: params
             .filter(|(param, _)| !param.pointer)
             .map(|(param, value)| (param.name.clone(), param.width.signed(*value)))

@@ -1,13 +1,13 @@
-//! Compiles the device runtime twice: to bitcode for NVPTX, which the pass
-//! links into checked kernels, and for the host, where tests compare it with
-//! the checker.
+//! Compiles the device runtime: to bitcode for NVPTX, which the pass links into checked kernels,
+//! and for the host, where tests compare it with the checker.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What is compiled for NVPTX: the oldest architecture with threads scheduled independently, which the checker assumes, and the oldest
-/// with clusters of blocks. With the version of PTX that has what is used of each.
+/// The bitcode files, each with its architecture and PTX version. One is for the oldest
+/// architecture that schedules threads independently, which the checker assumes. The other is for
+/// the oldest one with clusters.
 const ARCHS: [(&str, &str, &str); 2] =
     [("device.bc", "sm_70", "+ptx63"), ("device_of_clusters.bc", "sm_90", "+ptx78")];
 
@@ -21,7 +21,7 @@ fn main() {
         let status = Command::new(&clang)
             .args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-nostdinc", "-ffreestanding", "-x", "c++"])
             .args([&format!("-march={arch}"), "-std=c++17", "-O2", "-fno-exceptions", "-fno-rtti"])
-            // Lanes exchange values in it: no call of it may be made apart by those that came to it together.
+            // Lanes exchange values: LLVM must not split a call that lanes make together.
             .args(["-Xclang", "-fconvergent-functions"])
             .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-command-line-argument"])
             .args(["-Xclang", "-target-feature", "-Xclang", ptx, "-emit-llvm", "-c", "cpp/device.cpp", "-o"])

@@ -1,9 +1,9 @@
-// What the host side of every benchmark is written against: buffers, launches and
-// timing, over CUDA or, with BENCH_OPENCL, over OpenCL. So both sides of a comparison
-// run one host program with one input, and check one result.
+// Buffers, launches and timing for the host side of every benchmark, over CUDA or, with BENCH_OPENCL, over
+// OpenCL. Both sides of a comparison run the same host program with the same input, and check the result
+// alike.
 //
-// A program prints `name`, the nanoseconds of each repetition, and the bytes of its
-// buffers, on one line; it fails where its result is wrong.
+// A program prints its name, the nanoseconds of each repetition, and the bytes of its buffers, on one line.
+// It fails if its result is wrong.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Bench {
     }
 };
 
-// The same numbers everywhere.
+// Gives the same numbers on each machine.
 struct Random {
     uint32_t state = 12345;
     uint32_t next() {

@@ -1,5 +1,5 @@
-// Option prices by a binomial tree: each step takes every node's value from two nodes of the
-// step before, in one shared array.
+// Option prices by a binomial tree in one shared array. A step computes each node's value from two nodes
+// of the step before.
 #include "bench.h"
 
 const int STEPS = 128;

@@ -2,8 +2,8 @@ __device__ void order(unsigned* a, unsigned* b, bool up) {
     unsigned x = *a, y = *b;
     if ((x > y) == up) *a = y, *b = x;
 }
-// All steps whose partners lie in one block's 512 elements: `k` from `from` to `to`,
-// `j` from at most 256.
+// All steps that exchange elements within one block's 512 elements: `k` from `from` to `to`, `j` from at
+// most 256.
 __global__ void bitonic_block(unsigned* data, int from, int to) {
     __shared__ unsigned tile[512];
     int t = threadIdx.x, base = blockIdx.x * 512;

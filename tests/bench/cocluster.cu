@@ -1,5 +1,5 @@
-// Co-clustering of a matrix: each block sums its rows up into row and column clusters,
-// held in shared memory, by atomics.
+// Co-clustering of a matrix: each block adds its rows to row and column clusters in shared memory, with
+// atomics.
 #include "bench.h"
 
 const int COLUMNS = 256, CLUSTERS = 4, THREADS = 128;

@@ -12,7 +12,7 @@ inline void must(cudaError_t error) {
     }
 }
 
-// Bytes of the device's memory that are in use, by whomever.
+// Bytes of the device's memory that all processes use.
 inline size_t device_memory() {
     size_t free, total;
     must(cudaMemGetInfo(&free, &total));
@@ -47,5 +47,5 @@ struct Dim {
     operator dim3() const { return dim3(x, y); }
 };
 
-// grid: blocks; block: threads of one.
+// `grid` is the number of blocks, `block` the number of threads in a block.
 #define LAUNCH(kernel, grid, block, ...) kernel<<<dim3(Dim grid), dim3(Dim block)>>>(__VA_ARGS__)

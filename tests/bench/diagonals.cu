@@ -1,5 +1,5 @@
-// A sparse matrix of five diagonals times a vector, as a stencil: a block loads its part of
-// the vector and the halo into shared memory.
+// A sparse matrix of five diagonals times a vector, as a stencil. Each block loads its part of the vector
+// and the halo into shared memory.
 #include "bench.h"
 
 const int BLOCK = 128, HALO = 2;

@@ -1,5 +1,5 @@
-// A step of EM clustering: each thread sums the shares of its points in every cluster up in
-// shared memory, and the first threads add those of all threads up.
+// A step of EM clustering: each thread adds the shares of its points in every cluster, in shared memory.
+// Then the first threads add the sums of all threads.
 #include "bench.h"
 
 const int CLUSTERS = 4, THREADS = 128, BLOCKS = 64;

@@ -3,8 +3,7 @@ __kernel void histogram(int n, __global const unsigned* in, __global unsigned* b
     int t = get_local_id(0);
     local_bins[t] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = get_global_id(0); i < n; i += get_global_size(0))
-        atomic_add(&local_bins[in[i] & 255], 1u);
+    for (int i = get_global_id(0); i < n; i += get_global_size(0)) atomic_add(&local_bins[in[i] & 255], 1u);
     barrier(CLK_LOCAL_MEM_FENCE);
     atomic_add(&bins[t], local_bins[t]);
 }

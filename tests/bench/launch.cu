@@ -1,4 +1,4 @@
-// What a program costs that does nothing: its start, and the launch of an empty kernel.
+// A program that does nothing. It measures the start and the launch of an empty kernel.
 #include "bench.h"
 
 __global__ void empty() {}

@@ -1,5 +1,4 @@
-// Buffers and launches over OpenCL: the first CPU device there is. The kernels come
-// from the file BENCH_SOURCE.
+// Buffers and launches over OpenCL, on the first CPU device. The kernels are in the file BENCH_SOURCE.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -17,7 +16,7 @@ inline void must(cl_int error) {
     }
 }
 
-// OpenCL does not say.
+// OpenCL has no query for it.
 inline size_t device_memory() { return 0; }
 
 inline void start(const char*) {

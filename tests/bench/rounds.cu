@@ -1,6 +1,6 @@
-// Each thread reads one element in each iteration of a loop and then writes one, at places that the array
-// itself holds: nothing tells a prover that these are apart. The read of the first iteration alone has a
-// check.
+// Each thread reads one element in each iteration of a loop, and writes one after the loop. The array itself
+// holds the indices, so no prover can know that they differ. Only the read of the first iteration is
+// checked.
 #include "bench.h"
 
 __global__ void rounds(int n, int steps, unsigned* data) {

@@ -1,5 +1,5 @@
-// An inclusive scan of each block's elements: in each step a thread adds what lies a stride
-// before its element, and the stride doubles (Hillis and Steele, 1986).
+// An inclusive scan of each block's elements. In each step a thread adds the element that lies a stride
+// before its own, and the stride doubles (Hillis and Steele, 1986).
 #include "bench.h"
 
 const int N = 256;

@@ -1,5 +1,5 @@
-__kernel void spmv(int rows, __global const int* starts, __global const int* columns, __global const float* values,
-                   __global const float* x, __global float* y) {
+__kernel void spmv(int rows, __global const int* starts, __global const int* columns,
+                   __global const float* values, __global const float* x, __global float* y) {
     int row = get_global_id(0);
     if (row < rows) {
         float sum = 0;

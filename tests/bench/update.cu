@@ -1,5 +1,5 @@
-// Each thread adds to elements at places that a mix of bits gives, each to its own: nothing tells that to a
-// prover, so each sum has its checks. The read's is the write's.
+// Each thread adds to elements of its own, whose indices are mixed bits. No prover can know that the indices
+// differ, so each sum is checked. The check of its write covers its read.
 #include "bench.h"
 
 __global__ void update(int n, int rounds, unsigned* data) {

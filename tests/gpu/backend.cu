@@ -1,5 +1,5 @@
-// A program of the suite `backend`, whose mock driver knows these kernels by name. Its argument says
-// what it does.
+// A program of the suite `backend`. The mock of the driver knows these kernels by name. The argument
+// names what the program does.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,7 +61,7 @@ static void called(cudaStream_t, cudaError_t status, void* data) {
     *(int*)data += status == cudaSuccess ? 10 : 100;
 }
 
-// Memory, copies, fills, symbols, streams, events: each value is what CUDA's order makes it.
+// Memory, copies, fills, symbols, streams and events: each value follows from CUDA's order.
 static void values() {
     const int n = 1000;
     int host[n], back[n];
@@ -210,8 +210,8 @@ static void values() {
     puts("all values are right");
 }
 
-// A graph of one root, two branches and their join, made by nodes and by capture, launched again and again,
-// changed between.
+// A graph of one root, two branches and their join, made by nodes and by capture. It is launched several
+// times and changed between the launches.
 static void graphs() {
     const int n = 64;
     int *a, *b, host[2 * n];
@@ -296,8 +296,8 @@ static void graphs() {
     puts("all graphs are right");
 }
 
-// Arrays of two and of three dimensions: what is copied there is what comes back, also from the middle of a
-// row on; and objects of them.
+// Arrays of two and three dimensions, copies to and from them that may start in the middle of a row, and
+// texture and surface objects of them.
 static void arrays() {
     const int w = 6, h = 4, n = w * h;
     int host[n], back[n];
@@ -384,8 +384,8 @@ static void arrays() {
     puts("all arrays are right");
 }
 
-// Launches on streams of their own that all write the same, by as many threads of the host as there are
-// streams, or by one.
+// Launches on several streams that all write the same memory. One host thread launches all of them, or
+// each stream has a host thread.
 static void overlapping(bool by_threads) {
     const int n = 64;
     int* a;
@@ -407,7 +407,7 @@ static void overlapping(bool by_threads) {
     CHECK(cudaFree(a));
 }
 
-// Copies and fills beside launches and each other, the first before anything is launched.
+// Copies and fills that may overlap launches and each other. The first ones come before any launch.
 static void copies() {
     const int n = 64, bytes = n * sizeof(int);
     int *a, *b, *host;
@@ -431,7 +431,7 @@ static void copies() {
     CHECK(cudaDeviceSynchronize());
 }
 
-// Memory that comes and goes in a stream's order: more in all than there is.
+// Memory that is allocated and freed in a stream's order. All allocations together exceed the memory.
 static void stream_ordered() {
     const size_t size = 32 << 20;
     int *a, *first, back = 0;

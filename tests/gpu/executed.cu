@@ -1,6 +1,6 @@
-// Runs the checked code of a kernel of `kernels.cu`, as it is made for a GPU, on the executor: the suite
-// `gpu` lowers that code, and puts it in this program's fat-binary slot. What the runtime does on a GPU is
-// done by hand here. The argument names the kernel.
+// Runs the code of a kernel of `kernels.cu` with the checks for a GPU on the executor. The suite `executed`
+// compiles that code for the executor and puts it into this program's fat-binary slot. This program does by
+// hand what the runtime library does on a GPU. The argument names the kernel.
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -9,7 +9,7 @@
 
 using namespace gpurace;
 
-// Their code is the GPU's; here are their stubs.
+// Stubs of the kernels. Their code is in the fat-binary slot.
 #define K(name)                                                                                              \
     extern "C" __global__ void name##__gpurace_checked(int* a, int n, u64 cell) {}
 #include "kernels.inc"
@@ -18,7 +18,7 @@ extern "C" __global__ void on_gpu_begin(u64 cell, u64 turn, u64 blocks, u64 numb
                                         u64, u64, u64, u64, u64, u64 slots, u64 ranges, u64 range_count,
                                         u64 before, u64 turn_before) {}
 extern "C" {
-__device__ State on_gpu_state;
+__device__ CheckerState on_gpu_state;
 }
 __device__ int counter;
 
@@ -28,7 +28,7 @@ static void must(cudaError_t error, const char* what) {
     exit(2);
 }
 
-// Device memory of zeros.
+// Returns device memory that is all zeros.
 static u64 zeros(size_t bytes) {
     void* address;
     must(cudaMalloc(&address, bytes), "cudaMalloc");
@@ -38,26 +38,26 @@ static u64 zeros(size_t bytes) {
 
 int main(int argc, char** argv) {
     const int blocks = 8, threads = 256, n = blocks * threads, launches = 3;
-    const u64 slots = 64, shared = 16 << 10, records = 1024;
+    const u64 slots = 64, shared = 16 << 10, races = 1024;
     int* a = (int*)zeros(n * sizeof(int));
     u64 cells = zeros(launches * sizeof(LaunchCell));
     void* variable;
     must(cudaGetSymbolAddress(&variable, counter), "counter");
-    Range range = {(u64)variable, (u64)variable + 4, zeros(8)};
+    ShadowRange range = {(u64)variable, (u64)variable + 4, zeros(8)};
     u64 ranges = zeros(sizeof range);
     must(cudaMemcpy((void*)ranges, &range, sizeof range, cudaMemcpyHostToDevice), "ranges");
     const u64 stride = 8 + 2 * shared;
-    Slots set = {zeros(slots / 8), zeros(slots * stride), slots, stride, shared};
+    SlotSet set = {zeros(slots / 8), zeros(slots * stride), slots, stride, shared};
     u64 sets = zeros(sizeof set);
     must(cudaMemcpy((void*)sets, &set, sizeof set, cudaMemcpyHostToDevice), "slots");
-    State state = {};
+    CheckerState state = {};
     state.window = (u64)a;
     state.window_size = n * sizeof(int);
     state.shadow = zeros(2 * state.window_size);
     state.counters = zeros(sizeof(Counters));
-    state.records = zeros(records * sizeof(Found));
-    state.record_capacity = records;
-    state.seen = zeros(kSeen * 4);
+    state.races = zeros(races * sizeof(FoundRace));
+    state.race_capacity = races;
+    state.race_counters = zeros(kRaceCounters * 4);
     state.orders = 1;
     must(cudaMemcpyToSymbol(on_gpu_state, &state, sizeof state), "state");
 
@@ -81,9 +81,9 @@ int main(int argc, char** argv) {
          "cells");
     u64 checks = 0;
     for (auto& launch : of_launches) checks += launch.checks;
-    std::vector<Found> found(records);
-    must(cudaMemcpy(found.data(), (void*)state.records, records * sizeof(Found), cudaMemcpyDeviceToHost),
-         "records");
+    std::vector<FoundRace> found(races);
+    must(cudaMemcpy(found.data(), (void*)state.races, races * sizeof(FoundRace), cudaMemcpyDeviceToHost),
+         "races");
     printf("checks %lu undecided %lu narrowed %lu outside %lu shared_outside %lu contended %lu exhausted %lu "
            "uids %lu taken %d\n",
            checks, counted.undecided, counted.narrowed, counted.outside, counted.shared_outside,
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
                for (u32 word : bits) taken += __builtin_popcount(word);
                return taken;
            }());
-    for (u64 at = 0; at < counted.records && at < records; at++)
+    for (u64 at = 0; at < counted.races && at < races; at++)
         printf("race site %u op %u earlier %d op %u relation %u shared %u launch %lu\n", found[at].site,
                found[at].op, (int)found[at].earlier_site, found[at].earlier_op, found[at].relation,
                found[at].shared, found[at].launch);

@@ -1,6 +1,6 @@
-// A program of the suite `executed`: fetches of each geometry, filter and address mode, at coordinates inside
-// and outside, after another thread has written some of the texels. How many of those a fetch reads is how
-// many races it has: as many by a log as on the executor.
+// A program of the suite `executed`: fetches with each geometry, filter and address mode, at coordinates
+// inside and outside of the texture. Another thread writes some of the texels, without order. A fetch has
+// one race for each of them that it reads. An event log must give as many races as the executor.
 #include <cstdio>
 #include <cstdlib>
 
@@ -27,7 +27,7 @@ enum Shape {
     kShapes
 };
 constexpr int kWidth = 6, kHeight = 4, kDepth = 3, kRounds = 24;
-// Cubes are as high as they are wide.
+// The faces of cubes are squares.
 constexpr int kSide = 4;
 
 struct Place {
@@ -99,7 +99,7 @@ static unsigned random_below(unsigned n) {
     return (state >> 8) % n;
 }
 
-// A quarter of a texel from one to the next, or much more: also before the first and behind the last.
+// The coordinates are a quarter of a texel apart, or much more. Some lie outside of the texture.
 static float random_place(bool normalized, int size) {
     float at = (int)random_below(size * 8 + 16) / 4.0f - size / 2 - 2;
     return normalized ? at / size : at;

@@ -1,6 +1,6 @@
-// Kernels for the run on a GPU: each takes an array of as many numbers as there
-// are threads. The name says whether it races. `scripts/gpu` runs them; a test
-// has the executor say the same of each.
+// Kernels for the run on a GPU. Each kernel gets an array with one number for each
+// thread. Its name begins with its verdict, `racy_` or `clean_`. `scripts/gpu` runs
+// the kernels on a GPU, and the suites `gpu` and `executed` on the executor.
 #define KERNEL extern "C" __global__ void
 
 constexpr int kThreads = 256;
@@ -23,8 +23,8 @@ KERNEL racy_between_blocks(int* a, int n) {
     a[i] = other;
 }
 
-// Warps write whole lines, threads read words of others' behind a barrier, and warps write lines again, in
-// wider elements.
+// Warps write whole lines. After a barrier, threads read words of other threads. After another one, warps
+// write the lines again, with wider elements.
 KERNEL clean_lines(int* a, int n) {
     int* own = a + blockIdx.x * blockDim.x;
     own[threadIdx.x] = threadIdx.x;
@@ -150,7 +150,7 @@ KERNEL clean_many_barriers(int* a, int n) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Right, by fences and atomics: no race may be reported; the GPU leaves it undecided.
+// Fences and atomics order the accesses: no race may be reported. The GPU leaves them undecided.
 KERNEL clean_last_block(int* a, int n) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
@@ -167,7 +167,7 @@ KERNEL clean_last_block(int* a, int n) {
     }
 }
 
-// Warps sync differently often; what the block's barrier orders is ordered all the same.
+// Warps call `__syncwarp` a different number of times. The block's barrier still orders them.
 KERNEL clean_uneven_warps(int* a, int n) {
     __shared__ int s[kThreads];
     int warp = threadIdx.x / 32;
@@ -191,7 +191,7 @@ KERNEL racy_uneven_warps(int* a, int n) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = s[(threadIdx.x + 32) % kThreads];
 }
 
-// Threads that have ended wait at no barrier.
+// Threads that have ended do not wait at a barrier.
 KERNEL clean_early_exit(int* a, int n) {
     __shared__ int s[kThreads];
     if (threadIdx.x >= 96) return;
@@ -224,7 +224,7 @@ KERNEL clean_half_warps(int* a, int n) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = s[first + (lane + 1) % 16];
 }
 
-// A swap that fails reads.
+// A compare-and-swap that fails is a read.
 KERNEL clean_swap_fails(int* a, int n) {
     int* mine = &a[blockIdx.x * blockDim.x];
     int seen = threadIdx.x % 2   ? atomicCAS_block(mine, -5, 6)
@@ -250,7 +250,7 @@ KERNEL racy_inline_ptx(int* a, int n) {
     asm volatile("st.global.cs.u32 [%0+4], %1;" ::"l"(of_all), "r"(threadIdx.x));
 }
 
-// Under a guard, at an address that the asm works out: odd threads store, each to its own word.
+// A store with a predicate, at an address that the inline PTX computes: each odd thread stores to its word.
 KERNEL clean_guarded_ptx(int* a, int n) {
     int* of_block = &a[blockIdx.x * blockDim.x];
     asm volatile("{ .reg .pred p; .reg .u64 at; setp.ne.u32 p, %2, 0; mad.wide.u32 at, %1, 4, %0; @p "
@@ -267,7 +267,7 @@ KERNEL racy_guarded_ptx(int* a, int n) {
                  : "memory");
 }
 
-// One of all threads has the guard.
+// The predicate is true in one thread only.
 KERNEL clean_guard_of_one(int* a, int n) {
     asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; @!p st.global.u32 [%0], %1; }" ::"l"(&a[blockIdx.x]),
                  "r"(threadIdx.x)
@@ -282,7 +282,7 @@ KERNEL clean_strong_ptx(int* a, int n) {
     if (value < 0) asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(mine), "r"(value) : "memory");
 }
 
-// An atomic of the block's scope alone, on a word of all blocks.
+// Atomics at block scope on a word that all blocks use.
 KERNEL racy_strong_ptx(int* a, int n) {
     asm volatile("red.relaxed.cta.add.u32 [%0], 1;" ::"l"(&a[threadIdx.x]) : "memory");
 }
@@ -331,7 +331,7 @@ KERNEL clean_async_copy(int* a, int n) {
     a[blockIdx.x * blockDim.x + threadIdx.x] = s[kThreads - 1 - threadIdx.x];
 }
 
-// Each thread waits for its own copy; nobody for the others.
+// Each thread waits for its own copy, and not for those of other threads.
 KERNEL racy_async_copy(int* a, int n) {
     __shared__ int s[kThreads];
     COPY(&s[threadIdx.x], &a[blockIdx.x * blockDim.x + threadIdx.x]);
@@ -363,7 +363,7 @@ KERNEL racy_matrix(int* a, int n) {
     *mine = value;
 }
 
-// A lock, right by its fences.
+// A lock with the right fences.
 KERNEL clean_lock(int* a, int n) {
     if (threadIdx.x != 0) return;
     while (atomicCAS(&a[1], 0, 1) != 0) {
@@ -377,7 +377,7 @@ KERNEL clean_lock(int* a, int n) {
 #ifdef WITH_MAIN
 #include <cstdio>
 #include <cstring>
-// Runs the kernel whose name is the argument, as scripts/gpu does.
+// Runs the kernel that the argument names, as scripts/gpu does.
 int main(int argc, char** argv) {
     int blocks = 8, n = blocks * kThreads, *a;
     cudaMalloc(&a, n * sizeof(int));

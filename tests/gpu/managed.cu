@@ -1,5 +1,5 @@
-// `__managed__` variables among ordinary ones, which the program copies and registers as if the others were
-// not there.
+// `__managed__` variables among ordinary ones. The program copies and registers the ordinary ones as if there
+// were no managed variables beside them.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -11,7 +11,7 @@
 #define CHECK(call)                                                                                          \
     if (cudaError_t error = (call)) printf("line %d: %s\n", __LINE__, cudaGetErrorName(error))
 
-// Longer than a page each.
+// Each is longer than a page.
 const int n = 2000;
 int first[n];
 __managed__ int total = 7;
@@ -31,7 +31,7 @@ struct Counts {
 __managed__ unsigned Counts::all = 13;
 namespace {
 __managed__ double hidden[2];
-// With more than a page.
+// `many` is longer than a page.
 __managed__ int many[1100];
 } // namespace
 int behind[n];

@@ -1,5 +1,5 @@
-// A program of the suite `executed`: races on several shared arrays of one kernel, of which each is to be
-// named, with the byte.
+// A program of the suite `executed`: races on several shared arrays of one kernel. The report must name
+// each array and the byte in it.
 #include <cstdio>
 
 __device__ __noinline__ void through(int* p, int value) { *p = value; }

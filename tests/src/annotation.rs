@@ -1,7 +1,6 @@
-//! The comments by which a program says how to build it, how to run it and
-//! what to expect.
+//! The comments in an annotated program: how to build it, how to run it, and what to expect.
 //!
-//! Directives stand on lines of their own; `[rev]` limits one to a revision:
+//! A directive has a line of its own. `[rev]` limits it to one revision:
 //!
 //! ```text
 //! //@ revisions: racy fixed      one build each, with -DRACY and -DFIXED
@@ -10,17 +9,17 @@
 //! //@ compile-flags: -lineinfo   further arguments of gclang
 //! //@ run-args: 64               arguments of the program
 //! //@ options: key=value:...     further GPURACE_OPTIONS
-//! //@ exit: 3                    exit status, where it is not 0 or 66
-//! //@ stdout: text               a line of standard output; all lines given make up the whole
+//! //@ exit: 3                    exit status, if it is not 0 or 66
+//! //@ stdout: text               a line of standard output; these lines are all of it
 //! //@ stderr-contains: text      a fragment of the run's standard error
 //! //@ compile-error: text        the build fails, and its standard error has this fragment
-//! //@ requires: gpu              skipped where there is none
-//! //@[racy] known-miss: why      a declared race is not reported; fails the day it is
-//! //@[fixed] known-alarm: why    something not declared is reported; fails the day it is not
-//! //@[rev] known-failure: why    anything else does not hold; fails the day it holds
+//! //@ requires: gpu              skipped on a machine without a GPU
+//! //@[racy] known-miss: why      a declared race is not reported; fails on the day that it is
+//! //@[fixed] known-alarm: why    a race that is not declared is reported; fails on the day that it is not
+//! //@[rev] known-failure: why    the program fails otherwise; fails on the day that it does not
 //! ```
 //!
-//! A label at the end of a line names the line, a race names two labels:
+//! A label at the end of a line names the line. A race names two labels:
 //!
 //! ```text
 //! tile[t] = v;                   //~ A
@@ -28,30 +27,28 @@
 //! //~ RACE[racy] write-read shared: A B
 //! ```
 //!
-//! `write-read shared: A B` is a write on line `A` and a read on line `B`, in
-//! either order of time: which comes first depends on the schedule. Several
-//! kinds, `write-read|write-write`, ask for at least one of them and allow all.
-//! After the space may follow a scope and `same-value`, `other-value` or
-//! `unknown-value`.
-//! `RACE?` allows a race that depends on the schedule.
-//! `//~ DIVERGENCE[racy]: A exited` expects threads to wait at line `A` for
-//! threads that have ended.
+//! `write-read shared: A B` is a race of a write on line `A` and a read on line `B`. Either may come first,
+//! because their order depends on the schedule. With several kinds, such as `write-read|write-write`, at
+//! least one of them must be reported, and all of them may be. A scope may follow `shared` or `global`,
+//! and one of `same-value`, `other-value` and `unknown-value`.
+//! `RACE?` declares a race that may be reported or not, depending on the schedule.
+//! `//~ DIVERGENCE[racy]: A exited` declares that threads wait at line `A` for threads that have ended.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A program and everything it says about itself.
+/// A program and its annotations.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// Source file.
+    /// The source file.
     pub path: PathBuf,
     /// Path under `tests/programs`, without the extension.
     pub name: String,
-    /// Revisions; a program without any has one, `None`.
+    /// The revisions. A program without revisions has the one entry `None`.
     pub revisions: Vec<Option<String>>,
-    /// Directives in order: revision, key, value.
+    /// The directives in order: revision, key, value.
     directives: Vec<(Option<String>, String, String)>,
-    /// Label to line, from 1.
+    /// The line of each label, from 1.
     pub labels: BTreeMap<String, u32>,
     races: Vec<(Option<String>, ExpectedRace)>,
     divergences: Vec<(Option<String>, Vec<WaitingAt>)>,
@@ -60,40 +57,39 @@ pub struct Program {
 /// A declared race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedRace {
-    /// Line of the declaration, for messages.
+    /// The line of the declaration, for messages.
     pub declared_at: u32,
-    /// May be reported, need not be.
+    /// True if the race may be reported or not.
     pub optional: bool,
-    /// Alternatives for the operations on the two lines.
+    /// The alternatives for the operations on the two lines.
     pub kinds: Vec<(String, String)>,
     /// `shared` or `global`.
     pub space: String,
-    /// Scope, where the program says one.
+    /// The scope, if the program declares one.
     pub scope: Option<String>,
-    /// What the report has to say of whether two writes store the same, where
-    /// the program says so.
+    /// The expected field `same_value` of the report, if the program declares one.
     pub same_value: Option<Option<bool>>,
-    /// The two lines; `None` for a side that has none (a copy, the host).
+    /// The two lines. A side without a line, such as a copy or the host, has `None`.
     pub lines: [Option<u32>; 2],
 }
 
-/// Where threads of a divergent block are.
+/// The place where some threads of a divergent block are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitingAt {
     /// At the barrier on this line.
     Line(u32),
-    /// Ended.
+    /// The threads have ended.
     Exited,
 }
 
-/// Why a case does not hold yet.
+/// A known fault of gpurace that a case shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// A declared race is not reported.
     Miss,
-    /// Something undeclared is reported.
+    /// A race that is not declared is reported.
     Alarm,
-    /// Anything else.
+    /// The case fails otherwise.
     Failure,
 }
 
@@ -117,10 +113,10 @@ const KEYS: &[&str] = &[
 ];
 
 impl Program {
-    /// Reads and parses a program; `root` is the folder its name is relative to.
+    /// Reads and parses a program. Its name is its path relative to `root`.
     ///
     /// # Errors
-    /// Says which annotation is not understood, with its line.
+    /// Names the line of an annotation that is wrong.
     pub fn load(root: &Path, path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
         let name = path.strip_prefix(root).unwrap_or(path).with_extension("");
@@ -133,10 +129,10 @@ impl Program {
     /// Parses a program's text.
     ///
     /// # Errors
-    /// `LINE: what is wrong`.
+    /// Returns `LINE: MESSAGE`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut program = Self::default();
-        // Declarations may come before the labels that they name.
+        // A declaration may stand before the labels that it names.
         let mut declarations = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let trimmed = line.trim_start();
@@ -229,7 +225,7 @@ impl Program {
         Ok(())
     }
 
-    /// Values of a directive that apply to a revision, in order.
+    /// Returns the values of a directive for a revision, in order.
     pub fn all<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.directives
             .iter()
@@ -237,38 +233,38 @@ impl Program {
             .map(|(_, _, value)| value.as_str())
     }
 
-    /// Words of all values of a directive that apply to a revision.
+    /// Returns the words of all values of a directive for a revision.
     pub fn words<'a>(&'a self, revision: Option<&'a str>, key: &'a str) -> Vec<&'a str> {
         self.all(revision, key).flat_map(str::split_whitespace).collect()
     }
 
-    /// Optimisation levels, without the dash.
+    /// Returns the optimisation levels, without the dash.
     pub fn opt_levels(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "opt");
         let levels = if given.is_empty() { vec!["O0", "O1", "O2"] } else { given };
         levels.into_iter().map(str::to_owned).collect()
     }
 
-    /// Seeds of the executor's schedule.
+    /// Returns the seeds of the executor's schedules.
     pub fn seeds(&self, revision: Option<&str>) -> Vec<String> {
         let given = self.words(revision, "seeds");
         let seeds = if given.is_empty() { vec!["0", "1", "2"] } else { given };
         seeds.into_iter().map(str::to_owned).collect()
     }
 
-    /// Races declared for a revision.
+    /// Returns the races declared for a revision.
     pub fn races(&self, revision: Option<&str>) -> Vec<&ExpectedRace> {
         let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
         self.races.iter().filter(|(r, _)| applies(r)).map(|(_, race)| race).collect()
     }
 
-    /// Divergences declared for a revision.
+    /// Returns the divergences declared for a revision.
     pub fn divergences(&self, revision: Option<&str>) -> Vec<&[WaitingAt]> {
         let applies = |r: &Option<String>| r.is_none() || r.as_deref() == revision;
         self.divergences.iter().filter(|(r, _)| applies(r)).map(|(_, d)| d.as_slice()).collect()
     }
 
-    /// What is known not to hold yet at a revision.
+    /// Returns the known fault of gpurace that a revision shows.
     pub fn known(&self, revision: Option<&str>) -> Option<Known> {
         [("known-miss", Known::Miss), ("known-alarm", Known::Alarm), ("known-failure", Known::Failure)]
             .into_iter()
@@ -277,7 +273,7 @@ impl Program {
     }
 }
 
-/// `[rev] key: value` or `key: value`.
+/// Parses `[rev] key: value` or `key: value`.
 fn parse_directive(text: &str) -> Result<(Option<String>, String, String), String> {
     let (revision, rest) = split_revision(text)?;
     let (key, value) = rest.split_once(':').unwrap_or((rest, ""));
@@ -285,14 +281,14 @@ fn parse_directive(text: &str) -> Result<(Option<String>, String, String), Strin
     if !KEYS.contains(&key) {
         return Err(format!("`{key}` is no directive"));
     }
-    // One space after the colon belongs to the syntax; others are the value's,
-    // since a line of standard output may start with one.
+    // One space after the colon belongs to the syntax. Further ones belong to the value, because a line of
+    // standard output may start with a space.
     let value = value.strip_prefix(' ').unwrap_or(value);
     let value = if key == "stdout" { value } else { value.trim() };
     Ok((revision, key.to_owned(), value.to_owned()))
 }
 
-/// Takes `[rev]` off the front.
+/// Splits `[rev]` off the front of a text.
 fn split_revision(text: &str) -> Result<(Option<String>, &str), String> {
     match text.strip_prefix('[') {
         Some(rest) => {

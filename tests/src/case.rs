@@ -10,30 +10,30 @@ use crate::precompiled;
 use crate::report::Report;
 use crate::toolchain::{Outcome, programs, run, tool, work_folder};
 
-/// Exit status of a program with a race, unless `exitcode` says otherwise.
+/// The exit status of a program with a race, unless the option `exitcode` sets another one.
 pub const RACE_STATUS: i32 = 66;
 
-/// A program to build and run in one way.
+/// A program at one revision and optimisation level.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The program.
     pub program: Program,
-    /// Revision, `None` in a program without any.
+    /// The revision; `None` in a program without revisions.
     pub revision: Option<String>,
     /// `O0` to `O3`.
     pub opt: String,
 }
 
-/// Whether a build checks for races.
+/// The kind of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// `-fsanitize=gpurace`.
+    /// Checks for races: `-fsanitize=gpurace`.
     Checked,
-    /// The plain program on the CPU executor.
+    /// Runs on the CPU executor without checks.
     Bare,
 }
 
-/// What does not hold: one message each.
+/// Messages about the differences between a case and its annotations.
 #[derive(Clone, Debug, Default)]
 struct Findings {
     misses: Vec<String>,
@@ -41,13 +41,28 @@ struct Findings {
     failures: Vec<String>,
 }
 
-/// All cases of all programs in a folder of `tests/programs`, by name.
+impl Findings {
+    fn count(&self) -> usize {
+        self.misses.len() + self.alarms.len() + self.failures.len()
+    }
+
+    /// Appends a note to the last message.
+    fn annotate(&mut self, note: &str) {
+        let lists = [&mut self.failures, &mut self.misses, &mut self.alarms];
+        if let Some(message) = lists.into_iter().find_map(|list| list.last_mut()) {
+            message.push('\n');
+            message.push_str(note);
+        }
+    }
+}
+
+/// Returns the cases of all programs in a folder of `tests/programs`, sorted by name.
 ///
 /// # Errors
-/// An annotation that is not understood, or a folder that cannot be read.
+/// If an annotation is wrong or a folder cannot be read.
 pub fn collect(folder: &str) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
-    for path in sources(&programs().join(folder))? {
+    for path in program_files(folder)? {
         let program = Program::load(&programs(), &path)?;
         for revision in &program.revisions {
             for opt in program.opt_levels(revision.as_deref()) {
@@ -58,10 +73,13 @@ pub fn collect(folder: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Every `.cu` file under a folder, sorted.
-fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
+/// Returns the `.cu` files under a folder of `tests/programs`, at any depth, sorted.
+///
+/// # Errors
+/// Names the folder that cannot be read.
+pub fn program_files(folder: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
+    let mut folders = vec![programs().join(folder)];
     while let Some(folder) = folders.pop() {
         let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         for entry in entries {
@@ -78,7 +96,7 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 impl Case {
-    /// `race/tree_reduction::racy::O2`.
+    /// Returns the name of the case, such as `race/barrier/scan_in_place::racy::O2`.
     pub fn name(&self) -> String {
         match &self.revision {
             Some(revision) => format!("{}::{revision}::{}", self.program.name, self.opt),
@@ -90,21 +108,20 @@ impl Case {
         self.revision.as_deref()
     }
 
-    /// What is known not to hold yet.
+    /// Returns the known fault of gpurace that the case shows.
     pub fn known(&self) -> Option<Known> {
         self.program.known(self.revision())
     }
 
-    /// Whether the program says that it needs a GPU.
+    /// True if the program needs a GPU.
     pub fn needs_gpu(&self) -> bool {
         self.program.words(self.revision(), "requires").contains(&"gpu")
     }
 
-    /// Builds, runs under every seed and compares.
+    /// Builds the program, runs it with every seed and compares the results with its annotations.
     ///
     /// # Errors
-    /// Everything that does not hold; for a case with a `known-...` directive,
-    /// that it holds now.
+    /// Describes each difference. A case with a `known-...` directive fails if there is none.
     pub fn check(&self) -> Result<(), String> {
         let findings = self.findings()?;
         let Findings { misses, alarms, failures } = &findings;
@@ -112,7 +129,7 @@ impl Case {
             if others.iter().any(|o| !o.is_empty()) {
                 Err([wanted, others[0], others[1]].concat().join("\n"))
             } else if wanted.is_empty() {
-                Err("what is known not to hold holds now: remove the `known-...` directive".to_owned())
+                Err("the known fault is gone: remove the `known-...` directive".to_owned())
             } else {
                 Ok(())
             }
@@ -151,40 +168,32 @@ impl Case {
         let mut printed = Vec::new();
         for seed in self.program.seeds(self.revision()) {
             let (outcome, report, replay) = self.run_seed(&checked, &folder, &seed)?;
-            let before = findings.failures.len() + findings.misses.len() + findings.alarms.len();
+            let before = findings.count();
             self.judge(&outcome, report, &mut findings);
-            if findings.failures.len() + findings.misses.len() + findings.alarms.len() > before {
+            if findings.count() > before {
                 let mut note = format!("  replay: {replay}");
                 for line in outcome.stdout.lines().chain(outcome.stderr.lines()).take(60) {
                     let _ = write!(note, "\n  | {line}");
                 }
-                for list in [&mut findings.failures, &mut findings.misses, &mut findings.alarms] {
-                    if let Some(last) = list.last_mut() {
-                        last.push('\n');
-                        last.push_str(&note);
-                        break;
-                    }
-                }
+                findings.annotate(&note);
             }
             printed.push(outcome.stdout);
         }
-        // A program without races prints the same with and without checks. One
-        // with races may compute anything.
+        // A race-free program prints the same with and without checks. A racy program may print anything.
         if self.program.races(self.revision()).is_empty()
             && self.program.divergences(self.revision()).is_empty()
         {
             self.compare_with_bare(&checked, &folder, &printed, &mut findings)?;
         }
-        if findings.failures.is_empty() && findings.misses.is_empty() && findings.alarms.is_empty() {
-            // Kept only where somebody will want to look.
+        if findings.count() == 0 {
+            // The folder of a failed case stays, for whoever looks for the cause.
             let _ = std::fs::remove_dir_all(&folder);
         }
         Ok(findings)
     }
 
-    /// Where proofs may remove checks. Device code is the same at each
-    /// optimisation level, and the expected races are: so each level stands for
-    /// a way of pruning, and all must find the same.
+    /// Returns the value of `-fgpurace-prune`. Device code and expected races are the same at each
+    /// optimisation level. Therefore each level tests another way to prune.
     fn prune(&self) -> &'static str {
         match self.opt.as_str() {
             "O0" => "off",
@@ -193,7 +202,7 @@ impl Case {
         }
     }
 
-    /// Warnings of `-Wgpurace` on lines of which no race is expected.
+    /// Returns the warnings of `-Wgpurace` about lines on which no race is declared.
     fn unfounded_warnings(&self, compilation: &str) -> Vec<String> {
         let races = self.program.races(self.revision());
         let expected =
@@ -208,12 +217,12 @@ impl Case {
             .collect()
     }
 
-    /// Runs the program without checks, and compares what it prints: by the bare
-    /// entries of the checked build at each optimisation level, and at one level
-    /// by a build of its own.
+    /// Runs the program without checks and compares its output with that of the checked runs. At each
+    /// optimisation level it runs the bare kernels of the checked build, and at the last level a build
+    /// without checks too.
     ///
     /// # Errors
-    /// Where a program or `gclang` cannot be started or does not end.
+    /// If the program or `gclang` cannot be started or does not end.
     fn compare_with_bare(
         &self,
         checked: &Path,
@@ -248,14 +257,14 @@ impl Case {
     /// Compiles the program into `folder`.
     ///
     /// # Errors
-    /// Where `gclang` is missing or does not end.
+    /// If `gclang` is missing or does not end.
     pub fn build(&self, build: Build, folder: &Path) -> Result<(PathBuf, Outcome), String> {
         let executable = folder.join(match build {
             Build::Checked => "checked",
             Build::Bare => "bare",
         });
         let flags = self.program.words(self.revision(), "compile-flags");
-        // Flags of a program's own may ask for headers of its own.
+        // A program's own flags may change the text of its headers.
         if flags.is_empty() {
             let source = std::fs::read_to_string(&self.program.path).map_err(|e| e.to_string())?;
             let sanitize = build == Build::Checked;
@@ -277,11 +286,10 @@ impl Case {
         Ok((executable, outcome))
     }
 
-    /// Runs the checked build once: what it left, its report, and how to run it
-    /// again.
+    /// Runs the checked build once. Returns its outcome, its report and a command that repeats the run.
     ///
     /// # Errors
-    /// Where the program cannot be started or does not end.
+    /// If the program cannot be started or does not end.
     pub fn run_seed(
         &self,
         executable: &Path,
@@ -300,7 +308,7 @@ impl Case {
         command
             .args(args)
             .env("GPURACE_OPTIONS", &options)
-            // Proofs of other runs are not to be met here.
+            // No proof of an earlier run may be used.
             .env("XDG_CACHE_HOME", folder)
             .current_dir(folder);
         let outcome = run(&mut command, folder).map_err(|e| format!("{e}\n  replay: {replay}"))?;
@@ -326,7 +334,7 @@ impl Case {
                 }
             }
         }
-        // The status follows from what was reported, which has been judged above.
+        // The right status depends on the report, which was compared above.
         let reported = report.is_ok_and(|r| !r.races.is_empty() || !r.divergence.is_empty());
         let own = self.program.words(revision, "exit").first().and_then(|s| s.parse().ok());
         let status = own.unwrap_or(if reported { RACE_STATUS } else { 0 });

@@ -1,4 +1,4 @@
-//! An expectation against a report.
+//! The differences between the races that a program declares and those that a report holds.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::path::Path;
 use crate::annotation::{ExpectedRace, WaitingAt};
 use crate::report::{Access, Race, Report};
 
-/// One side of a reported race: operation and line, `None` where unknown.
+/// One side of a reported race: operation and line. The line is `None` if it is unknown.
 pub type Side = (String, Option<u32>);
 
 /// A difference between what was declared and what was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// Declared, not reported.
+    /// A declared race or divergence is not reported.
     Missing(String),
-    /// Reported, not declared.
+    /// A reported race or divergence is not declared.
     Unexpected(String),
 }
 
@@ -28,8 +28,8 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The two sides of a race as `(operation, line)`, sorted. Lines count only in
-/// the program's own source: a line of another file is unknown.
+/// Returns the two sides of a race as `(operation, line)`, sorted. A line of a file other than `source`
+/// counts as unknown.
 pub fn sides(race: &Race, source: &Path) -> [Side; 2] {
     let side = |access: &Access| {
         let own = access.file.as_deref().is_some_and(|f| Path::new(f).file_name() == source.file_name());
@@ -41,7 +41,7 @@ pub fn sides(race: &Race, source: &Path) -> [Side; 2] {
     sides
 }
 
-/// All differences between declarations and a report.
+/// Returns all differences between declarations and a report.
 pub fn compare(
     races: &[&ExpectedRace],
     divergences: &[&[WaitingAt]],
@@ -88,7 +88,7 @@ pub fn compare(
     mismatches
 }
 
-/// Whether a reported race is the declared one.
+/// True if a reported race is the declared one.
 fn matches(want: &ExpectedRace, race: &Race, sides: &[Side; 2]) -> bool {
     let [first, second] = want.lines;
     want.space == race.space
@@ -101,7 +101,7 @@ fn matches(want: &ExpectedRace, race: &Race, sides: &[Side; 2]) -> bool {
         })
 }
 
-/// A race in the words of the annotations, with line numbers for labels.
+/// Describes a race in the words of the annotations, with line numbers in place of labels.
 pub fn describe(race: &Race, sides: &[Side; 2]) -> String {
     let line = |l: Option<u32>| l.map_or("_".to_owned(), |l| l.to_string());
     let [(a, x), (b, y)] = sides;

@@ -1,17 +1,18 @@
-//! The harness over `tests/programs`: annotated CUDA programs, each compiled
-//! by `gclang`, run on the CPU executor and compared with what it says of itself.
+//! The harness of the test suites. It compiles the annotated CUDA programs in `tests/programs` with
+//! `gclang`, runs them on the CPU executor and compares the reports with the annotations.
+//! `tests/README.md` lists the suites and their claims.
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`annotation`] | the comments of a program: how to build and run it, which races to expect |
-//! | [`report`] | the JSON report as users are promised it, read by nothing of the product |
-//! | [`compare`] | an expectation against a report: what is missing, what is too much |
-//! | [`precompiled`] | precompiled CUDA headers, without which reading them would be most of the time |
-//! | [`toolchain`] | where `gclang` is, how to compile and run with a time limit |
+//! | [`annotation`] | the comments of a program: how it is built and run, and which races are expected |
+//! | [`report`] | the JSON report as the documentation promises it |
+//! | [`compare`] | the differences between the expected races and a report |
+//! | [`precompiled`] | precompiled CUDA headers, which save most of the compile time |
+//! | [`toolchain`] | where `gclang` is, and how to compile and run with a time limit |
 //! | [`case`] | one program at one revision and optimisation level, from source to verdict |
 //!
-//! The report's types are written down here once more, not taken from the
-//! product, so that a change of the schema is seen by a test.
+//! The types of the report are defined here a second time. The tests do not use the product's own types,
+//! because a change of the schema must fail a test.
 
 pub mod annotation;
 pub mod case;

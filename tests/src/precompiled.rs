@@ -1,12 +1,11 @@
-//! Precompiled headers: most of a small program's compilation is reading CUDA's
-//! headers, once for the host and once for the device.
+//! Precompiled headers. Without them, clang would spend most of the time of a small program on CUDA's
+//! headers, which it reads once for the host and once for the device.
 //!
-//! clang looks beside the first `-include` of its command line, here gclang's own
-//! `gpurace/nvcc_compat.h`, for a folder `NAME.gch`, and takes from it the header
-//! that fits language, macros and target to the letter. So one folder holds the
-//! header for the host and the one for the device, there is one folder for each
-//! kind of build, optimisation level and revision, and what is compiled stays the
-//! same.
+//! clang searches a folder `NAME.gch` beside the header of its first `-include`. That header is gclang's
+//! `gpurace/nvcc_compat.h`. clang takes the file in the folder that was made for exactly the same language,
+//! macros and target. Therefore one folder holds a file for the host and one for the device, and each
+//! kind of build, optimisation level and revision has a folder of its own. The compiled code is the same
+//! as without precompiled headers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,12 +14,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::toolchain::{run, tool};
 
-/// Headers that take long to read, and that more than one program includes.
+/// Large headers that several programs include.
 const SLOW_HEADERS: &[&str] = &["cooperative_groups.h", "cuda/atomic"];
 
-/// What makes two compilations share their headers.
+/// The properties of a compilation that its precompiled headers depend on. Compilations with the same key
+/// share the headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct HeadersKey {
     sanitize: bool,
     opt: String,
     revision: Option<String>,
@@ -29,18 +29,18 @@ struct Key {
 
 type Cached = Arc<OnceLock<Result<PathBuf, String>>>;
 
-static FOLDERS: Mutex<Option<HashMap<Key, Cached>>> = Mutex::new(None);
+static FOLDERS: Mutex<Option<HashMap<HeadersKey, Cached>>> = Mutex::new(None);
 
-/// Folder of all precompiled headers of this process.
+/// The folder of all precompiled headers of this process.
 fn root() -> PathBuf {
     std::env::temp_dir().join(format!("gpurace-headers-{}", std::process::id()))
 }
 
-/// Lets compilations in `folder` of a program with this text use precompiled
-/// headers, which are made on first use.
+/// Gives compilations in `folder` the precompiled headers that a program with the text `source` needs. The
+/// first compilation with these headers makes them.
 ///
 /// # Errors
-/// Where the headers cannot be compiled or linked to.
+/// If the headers cannot be compiled, or the link to them cannot be made.
 pub fn provide(
     folder: &Path,
     source: &str,
@@ -49,7 +49,7 @@ pub fn provide(
     revision: Option<&str>,
 ) -> Result<(), String> {
     let included = |h: &&str| source.contains(&format!("#include <{h}>"));
-    let key = Key {
+    let key = HeadersKey {
         sanitize,
         opt: opt.to_owned(),
         revision: revision.map(str::to_owned),
@@ -64,21 +64,22 @@ pub fn provide(
     let made = cell.get_or_init(|| make(&key, &root().join(number.to_string())));
     let made = made.as_ref().map_err(Clone::clone)?;
     let link = folder.join("gpurace");
-    // The last build in this folder may have been of the other kind.
+    // An earlier build in this folder may have used other headers.
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(made.join("gpurace"), &link).map_err(|e| format!("{}: {e}", link.display()))
 }
 
-/// Removes what this process made.
+/// Removes the precompiled headers of this process.
 pub fn remove() {
-    // Files that are left behind do no harm.
+    // Files that stay behind in the temporary folder do no harm.
     let _ = std::fs::remove_dir_all(root());
 }
 
-fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
+/// Compiles the headers of a key into a folder.
+fn make(key: &HeadersKey, folder: &Path) -> Result<PathBuf, String> {
     let headers = folder.join("gpurace/nvcc_compat.h.gch");
     std::fs::create_dir_all(&headers).map_err(|e| format!("{}: {e}", headers.display()))?;
-    // The folder that the header is compiled in has no precompiled one yet.
+    // In this folder clang finds no precompiled header.
     let plain = folder.join("plain");
     std::fs::create_dir_all(&plain).map_err(|e| format!("{}: {e}", plain.display()))?;
     let source = plain.join("headers.cu");
@@ -112,11 +113,11 @@ fn make(key: &Key, folder: &Path) -> Result<PathBuf, String> {
     Ok(folder.to_owned())
 }
 
-/// The words of a compiler's step as `-###` prints it, without what a header
-/// has no use for: the plugin, the device code, the name of the output, and the
-/// adapted copies of headers, which clang looks for and none of ours includes.
+/// The words of a compiler's step as `-###` prints it, without the arguments that a header does not need:
+/// the plugin, the device code, the name of the output, and the adapted copies of headers, which none of
+/// the headers here includes.
 fn compiler_words(step: &str) -> Vec<String> {
-    // Words are in double quotes; before the first one there may be an environment.
+    // Words are in double quotes. An assignment of an environment variable may stand before them.
     let start = step.find(" \"").unwrap_or(0);
     let mut words = step[start..].split('"').skip(1).step_by(2).map(str::to_owned);
     let mut kept = Vec::new();
@@ -124,7 +125,7 @@ fn compiler_words(step: &str) -> Vec<String> {
         if word == "-o" {
             words.next();
         } else if word == "-Xclang" {
-            // `-Xclang -fcuda-include-gpubinary -Xclang FILE`, and the same for a copy.
+            // `-Xclang -fcuda-include-gpubinary -Xclang FILE`, `-Xclang -remap-file -Xclang A;B`.
             let argument = words.next().unwrap_or_default();
             if matches!(argument.as_str(), "-fcuda-include-gpubinary" | "-remap-file") {
                 words.by_ref().take(2).for_each(drop);

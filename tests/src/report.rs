@@ -1,4 +1,4 @@
-//! The JSON report (`gpurace-report/1`), as users are promised it.
+//! The JSON report (`gpurace-report/1`), as the documentation promises it to users.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub struct Report {
     pub races: Vec<Race>,
     /// Barrier divergence and deadlocks.
     pub divergence: Vec<Divergence>,
-    /// Whatever was lost or not checked.
+    /// Everything that was lost or not checked.
     pub notes: Vec<String>,
     /// Counts.
     pub stats: Stats,
@@ -30,17 +30,17 @@ pub struct Race {
     pub space: String,
     /// The narrowest group that holds both sides.
     pub scope: String,
-    /// Whether two writes stored the same, where known.
+    /// True if two writes stored the same value; `None` if that is unknown.
     pub same_value: Option<bool>,
-    /// Demangled name, `None` where neither side is in a kernel.
+    /// Demangled name; `None` if neither side is in a kernel.
     pub kernel: Option<String>,
     /// The launch of the access that found the race.
     pub launch: Option<Launch>,
-    /// What was accessed.
+    /// The memory object that both sides accessed.
     pub object: Option<Object>,
     /// The access that found the race, then the earlier one.
     pub accesses: [Access; 2],
-    /// What order is missing.
+    /// The order that is missing.
     pub hint: Option<String>,
     /// How often it was seen.
     pub count: u64,
@@ -68,11 +68,11 @@ pub struct Launch {
 pub struct Object {
     /// `shared`, `variable`, `allocation`, ...
     pub kind: String,
-    /// Name in the source, where it has one.
+    /// Name in the source, if it has one.
     pub name: Option<String>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Option<u64>,
-    /// Offset of the access in it, bytes.
+    /// Offset of the access in the object, in bytes.
     pub offset: Option<u64>,
 }
 
@@ -81,7 +81,7 @@ pub struct Object {
 pub struct Access {
     /// `read`, `write`, `atomic`, `copy` or `host`.
     pub op: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Option<u64>,
     /// Source file.
     pub file: Option<String>,
@@ -110,7 +110,7 @@ pub struct Divergence {
     pub launch: u64,
     /// `blockIdx`.
     pub block: [u32; 3],
-    /// Who waits where.
+    /// The groups of waiting threads.
     pub waiting: Vec<Waiting>,
 }
 
@@ -121,10 +121,10 @@ pub struct Waiting {
     pub file: Option<String>,
     /// Line of the barrier.
     pub line: Option<u32>,
-    /// The threads have ended.
+    /// True if the threads have ended.
     #[serde(default)]
     pub exited: bool,
-    /// How many threads.
+    /// Number of threads.
     pub threads: u32,
 }
 
@@ -139,19 +139,19 @@ pub struct Stats {
     pub checks_executed: u64,
     /// Access instructions of the program.
     pub sites: Sites,
-    /// The same for each kernel.
+    /// Counts of each kernel.
     pub kernels: Vec<KernelStats>,
 }
 
-/// What became of the access instructions.
+/// Numbers of access instructions, by how they are checked.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sites {
     /// All of them.
     pub total: u64,
-    /// Left out at compile time.
+    /// Proved at compile time.
     pub proved: u64,
-    /// Left out at launch.
+    /// Proved at the launch.
     pub proved_at_launch: u64,
     /// Checked.
     pub checked: u64,
@@ -166,7 +166,7 @@ pub struct KernelStats {
     pub sites: Sites,
     /// Its launches.
     pub launches: u64,
-    /// Dynamic checks that it ran.
+    /// Dynamic checks that ran in it.
     pub checks_executed: u64,
 }
 
@@ -174,7 +174,7 @@ impl Report {
     /// Reads a report.
     ///
     /// # Errors
-    /// Says what of the schema is not met.
+    /// Names each rule of the schema that the text breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
         let report: Self =
             serde_json::from_str(text).map_err(|e| format!("report is not `gpurace-report/1`: {e}"))?;
@@ -182,7 +182,7 @@ impl Report {
         if broken.is_empty() { Ok(report) } else { Err(broken.join("\n")) }
     }
 
-    /// What every report promises beyond its shape, and this one does not keep.
+    /// One message for each rule beyond the schema's types that the report breaks.
     fn broken_promises(&self) -> Vec<String> {
         let mut broken = Vec::new();
         if self.schema != "gpurace-report/1" {
@@ -191,7 +191,7 @@ impl Report {
         for race in &self.races {
             let [later, earlier] = &race.accesses;
             let kind = format!("{}-{}", earlier.op, later.op);
-            // A copy or the host reads or writes; only the kind says which.
+            // A copy or the host may read or write. Only the kind of the race names which.
             let in_kernels = [later, earlier].iter().all(|a| a.op != "copy" && a.op != "host");
             if in_kernels && race.kind != kind {
                 broken.push(format!("kind is `{}`, but the accesses are `{kind}`", race.kind));
@@ -231,22 +231,8 @@ impl Report {
 mod tests {
     use super::*;
 
-    const EXAMPLE: &str = r#"{ "schema": "gpurace-report/1", "device": "cpu",
-      "races": [
-        { "kind": "write-read", "space": "shared", "scope": "block", "same_value": null,
-          "kernel": "reduce(float const*, float*)",
-          "launch": { "index": 1, "grid": [4,1,1], "block": [256,1,1], "file": "reduce.cu", "line": 31 },
-          "object": { "kind": "shared", "name": "tile", "size": 1024, "offset": 64 },
-          "accesses": [
-            { "op": "read",  "size": 4, "file": "reduce.cu", "line": 18, "column": 15, "function": "reduce", "launch": 1, "stream": 0, "block": [0,0,0], "thread": [31,0,0] },
-            { "op": "write", "size": 4, "file": "reduce.cu", "line": 17, "column": 13, "function": "reduce", "launch": 1, "stream": 0, "block": [0,0,0], "thread": [63,0,0] } ],
-          "hint": "no __syncthreads() orders line 17 before line 18", "count": 192 } ],
-      "divergence": [ { "kernel": "k()", "launch": 1, "block": [0,0,0],
-        "waiting": [ { "file": "k.cu", "line": 9, "threads": 32, "example": [0,0,0] }, { "exited": true, "threads": 96, "example": [32,0,0] } ] } ],
-      "notes": [ "report buffer full, 2048 races not shown" ],
-      "stats": { "launches": 1, "launches_unchecked": 0, "checks_executed": 4096,
-        "sites": { "total": 6, "proved": 3, "proved_at_launch": 1, "checked": 2 },
-        "kernels": [ { "name": "reduce(float const*, float*)", "sites": { "total": 6, "proved": 3, "proved_at_launch": 1, "checked": 2 }, "launches": 1, "checks_executed": 4096 } ] } }"#;
+    /// The example in the documentation of the interface, which the product's tests read too.
+    const EXAMPLE: &str = include_str!("../../runtime/base/report/src/tests/interface.json");
 
     #[test]
     fn the_documented_report_is_read() {

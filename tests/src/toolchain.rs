@@ -1,4 +1,4 @@
-//! Where `gclang` is, how to compile with it and how to run what it built.
+//! Where `gclang` is, how to compile with it, and how to run the built programs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
-/// Longest that one compilation or one run may take.
+/// The time limit for one compilation or one run.
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Root of the workspace.
+/// Returns the root of the workspace.
 pub fn workspace() -> PathBuf {
     let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     root.pop();
     root
 }
 
-/// Folder of the annotated programs.
+/// Returns the folder of the annotated programs.
 pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
-/// One of the commands `gclang`, `gclang++` and `gpurace` as `scripts/setup`
-/// builds them; `GPURACE_TEST_BIN` names another folder to take them from.
+/// Returns the path of `gclang`, `gclang++` or `gpurace` as `scripts/setup` builds it. `GPURACE_TEST_BIN`
+/// names another folder for them.
 ///
 /// # Errors
 /// Names the file that is missing.
@@ -39,10 +39,10 @@ pub fn tool(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Folder for what one test builds, empty and new.
+/// Makes a folder for the files of one test.
 ///
 /// # Errors
-/// What the file system says.
+/// Returns the error of the file system.
 pub fn work_folder(test: &str) -> Result<PathBuf, String> {
     let folder = std::env::temp_dir()
         .join(format!("gpurace-tests-{}", std::process::id()))
@@ -51,10 +51,10 @@ pub fn work_folder(test: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// What a process left behind.
+/// The result of a process.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Exit status; `None` where a signal ended it.
+    /// Exit status; `None` if a signal ended the process.
     pub status: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -62,12 +62,12 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-/// Runs a command to its end, or to [`TIME_LIMIT`].
+/// Runs a command until it ends or [`TIME_LIMIT`] has passed.
 ///
 /// # Errors
-/// Where it cannot be started, or does not end in time.
+/// If the command cannot be started or does not end in time.
 pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
-    // Output goes to files: nobody would empty pipes while we wait with a limit.
+    // Output goes to files. Nobody would empty pipes while this function waits.
     let unique = format!("{:p}", command);
     let out_path = folder.join(format!("stdout-{unique}"));
     let err_path = folder.join(format!("stderr-{unique}"));
@@ -87,15 +87,16 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<Outcome, String> {
     }
 }
 
-/// Whether this machine has an NVIDIA GPU.
+/// True if this machine has an NVIDIA GPU.
 pub fn has_gpu() -> bool {
     Path::new("/dev/nvidiactl").exists()
 }
 
-/// The folder of a driver of our own, `libcuda.so.1`: see `runtime/cuda/tests/mock/libcuda.cpp`. Built once.
+/// Returns the folder of a mock of the driver, `libcuda.so.1`, built from
+/// `runtime/cuda/tests/mock/libcuda.cpp` on the first call.
 ///
 /// # Errors
-/// What clang printed.
+/// Returns what clang printed.
 pub fn mock_driver() -> Result<&'static Path, String> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
@@ -103,7 +104,8 @@ pub fn mock_driver() -> Result<&'static Path, String> {
         let prefix = std::env::var("LLVM_SYS_191_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-19".to_owned());
         let runtime = workspace().join("runtime");
         let mut command = Command::new(format!("{prefix}/bin/clang++"));
-        // The checker there calls its own entries, not those of the library that the program has.
+        // With `-Bsymbolic` the mock's checker calls its own functions, not those of the same name in the
+        // runtime library.
         command.args([
             "-shared",
             "-fPIC",
@@ -122,11 +124,10 @@ pub fn mock_driver() -> Result<&'static Path, String> {
     made.as_deref().map_err(Clone::clone)
 }
 
-/// Compiles with `gclang++` for the CPU executor, in `folder`, with these
-/// arguments; fails where it does not end with status 0.
+/// Compiles in `folder` with `gclang++` and these arguments, for the CPU executor.
 ///
 /// # Errors
-/// What `gclang++` printed.
+/// Returns what `gclang++` printed, if it does not end with status 0.
 pub fn compile<S: AsRef<std::ffi::OsStr>>(args: &[S], folder: &Path) -> Result<(), String> {
     let mut command = Command::new(tool("gclang++")?);
     command.arg("-fgpurace-exec=cpu").arg("-I").arg(programs().join("support"));
@@ -138,20 +139,19 @@ pub fn compile<S: AsRef<std::ffi::OsStr>>(args: &[S], folder: &Path) -> Result<(
     }
 }
 
-/// What a checked program left behind: its outcome and, where one was written
-/// and is right, its JSON report.
+/// The result of a checked program.
 #[derive(Debug)]
 pub struct Checked {
     /// Status and output.
     pub outcome: Outcome,
-    /// The report.
+    /// The JSON report, or why there is none.
     pub report: Result<crate::report::Report, String>,
 }
 
-/// Runs a program with `GPURACE_OPTIONS` of `options` and a JSON report.
+/// Runs a program with `options` in `GPURACE_OPTIONS`, and reads its JSON report.
 ///
 /// # Errors
-/// Where it cannot be started or does not end.
+/// If the program cannot be started or does not end.
 pub fn run_checked(program: &Path, args: &[&str], options: &str, folder: &Path) -> Result<Checked, String> {
     let json = folder.join("report.json");
     let _ = std::fs::remove_file(&json);
@@ -160,7 +160,7 @@ pub fn run_checked(program: &Path, args: &[&str], options: &str, folder: &Path) 
     command
         .args(args)
         .env("GPURACE_OPTIONS", all.trim_end_matches(':'))
-        // Proofs of other runs are not to be met here.
+        // No proof of an earlier run may be used.
         .env("XDG_CACHE_HOME", folder)
         .current_dir(folder);
     let outcome = run(&mut command, folder)?;

@@ -1,5 +1,5 @@
-//! The kernels of `scripts/bench` at a size at which only their results matter: each
-//! checks its own, bare and checked, and none has a race.
+//! The kernels of `scripts/bench` at a small size. Each kernel checks its own result, bare and
+//! checked, and has no race.
 
 use std::process::Command;
 

@@ -1,6 +1,6 @@
-// Kernels and copies on several streams, as the arguments say: each is one operation, a letter for what it
-// is and five for the stream, two buffers, an offset and a size, from `a`. What the kernels do to global
-// memory is known of all but `through` and `count`.
+// Runs kernels and copies on several streams. Each argument is one operation: a letter for its kind, and
+// five letters, from `a`, for the stream, two buffers, an offset and a size. The prover knows the accesses
+// of all kernels but `through` and `count`.
 __global__ void fill(int* a, int n, int v) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) a[i] = v;

@@ -1,5 +1,5 @@
-//! Launches that others may run beside: they run without checks where nothing meets them, and what
-//! is found is what is found with every check.
+//! Launches that may overlap others: they run without checks if no other launch meets them, and the
+//! races found are those that are found with every check.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use gpurace_random::Random;
 use gpurace_tests::report::{Access, Report};
 use gpurace_tests::toolchain::{compile, run_checked, work_folder};
 
-/// The program, built with this pruning.
+/// Returns the program built with this way to prune.
 fn program(prune: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -32,9 +32,12 @@ fn run(prune: &str, operations: &[&str]) -> Report {
     checked.report.unwrap()
 }
 
-/// The lines and launches of each race. Where a thread reads and then writes one place a race
-/// may be told of either.
-fn races(report: &Report) -> BTreeSet<(String, Vec<(Option<u32>, u64)>)> {
+/// The scope of a race, and the line and the launch of each side.
+type RacePlaces = (String, Vec<(Option<u32>, u64)>);
+
+/// Returns the places of each race. If a thread reads and then writes one word, a race may name
+/// either access.
+fn races(report: &Report) -> BTreeSet<RacePlaces> {
     let side = |access: &Access| (access.line, access.launch.unwrap_or_default());
     let of = report.races.iter().map(|race| {
         let mut sides: Vec<_> = race.accesses.iter().map(side).collect();
@@ -44,7 +47,8 @@ fn races(report: &Report) -> BTreeSet<(String, Vec<(Option<u32>, u64)>)> {
     of.collect()
 }
 
-/// What all ways of pruning find, and how many checks the last one makes.
+/// Asserts that all ways to prune find the same races. Returns the number of races, and of checks with
+/// proofs at launch.
 #[track_caller]
 fn found(operations: &[&str]) -> (usize, u64) {
     let every = run("off", operations);
@@ -61,21 +65,22 @@ fn found(operations: &[&str]) -> (usize, u64) {
 #[test]
 fn launches_that_nothing_meets_run_without_checks() {
     for operations in [
-        // One stream that does not block; two, each in its own half, or both reading.
+        // One stream that does not block; two streams, each in its own half; two streams that both
+        // read.
         &["fcaaad", "acaaad", "ccbaad"][..],
         &["fcaaah", "fdaaih"],
         &["ccbaad", "cdcaad"],
-        // Ordered by an event, by the host, by the default stream.
+        // The order is made by an event, by the host, by the default stream.
         &["fcaaad", "Rcaaaa", "Wdaaaa", "adaaad"],
         &["fcaaad", "Scaaaa", "adaaad"],
         &["fbaaad", "faaaad", "abaaad"],
-        // Bytes of one word; every second word of one array is told exactly, when it comes to it.
+        // Different bytes of one word; every second word of one array, which is decided exactly.
         &["bcaaab", "fdbaab"],
-        // A barrier, and a sync of the warp, between a write and a read.
+        // A barrier, and a warp sync, between a write and a read.
         &["tcabad", "pcabad", "tccbad"],
         // Copies before, after, and elsewhere.
         &["Mcaaad", "fcaaad", "Hcaaad", "Ccabad", "Mdcaad"],
-        // A stream for a kernel whose accesses are not known, and its own memory.
+        // A stream for a kernel with unknown accesses, with memory of its own.
         &["fcaaad", "acaaad"],
     ] {
         assert_eq!(found(operations), (0, 0), "{operations:?}");
@@ -86,9 +91,9 @@ fn launches_that_nothing_meets_run_without_checks() {
 fn what_meets_them_is_found() {
     for operations in [
         &["fcaaad", "fdaaad"][..],
-        // One element in common.
+        // The two launches have one element in common.
         &["fcaaab", "fdaabb"],
-        // The event comes too early, the host waits for another.
+        // The event is recorded too early; the host waits for another stream.
         &["Rcaaaa", "fcaaad", "Wdaaaa", "adaaad"],
         &["fcaaad", "Sdaaaa", "adaaad"],
         &["fcaaad", "faaaad"],
@@ -96,11 +101,12 @@ fn what_meets_them_is_found() {
         &["fcaaad", "Mdaaad"],
         &["Mdaaad", "fcaaad"],
         &["fcaaad", "Cdbaad"],
-        // What is checked for itself: through an index, with atomics.
+        // These are always checked: accesses through an index, and beside atomics.
         &["fcaaad", "idaaad"],
         &["idaaad", "fcaaad"],
         &["fcaaad", "ndbaad"],
-        // Two in a row, of which the second alone is met; the first of two that share another place.
+        // Two launches in a row, and only the second is met; the first of two that share another
+        // place is met.
         &["fcaaad", "fcbaad", "fdbaad"],
         &["ccbaad", "fcbaad", "fdaaad"],
         &["tcabad", "pdabad"],
@@ -113,7 +119,7 @@ fn what_meets_them_is_found() {
 
 #[test]
 fn what_only_may_meet_them_is_looked_at() {
-    // Even and odd elements of one array; other bytes of a word.
+    // Even and odd elements of one array; different bytes of one word.
     for operations in [&["ecaaad", "odaaad"][..], &["bcaaaa", "bdbaaa"]] {
         assert_eq!(found(operations).0, 0, "{operations:?}");
     }
@@ -122,18 +128,19 @@ fn what_only_may_meet_them_is_looked_at() {
 
 #[test]
 fn memory_that_was_freed_is_no_more_met() {
-    // Freed in order, and taken again: what was done there is over.
+    // The memory was freed in order and allocated again. Its old accesses do not count.
     assert_eq!(found(&["fcaaad", "Fcaaaa", "Rcaaaa", "Wdaaaa", "fdaaad"]).0, 0);
-    // Other memory of the same launch is met all the same.
+    // Other memory of the same launch is still met.
     assert!(found(&["ccabad", "Fcbaaa", "fdaaad"]).0 > 0);
 }
 
-/// Operations of one program, drawn from a seed.
+/// Returns the operations of one program, drawn from a seed.
 fn drawn(seed: u64) -> Vec<String> {
     let mut random = Random(seed);
     let mut below = |n: u64| random.below(n);
     let kinds = b"faceotpbwvfaceotpbwvinCMHRRWWRWSEDF";
-    // Without `i` and `n` in every second one, whose launches would all be checked in full.
+    // Every second program has no `i` and no `n`, because all launches of a program with them would
+    // be checked in full.
     let known = below(2);
     let (buffers, offsets) = (below(3) + 1, [1, 4, 16][below(3) as usize]);
     let letter = |n: u64| char::from(b'a' + n as u8);
@@ -157,7 +164,7 @@ fn drawn(seed: u64) -> Vec<String> {
         .collect()
 }
 
-/// `GPURACE_STREAMS=n` sets how many programs are drawn, of seeds 0 to n-1.
+/// Draws programs with the seeds 0 to n-1. `GPURACE_STREAMS=n` sets their number.
 #[test]
 fn random_operations() {
     let number = std::env::var("GPURACE_STREAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
@@ -169,7 +176,7 @@ fn random_operations() {
         racy += usize::from(races > 0);
         less += usize::from(checks < run("off", &operations).stats.checks_executed);
     }
-    // Neither kind is rare.
+    // Both kinds of programs must be frequent.
     let many = number as usize / 4;
     assert!(racy > many && less > many, "{racy} with races, {less} with fewer checks");
 }

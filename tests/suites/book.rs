@@ -1,5 +1,5 @@
-//! The pages of docs/: each is in the book's table of contents, each link leads
-//! somewhere, and what the tutorial shows is what the tools print.
+//! The pages of docs/: each page is in the table of contents, each link leads somewhere, and the
+//! tutorial shows what the tools print.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The pages of docs/, by name.
+/// Returns the names of the pages of docs/.
 fn pages() -> BTreeSet<String> {
     let entries = std::fs::read_dir(workspace().join("docs")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect()
 }
 
-/// A text without what stands in fences and in code spans: no link is there.
+/// Returns a text without code blocks and code spans, which hold no links.
 fn prose(text: &str) -> String {
     let mut fenced = false;
     let mut out = String::new();
@@ -33,21 +33,21 @@ fn prose(text: &str) -> String {
     out
 }
 
-/// The targets of `[text](target)`.
+/// Returns the targets of all links `[text](target)`.
 fn links(text: &str) -> Vec<String> {
     let text = prose(text);
     let ends = text.match_indices("](").map(|(at, _)| &text[at + 2..]);
     ends.map(|rest| rest[..rest.find(')').expect("a link that ends")].to_owned()).collect()
 }
 
-/// The anchor that GitHub and mdBook make of a heading.
+/// Returns the anchor that GitHub and mdBook make of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim_start_matches('#').trim().to_lowercase();
     let letters = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     letters.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// Why a link of `page` leads nowhere, if it does.
+/// Returns why a link of `page` leads nowhere; `None` if it leads somewhere.
 fn broken(page: &Path, link: &str) -> Option<String> {
     if link.starts_with("https://") {
         return None;
@@ -132,4 +132,60 @@ fn the_tutorial_shows_what_the_tools_print() {
         }
     }
     assert!(shown > 10, "only {shown} lines are shown");
+}
+
+/// Adds the files below a folder, but for build outputs.
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.is_dir() {
+            found.push(path);
+        } else if !path.ends_with("target") && !path.ends_with(".git") {
+            files_below(&path, found);
+        }
+    }
+}
+
+/// Code spans of a page: what stands between backticks.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn soundness_names_tests_that_exist() {
+    let page = read(&workspace().join("docs/soundness.md"));
+    let mut files = Vec::new();
+    files_below(&workspace(), &mut files);
+    let sources: Vec<String> = files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "rs" || e == "cu"))
+        .map(|path| read(path))
+        .collect();
+    // `race/name` is a program at any depth below `tests/programs/race`; `*` stands for any ending.
+    let is_program = |folder: &str, name: &str| {
+        files.iter().filter(|path| path.starts_with(workspace().join("tests/programs").join(folder))).any(
+            |path| {
+                let stem = path.file_stem().unwrap().to_string_lossy();
+                name.strip_suffix('*').map_or(stem == name, |start| stem.starts_with(start))
+            },
+        )
+    };
+    let (mut programs, mut tests) = (0, 0);
+    for span in code_spans(&page) {
+        let program = span.split_once('/').filter(|(folder, name)| {
+            ["race", "clean", "exec", "error"].contains(folder) && !name.is_empty() && *name != "NAME"
+        });
+        if let Some((folder, name)) = program {
+            assert!(is_program(folder, name), "soundness.md names `{span}`, which is not there");
+            programs += 1;
+        } else if span.matches('_').count() >= 2
+            && !span.starts_with('_')
+            && span.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        {
+            let named = sources.iter().any(|text| text.contains(span));
+            assert!(span == "what_it_shows" || named, "nothing is called `{span}`, which soundness.md names");
+            tests += 1;
+        }
+    }
+    assert!(programs > 100 && tests > 30, "only {programs} programs and {tests} tests were found");
 }

@@ -1,5 +1,5 @@
-//! Ways to build: objects, archives, shared libraries, several files, several
-//! languages. The device code of every object must arrive in the program.
+//! Ways to build: objects, archives, shared libraries, several files, several languages. The device
+//! code of every object must arrive in the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,7 +47,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// Both races of `first.cu`, on its lines; `second.cu` has none.
+/// Asserts that the program reports both races of `first.cu` on their lines. `second.cu` has none.
 fn assert_runs_and_reports(program: &Path, folder: &Path) -> Report {
     let checked = run_checked(program, &[], "", folder).unwrap();
     assert_eq!(checked.outcome.stdout, "7 7\n", "{}", checked.outcome.stderr);
@@ -106,7 +106,7 @@ void {name}() {{
     {
         std::fs::write(folder.join(name), text).unwrap();
     }
-    // One variable where device code is joined.
+    // Linked device code has one variable.
     let wanted =
         [(&[][..], "5 6 3 15\n6 7 4 21\n5 6 3 15\n"), (&["-fgpu-rdc"], "5 6 3 15\n6 7 4 21\n7 8 5 27\n")];
     for (options, wanted) in wanted {
@@ -134,7 +134,7 @@ fn objects_then_link() {
     for source in ["first.cu", "second.cu", "main.cpp"] {
         build(&["-O2", "-c", source], &folder);
     }
-    // One object per source, which carries its device code.
+    // Each source becomes one object, which holds its device code.
     std::fs::remove_file(folder.join("first.cu")).unwrap();
     std::fs::create_dir(folder.join("elsewhere")).unwrap();
     for object in ["first.o", "second.o", "main.o"] {
@@ -189,7 +189,7 @@ fn checked_and_bare_files_go_together() {
     compile(&["-c", "second.cu"], &folder).unwrap();
     build(&["first.cu", "second.o", "main.cpp", "-o", "app"], &folder);
     let report = assert_runs_and_reports(&folder.join("app"), &folder);
-    // What ran without checks is said.
+    // A note counts the launches without checks.
     assert!(report.stats.launches_unchecked == 1 || !report.notes.is_empty(), "{:?}", report.stats);
 }
 

@@ -1,6 +1,6 @@
-//! CMake projects with the toolchain file, as a user configures, builds and
-//! tests them, with ccache, and as clangd reads them. Where a program is missing
-//! that a test needs (`scripts/setup` installs all), it is skipped and counted so.
+//! CMake projects with the toolchain file: a user configures, builds and tests them, uses ccache, and
+//! opens them in clangd. A test whose program is missing is skipped and counted. `scripts/setup`
+//! installs all programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,11 +8,13 @@ use std::process::{Command, ExitCode};
 use gpurace_tests::toolchain::{Outcome, run, tool, work_folder, workspace};
 use libtest_mimic::{Arguments, Failed, Trial};
 
+type Test = fn() -> Result<(), Failed>;
+
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let missing =
         |also: &[&str]| !["cmake", "ctest", "ninja"].iter().chain(also).all(|program| is_there(program));
-    let tests: [(&str, fn() -> Result<(), Failed>, &[&str]); 8] = [
+    let tests: [(&str, Test, &[&str]); 8] = [
         ("a_racy_test_of_the_example_fails", a_racy_test_fails, &[]),
         ("the_repaired_example_passes", the_repaired_example_passes, &[]),
         ("only_enabled_targets_are_checked", only_enabled_targets, &[]),
@@ -34,7 +36,7 @@ fn example() -> PathBuf {
     workspace().join("examples/cmake-project")
 }
 
-/// A command in `folder`, without what this process's user has set.
+/// Runs a command in `folder`, without the environment variables that this process's user has set.
 fn command(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, String> {
     let mut command = Command::new(program);
     command.args(args).current_dir(folder);
@@ -45,7 +47,7 @@ fn command(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, Strin
     run(&mut command, folder)
 }
 
-/// The same, which must end with status 0.
+/// Runs a command that must end with status 0.
 fn succeed(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, String> {
     let outcome = command(program, args, folder)?;
     match outcome.status {
@@ -56,7 +58,7 @@ fn succeed(program: &str, args: &[&str], folder: &Path) -> Result<Outcome, Strin
     }
 }
 
-/// Configures a project with the toolchain file in `folder`/build, and builds it in parallel.
+/// Configures a project in `folder/build` with the toolchain file, and builds it in parallel.
 fn build(source: &Path, folder: &Path, options: &[&str]) -> Result<(), String> {
     let toolchain = workspace().join("driver/share/cmake/gpurace/gpurace-toolchain.cmake");
     let bin = tool("gclang++")?.parent().map(Path::to_owned).unwrap_or_default();
@@ -73,7 +75,7 @@ fn build(source: &Path, folder: &Path, options: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of the tests that failed, and all that ctest said.
+/// Returns the names of the tests that failed, and the output of ctest.
 fn failed_tests(folder: &Path) -> Result<(Vec<String>, String), String> {
     let outcome = command("ctest", &["--test-dir", "build", "--output-on-failure"], folder)?;
     let failed = outcome.stdout.lines().skip_while(|line| !line.contains("tests FAILED"));
@@ -88,7 +90,7 @@ fn a_racy_test_fails() -> Result<(), Failed> {
     build(&example(), &folder, &["-G", "Ninja"])?;
     let (failed, said) = failed_tests(&folder)?;
     assert_eq!(failed, ["blur"], "{said}");
-    // Because of the race, not of what the test itself asserts.
+    // The test fails because of the race. Its own assertions hold.
     assert!(said.contains("WARNING: gpurace: data race"), "{said}");
     assert!(said.contains("blur.cu:10"), "{said}");
     assert!(said.contains("2/2 Test"), "{said}");
@@ -103,7 +105,7 @@ fn the_repaired_example_passes() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Two libraries of one racy kernel each; `gpurace_enable` is called for one.
+/// Two libraries with one racy kernel each. `gpurace_enable` is called for one of them.
 const HALF: &str = "
 cmake_minimum_required(VERSION 3.25)
 project(half LANGUAGES CXX CUDA)
@@ -137,7 +139,8 @@ fn only_enabled_targets() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Device functions in a static library, kernels in another and in the program, whose `main` is C++.
+/// Device functions in one static library, and kernels in another one and in the program, whose
+/// `main` is C++.
 const SEPARABLE: &str = "
 cmake_minimum_required(VERSION 3.25)
 project(separable LANGUAGES CXX CUDA)
@@ -184,7 +187,7 @@ fn separable_compilation() -> Result<(), Failed> {
     Ok(())
 }
 
-/// How often ccache had an object already, and how often it had not.
+/// Returns how many objects ccache had, and how many it had not.
 fn cache_counts(folder: &Path) -> Result<(u32, u32), String> {
     let said = succeed("ccache", &["--print-stats"], folder)?.stdout;
     let count = |key: &str| {
@@ -215,7 +218,7 @@ fn ccache() -> Result<(), Failed> {
     let status = |value: &str, counts: (u32, u32)| -> Result<(), String> {
         write("value.h", &format!("#define VALUE {value}\n"))?;
         let _ = std::fs::remove_dir_all(folder.join("build"));
-        // Before any work: ccache trusts no file that is as new as its own run.
+        // The file must be older than ccache's run: ccache does not trust a newer one.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         build(&source, &folder, &["-G", "Ninja", "-DCMAKE_CUDA_COMPILER_LAUNCHER=ccache"])?;
         let app = folder.join("build/app").display().to_string();
@@ -240,7 +243,7 @@ fn clangd() -> Result<(), Failed> {
     Ok(())
 }
 
-/// CUDA is enabled late, with the flags of nvcc and no others: seen in CloverLeaf.
+/// The project enables CUDA late, with flags of nvcc only, as CloverLeaf does.
 const NVCC: &str = "
 cmake_minimum_required(VERSION 3.25)
 project(late LANGUAGES CXX)

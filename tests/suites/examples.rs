@@ -1,4 +1,4 @@
-//! The examples: racy as they are, corrected with `-DFIXED`.
+//! The examples race as they are. With `-DFIXED` they do not.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ fn source(name: &str) -> PathBuf {
     workspace().join("examples").join(name).join(name).with_extension("cu")
 }
 
-/// Builds and runs an example; `flags` are further arguments of the compiler.
+/// Builds and runs an example. `flags` are further arguments of the compiler.
 fn run(name: &str, flags: &[&str], args: &[&str]) -> Checked {
     let folder = work_folder(&format!("example_{name}{}", flags.concat())).unwrap();
     let source = source(name);
@@ -18,8 +18,8 @@ fn run(name: &str, flags: &[&str], args: &[&str]) -> Checked {
     run_checked(&folder.join(name), args, "", &folder).unwrap()
 }
 
-/// The racy form reports a race between the lines that have these texts, for
-/// each pair given; the corrected form none, and it computes the right result.
+/// Asserts that the racy form reports a race between the lines with these texts, for each pair, and
+/// that the corrected form reports none and computes the right result.
 fn check(name: &str, args: &[&str], pairs: &[(&str, &str)]) {
     let text = std::fs::read_to_string(source(name)).unwrap();
     let line = |fragment: &str| {
@@ -50,7 +50,7 @@ fn check(name: &str, args: &[&str], pairs: &[(&str, &str)]) {
         assert_eq!(fixed.outcome.status, Some(0), "{}{}", fixed.outcome.stdout, fixed.outcome.stderr);
         let report = fixed.report.unwrap();
         assert!(report.races.is_empty(), "{}", fixed.outcome.stderr);
-        // It was looked at: by checks, or by proofs that leave none to be made.
+        // The launches were checked, or proved.
         assert!(report.stats.launches > 0 && report.stats.sites.total > 0);
         assert_eq!(fixed.outcome.stderr, "");
     }

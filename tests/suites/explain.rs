@@ -1,4 +1,4 @@
-//! `gpurace explain`: what it says of a source, and of one launch.
+//! `gpurace explain` on a source and on one launch.
 
 use std::path::Path;
 use std::process::Command;
@@ -52,7 +52,7 @@ fn a_launch_is_solved_and_its_race_shown() {
     };
     let apart = of("32");
     assert!(apart.stdout.contains("1 site, 1 proved\n"), "{}{}", apart.stdout, apart.stderr);
-    // Rows of 32 in a pitch of 16 overlap.
+    // Rows of 32 elements overlap with a pitch of 16.
     let overlapping = of("16");
     let text = &overlapping.stdout;
     assert!(text.contains("1 site, 1 racy\n"), "{text}{}", overlapping.stderr);

@@ -1,32 +1,34 @@
-//! Code for an NVIDIA GPU: what can be tested without one. `ptxas`, which comes
-//! with the toolkit, accepts it; what it does on a GPU is another question.
+//! Code for an NVIDIA GPU, as far as it can be tested without one. `ptxas`, which is part of the
+//! toolkit, must accept the code. The behaviour on a GPU is not tested here.
 //!
-//! `GPURACE_GPU_PROGRAMS=all` takes every program of `race/`, `clean/` and `exec/`, another word those whose name has it in it,
-//! for each architecture; without it, a few.
+//! `GPURACE_GPU_PROGRAMS=all` tests every program of `race/`, `clean/` and `exec/` for each
+//! architecture; another value tests the programs with this text in their path. By default a sample
+//! is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpurace_tests::toolchain::{Outcome, has_gpu, programs, run, tool, work_folder};
+use gpurace_tests::case::program_files;
+use gpurace_tests::toolchain::{Outcome, programs, run, tool, work_folder};
 
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// One for each way to synchronise and to access memory.
+/// Programs with all kinds of synchronisation and memory access.
 const SAMPLE: [&str; 13] = [
     // The address of a check is a constant.
-    "race/device_variable_plain_counter.cu",
-    "race/block_barrier_across_blocks.cu",
-    "race/syncwarp_mask_too_narrow.cu",
-    "race/cp_async_mbarrier.cu",
-    "race/host_reads_managed_variable.cu",
-    "race/grid_barrier_without_fences.cu",
+    "race/atomics/device_variable_plain_counter.cu",
+    "race/barrier/block_barrier_across_blocks.cu",
+    "race/warp/syncwarp_mask_too_narrow.cu",
+    "race/async_copies/cp_async_mbarrier.cu",
+    "race/host/host_reads_managed_variable.cu",
+    "race/fences/grid_barrier_without_fences.cu",
     "clean/last_block_reduction_of_the_guide.cu",
     "clean/cooperative_groups_sync_in_branches.cu",
     "exec/math_functions.cu",
     "exec/malloc_in_kernel.cu",
-    "race/fragments_side_by_side.cu",
-    "race/matrix_rows_stored_beside_others.cu",
-    "race/cluster_shared_by_ptx.cu",
+    "race/elements/fragments_side_by_side.cu",
+    "race/elements/matrix_rows_stored_beside_others.cu",
+    "race/clusters/cluster_shared_by_ptx.cu",
 ];
 
 fn gclang(folder: &Path, arguments: &[&str]) -> Outcome {
@@ -45,15 +47,15 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What the GPU's checker does not know, or the GPU itself, by what the build says.
+/// True if a build says that the checker for a GPU, or the GPU itself, does not support the program.
 fn is_refusal(said: &str) -> bool {
-    // `ptxas` of instructions that the program names and an older GPU lacks.
+    // `ptxas` refuses an instruction that the GPU is too old for.
     said.contains("requires .target sm_") || said.contains("are not known there")
 }
 
 #[test]
 fn ptxas_takes_checked_programs() {
-    // `all` of them, or those whose name has that in it.
+    // `all`, or a part of the path of the wanted programs.
     let wanted = std::env::var("GPURACE_GPU_PROGRAMS").ok();
     let all = wanted.is_some();
     let is_wanted = |path: &Path| {
@@ -63,11 +65,9 @@ fn ptxas_takes_checked_programs() {
     if all {
         sources = ["race", "clean", "exec"]
             .iter()
-            .flat_map(|folder| std::fs::read_dir(programs().join(folder)).unwrap())
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.extension().is_some_and(|e| e == "cu") && is_wanted(path))
+            .flat_map(|folder| program_files(folder).unwrap())
+            .filter(|path| is_wanted(path))
             .collect();
-        sources.sort();
     }
     let folder = work_folder("gpu-ptxas").unwrap();
     let (mut built, mut refused, mut failed) = (0, 0, Vec::new());
@@ -76,18 +76,18 @@ fn ptxas_takes_checked_programs() {
         if text.contains("-fgpu-rdc") || text.contains("//@ files") {
             continue;
         }
-        // Some are for newer GPUs alone.
+        // Some programs need a newer GPU.
         let oldest = text
             .split_once("--cuda-gpu-arch=")
             .map_or("", |(_, rest)| rest.split_whitespace().next().unwrap_or(""));
         let architectures: Vec<&str> = ARCHITECTURES.into_iter().filter(|arch| *arch >= oldest).collect();
         for (n, arch) in architectures.iter().enumerate() {
-            // Of the sample, each architecture has some.
+            // Each architecture gets a part of the sample.
             if !all && (index + n) % architectures.len() != 0 {
                 continue;
             }
             let source = source.to_str().unwrap();
-            // What the executor's build says of the program is not this test's business.
+            // Warnings of the executor's build do not matter here.
             let made = try_gclang(
                 &folder,
                 &[
@@ -102,7 +102,7 @@ fn ptxas_takes_checked_programs() {
                     "a.o",
                 ],
             );
-            // Of all programs, one that does not end in time does not keep the others from being tried.
+            // A build that does not end in time does not stop the test of the others.
             match made {
                 Ok(made) if made.status == Some(0) => built += 1,
                 Ok(made) if is_refusal(&made.stderr) => refused += 1,
@@ -132,7 +132,7 @@ int main() {
 }
 ";
 
-/// The PTX in an object.
+/// Returns the PTX in an object.
 fn ptx(object: &Path) -> Option<String> {
     let bytes = std::fs::read(object).unwrap();
     let begin = b"//\n// Generated by LLVM NVPTX Back-End";
@@ -141,7 +141,7 @@ fn ptx(object: &Path) -> Option<String> {
     Some(String::from_utf8(bytes[at..at + end].to_vec()).unwrap())
 }
 
-/// The body of an entry.
+/// Returns the body of an entry.
 fn entry<'a>(ptx: &'a str, name: &str) -> &'a str {
     let at = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry `{name}`"));
     let end = ptx[at..].find("\n}").unwrap();
@@ -164,7 +164,7 @@ fn kernels_are_there_bare_and_checked() {
     assert!(checked.contains("bar.sync"));
     let bare = entry(&ptx, "_Z3addPi");
     assert!(bare.contains("bar.sync") && !bare.contains("gpurace"), "{bare}");
-    // Both have the same variable.
+    // Bare and checked code use the same variable.
     assert_eq!(ptx.matches(".visible .global .align 4 .u32 total").count(), 1, "one `total`");
     assert!(ptx.contains(".entry __gpurace_begin(") && ptx.contains(".entry __gpurace_touch("));
 }
@@ -189,7 +189,7 @@ int main() {
 }
 ",
     );
-    // `ptxas` says what is not defined.
+    // `ptxas` would refuse an undefined function.
     let made = gclang(
         &folder,
         &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "--cuda-gpu-arch=sm_80", "-c", "k.cu", "-o", "k.o"],
@@ -203,7 +203,7 @@ int main() {
         assert!(entries.contains(&&format!("{kernel}__gpurace_checked")[..]), "{entries:?}");
         assert!(!entry(&ptx, kernel).contains("gpurace"));
     }
-    // Each kernel twice, the one that begins launches, and the one that stands for copies.
+    // Each kernel stands there bare and checked; two more kernels begin launches and record copies.
     assert_eq!(entries.len(), 4 * 2 + 2, "{entries:?}");
 }
 
@@ -218,9 +218,10 @@ fn without_a_word_code_for_a_gpu_is_made_too() {
     };
     assert!(made(&[]));
     assert!(!made(&["-fgpurace-exec=cpu"]));
-    // Where threads of a warp are not scheduled independently there is none; who has not asked is told nothing.
+    // For a GPU without independent thread scheduling there is no code. The build says nothing,
+    // because the user has not asked for code for a GPU.
     assert!(!made(&["--cuda-gpu-arch=sm_60"]));
-    // The program knows why, and says so where it finds a GPU.
+    // The program holds the reason, and prints it on a machine with a GPU.
     write(&folder, "table.cu", TABLE_OF_SHARED);
     let silent = gclang(&folder, &["-fsanitize=gpurace", "-w", "-c", "table.cu", "-o", "table.o"]);
     assert_eq!((silent.status, &silent.stderr[..]), (Some(0), ""));
@@ -229,7 +230,8 @@ fn without_a_word_code_for_a_gpu_is_made_too() {
     assert!(object.windows(why.len()).any(|w| w == why));
 }
 
-/// PTX has no constants with addresses of shared memory; the executor has.
+/// A kernel that needs a constant with addresses of shared memory. The executor can have such
+/// constants, PTX cannot.
 const TABLE_OF_SHARED: &str = "
 __global__ void k(int* out) {
     __shared__ int a[32], b[32];
@@ -246,14 +248,15 @@ int main() {
 }
 ";
 
-/// What code for GPUs is for, in its order: the words behind `.target` in PTX, and code of the processor's own.
+/// Returns the words after `.target` in the PTX of a file, and the number of images in a processor's
+/// own code.
 fn targets(file: &Path) -> (Vec<String>, usize) {
     let bytes = std::fs::read(file).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     let targets = text.match_indices("\n.target ").map(|(at, found)| {
         text[at + found.len()..].split(|c: char| c.is_whitespace() || c == ',').next().unwrap().to_owned()
     });
-    // ELF files for the machine 190, CUDA.
+    // ELF files for machine 190, CUDA.
     let own =
         bytes.windows(20).filter(|w| w.starts_with(b"\x7fELF\x02\x01\x01") && w[18..] == [190, 0]).count();
     (targets.collect(), own)
@@ -282,11 +285,11 @@ fn each_architecture_has_code_of_its_own() {
         );
         assert_eq!((made.status, &made.stderr[..]), (Some(0), ""), "{exec}");
         let (ptx, sass) = targets(&folder.join("k.o"));
-        // The GPU's checker begins at sm_70.
+        // The checker for a GPU needs sm_70 or newer.
         assert_eq!(ptx, ["sm_80", "sm_90a"], "{exec}");
         assert_eq!(sass, own, "{exec}");
     }
-    // An instruction that the processor lacks is found where `ptxas` looks.
+    // Where `ptxas` runs, it refuses an instruction that the processor lacks.
     let wrong = [
         "--cuda-gpu-arch=sm_80",
         "--cuda-gpu-arch=sm_90",
@@ -302,7 +305,7 @@ fn each_architecture_has_code_of_its_own() {
         "{}",
         refused.stderr
     );
-    // What is wrong in one architecture's source is the compiler's error.
+    // An error in the source for one architecture is an error of the compiler.
     write(
         &folder,
         "e.cu",
@@ -334,7 +337,7 @@ __global__ void __launch_bounds__(128) bounded(int *a) { a[threadIdx.x]++; }
     };
     assert_eq!(bound("_Z14free_of_boundsPi__gpurace_checked").as_deref(), Some("1024"));
     assert_eq!(bound("_Z7boundedPi__gpurace_checked").as_deref(), Some("128"));
-    // The bare code is as the program has it.
+    // The bare code keeps the bounds of the program.
     assert_eq!(bound("_Z14free_of_boundsPi"), None);
     assert_eq!(bound("_Z7boundedPi").as_deref(), Some("128"));
 }
@@ -362,7 +365,7 @@ int main() {
         let flags = ["-fsanitize=gpurace", "-fgpurace-exec=auto", "-w", "-fgpu-rdc", arch, "-c", source];
         let made = gclang(&folder, &flags);
         assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
-        // Not yet: it is not whole.
+        // An object has no code for a GPU, because its device code is not complete.
         assert_eq!(targets(&folder.join(source).with_extension("o")), (Vec::<String>::new(), 0));
     };
     compile("k.cu", "--cuda-gpu-arch=sm_90");
@@ -370,7 +373,7 @@ int main() {
     for (exec, own) in [("-fgpurace-exec=auto", 0), ("-fgpurace-exec=cuda", 1)] {
         let made = gclang(&folder, &["-fsanitize=gpurace", exec, "-fgpu-rdc", "k.o", "d.o", "-o", "k"]);
         assert_eq!((made.status, &made.stderr[..]), (Some(0), ""));
-        // For what the objects were compiled for.
+        // The link makes code for the architecture of the objects.
         assert_eq!(targets(&folder.join("k")), (vec!["sm_90".to_owned()], own), "{exec}");
         let bytes = std::fs::read(folder.join("k")).unwrap();
         let text = String::from_utf8_lossy(&bytes);
@@ -385,7 +388,8 @@ int main() {
     );
     assert_eq!((joined.status, &joined.stderr[..]), (Some(0), ""));
     assert_eq!(targets(&folder.join("joined.o")), (vec!["sm_90".to_owned()], 1));
-    // For what the checker does not know, the link says so, and the executor has it.
+    // For an older architecture the link makes no code for a GPU and says it. The program has code
+    // for the executor.
     compile("k.cu", "--cuda-gpu-arch=sm_60");
     compile("d.cu", "--cuda-gpu-arch=sm_60");
     let old =
@@ -434,17 +438,6 @@ fn what_a_gpu_cannot_have_does_not_fail_a_build_for_the_executor() {
 }
 
 #[test]
-fn code_for_a_gpu_alone_says_so_where_there_is_none() {
-    let folder = work_folder("gpu-alone").unwrap();
-    write(&folder, "k.cu", KERNEL);
-    let made = gclang(&folder, &["-fsanitize=gpurace", "-fgpurace-exec=cuda", "k.cu", "-o", "k"]);
-    assert_eq!(made.status, Some(0), "{}", made.stderr);
-    let ran = run(&mut Command::new(folder.join("k")), &folder).unwrap();
-    assert!(ran.status != Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("for an NVIDIA GPU alone"), "{}", ran.stderr);
-}
-
-#[test]
 fn without_the_sanitizer_it_is_clang() {
     let folder = work_folder("gpu-plain").unwrap();
     write(&folder, "k.cu", KERNEL);
@@ -452,7 +445,7 @@ fn without_the_sanitizer_it_is_clang() {
         let mut all = vec!["-###", "-c", "k.cu", "--cuda-gpu-arch=sm_80"];
         all.extend(words);
         let said = gclang(&folder, &all).stderr;
-        // Names of temporary files differ.
+        // Lines with names of temporary files differ.
         said.lines().filter(|line| !line.contains("/tmp/")).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(plan(&["-fgpurace-exec=cuda"]), plan(&[]));
@@ -476,49 +469,5 @@ fn kernels_for_the_run_on_a_gpu_are_as_their_names_say() {
         let ran = run(Command::new(folder.join("kernels")).arg(name), &folder).unwrap();
         let wanted = if name.starts_with("racy_") { 66 } else { 0 };
         assert_eq!(ran.status, Some(wanted), "{name}: {}", ran.stderr);
-    }
-}
-
-#[test]
-fn the_run_on_a_gpu_can_be_carried_away() {
-    let folder = work_folder("gpu-pack").unwrap();
-    let script = programs().join("../../scripts/gpu");
-    let packed = run(
-        Command::new(script).arg("pack").arg(folder.join("packed")).args(["sm_80", "none", "launch"]),
-        &folder,
-    )
-    .unwrap();
-    assert_eq!(packed.status, Some(0), "{}", packed.stderr);
-    let tables = |device: Option<&str>| {
-        let mut command = Command::new(folder.join("packed/run"));
-        run(command.args(device).env("ROUNDS", "2").env("REPETITIONS", "tiny"), &folder).unwrap()
-    };
-    // The executor has no compute-sanitizer; the figures are its own.
-    let cpu = tables(Some("cpu"));
-    let row = cpu
-        .stdout
-        .lines()
-        .find(|line| line.starts_with("| launch |"))
-        .unwrap_or_else(|| panic!("{}", cpu.stdout));
-    let columns: Vec<&str> = row.split(" | ").collect();
-    assert_eq!(columns.len(), 10, "{row}");
-    assert!(
-        columns[1].contains(" to ")
-            && columns[2].contains(" to ")
-            && columns[3].contains(" to ")
-            && columns[4].contains(" to "),
-        "{row}"
-    );
-    assert_eq!(columns[5..7], ["not run"; 2], "{row}");
-    let ran = tables(None);
-    if has_gpu() {
-        assert!(ran.stdout.contains("| kernel | wanted |"), "{}", ran.stdout);
-    } else {
-        assert_eq!(ran.status, Some(1), "{}", ran.stdout);
-        assert!(
-            ran.stdout.contains("gpurace-gpu: error: no NVIDIA driver: `libcuda.so.1` was not found"),
-            "{}",
-            ran.stdout
-        );
     }
 }

@@ -1,5 +1,5 @@
-//! The tarball that `scripts/package` makes: unpacked, renamed to a folder with a
-//! space in its name, it works as it lies there.
+//! The tarball of `scripts/package` works in the folder that it is unpacked into, also if its name
+//! has a space.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn succeed(command: &mut Command, folder: &Path) -> Outcome {
     outcome
 }
 
-/// Packs, unpacks and renames.
+/// Packs, unpacks and renames the folder. Returns its path.
 fn unpacked(folder: &Path) -> PathBuf {
     let built = tool("gclang").unwrap().parent().unwrap().to_owned();
     let mut package = Command::new(workspace().join("scripts/package"));
@@ -40,7 +40,7 @@ fn a_renamed_folder_works_as_it_lies() {
     }
     let version = std::fs::read_to_string(prefix.join("VERSION")).unwrap();
     assert!(version.starts_with(&format!("version: {}\n", env!("CARGO_PKG_VERSION"))), "{version}");
-    // No part of CUDA is in it; get-cuda would put it here.
+    // The tarball holds no part of CUDA. `get-cuda` would write it here.
     assert!(!prefix.join("share/gpurace/cuda").exists());
     symlink(workspace().join(".cache/cuda-12.5"), prefix.join("share/gpurace/cuda")).unwrap();
 
@@ -50,7 +50,7 @@ fn a_renamed_folder_works_as_it_lies() {
         gclang.args(["-fsanitize=gpurace", "-Wno-gpurace"]).arg(&source).args(["-o", "app"]);
         gclang
     };
-    // Nothing of the checkout that it was built in is used.
+    // The packed gclang uses nothing of the checkout.
     let plan = succeed(gclang().arg("-###"), &folder).stderr;
     let checkout = workspace().display().to_string();
     assert!(!plan.contains(&checkout), "{plan}");

@@ -1,10 +1,9 @@
-//! The HTML page in a browser: nothing goes wrong, the filters filter, a phone
-//! shows it whole, the dark page is dark, and axe finds no barrier.
+//! The HTML page in a browser: it shows everything, its filters work, it fits a phone, it has a dark
+//! form, and axe finds no fault of accessibility.
 //!
-//! The tests need a headless Chromium in the path, or named by
-//! `GPURACE_CHROMIUM`; one needs axe-core, named by `GPURACE_AXE`. Where they
-//! are not there, the tests are skipped and counted so.
-//! `scripts/setup --with-browser` brings both.
+//! The tests need a headless Chromium in the path or in `GPURACE_CHROMIUM`. One test needs axe-core,
+//! named by `GPURACE_AXE`. Without them the tests are skipped and counted. `scripts/setup
+//! --with-browser` installs both.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,11 +12,11 @@ use gpurace_tests::toolchain::{run, tool, work_folder, workspace};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 const DESKTOP: &[&str] = &["--window-size=1200,1600"];
-/// What WCAG 2.2 takes for a phone (success criterion 1.4.10) is 320 wide.
+/// WCAG 2.2 takes 320 pixels for the width of a phone (success criterion 1.4.10).
 const PHONE: &[&str] = &["--window-size=320,1600"];
 const DARK: &str = "--blink-settings=preferredColorScheme=0";
 
-/// The source that the report is about.
+/// The source of the program in the report.
 const SOURCE: &str = "\
 // line 1
 __global__ void f(int *p) {
@@ -29,10 +28,12 @@ __global__ void f(int *p) {
 }
 ";
 
+type Test = fn() -> Result<(), Failed>;
+
 fn main() -> ExitCode {
     let args = Arguments::from_args();
     let (browser, axe) = (browser(), axe());
-    let tests: [(&str, bool, fn() -> Result<(), Failed>); 5] = [
+    let tests: [(&str, bool, Test); 5] = [
         ("nothing_goes_wrong_and_everything_is_shown", false, everything_is_shown),
         ("filters_hide_and_show", false, filters_hide_and_show),
         ("a_phone_needs_no_sideways_scrolling", false, a_phone_is_wide_enough),
@@ -63,7 +64,7 @@ fn axe() -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
-/// The page of a report with one of everything.
+/// Writes the page of a report that has one finding of each kind.
 fn page(folder: &Path) -> Result<String, Failed> {
     std::fs::create_dir_all(folder.join("a b"))?;
     std::fs::write(folder.join("a b/k.cu"), SOURCE)?;
@@ -77,8 +78,8 @@ fn page(folder: &Path) -> Result<String, Failed> {
     Ok(std::fs::read_to_string(folder.join("page.html"))?)
 }
 
-/// What `script`, which sets `result`, leaves there after the page was loaded:
-/// text without quotes, `<` and `&`.
+/// Returns the value that `script` leaves in `result` after the page was loaded. The value is text
+/// without quotes, `<` and `&`.
 fn ask(name: &str, args: &[&str], script: &str) -> Result<String, Failed> {
     let folder = work_folder(&format!("page_{name}"))?;
     let page = page(&folder)?;
@@ -118,7 +119,7 @@ fn everything_is_shown() -> Result<(), Failed> {
         const all = (s) => [...document.querySelectorAll(s)].filter(seen).length;
         result = [all('article'), all('tbody tr'), all('mark'), all('svg'), all('#filters'),
           performance.getEntriesByType('resource').length].join(' ');";
-    // Six races and a divergence; seven rows and a kernel's; no resource.
+    // There are six races and a divergence, seven rows and one of a kernel, and no external resource.
     let found = ask("shown", DESKTOP, script)?;
     let parts: Vec<&str> = found.split(' ').collect();
     equal(&[parts[0], parts[1], parts[4], parts[5]].join(" "), "7 8 1 0")?;
@@ -159,7 +160,7 @@ fn a_phone_is_wide_enough() -> Result<(), Failed> {
 }
 
 fn pictures_stay_in_their_frames() -> Result<(), Failed> {
-    // What a picture draws lies in its view box, and its texts do not overlap.
+    // Each picture draws inside of its view box, and its texts do not overlap.
     let script = "
         const out = [];
         for (const svg of document.querySelectorAll('svg')) {

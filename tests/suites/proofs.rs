@@ -1,5 +1,5 @@
-//! Proofs from the compiler to the launch: what is left out of checking, when,
-//! and that nothing is lost by it.
+//! Proofs from the compiler to the launch: they remove checks at compile time and at the launch, and
+//! no race is lost.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,7 @@ use std::process::Command;
 use gpurace_tests::toolchain::{Outcome, compile, run, run_checked, tool, work_folder};
 use serde_json::Value;
 
-/// Kernels that are proved under conditions, and a launch of one that the first
-/// argument chooses.
+/// Kernels that are proved under conditions. The program's arguments choose the launches.
 const SOURCE: &str = r#"
 #include <cstdlib>
 __global__ void saxpy(int n, float a, const float* x, float* y) {
@@ -63,7 +62,7 @@ struct Program {
     folder: PathBuf,
 }
 
-/// What a run says of itself.
+/// The output and the report of a run.
 struct Run {
     report: Value,
     outcome: Outcome,
@@ -98,7 +97,8 @@ impl Run {
         self.report["stats"]["checks_executed"].as_u64().unwrap()
     }
 
-    /// Proved, proved at launch, checked of the first kernel that was launched.
+    /// Returns the numbers of sites that are proved, proved at launch and checked, in the first
+    /// kernel that was launched.
     fn sites(&self) -> [u64; 3] {
         let sites = &self.report["stats"]["kernels"][0]["sites"];
         let of = |name: &str| sites[name].as_u64().unwrap();
@@ -127,8 +127,8 @@ fn a_condition_that_fails_brings_the_checks_back() {
         // `y` overlaps `x`.
         let run = program.run(&["o"]);
         assert!(run.races() > 0 && run.checks() > 0, "{}", run.outcome.stderr);
-        // One launch of each kind: the least counts, and each is judged for
-        // itself. The read of `y` meets the write of `y` alone, of its own thread.
+        // With one launch of each kind the least count holds. Each launch is judged by itself. The
+        // read of `y` can only meet the write of `y` by its own thread.
         let run = program.run(&["p", "o", "p"]);
         assert!(run.races() > 0, "{}", run.outcome.stderr);
         assert_eq!(run.sites(), [0, 1, 2]);
@@ -140,7 +140,7 @@ fn a_launch_is_solved_with_its_values() {
     let program = Program::new("values", &["-fgpurace-prune=launch"]);
     let run = program.run(&["r"]);
     assert_eq!((run.races(), run.checks()), (0, 0), "{:?}", run.sites());
-    // Rows of 32 in a pitch of 16 overlap.
+    // Rows of 32 elements overlap with a pitch of 16.
     let run = program.run(&["r", "n"]);
     assert_eq!(run.races(), 1, "{}", run.outcome.stderr);
 }
@@ -150,7 +150,7 @@ fn what_is_not_proved_is_checked_beside_what_is() {
     let program = Program::new("beside", &[]);
     let run = program.run(&["d"]);
     let [proved, at_launch, checked] = run.sites();
-    // Where `index` sends the threads is not known.
+    // The values of `index` are not known.
     assert!(checked > 0 && proved + at_launch > 0, "{:?}", run.sites());
     assert_eq!(run.races(), 0, "{}", run.outcome.stderr);
     let all = Program::new("beside_off", &["-fgpurace-prune=off"]).run(&["d"]);
@@ -173,8 +173,8 @@ fn proofs_are_off_where_they_are_to_be() {
     assert!(run.checks() >= 3000);
 }
 
-/// A texture and a surface are apart from other memory where they are of other arrays; what a surface
-/// stores is checked.
+/// A texture and a surface of different arrays are apart, and apart from other memory. Stores through
+/// a surface are checked.
 #[test]
 fn textures_are_apart_from_what_is_written() {
     let source = r#"
@@ -223,7 +223,7 @@ int main(int argc, char** argv) {
     let folder = work_folder("proofs_textures").unwrap();
     std::fs::write(folder.join("k.cu"), source).unwrap();
     compile(&["-fsanitize=gpurace", "k.cu", "-o", "k"], &folder).unwrap();
-    // Checks, and the lines of races: a row of threads fetches and stores 32 texels.
+    // The number of checks, and the lines of races. A row of 32 threads fetches and stores 32 texels.
     let wanted: [(&str, u64, &[_]); 4] =
         [("a", 0, &[]), ("s", 4 * 64, &[(4, 4)]), ("o", 32, &[]), ("b", 64, &[(8, 9)])];
     for (launch, checks, lines) in wanted {
@@ -239,8 +239,8 @@ int main(int argc, char** argv) {
     }
 }
 
-/// The barrier of a cooperative launch's grid is known for one; taken in two parts, what lies between them
-/// is not ordered by it.
+/// The prover knows the barrier of a cooperative launch's grid. If its two halves are called apart,
+/// the accesses between them are not ordered by it.
 #[test]
 fn barriers_of_the_grid_order_blocks() {
     let source = r#"
@@ -281,8 +281,8 @@ int main(int argc, char** argv) {
     assert!(lines.contains(&13) && lines.contains(&15), "{lines:?}");
 }
 
-/// A read beside a write of the same element has no check of its own; its race is
-/// reported all the same.
+/// A read beside a write of the same element has no check of its own. Its race is reported
+/// nevertheless.
 #[test]
 fn a_read_beside_a_write_is_checked_with_it() {
     let body = "int own = a[i];\n    a[i] = own + 1;";
@@ -293,7 +293,8 @@ fn a_read_beside_a_write_is_checked_with_it() {
     }
 }
 
-/// So is that of a read of one element in each iteration of a loop, which is checked in the first.
+/// The read of one element in each iteration of a loop is checked in the first iteration. Its race is
+/// reported nevertheless.
 #[test]
 fn a_read_of_every_iteration_is_checked_once() {
     let body =
@@ -303,8 +304,8 @@ fn a_read_of_every_iteration_is_checked_once() {
     }
 }
 
-/// Two threads run each line of `body`, which reads on line 3 and writes on line 4: both pairs are
-/// reported, with so many checks. Gives the facts.
+/// Two threads run each line of `body`, which reads on line 3 and writes on line 4. Asserts that both
+/// pairs are reported with this number of checks. Returns the facts.
 fn racy_lines(test: &str, body: &str, prune: &str, checks: u64) -> String {
     let source = format!(
         "__global__ void add(int* a, int n) {{
@@ -369,8 +370,8 @@ fn answers_are_kept_between_runs_and_damaged_ones_ignored() {
     }
 }
 
-/// What `gclang++` says of a kernel that races in every launch of more than one
-/// thread, and of one that does not.
+/// Returns what `gclang++` prints about a kernel that races in every launch with more than one
+/// thread, and about one that does not.
 fn diagnostics(test: &str, flags: &[&str]) -> Outcome {
     let folder = work_folder(&format!("proofs_{test}")).unwrap();
     let source = "__global__ void racy(int* p, int n) {\n    p[threadIdx.x / 2] = n;\n}\n\
@@ -393,7 +394,7 @@ fn a_race_in_every_launch_is_a_warning() {
         "{}",
         said.stderr
     );
-    // A race only where `blockDim.y` is 2 is a condition, not a warning.
+    // A race only if `blockDim.y` is 2 is a condition of a proof, not a warning.
     assert_eq!(said.stderr.matches("warning:").count(), 1, "{}", said.stderr);
 
     let said = diagnostics("werror", &["-Werror=gpurace"]);

@@ -1,5 +1,4 @@
-//! What README.md shows is what gpurace does: its kernel is the example's, its
-//! report the one that the example gives.
+//! README.md shows the example's kernel and its real report.
 
 use gpurace_tests::toolchain::{compile, run_checked, work_folder, workspace};
 
@@ -7,7 +6,7 @@ fn readme() -> String {
     std::fs::read_to_string(workspace().join("README.md")).unwrap()
 }
 
-/// The fenced blocks of a language, in order.
+/// Returns the fenced blocks of a language, in order.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = text.lines();
@@ -20,13 +19,13 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
     found
 }
 
-/// A source without what `-DFIXED` adds.
+/// Returns a source without the lines that `-DFIXED` adds.
 fn racy(source: &str) -> String {
     let mut kept = Vec::new();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         if line == "#ifdef FIXED" {
-            // An `#else` would belong to the racy form; none of the kernel's has one.
+            // An `#else` would belong to the racy form. The kernel has none.
             lines.by_ref().take_while(|l| *l != "#endif" && *l != "#else").for_each(drop);
         } else {
             kept.push(line);
@@ -49,9 +48,12 @@ fn the_report_is_the_examples() {
     let folder = work_folder("readme").unwrap();
     std::fs::copy(workspace().join("examples/reduction/reduction.cu"), folder.join("reduction.cu")).unwrap();
     compile(&["-fsanitize=gpurace", "reduction.cu", "-o", "reduction"], &folder).unwrap();
-    let real = run_checked(&folder.join("reduction"), &[], "", &folder).unwrap().outcome.stderr;
-    // The process id differs from run to run, and so does which of the blocks,
-    // all alike, comes first where several workers run them.
+    let outcome = run_checked(&folder.join("reduction"), &[], "", &folder).unwrap().outcome;
+    let sum = blocks(&readme(), "console").remove(0);
+    assert_eq!(sum, outcome.stdout.trim_end(), "README.md shows another sum than the example prints");
+    let real = outcome.stderr;
+    // The process id differs between runs. So does the block in the report: all blocks race alike,
+    // and several workers run them.
     let normal = |text: &str| {
         let mut out = String::new();
         for line in text.trim_end().lines() {

@@ -1,5 +1,5 @@
-//! What a report says, in JSON and as text, how `GPURACE_OPTIONS` steer it, and
-//! that it is there however the program ends.
+//! The contents of a report, in JSON and as text; the effect of `GPURACE_OPTIONS` on it; and that it
+//! is written however the program ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use gpurace_tests::report::{Race, Report};
 use gpurace_tests::toolchain::{Checked, compile, programs, run_checked, work_folder};
 
-/// A program of `tests/programs/report`, compiled once for all tests.
+/// Returns a program of `tests/programs/report`, compiled once for all tests, and a new folder for
+/// one run.
 fn program(name: &'static str) -> (PathBuf, PathBuf) {
     static BUILT: [OnceLock<PathBuf>; 5] = [const { OnceLock::new() }; 5];
     let index = ["two_races", "ends", "same_value", "objects", "overlap"]
@@ -29,7 +30,7 @@ fn source(name: &str) -> PathBuf {
     programs().join("report").join(name).with_extension("cu")
 }
 
-/// The line of a program's source that has this text.
+/// Returns the number of the source line with this text.
 fn line(name: &str, text: &str) -> Option<u32> {
     let source = std::fs::read_to_string(source(name)).unwrap();
     let at = source.lines().position(|l| l.contains(text));
@@ -153,7 +154,7 @@ fn a_report_is_written_however_the_program_ends() {
         ("abort", None),
         ("segv", None),
         ("terminate", None),
-        // The program's own status after a failed call.
+        // The program returns this status after a failed call.
         ("trap", Some(2)),
     ] {
         let Checked { outcome, report } = run("ends", &[how], "");
@@ -222,7 +223,8 @@ fn objects_are_selected() {
 
 #[test]
 fn blocks_are_selected() {
-    // The race in global memory is between blocks: with one of them it is gone.
+    // The race in global memory is between two blocks. It cannot be seen if only one of them is
+    // checked.
     assert_eq!(kernels(&report("two_races", "blocks=0")), ["shared_race(int*)"]);
     assert_eq!(kernels(&report("two_races", "blocks=1-3")), ["app::global_race(int*)"]);
 }
@@ -240,7 +242,7 @@ fn equal_values_can_be_ignored() {
 
 #[test]
 fn one_launch_in_n_is_checked() {
-    // `no_race` is launched twice, the two others once.
+    // `no_race` is launched twice, the two other kernels once.
     let report = report("two_races", "every=2");
     assert_eq!((report.stats.launches, report.stats.launches_unchecked), (4, 1));
 }

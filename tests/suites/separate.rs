@@ -1,5 +1,5 @@
-//! Separate compilation (`-fgpu-rdc`): device code that uses another file's
-//! functions and variables, in each way that objects reach a link.
+//! Separate compilation (`-fgpu-rdc`): device code uses functions and variables of another file, and
+//! the objects reach the link in each usual way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{Outcome, compile, run, run_checked, tool, work_folder};
 
-/// Nothing of it is named by host code. `bump` races where threads share `p`.
+/// No host code names a part of this file. `bump` races if threads share `p`.
 const DEVICE: &str = "\
 __device__ int counter;
 __device__ void bump(int* p) {
@@ -15,7 +15,7 @@ __device__ void bump(int* p) {
 }
 ";
 
-// Both files have a static kernel `work`, and one more with a name of its own.
+// Both files have a static kernel `work`, and one kernel with a name of its own.
 const SHARED: &str = "\
 #include <cstdio>
 extern __device__ int counter;
@@ -64,7 +64,7 @@ fn build(args: &[&str], folder: &Path) {
     compile(&all, folder).unwrap();
 }
 
-/// Objects of all files, the CUDA ones with these options.
+/// Compiles all files to objects, the CUDA ones with these options.
 fn objects(options: &[&str], folder: &Path) {
     for source in ["device.cu", "shared.cu", "own.cu"] {
         let args: Vec<&str> = options.iter().copied().chain(["-c", source]).collect();
@@ -79,7 +79,7 @@ fn archive(name: &str, members: &[&str], folder: &Path) {
     assert_eq!(outcome.unwrap().status, Some(0));
 }
 
-/// The one race is found in the function of `device.cu` that `shared.cu` calls.
+/// Runs the program. Its one race is in the function of `device.cu` that `shared.cu` calls.
 fn assert_runs_and_reports(folder: &Path) -> Report {
     let checked = run_checked(&folder.join("app"), &[], "", folder).unwrap();
     assert_eq!(checked.outcome.stdout, "1 3\n", "{}", checked.outcome.stderr);
@@ -117,7 +117,7 @@ fn objects_then_link_and_what_calls_across_files_is_proved() {
     assert_runs_and_reports(&folder);
     let facts: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.join("facts.json")).unwrap()).unwrap();
-    // Whether each access of the kernel is proved for blocks of one thread only.
+    // For each access of the kernel: true if it is proved for blocks of one thread only.
     let needs_one_thread = |name: &str| -> Vec<bool> {
         let kernel = facts["kernels"].as_array().unwrap().iter().find(|k| k["name"] == name);
         let sites =
@@ -130,7 +130,7 @@ fn objects_then_link_and_what_calls_across_files_is_proved() {
             })
             .collect()
     };
-    // One kernel hands `bump` a thread's own element, the other what all threads share.
+    // One kernel passes a thread's own element to `bump`, the other a shared one.
     assert_eq!(needs_one_thread("work(int*)"), [false, false], "{facts}");
     assert_eq!(needs_one_thread("work()"), [true, true], "{facts}");
 }
@@ -175,7 +175,7 @@ fn a_device_link_of_its_own_then_any_linker() {
     let outcome = run(linker.current_dir(&folder), &folder).unwrap();
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     assert_runs_and_reports(&folder);
-    // gclang++ sees that it is done.
+    // gclang++ sees that the device code is already linked.
     build(&["main.o", "shared.o", "own.o", "joined.o", "libdevice.a", "-o", "app"], &folder);
     assert_runs_and_reports(&folder);
 }
@@ -212,7 +212,7 @@ fn files_with_and_without_the_option_in_one_program() {
     let main = format!("int run();\n{}", MAIN.replace("{ printf", "{ run(); printf"));
     std::fs::write(folder.join("main.cpp"), main).unwrap();
     build(&["-c", "main.cpp"], &folder);
-    // Its `counter` is its own: that of the others is of another image.
+    // The `counter` of this file is a variable of its own: the others' is in another image.
     std::fs::write(folder.join("rename.h"), "#define counter own_counter\n").unwrap();
     build(&["-include", "rename.h", "-c", "alone.cu"], &folder);
     build(&["alone.o", "device.o", "shared.o", "own.o", "main.o", "-o", "app"], &folder);
@@ -238,8 +238,8 @@ fn a_function_that_is_nowhere_is_named() {
     }
 }
 
-/// In both files: a static variable and a constant that host code uses behind the kernels that do, and a
-/// template and an inline function that both have.
+/// Code in both files: a static variable and a constant, which host code uses through kernels; a
+/// template; an inline function.
 const HEADER: &str = "\
 #include <cstdio>
 template <int N> __global__ void reverse(int* p) {
@@ -336,7 +336,7 @@ extern __managed__ int table[];
 inline __managed__ int counter = 4;
 template <class T> __managed__ T of_type = 5;
 ";
-    // What lies beside them in their file.
+    // These variables lie beside the managed ones in their file.
     let definitions = "\
 #include \"header.h\"
 int before;
@@ -367,7 +367,7 @@ int main() {
     add_more<<<1, 1>>>();
     cudaDeviceSynchronize();
     printf(\"%d %d %d %d %d %d\\n\", total, table[2], counter, of_type<int>, own, sum);
-    // The managed ones are the first five, and the last.
+    // The first five variables and the last one are managed.
     for (int i = 0; i < 11; i++)
         for (int j = 0; j < i; j++)
             if ((j < 5 || i == 10) && (size_t)places[i] / 4096 == (size_t)places[j] / 4096) printf(\"%d beside %d\\n\", i, j);

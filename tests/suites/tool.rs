@@ -1,5 +1,5 @@
-//! `gpurace` on what real programs report, and what only the program's own text
-//! can say: calls that were inlined, allocations, suppressions.
+//! The command `gpurace` on the reports of real programs, and the parts of a report that only the
+//! program's own text has: inlined calls, allocations, suppressions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{Outcome, compile, programs, run, run_checked, tool, work_folder};
 
-/// A program of `tests/programs/report`, compiled once for all tests.
+/// Returns a program of `tests/programs/report`, compiled once for all tests.
 fn program(name: &'static str) -> PathBuf {
     static BUILT: [OnceLock<PathBuf>; 2] = [const { OnceLock::new() }; 2];
     let names = ["two_races", "inlined"];
@@ -27,7 +27,7 @@ fn source(name: &str) -> PathBuf {
     programs().join("report").join(name).with_extension("cu")
 }
 
-/// Where a program's source has this text, as a report names it.
+/// Returns the place of a text in a program's source, in the form of a report.
 fn place(name: &str, text: &str) -> String {
     let path = source(name);
     let source = std::fs::read_to_string(&path).unwrap();
@@ -75,9 +75,9 @@ fn suppressions_leave_out_by_kind_and_the_unused_are_listed() {
     let unused: Vec<&str> =
         checked.outcome.stderr.lines().filter(|line| line.contains("unused suppression")).collect();
     assert_eq!(unused, ["  unused suppression `kernel:no_such_kernel`"]);
-    // Not without being asked.
+    // Without `stats=1`, unused suppressions are not listed.
     assert!(!run("suppressions=known.supp").outcome.stderr.contains("unused"));
-    // All suppressed: nothing was found.
+    // With all races suppressed, the program ends with status 0.
     std::fs::write(folder.join("known.supp"), "file:two_races.cu").unwrap();
     assert_eq!(run("suppressions=known.supp").outcome.status, Some(0));
 }
@@ -92,7 +92,7 @@ fn a_programs_report_is_rendered_in_every_format() {
         assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
         outcome.stdout
     };
-    // What the program said, less what a stored report cannot know.
+    // The program's own text, without the parts that a stored report does not hold.
     let own = checked.outcome.stderr;
     let mut own: Vec<String> = own
         .lines()
@@ -100,7 +100,7 @@ fn a_programs_report_is_rendered_in_every_format() {
         .map(|line| line.split(", allocated at ").next().unwrap().to_owned())
         .collect();
     let mut text: Vec<String> = rendered("text").lines().map(str::to_owned).collect();
-    // Counts grow after a race is printed.
+    // The count may grow after the program has printed a race.
     for lines in [&mut own, &mut text] {
         lines.retain(|line| !line.starts_with("  Seen "));
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Command, DEFAULT_GPU_ARCH, Files, Planner, Step, clang_command, joined, stem};
+use super::{CudaInputFiles, DEFAULT_GPU_ARCH, Planner, Step, ToolCommand, clang_command, joined, stem};
 use crate::args::{Input, Role, SaveTemps};
 use crate::config::{self, Cpu, PassConfig};
 use crate::cuda::Origin;
@@ -12,7 +12,7 @@ use crate::toolchain::{COMPATIBILITY_HEADER, FALLBACK_HEADERS};
 impl Planner<'_> {
     /// What both compilations of a CUDA input start with: clang, and what nvcc
     /// declares in every source.
-    pub(super) fn cuda_command(&self) -> Command {
+    pub(super) fn cuda_command(&self) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.arg("-isystem");
         command.arg(&self.installation.include_dir);
@@ -42,7 +42,7 @@ impl Planner<'_> {
     }
 
     /// What both compilations of a CUDA input are told beside the user's options.
-    pub(super) fn cuda_options(&self, command: &mut Command, arch: &str) {
+    pub(super) fn cuda_options(&self, command: &mut ToolCommand, arch: &str) {
         command.arg(format!("--cuda-gpu-arch={arch}"));
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg(joined("--cuda-path=", &toolkit.path));
@@ -61,13 +61,13 @@ impl Planner<'_> {
         self.args.gpu_archs.first().map_or(DEFAULT_GPU_ARCH, |arch| arch)
     }
 
-    pub(super) fn debug_info(&self, command: &mut Command) {
+    pub(super) fn debug_info(&self, command: &mut ToolCommand) {
         if self.args.asked.sanitize && !self.args.debug_info {
             command.arg("-gline-tables-only");
         }
     }
 
-    pub(super) fn device(&self, input: &Input, files: &Files) -> Command {
+    pub(super) fn device(&self, input: &Input, files: &CudaInputFiles) -> ToolCommand {
         let config = self.config(&input.path.to_string_lossy(), files);
         self.device_for(input, self.arch(), &files.bitcode, &config)
     }
@@ -79,7 +79,7 @@ impl Planner<'_> {
         arch: &str,
         bitcode: &Path,
         config: &PassConfig,
-    ) -> Command {
+    ) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
@@ -107,7 +107,7 @@ impl Planner<'_> {
         command
     }
 
-    pub(super) fn config(&self, main_file: &str, files: &Files) -> PassConfig {
+    pub(super) fn config(&self, main_file: &str, files: &CudaInputFiles) -> PassConfig {
         let asked = &self.args.asked;
         let baseline = matches!(self.args.march.as_deref(), Some("x86-64" | "x86-64-v2"));
         PassConfig {
@@ -144,7 +144,7 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn image(&self, files: &Files) -> Command {
+    pub(super) fn image(&self, files: &CudaInputFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         // As the C driver, or C++'s library would be linked in.
         command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
@@ -159,7 +159,7 @@ impl Planner<'_> {
         command
     }
 
-    pub(super) fn host(&self, input: &Input, files: &Files) -> Command {
+    pub(super) fn host(&self, input: &Input, files: &CudaInputFiles) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");
@@ -191,7 +191,7 @@ impl Planner<'_> {
 
     /// Names the dependency file and its target as one run of clang would:
     /// left alone, it would name them after the temporary object.
-    fn dependency_names(&self, input: &Input, command: &mut Command) {
+    fn dependency_names(&self, input: &Input, command: &mut ToolCommand) {
         let given: Vec<_> = self.options(&[Role::Dependency]).collect();
         let has = |options: &[&str]| {
             given.iter().any(|word| options.iter().any(|o| word.to_string_lossy().starts_with(o)))

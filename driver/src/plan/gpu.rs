@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gpurace_abi::gpu_code::Arch;
 
-use super::{Command, Files, Planner, clang_command, joined};
+use super::{CudaInputFiles, Planner, ToolCommand, clang_command, joined};
 use crate::args::Input;
 use crate::config::{self, PassConfig};
 use crate::flags::Exec;
@@ -50,7 +50,7 @@ pub fn too_old(arch: &str) -> String {
 
 impl Planner<'_> {
     /// The files for GPUs, an architecture each, where code for them is to be made.
-    pub(super) fn gpus(&self, files: &Files) -> Vec<GpuFiles> {
+    pub(super) fn gpus(&self, files: &CudaInputFiles) -> Vec<GpuFiles> {
         if !self.wants_gpu() {
             return Vec::new();
         }
@@ -68,7 +68,7 @@ impl Planner<'_> {
     }
 
     /// What the plugin writes for a GPU where it compiles for the executor.
-    pub(super) fn gpu_of_device(&self, files: &Files) -> Option<config::Gpu> {
+    pub(super) fn gpu_of_device(&self, files: &CudaInputFiles) -> Option<config::Gpu> {
         let of_unit = self.args.separate_compilation.is_some() && !files.linked;
         let own = self
             .gpus(files)
@@ -78,7 +78,11 @@ impl Planner<'_> {
     }
 
     /// The compilations for all other architectures.
-    pub(super) fn other_archs(&self, input: &Input, files: &Files) -> impl Iterator<Item = Command> {
+    pub(super) fn other_archs(
+        &self,
+        input: &Input,
+        files: &CudaInputFiles,
+    ) -> impl Iterator<Item = ToolCommand> {
         let main_file = input.path.to_string_lossy();
         self.gpus(files).into_iter().filter_map(move |gpu| {
             let arch = gpu.arch.as_deref().filter(|arch| *arch != self.arch())?;
@@ -127,7 +131,7 @@ impl Planner<'_> {
     }
 
     /// From the plugin's bitcode to PTX, of the version that clang takes for the toolkit.
-    pub(super) fn ptx(&self, files: &GpuFiles) -> Command {
+    pub(super) fn ptx(&self, files: &GpuFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-override-module"]);
         command.arg(match &files.arch {
@@ -149,12 +153,12 @@ impl Planner<'_> {
 
     /// From PTX to the processor's code. Not for `auto`: the driver can do it, and
     /// the build need not wait.
-    pub(super) fn sass(&self, files: &GpuFiles) -> Option<Command> {
+    pub(super) fn sass(&self, files: &GpuFiles) -> Option<ToolCommand> {
         let ptxas = self.toolchain.toolkit.as_ref()?.path.join("bin/ptxas");
         if self.args.asked.exec != Some(Exec::Cuda) || !ptxas.is_file() {
             return None;
         }
-        let mut command = Command { program: ptxas, ..Command::default() };
+        let mut command = ToolCommand { program: ptxas, ..ToolCommand::default() };
         // Without one: as the PTX says, which is there by then.
         command.args(files.arch.iter().map(|arch| format!("-arch={arch}")));
         command.arg(&files.ptx);
@@ -164,7 +168,7 @@ impl Planner<'_> {
     }
 }
 
-fn gpu_files(files: &Files, arch: Option<&str>, prefix: &str) -> GpuFiles {
+fn gpu_files(files: &CudaInputFiles, arch: Option<&str>, prefix: &str) -> GpuFiles {
     let name = |end: &str| files.device_object.with_extension(format!("{prefix}{end}"));
     GpuFiles {
         from_plugin: config::Gpu { bitcode: name("gpu.bc"), meta: name("gpu.json"), note: name("gpu.note") },

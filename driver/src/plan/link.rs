@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Command, Planner, clang_command, joined};
+use super::{Planner, ToolCommand, clang_command, joined};
 use crate::args::{InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::toolchain::{Driver, FALLBACK_HEADERS};
@@ -24,7 +24,7 @@ impl LinkTo<'_> {
 
 impl Planner<'_> {
     /// `-c` of the inputs that are not CUDA.
-    pub(super) fn compile_others(&self) -> Command {
+    pub(super) fn compile_others(&self) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args.extend(self.options(&[Role::Any, Role::Dependency, Role::Driver]));
         self.host_only_options(&mut command);
@@ -41,7 +41,7 @@ impl Planner<'_> {
     }
 
     /// For host code that is not CUDA: `cuda_runtime.h` is found after all else.
-    fn host_only_options(&self, command: &mut Command) {
+    fn host_only_options(&self, command: &mut ToolCommand) {
         self.debug_info(command);
         if let Some(toolkit) = &self.toolchain.toolkit {
             command.arg("-idirafter");
@@ -52,7 +52,7 @@ impl Planner<'_> {
     }
 
     /// The link, with the compilation of what is not CUDA.
-    pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> Command {
+    pub(super) fn link(&self, objects: &[PathBuf], to: &LinkTo) -> ToolCommand {
         let compiles = self.args.inputs().any(|input| input.kind() == InputKind::Host);
         let mut command = clang_command(self.toolchain);
         let mut objects = objects.iter();

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Command, Planner, Step};
+use super::{Planner, Step, ToolCommand};
 use crate::args::{Args, Input, InputKind, Item, Role};
 use crate::clang_options as clang;
 
@@ -33,7 +33,7 @@ impl Planner<'_> {
         steps
     }
 
-    fn preprocess_device(&self, input: &Input, output: &Path) -> Command {
+    fn preprocess_device(&self, input: &Input, output: &Path) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any]));
         command.arg("--cuda-device-only");
@@ -44,7 +44,7 @@ impl Planner<'_> {
         command
     }
 
-    fn preprocess_host(&self, input: &Input, output: &Path) -> Command {
+    fn preprocess_host(&self, input: &Input, output: &Path) -> ToolCommand {
         let mut command = self.cuda_command();
         command.args.extend(self.options(&[Role::Any, Role::Dependency]));
         command.arg("--cuda-host-only");

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::link::LinkTo;
-use super::{Command, Files, Planner, Step, clang_command, joined};
+use super::{CudaInputFiles, Planner, Step, ToolCommand, clang_command, joined};
 use crate::args::{Input, InputKind};
 use crate::clang_options as clang;
 use crate::config::PassConfig;
@@ -13,7 +13,7 @@ use crate::part;
 
 impl Planner<'_> {
     /// What both compilations of a unit are told beside all else.
-    pub(super) fn unit_options(&self, input: &Input, command: &mut Command) {
+    pub(super) fn unit_options(&self, input: &Input, command: &mut ToolCommand) {
         let words = self.args.passed.iter().map(|word| word.as_encoded_bytes());
         let place = self.toolchain.work_dir.join(&input.path);
         let id = part::unit_id(std::iter::once(place.as_os_str().as_encoded_bytes()).chain(words));
@@ -21,7 +21,7 @@ impl Planner<'_> {
         command.arg(format!("-cuid={id}"));
     }
 
-    pub(super) fn unit(&self, input: &Input, files: &Files) -> Step {
+    pub(super) fn unit(&self, input: &Input, files: &CudaInputFiles) -> Step {
         Step::Unit {
             bitcode: files.unit.clone(),
             symbols: files.meta.clone(),
@@ -91,7 +91,7 @@ impl Planner<'_> {
         let program = program.to_string_lossy().into_owned();
         let files = self.files_named("linked", joining.to_owned(), true);
         let place = |name: &str| self.work.join(name);
-        let units = part::Files {
+        let units = part::TrialLinkFiles {
             trial: trial.to_owned(),
             main: place("linked.0.bc"),
             others: place("linked.others"),
@@ -124,7 +124,7 @@ impl Planner<'_> {
     }
 
     /// The plugin over all units' bitcode.
-    fn linked_device(&self, units: &part::Files, files: &Files) -> Command {
+    fn linked_device(&self, units: &part::TrialLinkFiles, files: &CudaInputFiles) -> ToolCommand {
         let mut command = clang_command(self.toolchain);
         command.args(["--target=nvptx64-nvidia-cuda", "-nogpulib", "-Wno-unused-command-line-argument"]);
         command.args(["-O2", "-fno-discard-value-names", "-Wno-pass-failed"]);

@@ -24,11 +24,11 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run clang, with our streams.
-    Clang(Command),
+    Clang(ToolCommand),
     /// Link a host image; what the linker says is put in the user's terms.
     Image {
         /// The link.
-        command: Command,
+        command: ToolCommand,
         /// The CUDA source, as the user named it.
         source: String,
         /// It is several sources' code, and this is the program.
@@ -59,9 +59,9 @@ pub enum Step {
     /// Make code for a GPU of what the plugin wrote.
     Gpu {
         /// From bitcode to PTX.
-        ptx: Command,
+        ptx: ToolCommand,
         /// From PTX to the processor's own code, where the toolkit can.
-        sass: Option<Command>,
+        sass: Option<ToolCommand>,
         /// The files.
         files: GpuFiles,
         /// The CUDA source, as the user named it.
@@ -101,7 +101,7 @@ pub enum Step {
     /// Take separately compiled device code out of a trial link.
     Units {
         /// Where to.
-        files: part::Files,
+        files: part::TrialLinkFiles,
         /// What the plugin is told where no unit says otherwise.
         config: Box<PassConfig>,
         /// The GPU architecture where there is no unit.
@@ -110,7 +110,7 @@ pub enum Step {
     /// Run clang over linked device code.
     Linked {
         /// clang.
-        command: Command,
+        command: ToolCommand,
         /// What the plugin is told.
         settings: PathBuf,
     },
@@ -118,7 +118,7 @@ pub enum Step {
 
 /// A program with its arguments and what is added to its environment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Command {
+pub struct ToolCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -127,7 +127,7 @@ pub struct Command {
     pub env: Vec<(String, String)>,
 }
 
-impl Command {
+impl ToolCommand {
     /// Whether the arguments must travel in a response file.
     pub fn is_long(&self) -> bool {
         self.args.iter().map(|arg| arg.len() + 1).sum::<usize>() > LONGEST_COMMAND
@@ -214,7 +214,7 @@ impl Step {
                 line.trim_end_matches(',').to_owned() + "\n"
             }
             Step::Gpu { ptx, sass, .. } => {
-                ptx.render() + &sass.as_ref().map(Command::render).unwrap_or_default()
+                ptx.render() + &sass.as_ref().map(ToolCommand::render).unwrap_or_default()
             }
             Step::Diagnostics { file, .. } => {
                 format!(" # diagnostics \"{}\"\n", file.display())

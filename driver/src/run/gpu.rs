@@ -9,15 +9,15 @@ use gpurace_abi::image::SectionKind;
 
 use super::{prepare, read, write};
 use crate::diagnostic::Error;
-use crate::plan::{Command, Failure, GpuFiles, checks_on, too_old};
+use crate::plan::{Failure, GpuFiles, ToolCommand, checks_on, too_old};
 
 /// Makes PTX, and the processor's own code where `sass` says how.
 ///
 /// # Errors
 /// Why there is none, in a line.
 pub fn make(
-    ptx: &Command,
-    sass: Option<&Command>,
+    ptx: &ToolCommand,
+    sass: Option<&ToolCommand>,
     files: &GpuFiles,
     response_file: &Path,
 ) -> Result<(), String> {
@@ -93,7 +93,7 @@ pub fn sections(all: &[GpuFiles]) -> Result<Vec<(SectionKind, Vec<u8>)>, Error> 
 }
 
 /// Runs a command; what it says is the error.
-fn quietly(command: &Command, response_file: &Path) -> Result<(), String> {
+fn quietly(command: &ToolCommand, response_file: &Path) -> Result<(), String> {
     let name = command.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let output = prepare(command, response_file)
         .map_err(|e| e.to_string())?

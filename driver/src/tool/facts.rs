@@ -1,5 +1,4 @@
-//! `gpurace facts`: the verdicts that `-fgpurace-facts=FILE` wrote, and how
-//! those of two builds differ.
+//! `gpurace facts`: shows the verdicts that `-fgpurace-facts=FILE` wrote, or compares those of two builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -18,27 +17,27 @@ use crate::diagnostic::Error;
 pub struct FactsArgs {
     /// Facts of a build (`-fgpurace-facts=FILE`)
     file: PathBuf,
-    /// Facts of a later build, to be compared with the first
+    /// Facts of a later build to compare with the first
     #[arg(value_name = "LATER")]
     later: Option<PathBuf>,
-    /// Show only accesses of this verdict
+    /// Show only accesses with this verdict
     #[arg(long, value_enum, conflicts_with = "later")]
     verdict: Option<Verdict>,
     /// Show only the counts of each kernel
     #[arg(long, conflicts_with = "later")]
     summary: bool,
-    /// End with status 1 where an access has a worse verdict in the later build
+    /// Exit with status 1 if an access has a worse verdict in the later build
     #[arg(long, requires = "later")]
     fail_on_worse: bool,
 }
 
-/// What was decided of an access, the best first.
+/// The verdict on an access, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Verdict {
     /// Free of races in every launch
     Proved,
-    /// Free of races in launches that meet conditions
+    /// Free of races in launches that meet its conditions
     ProvedIf,
     /// Checked at run time
     Checked,
@@ -116,7 +115,7 @@ impl Site {
         }
     }
 
-    /// Why, under which conditions, with which witness.
+    /// Returns the reason, the conditions and the witness of the verdict.
     fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         if let Some(why) = self.why.as_deref().filter(|why| !why.is_empty()) {
@@ -130,8 +129,8 @@ impl Site {
     }
 }
 
-/// A witness in words: the launch, and who does what where. What is not of
-/// that shape is shown as it is.
+/// Returns a witness in words: the launch, and each access with its thread and line. A witness of
+/// another shape is shown as JSON.
 pub(super) fn witness(witness: &Value) -> Option<String> {
     let dim = |value: &Value| {
         let numbers: Option<Vec<u64>> = value.as_array()?.iter().map(Value::as_u64).collect();
@@ -170,10 +169,10 @@ pub(super) fn witness(witness: &Value) -> Option<String> {
     }
 }
 
-/// Shows the verdicts of a build, or how those of two builds differ.
+/// Shows the verdicts of a build, or compares those of two builds.
 ///
 /// # Errors
-/// A file that cannot be read, or holds no facts.
+/// A file cannot be read, or does not hold facts.
 pub fn facts(args: &FactsArgs) -> Result<Done, Error> {
     let first = read(&args.file)?;
     let Some(later) = &args.later else {
@@ -198,7 +197,7 @@ pub(super) fn read(file: &Path) -> Result<Facts, Error> {
     Ok(facts)
 }
 
-/// How many sites have which verdict.
+/// The number of sites for each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts([u64; 4]);
 

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use super::Cli;
 use crate::diagnostic::Error;
 
-/// The completions of a shell.
+/// Returns the completion script for a shell.
 pub fn completions(shell: Shell) -> String {
     let mut command = Cli::command();
     let mut text = Vec::new();
@@ -17,10 +17,10 @@ pub fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The manual pages: their files' names and their texts.
+/// Returns the file name and the text of each manual page.
 ///
 /// # Errors
-/// What the generator says.
+/// The generator failed.
 pub fn man_pages() -> std::io::Result<Vec<(String, String)>> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
@@ -39,7 +39,7 @@ fn page(command: clap::Command) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Writes the manual pages and says which.
+/// Writes the manual pages and returns their paths, one on each line.
 ///
 /// # Errors
 /// The folder or a file cannot be written.
@@ -47,11 +47,11 @@ pub fn write_man_pages(dir: &Path) -> Result<String, Error> {
     let cannot =
         |path: &Path, e: std::io::Error| Error::new(format!("cannot write `{}`: {e}", path.display()));
     std::fs::create_dir_all(dir).map_err(|e| cannot(dir, e))?;
-    let mut said = String::new();
+    let mut written = String::new();
     for (name, text) in man_pages().map_err(|e| cannot(dir, e))? {
         let path = dir.join(name);
         std::fs::write(&path, text).map_err(|e| cannot(&path, e))?;
-        said += &format!("{}\n", path.display());
+        written += &format!("{}\n", path.display());
     }
-    Ok(said)
+    Ok(written)
 }

@@ -1,4 +1,4 @@
-//! `gpurace`: what its command line is and what each command does.
+//! `gpurace`: its command line, and a module for each group of commands.
 //!
 //! The definitions here are the only ones: help, completions and man pages are
 //! generated from them.
@@ -26,17 +26,16 @@ use crate::diagnostic::Error;
 use crate::doctor;
 use crate::toolchain::World;
 
-/// Status of commands that look for races and found some: that of an
-/// instrumented program.
+/// The exit status of a command that found races; instrumented programs end with the same.
 pub const FOUND: u8 = 66;
 
-/// Finds data races in CUDA programs. Programs are built with `gclang++ -fsanitize=gpurace`; this
-/// tool reads what they wrote.
+/// Finds data races in CUDA programs. Build a program with `gclang++ -fsanitize=gpurace` and run it;
+/// this tool reads the reports that it writes.
 #[derive(Parser)]
 #[command(
     name = "gpurace",
     version,
-    after_help = "A program writes its report with `GPURACE_OPTIONS=json=FILE`; `gpurace options` lists what else it takes."
+    after_help = "A program writes its report with `GPURACE_OPTIONS=json=FILE`; `gpurace options` lists all options."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -49,54 +48,54 @@ enum Command {
     Report(reports::ReportArgs),
     /// Join the reports of many ranks, shards or seeds into one
     Merge(reports::MergeArgs),
-    /// Run a program under many schedules and join what it reports
+    /// Run a program under many schedules and join its reports
     Stress(stress::StressArgs),
-    /// Show the verdicts of a build, or how those of two builds differ
+    /// Show the verdicts of a build, or compare those of two builds
     Facts(facts::FactsArgs),
     /// Explain each access of a source: its verdict, why, and what would let it be proved
     Explain(explain::ExplainArgs),
     /// List the keys of `GPURACE_OPTIONS`
     Options {
-        /// As a table in Markdown
+        /// Print a Markdown table
         #[arg(long)]
         markdown: bool,
     },
-    /// Say what of clang, plugin, runtime and CUDA toolkit is there, and how to get the rest
+    /// Check the installation: clang, plugin, runtime, CUDA toolkit
     Doctor,
     /// Print completions for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write manual pages, one for each command
+    /// Write a manual page for each command
     Man {
-        /// The folder to write them to
+        /// The folder for the pages
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
 }
 
-/// What a command has to say, and how it ends.
+/// The outcome of a command: its output and its exit status.
 #[derive(Debug)]
 pub struct Done {
-    /// For standard output.
+    /// The text for standard output.
     pub text: String,
-    /// The status of the process.
+    /// The exit status of the process.
     pub status: ExitCode,
 }
 
 impl Done {
-    /// Text, and success.
+    /// Returns the outcome of a successful command with this output.
     pub fn success(text: impl Into<String>) -> Self {
         Self { text: text.into(), status: ExitCode::SUCCESS }
     }
 }
 
 impl Cli {
-    /// Does what the command line asks for.
+    /// Runs the command.
     ///
     /// # Errors
-    /// What kept the command from being done.
+    /// The reason why the command failed.
     pub fn run(self) -> Result<Done, Error> {
         match self.command {
             Command::Report(args) => reports::report(&args),

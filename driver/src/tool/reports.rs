@@ -15,25 +15,25 @@ use gpurace_report::text::TextRenderer;
 use super::{Done, FOUND};
 use crate::diagnostic::{Error, note};
 
-/// What to render a report as.
+/// The output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// As the program printed it
+    /// The text that the program printed
     Text,
-    /// A line per finding
+    /// One line for each finding
     Short,
     /// The machine-readable report
     Json,
     /// SARIF 2.1.0, for code scanning and editors
     Sarif,
-    /// For a comment on a pull request
+    /// Markdown for a comment on a pull request
     Markdown,
     /// One self-contained page
     Html,
 }
 
 impl Format {
-    /// The format that a file's name asks for.
+    /// Returns the format that belongs to the file's extension.
     pub(super) fn of_file(path: &Path) -> Option<Self> {
         Some(match path.extension()?.to_str()? {
             "txt" | "log" => Self::Text,
@@ -50,22 +50,22 @@ impl Format {
 #[derive(Args)]
 pub struct ReportArgs {
     /// Reports that programs wrote (`GPURACE_OPTIONS=json=FILE`); `-` is standard input. Several
-    /// are joined as by `gpurace merge`
+    /// reports are joined first, as `gpurace merge` does
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What to write; where not given, what the name of the output says, else text
+    /// The output format [default: the one that the extension of the output file names, else text]
     #[arg(long, short, value_enum)]
     format: Option<Format>,
-    /// Write here instead of to standard output
+    /// Write to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// An older report: what it has is left out, and the status is 66 where something is new
+    /// Leave out the findings of this older report; exit with status 66 if any finding is new
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// A folder that relative names of source files are relative to
+    /// Look for source files with relative names in this folder
     #[arg(long, value_name = "DIR")]
     source_dir: Vec<PathBuf>,
-    /// Add the statistics to the text
+    /// Add statistics to the text
     #[arg(long)]
     stats: bool,
 }
@@ -73,10 +73,10 @@ pub struct ReportArgs {
 /// Arguments of `gpurace merge`.
 #[derive(Args)]
 pub struct MergeArgs {
-    /// The reports
+    /// The reports to join
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where the joined report goes; standard output where not given
+    /// Write the joined report to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -84,7 +84,7 @@ pub struct MergeArgs {
 /// Renders reports.
 ///
 /// # Errors
-/// A file that cannot be read or written, or is no report.
+/// A file cannot be read or written, or is not a report.
 pub fn report(args: &ReportArgs) -> Result<Done, Error> {
     let mut report = read_all(&args.files)?;
     let mut status = ExitCode::SUCCESS;
@@ -116,7 +116,7 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
 /// Joins reports.
 ///
 /// # Errors
-/// A file that cannot be read or written, or is no report.
+/// A file cannot be read or written, or is not a report.
 pub fn merge(args: &MergeArgs) -> Result<Done, Error> {
     let text = read_all(&args.files)?.to_json();
     Ok(Done::success(deliver(text, args.output.as_deref())?))
@@ -125,19 +125,19 @@ pub fn merge(args: &MergeArgs) -> Result<Done, Error> {
 /// How a report is rendered.
 #[derive(Clone, Copy, Debug)]
 pub struct Style<'a> {
-    /// As what.
+    /// The output format.
     pub format: Format,
-    /// Whether text has colours.
+    /// True if text is coloured.
     pub color: bool,
-    /// Whether text has statistics.
+    /// True if text includes statistics.
     pub stats: bool,
-    /// What a page says that it shows.
+    /// The name of the report in the title of a page.
     pub name: &'a str,
-    /// What text says where there is no finding.
+    /// The text for a report without findings.
     pub nothing: &'a str,
 }
 
-/// Renders a report; source files are looked for in these folders.
+/// Renders a report, with source lines from files in `source_dirs`.
 pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> String {
     let sources = DiskSources::new(source_dirs.iter().cloned());
     let renderer = TextRenderer {
@@ -163,10 +163,10 @@ pub fn render(report: &Report, style: Style<'_>, source_dirs: &[PathBuf]) -> Str
     }
 }
 
-/// Writes to the file, and leaves nothing for standard output; or leaves all.
+/// Writes the text to the file if there is one. Returns the text that is left for standard output.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// The file cannot be written.
 pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
     let Some(path) = output.filter(|path| *path != Path::new("-")) else {
         return Ok(text);
@@ -175,20 +175,19 @@ pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
     Ok(String::new())
 }
 
-/// What notes call a report.
+/// The name of a report in notes.
 fn origin(path: &Path) -> String {
     if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Reads reports; several as one.
+/// Reads reports and joins them into one.
 fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
     if let [file] = files {
         return read(file);
     }
     let mut merger = Merger::default();
     for (index, file) in files.iter().enumerate() {
-        // A glob and a name beside it give a file twice, which would count
-        // twice too.
+        // A glob and an explicit name can name one file twice; its findings must not count twice.
         if files[..index].contains(file) {
             note("gpurace", &format!("`{}` is named twice and counted once", file.display()));
             continue;
@@ -201,7 +200,7 @@ fn read_all(files: &[PathBuf]) -> Result<Report, Error> {
 /// Reads a report.
 ///
 /// # Errors
-/// The file cannot be read, or is no report.
+/// The file cannot be read, or is not a report.
 pub fn read(file: &Path) -> Result<Report, Error> {
     let text = if file == Path::new("-") {
         std::io::read_to_string(std::io::stdin())

@@ -1,8 +1,8 @@
 //! `gpurace stress`: one program under many schedules.
 //!
-//! Which branch a racy program takes may depend on the schedule, so that one
-//! seed shows races that another does not. Each run gets a seed and a folder of
-//! its own for reports; a run of several processes (`mpirun`) leaves several.
+//! The branches that a racy program takes may depend on the schedule, so one seed can show races that
+//! another hides. Each run has its own seed and its own folder for reports. A run of several processes
+//! (`mpirun`) writes several reports.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,31 +23,31 @@ use super::reports::{self, Format, Style};
 use super::{Done, FOUND};
 use crate::diagnostic::{Error, note};
 
-/// Seeds that the summary names before it only counts them.
+/// The summary names this many seeds and counts the rest.
 const SEEDS_NAMED: usize = 10;
-/// Lines of a failed run's output that are shown.
+/// The summary shows this many last lines of a failed run's output.
 const LINES_SHOWN: usize = 20;
 
 /// Arguments of `gpurace stress`.
 #[derive(Args)]
 pub struct StressArgs {
-    /// How many seeds to run
+    /// Number of runs, each with its own seed
     #[arg(short = 'n', long, value_name = "N", default_value = "50",
           value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many runs at once; more than one only where runs do not write to the same files
+    /// Number of runs at the same time; use more than one only if runs do not write to the same files
     #[arg(short, long, value_name = "N", default_value = "1")]
     jobs: NonZeroUsize,
     /// The first seed; the others follow it
     #[arg(long, value_name = "SEED", default_value = "0")]
     seed_from: u64,
-    /// Stop at the first seed that finds something
+    /// Stop at the first seed with a finding
     #[arg(long)]
     stop: bool,
-    /// Write the joined report here too, in the format that the name says
+    /// Also write the joined report to this file, in the format of its extension
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A line per finding instead of the whole text
+    /// Print one line for each finding instead of the whole text
     #[arg(long)]
     short: bool,
     /// The program and its arguments
@@ -55,12 +55,11 @@ pub struct StressArgs {
     command: Vec<OsString>,
 }
 
-/// What one run left.
+/// The results of one run.
 struct Run {
     seed: u64,
     status: ExitStatus,
-    /// The last lines of its output, where it failed for another reason than
-    /// what it reported.
+    /// The last lines of its output, if it failed for another reason than a finding.
     output: Option<String>,
     reports: Vec<Report>,
 }
@@ -70,7 +69,7 @@ impl Run {
         self.reports.iter().any(Report::has_findings)
     }
 
-    /// Neither success nor the status of a program that reported something.
+    /// True if the run failed and reported nothing.
     fn failed(&self) -> bool {
         !self.status.success() && !self.found()
     }
@@ -79,7 +78,7 @@ impl Run {
 /// Runs a program under many seeds.
 ///
 /// # Errors
-/// The program cannot be run or writes no report.
+/// The program cannot be run, or writes no report.
 pub fn stress(args: &StressArgs) -> Result<Done, Error> {
     let own = own_options()?;
     let folder =
@@ -116,7 +115,7 @@ pub fn stress(args: &StressArgs) -> Result<Done, Error> {
                 }
                 (Ok(_), Err(error)) => {
                     stopped.store(true, Ordering::Relaxed);
-                    // The first one is the one to show.
+                    // Only the first error is shown.
                     *outcome = Err(error);
                 }
                 (Err(_), _) => {}
@@ -139,8 +138,7 @@ fn style() -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// What the user's environment asks of the program, checked before the first
-/// run rather than in each.
+/// Returns the user's `GPURACE_OPTIONS`, checked once before the first run.
 fn own_options() -> Result<String, Error> {
     let own = match std::env::var(VARIABLE) {
         Ok(own) => own,
@@ -154,7 +152,7 @@ fn own_options() -> Result<String, Error> {
     Ok(own)
 }
 
-/// `own` with more items after it.
+/// Returns `own` followed by more items.
 fn with(own: &str, more: &str) -> String {
     if own.is_empty() { more.to_owned() } else { format!("{own}:{more}") }
 }
@@ -199,12 +197,12 @@ fn run(command: &[OsString], own: &str, seed: u64, folder: &Path) -> Result<Run,
         ))
         .hint("was it built with `-fsanitize=gpurace`?"));
     }
-    // Nothing of it is needed any more, and runs may be many.
+    // There may be many runs: do not keep the folders of those that ended.
     let _ = fs::remove_dir_all(&folder);
     Ok(run)
 }
 
-/// The reports of a folder, by name.
+/// Reads the reports in a folder, in the order of their names.
 fn reports_in(folder: &Path) -> Result<Vec<Report>, Error> {
     let entries =
         fs::read_dir(folder).map_err(|e| Error::new(format!("cannot read `{}`: {e}", folder.display())))?;
@@ -221,7 +219,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
 }
 
-/// The joined report, which seeds found something, and how to see it again.
+/// Returns the joined report, the seeds with findings, and the command lines that replay them.
 fn conclude(args: &StressArgs, own: &str, runs: Vec<Run>) -> Result<Done, Error> {
     let found: Vec<u64> = runs.iter().filter(|run| run.found()).map(|run| run.seed).collect();
     let failed: Vec<&Run> = runs.iter().filter(|run| run.failed()).collect();
@@ -305,11 +303,10 @@ fn seeds(found: &[u64]) -> String {
     }
 }
 
-/// The command line that runs a seed again, for a shell.
+/// Returns the shell command line that runs a seed again.
 fn replay(args: &StressArgs, own: &str, seed: u64) -> Result<String, Error> {
     let quoted = |word: &str| {
-        // `=` and `:` need no quotes here, and without them the line is the one
-        // that the documentation shows.
+        // `=` and `:` need no quotes; without quotes the line looks as in the documentation.
         let plain = |c: char| c.is_ascii_alphanumeric() || "=:,._-/+@%#".contains(c);
         if !word.is_empty() && word.chars().all(plain) && !word.starts_with('#') {
             return Ok(word.to_owned());

@@ -1,4 +1,4 @@
-//! Functions that `nvcc` has built in and clang calls by name: what they do is put in their place.
+//! Functions that are built into `nvcc` and that clang calls by name: calls become instructions.
 
 use llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingMonotonic;
 use llvm_sys::core::*;
@@ -7,12 +7,13 @@ use llvm_sys::prelude::*;
 
 use gpurace_abi::scope::{Order, Scope};
 
-use crate::{atomics, ir};
+use crate::ir;
+use crate::translate::atomics;
 
 /// Compare-and-swap of two bytes: `atomicCAS` of `unsigned short`.
 const SWAP: &std::ffi::CStr = c"__usAtomicCAS";
 
-/// Puts instructions in the place of calls.
+/// Replaces the calls of a module by instructions.
 ///
 /// # Safety
 /// `module` is live.

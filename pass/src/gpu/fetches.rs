@@ -1,25 +1,25 @@
-//! Accesses through textures and surfaces, by intrinsics and by inline PTX. Which memory they are of follows from their object, which the host
-//! knows; so the device runtime is told of the object's handle and of the coordinates.
+//! Accesses through textures and surfaces, by intrinsics and by inline PTX. Only the host knows which
+//! memory an object shows, so the device runtime logs the object's handle and the coordinates.
 
 use gpurace_abi::event::{EventKind, Fetch};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::ptx::op::{Geometry, Outside};
-use crate::ptx::{Op, Operand};
+use crate::translate::ptx::op::{Geometry, Outside};
+use crate::translate::ptx::{Op, Operand};
 
-/// An access through a texture or a surface; its values are operands of a statement, or of a call.
+/// An access through a texture or surface object. Its values are operands of a statement or a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Candidate<T> {
-    /// What it does.
+pub(super) struct ImageAccess<T> {
+    /// The kind of access.
     pub what: Fetch,
-    /// The handle.
+    /// The handle of the object.
     pub object: T,
-    /// As many coordinates as the geometry has, a layer first.
+    /// The coordinates, as many as the geometry has; a layer comes first.
     pub at: Vec<T>,
 }
 
-/// Coordinates that one call tells of, with the handle.
+/// The number of coordinates in the call that has the handle.
 pub(super) const FIRST: usize = 2;
 
 fn of_texture(geometry: Geometry, integer: bool, gather: Option<u8>) -> Fetch {
@@ -34,8 +34,8 @@ fn of_surface(geometry: Geometry, outside: Outside, size: u32, writes: bool) -> 
     Fetch { kind, operation: geometry as u32 | (outside as u32) << 8, size }
 }
 
-/// The access that a statement makes.
-pub(super) fn of_statement(op: &Op) -> Option<Candidate<&Operand>> {
+/// The access of a statement.
+pub(super) fn of_statement(op: &Op) -> Option<ImageAccess<&Operand>> {
     let (what, object, at) = match op {
         Op::Texture { geometry, integer, gather, texture, at, .. } => {
             (of_texture(*geometry, *integer, *gather), texture, at)
@@ -48,25 +48,26 @@ pub(super) fn of_statement(op: &Op) -> Option<Candidate<&Operand>> {
         }
         _ => return None,
     };
-    Some(Candidate { what, object, at: at.iter().collect() })
+    Some(ImageAccess { what, object, at: at.iter().collect() })
 }
 
-/// Whether an intrinsic accesses a texture or a surface, by its name without `llvm.nvvm.`.
+/// True if an intrinsic, by its name without `llvm.nvvm.`, accesses a texture or a surface.
 pub(super) fn is_fetch(name: &str) -> bool {
     ["tex.", "tld4.", "suld.", "sust."].iter().any(|start| name.starts_with(start))
 }
 
-/// The access that an intrinsic makes; `None` where it is not known: it has a sampler beside its texture, or converts.
+/// The access of an intrinsic. `None` if it is unknown: it has a sampler beside its texture, or it
+/// converts.
 ///
 /// # Safety
 /// `call` is a live call of it.
-pub(super) unsafe fn of_intrinsic(name: &str, call: LLVMValueRef) -> Option<Candidate<LLVMValueRef>> {
+pub(super) unsafe fn of_intrinsic(name: &str, call: LLVMValueRef) -> Option<ImageAccess<LLVMValueRef>> {
     let (what, coordinates) = named(name)?;
     // SAFETY: by contract.
     unsafe {
         let has_all = LLVMGetNumArgOperands(call) as usize > coordinates;
         let argument = |n: usize| LLVMGetOperand(call, n as u32);
-        has_all.then(|| Candidate {
+        has_all.then(|| ImageAccess {
             what,
             object: argument(0),
             at: (1..=coordinates).map(argument).collect(),
@@ -74,7 +75,7 @@ pub(super) unsafe fn of_intrinsic(name: &str, call: LLVMValueRef) -> Option<Cand
     }
 }
 
-/// What an intrinsic of this name does, and how many coordinates it takes behind the handle.
+/// The access of an intrinsic of this name, and the number of its coordinates.
 fn named(name: &str) -> Option<(Fetch, usize)> {
     let mut parts: Vec<&str> = name.split('.').collect();
     let layered = parts.iter().position(|part| *part == "array").map(|at| parts.remove(at)).is_some();
@@ -91,7 +92,7 @@ fn named(name: &str) -> Option<(Fetch, usize)> {
         })
     };
     let (what, shape) = match parts[..] {
-        // One level there is, so how it is chosen does not matter.
+        // There is one level of detail, so its choice does not matter.
         ["tex", "unified", shape, _, "s32"] => (of_texture(geometry(shape)?, true, None), shape),
         ["tex", "unified", shape, _, "f32"] | ["tex", "unified", shape, _, "level" | "grad", "f32"] => {
             (of_texture(geometry(shape)?, false, None), shape)
@@ -134,7 +135,7 @@ fn bytes(element: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ptx;
+    use crate::translate::ptx;
 
     #[test]
     fn intrinsics_are_read_by_their_names() {
@@ -156,7 +157,7 @@ mod tests {
             assert_eq!(named(name), Some((Fetch { kind, operation, size }, coordinates)), "{name}");
             assert!(is_fetch(name));
         }
-        // With a sampler of its own, by the surface's format, or not known.
+        // It has a sampler of its own, uses the surface's format, or is unknown.
         for name in [
             "tex.1d.v4f32.f32",
             "tld4.r.2d.v4f32.f32",

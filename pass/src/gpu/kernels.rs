@@ -1,7 +1,8 @@
-//! The checked variant of a kernel: a kernel of another name that takes one
-//! parameter more and stands around the kernel's code.
+//! The checked variant of a kernel: a kernel of another name with one more parameter, which calls
+//! the kernel's code.
 
 use gpurace_abi::device;
+use gpurace_abi::entry::Entry;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex};
@@ -10,12 +11,12 @@ use super::hooks;
 use crate::ir;
 use crate::ir::address_space;
 
-/// Most threads of a block, on every GPU.
+/// The most threads of a block on any GPU.
 const MAX_THREADS: u64 = 1024;
 
-/// Puts the checked variant in the place of `kernel`, which it calls: the block
-/// begins, the kernel runs, the thread leaves. `is_bounded`: the program says how many threads a
-/// block may have. `shared`: the variables whose places [`device::SHARED_SUFFIX`]'s table has.
+/// Replaces `kernel` by its checked variant, which enters the block, calls the kernel and leaves.
+/// `is_bounded`: the program bounds the threads of a block. `shared`: the variables of the table
+/// [`device::SHARED_SUFFIX`].
 ///
 /// # Safety
 /// `kernel` is a live kernel of `module`.
@@ -33,11 +34,11 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         let name = format!("{}{}", ir::name(kernel), device::CHECKED_SUFFIX);
         let outer = LLVMAddFunction(module, ir::c(&name).as_ptr(), outer_type);
         LLVMSetFunctionCallConv(outer, LLVMGetFunctionCallConv(kernel));
-        // What says that the kernel is one, and its bounds, then says so of the variant.
+        // The annotations that make it a kernel, and its bounds, move to the variant.
         LLVMReplaceAllUsesWith(kernel, outer);
         if !is_bounded {
-            // Checks take registers: left alone, `ptxas` takes more than the largest blocks have, and
-            // launches of those would run unchecked.
+            // Checks need registers. Without a bound, `ptxas` would use more than the largest blocks
+            // have, and their launches would run unchecked.
             bound(module, outer);
         }
         super::make_internal(kernel);
@@ -57,7 +58,7 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, outer, c"".as_ptr()));
         let mut arguments = ir::params(outer);
         let cell = arguments.pop().unwrap_or(std::ptr::null_mut());
-        hooks::call(module, builder, "__gpurace_enter", void, &mut [cell]);
+        hooks::call(module, builder, Entry::Enter, &mut [cell]);
         if !shared.is_empty() {
             tell_places(module, builder, &ir::name(kernel), shared);
         }
@@ -70,13 +71,14 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
                 LLVMAddCallSiteAttribute(call, index, attribute);
             }
         }
-        hooks::call(module, builder, "__gpurace_leave", void, &mut []);
+        hooks::call(module, builder, Entry::Leave, &mut []);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
     }
 }
 
-/// Has the kernel say where these variables lie, in a table of its own: `ptxas` decides it, for each kernel.
+/// Makes the kernel store the offsets of these variables in a table of its own. `ptxas` chooses them
+/// for each kernel.
 unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &str, shared: &[LLVMValueRef]) {
     // SAFETY: by `wrap`'s contract.
     unsafe {
@@ -93,18 +95,12 @@ unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &s
             let slot = LLVMBuildInBoundsGEP2(builder, word, table, at.as_mut_ptr(), 1, c"".as_ptr());
             let slot = LLVMBuildAddrSpaceCast(builder, slot, generic, c"".as_ptr());
             let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
-            hooks::call(
-                module,
-                builder,
-                "__gpurace_shared_at",
-                LLVMVoidTypeInContext(context),
-                &mut [slot, offset],
-            );
+            hooks::call(module, builder, Entry::SharedAt, &mut [slot, offset]);
         }
     }
 }
 
-/// Has the kernel fit blocks of as many threads as there can be.
+/// Bounds the kernel's registers: blocks of the most threads must fit.
 unsafe fn bound(module: LLVMModuleRef, kernel: LLVMValueRef) {
     // SAFETY: by `wrap`'s contract.
     unsafe {

@@ -1,5 +1,6 @@
-//! `__managed__` variables in code for a GPU: the host program's variables there too, whose pages the runtime has the GPU reach. Where that
-//! is, code finds in cells, as on the executor ([`crate::lower::managed`]).
+//! `__managed__` variables in code for a GPU. They are the host program's variables here too; the
+//! runtime maps their pages for the GPU. Code loads their addresses from cells, as on the executor
+//! ([`crate::translate::managed`]).
 
 use std::collections::HashMap;
 
@@ -9,11 +10,12 @@ use llvm_sys::prelude::*;
 use crate::ir;
 
 unsafe extern "C" {
-    /// Makes instructions of the constant expressions over `constant` that instructions use.
+    /// Replaces constant expressions over `constant` by instructions where instructions use them.
     fn gpurace_expand_constants(constant: LLVMValueRef);
 }
 
-/// Whether a constant of the program holds the address of a variable, or one within it: nobody would know to write the cell's there.
+/// True if a constant of the program holds an address in a variable. Nothing could replace it by the
+/// address in the cell.
 ///
 /// # Safety
 /// `constant` is a live constant.
@@ -21,14 +23,14 @@ pub unsafe fn is_in_constant(constant: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
         ir::users(constant).into_iter().any(|user| match LLVMIsAGlobalVariable(user).is_null() {
-            // LLVM's own lists are none of the program's.
+            // The lists of LLVM do not belong to the program.
             false => !ir::name(user).starts_with("llvm."),
             true => LLVMIsConstant(user) != 0 && is_in_constant(user),
         })
     }
 }
 
-/// Has all code take the addresses of variables from their cells.
+/// Makes all code load the addresses of variables from their cells.
 ///
 /// # Safety
 /// Variables and cells are live, of one module.
@@ -41,7 +43,7 @@ pub unsafe fn replace(cells: &HashMap<LLVMValueRef, LLVMValueRef>) {
             let builder = LLVMCreateBuilderInContext(context);
             let mut loaded: HashMap<LLVMValueRef, LLVMValueRef> = HashMap::new();
             for (user, operand) in ir::uses(variable) {
-                // What is left are lists of LLVM's, and the cell.
+                // Only LLVM's lists and the cell still use it.
                 if LLVMIsAInstruction(user).is_null() {
                     continue;
                 }

@@ -1,27 +1,31 @@
-//! Matrices that a warp moves between memory and its registers: `ldmatrix`, `stmatrix`, the loads and stores of `wmma`.
+//! Matrices that a warp moves between memory and its registers: `ldmatrix`, `stmatrix`, the loads
+//! and stores of `wmma`.
 //!
-//! All lanes come to such an instruction together, and PTX does not say which of them accesses what. Here it is the lane of which the
-//! executor says it: of matrices of 8 by 8 elements the one whose register holds them (`lower/ptx/matrix.rs`); of fragments elements go round the
-//! lanes (`lower/nvvm/matrix.rs`). The device runtime works out what that is for each lane, from the rows that the others name.
+//! All lanes run such an instruction together, and PTX leaves open which lane accesses which bytes.
+//! The checker assigns them as the executor does. An element of an 8 by 8 matrix belongs to the lane
+//! whose register holds it (`translate/ptx_to_ir/matrix.rs`). The elements of a fragment go round
+//! the lanes (`translate/nvvm/matrix.rs`). The device runtime computes the addresses of each lane
+//! from the rows that the other lanes name.
 
+use gpurace_abi::entry::Entry;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use crate::entry_calls::EntryCalls;
-use crate::lower::nvvm::matrix::{Matrix, parse};
-use crate::ptx::Op;
+use crate::ir::entry_calls::EntryCalls;
+use crate::translate::nvvm::matrix::{Matrix, parse};
+use crate::translate::ptx::Op;
 
-/// Matrices of 8 by 8 elements of 2 bytes, whose rows lie where the lanes say.
+/// Matrices of 8 by 8 elements of 2 bytes. Each lane names the address of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rows {
-    /// How many matrices.
+    /// The number of matrices.
     pub count: u32,
-    /// Whether a lane holds parts of columns, rather than of rows.
+    /// True if a lane holds parts of columns instead of rows.
     pub transposed: bool,
 }
 
 impl Rows {
-    /// Those of an instruction of inline PTX.
+    /// The matrices of an instruction of inline PTX.
     pub(super) fn of(op: &Op) -> Option<Self> {
         let (registers, transposed) = match op {
             Op::Ldmatrix { d, transposed, .. } => (d, *transposed),
@@ -31,7 +35,8 @@ impl Rows {
         Some(Self { count: registers.len() as u32, transposed })
     }
 
-    /// Those of an intrinsic, by its name without `llvm.nvvm.`: `ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3`.
+    /// The matrices of an intrinsic, by its name without `llvm.nvvm.`:
+    /// `ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3`.
     fn named(name: &str) -> Option<Self> {
         let words = name.strip_prefix("ldmatrix.sync.aligned.m8n8.")?;
         let count = match words.split('.').next()? {
@@ -45,27 +50,27 @@ impl Rows {
     }
 }
 
-/// What the lanes of a warp access.
+/// The elements that the lanes of a warp access.
 enum Elements {
-    /// Where the lane's row is, and what there is.
+    /// 8 by 8 matrices; the pointer is the lane's row.
     Rows(Rows),
-    /// One matrix.
+    /// One matrix of a fragment; the pointer is its first element.
     Tile {
         rows: u32,
         columns: u32,
         by_column: bool,
-        /// Of an element.
+        /// Bytes of an element.
         bytes: u32,
-        /// Elements from one row, or column, to the next.
+        /// The number of elements from one row, or column, to the next.
         stride: LLVMValueRef,
     },
 }
 
 /// An access of a whole warp.
 pub(super) struct Moved {
-    /// The lane's row, or where the matrix begins.
+    /// The lane's row, or the first element of the matrix.
     pointer: LLVMValueRef,
-    /// Whether it writes.
+    /// True if it writes.
     pub store: bool,
     elements: Elements,
 }
@@ -76,12 +81,14 @@ impl Moved {
         Self { pointer, store, elements: Elements::Rows(rows) }
     }
 
-    /// What an intrinsic loads or stores, by its name without `llvm.nvvm.`; `None` for others, and for types of less than a byte.
+    /// The access of an intrinsic, by its name without `llvm.nvvm.`. `None` for other intrinsics, and
+    /// for types of less than a byte.
     ///
     /// # Safety
     /// `call` is a live call of it.
     pub(super) unsafe fn of_intrinsic(name: &str, call: LLVMValueRef) -> Option<Self> {
-        // SAFETY: by contract; a load has where from and the stride, a store where to, registers and the stride.
+        // SAFETY: by contract; a load has where from and the stride, a store where to, registers and the
+        // stride.
         unsafe {
             let arguments = LLVMGetNumArgOperands(call);
             if arguments == 0 {
@@ -110,7 +117,7 @@ impl Moved {
         }
     }
 
-    /// The call of the device runtime that checks it, before it.
+    /// The call of the device runtime that checks the access.
     ///
     /// # Safety
     /// The builder is positioned where the pointer and the stride are known.
@@ -119,18 +126,18 @@ impl Moved {
         calls: &EntryCalls,
         builder: LLVMBuilderRef,
         site: u64,
-    ) -> (&'static str, Vec<LLVMValueRef>) {
+    ) -> (Entry, Vec<LLVMValueRef>) {
         let number = |n: u32| calls.i32(n.into());
         // SAFETY: by contract.
         let pointer = unsafe { calls.generic_pointer(builder, self.pointer) };
         let (store, site) = (number(self.store.into()), calls.i32(site));
         match self.elements {
             Elements::Rows(Rows { count, transposed }) => {
-                ("__gpurace_rows", vec![pointer, number(count), number(transposed.into()), store, site])
+                (Entry::MatrixRows, vec![pointer, number(count), number(transposed.into()), store, site])
             }
             Elements::Tile { rows, columns, by_column, bytes, stride } => {
                 let shape = [rows, columns, by_column.into(), bytes].map(number);
-                ("__gpurace_tile", [&[pointer, stride][..], &shape, &[store, site]].concat())
+                (Entry::MatrixTile, [&[pointer, stride][..], &shape, &[store, site]].concat())
             }
         }
     }

@@ -1,14 +1,15 @@
 //! Device code for an NVIDIA GPU: a module that stays NVPTX, with each kernel bare
 //! and checked, and the device runtime ([`gpurace_device`]) linked in.
 //!
-//! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and
-//! the checks stand beside them. [`hooks`] finds what synchronises, and accesses that only inline PTX makes: those
-//! whose address is known before the asm runs are checked ([`asm`] reads the text, [`values`] works the address out), the others
-//! counted under the reason [`device::UNSEEN`]. Accesses through textures and surfaces ([`fetches`]) are told of, likewise. So the module has sites and a description of its own.
+//! The code is clang's own: inline PTX and NVVM intrinsics stay as they are, and the checks stand
+//! beside them. [`hooks`] finds the synchronisation, and the accesses that only inline PTX makes. An
+//! access is checked if its address is known before the asm runs ([`asm`] reads the text, [`values`]
+//! computes the address); others are counted under the reason [`device::UNSEEN`]. Accesses through
+//! textures and surfaces ([`fetches`]) are logged. So the module has sites and a description of its
+//! own.
 //!
-//! What is written is bitcode; `gclang` has clang make PTX of it in a process of
-//! its own, since LLVM's code generation ends the process where it cannot go on,
-//! and a failure here must not fail a build for the executor.
+//! The result is bitcode. `gclang` runs clang on it in a process of its own to make PTX: LLVM's code
+//! generation may end its process, and a failure here must not fail a build for the executor.
 
 mod asm;
 mod builtins;
@@ -33,26 +34,30 @@ use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
 
+use crate::analysis::reach;
+use crate::checks::{instrument, sites};
+use crate::codegen::{self, describe, image, object};
 use crate::config::{Config, Gpu};
 use crate::ir::address_space;
-use crate::lower::{codegen, image, shared};
-use crate::position::Positions;
-use crate::{describe, instrument, ir, lower, reach, sites};
+use crate::ir::modules;
+use crate::ir::position::Positions;
+use crate::translate::{managed as variables, shared};
+use crate::{ir, translate};
 
-/// Of `__managed__` variables, where code finds their addresses.
+/// For each `__managed__` variable, the cell from which code loads its address.
 type Cells = HashMap<LLVMValueRef, LLVMValueRef>;
 
-/// Static shared memory of one kernel, bytes, on every GPU.
+/// Bytes of static shared memory that a kernel may have on every GPU.
 const STATIC_SHARED: u32 = 48 << 10;
 
-/// Writes the GPU module and its description where `gpu` says. `module` is used up. `clusters`: blocks of a cluster, of kernels that
-/// say so, by name.
+/// Writes the GPU module and its description to the files of `gpu`. It consumes `module`.
+/// `clusters`: the shape of the clusters of kernels that fix it, by name.
 ///
 /// # Safety
 /// `module` is live, prepared and not normalised.
 ///
 /// # Errors
-/// Why there is none: something of the module that the GPU's checker does not know.
+/// The reason why there is no GPU module, for instance a use of memory that the checker cannot follow.
 pub unsafe fn write(
     module: LLVMModuleRef,
     config: &Config,
@@ -62,10 +67,10 @@ pub unsafe fn write(
     // SAFETY: by contract; `bare` is used up by the linker.
     unsafe {
         refuse(module)?;
-        let managed = lower::managed::add_cells(module, address_space::GLOBAL);
-        codegen::drop_lists(module);
+        let managed = variables::add_cells(module, address_space::GLOBAL);
+        object::drop_lists(module);
         builtins::define(module);
-        codegen::settle_contraction(module);
+        translate::settle_contraction(module);
         let mut positions = Positions::new(&config.system_prefixes);
         let mut meta = if config.sanitize {
             keep_shared_apart(module);
@@ -73,7 +78,7 @@ pub unsafe fn write(
             stand_alone(bare);
             let meta = check(module, &managed, &mut positions)?;
             image::share_variables(module, bare);
-            if LLVMLinkModules2(module, lower::reread(bare)?) != 0 {
+            if LLVMLinkModules2(module, modules::reread(bare)?) != 0 {
                 return Err("internal error: the checked and the bare code cannot be linked".to_owned());
             }
             link_runtime(module)?;
@@ -90,20 +95,20 @@ pub unsafe fn write(
         managed::replace(&managed);
         forget_processor(module);
         LLVMStripModuleDebugInfo(module);
-        lower::verify(module)?;
+        modules::verify(module)?;
         if LLVMWriteBitcodeToFile(module, ir::c(&gpu.bitcode).as_ptr()) != 0 {
             return Err(format!("cannot write `{}`", gpu.bitcode));
         }
         let text = serde_json::to_string(&meta).map_err(|e| format!("cannot serialise the module: {e}"))?;
-        crate::write(&gpu.meta, text.as_bytes())
+        codegen::write(&gpu.meta, text.as_bytes())
     }
 }
 
-/// What the checker on the GPU would get wrong is not built.
+/// Refuses modules that the checker on a GPU would get wrong.
 unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract.
     unsafe {
-        let managed = lower::managed::annotated(module, lower::managed::ANNOTATION);
+        let managed = variables::annotated(module, variables::ANNOTATION);
         if managed.iter().any(|&variable| managed::is_in_constant(variable)) {
             return Err(
                 "constants that are addresses of `__managed__` variables are not known there".to_owned()
@@ -111,7 +116,7 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
         }
         let names_shared = |global: LLVMValueRef| {
             let initializer = LLVMGetInitializer(global);
-            // LLVM's own lists of what is to be kept are none of the program's.
+            // LLVM's lists of globals to keep do not belong to the program.
             !initializer.is_null()
                 && !ir::name(global).starts_with("llvm.")
                 && names_shared_memory(initializer)
@@ -123,7 +128,7 @@ unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     }
 }
 
-/// Whether the address of a shared variable is part of a constant, which PTX cannot say.
+/// True if a constant contains the address of a shared variable, which PTX cannot express.
 unsafe fn names_shared_memory(constant: LLVMValueRef) -> bool {
     // SAFETY: by `write`'s contract.
     unsafe {
@@ -157,7 +162,7 @@ unsafe fn check(
             }
         }
         for kernel in &mut meta.kernels {
-            // One launch-wide question: can anything here release to another block?
+            // `fences` says for the whole launch whether anything can release to another block.
             kernel.sync.fences |= kernel.sync.clusters;
         }
         let kernels = ir::kernels(module);
@@ -170,7 +175,7 @@ unsafe fn check(
             if meta.shared_static + device::SHARED_CONTROL <= STATIC_SHARED {
                 kernels::wrap(module, kernel, threads != 0, shared);
             } else {
-                // No room for the checker's part; the runtime finds only the bare one.
+                // The checker's shared memory does not fit; the runtime finds only the bare kernel.
                 LLVMReplaceAllUsesWith(kernel, LLVMGetPoison(LLVMTypeOf(kernel)));
                 LLVMDeleteFunction(kernel);
             }
@@ -179,7 +184,8 @@ unsafe fn check(
     }
 }
 
-/// The kernels and variables of a module, and of each kernel the shared variables, as [`device::SHARED_SUFFIX`]'s table has them.
+/// Describes the kernels and variables of a module, and lists the shared variables of each kernel in
+/// the order of the table [`device::SHARED_SUFFIX`].
 unsafe fn describe_module(
     module: LLVMModuleRef,
     site_functions: &[String],
@@ -199,7 +205,7 @@ unsafe fn describe_module(
         };
         let shared = reach.iter().map(|reach| {
             let (mut all, dynamic) = describe::shared_variables(reach, &layout);
-            // Dynamic ones all begin at one place.
+            // All dynamic shared arrays begin at the same offset.
             all.extend(dynamic.first());
             all
         });
@@ -207,7 +213,7 @@ unsafe fn describe_module(
     }
 }
 
-/// Whether the module is for an architecture with clusters of blocks.
+/// True if the module is for an architecture with clusters.
 unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
     // SAFETY: by `write`'s contract.
     unsafe {
@@ -230,13 +236,13 @@ unsafe fn has_clusters(module: LLVMModuleRef) -> bool {
     }
 }
 
-/// Links the device runtime in; of it, only what the host looks for keeps its name.
+/// Links the device runtime in. Only its kernels, which the host looks up, stay visible.
 unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract; the linker takes the parsed module.
     unsafe {
         let bitcode =
             if has_clusters(module) { gpurace_device::BITCODE_OF_CLUSTERS } else { gpurace_device::BITCODE };
-        let runtime = lower::parse_bitcode(ir::context(module), bitcode)
+        let runtime = modules::parse_bitcode(ir::context(module), bitcode)
             .ok_or("internal error: cannot read the device runtime")?;
         LLVMSetDataLayout(runtime, LLVMGetDataLayoutStr(module));
         LLVMSetTarget(runtime, LLVMGetTarget(module));
@@ -244,7 +250,7 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
         if LLVMLinkModules2(module, runtime) != 0 {
             return Err("internal error: the device runtime cannot be linked".to_owned());
         }
-        codegen::drop_lists(module);
+        object::drop_lists(module);
         for name in own.iter().filter(|n| ![device::BEGIN_KERNEL, device::TOUCH_KERNEL].contains(&&n[..])) {
             let function = LLVMGetNamedFunction(module, ir::c(name).as_ptr());
             if !function.is_null() {
@@ -255,8 +261,8 @@ unsafe fn link_runtime(module: LLVMModuleRef) -> Result<(), String> {
     }
 }
 
-/// Readies the bare code for the link with the checked one. Of functions in groups (`comdat`), as those of templates are,
-/// the linker would leave out what the checked code has under the same name.
+/// Prepares the bare code for the link with the checked code. The linker would drop a function of a
+/// group (`comdat`), such as an instance of a template, if the checked code has one of that name.
 unsafe fn stand_alone(bare: LLVMModuleRef) {
     // SAFETY: by `write`'s contract.
     unsafe {
@@ -270,7 +276,7 @@ unsafe fn stand_alone(bare: LLVMModuleRef) {
     }
 }
 
-/// Gives shared variables names that the checked and the bare code can both have: each kernel has its own.
+/// Makes shared variables internal: the checked and the bare kernels have their own.
 unsafe fn keep_shared_apart(module: LLVMModuleRef) {
     // SAFETY: by `write`'s contract.
     unsafe {
@@ -292,7 +298,7 @@ unsafe fn make_internal(function: LLVMValueRef) {
     }
 }
 
-/// One module, one processor: what functions say of it keeps LLVM from inlining.
+/// Drops the processor attributes of functions. They are all alike, but would keep LLVM from inlining.
 unsafe fn forget_processor(module: LLVMModuleRef) {
     // SAFETY: by `write`'s contract.
     unsafe {

@@ -1,7 +1,9 @@
-//! Values of an asm's registers before the asm runs: what its accesses' addresses and guards are made of.
+//! Values of an asm's registers, computed before the asm runs, for the addresses and guards of its
+//! accesses.
 //!
-//! Only what addresses and predicates are made of is known: moves, integer arithmetic, comparisons, conversions between widths
-//! and spaces; floats, which coordinates are, as they came. A register is not known from any other instruction on that may have written it.
+//! The instructions that compute addresses and predicates are known: moves, integer arithmetic,
+//! comparisons, conversions between widths and spaces. A float (a coordinate) is known only as an
+//! argument of the asm. After any other instruction that may write a register, its value is unknown.
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
@@ -9,15 +11,15 @@ use llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMTypeKind};
 
 use crate::ir;
 use crate::ir::address_space;
-use crate::ptx::op::{Address, BinaryOp, Carry, MulAddOp};
-use crate::ptx::types::{Cmp, Space, Ty};
-use crate::ptx::{Asm, Guard, Op, Operand, Reg, Stmt};
+use crate::translate::ptx::op::{Address, BinaryOp, Carry, MulAddOp};
+use crate::translate::ptx::types::{Cmp, Space, Ty};
+use crate::translate::ptx::{Asm, Guard, Op, Operand, Reg, Stmt};
 
 #[derive(Clone, Copy)]
 enum Register {
-    /// As the asm was called with it.
+    /// An argument of the asm, unchanged.
     Argument(u32),
-    /// An integer of the register's bits.
+    /// An integer as wide as the register.
     Known(LLVMValueRef),
     Unknown,
 }
@@ -27,26 +29,27 @@ pub(super) struct Values<'a> {
     asm: &'a Asm,
     call: LLVMValueRef,
     module: LLVMModuleRef,
-    /// Stands before the call.
+    /// Positioned before the call.
     builder: LLVMBuilderRef,
     registers: Vec<Register>,
 }
 
 impl<'a> Values<'a> {
-    /// The registers where `call`, of `asm`, begins.
+    /// The registers at the start of `asm`, which `call` calls.
     ///
     /// # Safety
-    /// `call` is live, in `module`, and the builder stands before it for as long as values are asked for.
+    /// `call` is live, in `module`, and the builder stays before it as long as the result is used.
     pub(super) unsafe fn new(
         asm: &'a Asm,
         call: LLVMValueRef,
         module: LLVMModuleRef,
         builder: LLVMBuilderRef,
     ) -> Self {
-        let register = |reg: &crate::ptx::RegInfo| match reg.operand.and_then(|operand| operand.argument) {
-            Some(argument) => Register::Argument(argument),
-            None => Register::Unknown,
-        };
+        let register =
+            |reg: &crate::translate::ptx::RegInfo| match reg.operand.and_then(|operand| operand.argument) {
+                Some(argument) => Register::Argument(argument),
+                None => Register::Unknown,
+            };
         Self { asm, call, module, builder, registers: asm.regs.iter().map(register).collect() }
     }
 
@@ -55,7 +58,7 @@ impl<'a> Values<'a> {
         self.call
     }
 
-    /// The value that an operand has as one of a type: an integer as wide.
+    /// The value of an operand, as an integer as wide as a type.
     pub(super) unsafe fn get(&mut self, operand: &Operand, ty: Ty) -> Option<LLVMValueRef> {
         // SAFETY: by `new`'s contract.
         unsafe {
@@ -76,14 +79,14 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a statement under this guard runs.
+    /// The condition under which a statement with this guard runs.
     pub(super) unsafe fn holds(&mut self, guard: Guard) -> Option<LLVMValueRef> {
         let operand = if guard.negated { Operand::NotReg(guard.reg) } else { Operand::Reg(guard.reg) };
         // SAFETY: by `new`'s contract.
         unsafe { self.get(&operand, Ty::Pred) }
     }
 
-    /// A generic pointer to so many bytes behind an address.
+    /// A generic pointer to an address plus an offset in bytes.
     pub(super) unsafe fn pointer(
         &mut self,
         space: Space,
@@ -110,7 +113,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Goes on behind a statement.
+    /// Takes in the effects of a statement on the registers.
     pub(super) unsafe fn pass(&mut self, statement: &Stmt) {
         // SAFETY: by `new`'s contract.
         unsafe {
@@ -159,7 +162,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Where an operation writes, and the value, where that is known; `None`: the operation is not.
+    /// The destination of an operation, and the value if it is known. `None` for an unknown operation.
     unsafe fn computed<'o>(&mut self, op: &'o Op) -> Option<(&'o Operand, Ty, Option<LLVMValueRef>)> {
         let name = c"".as_ptr();
         // SAFETY: by `new`'s contract.
@@ -290,7 +293,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// An address of a space as a generic one, or with `to` the other way.
+    /// Converts an address of a space to a generic one, or with `to` back.
     unsafe fn between_spaces(&self, value: LLVMValueRef, space: Space, to: bool, bits: u16) -> LLVMValueRef {
         // SAFETY: by `new`'s contract.
         unsafe {
@@ -315,13 +318,14 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// An address of shared memory of any block of the cluster as a generic one, or with `to` the other way. LLVM takes all shared memory for the block's
-    /// own, and would know too much of a cast.
+    /// Converts an address in the shared memory of any block of the cluster to a generic one, or
+    /// with `to` back. Not by a cast: LLVM assumes that all shared memory is the block's own.
     unsafe fn of_cluster(&self, address: LLVMValueRef, to: bool) -> LLVMValueRef {
         let text =
             if to { "cvta.to.shared::cluster.u64 $0, $1;" } else { "cvta.shared::cluster.u64 $0, $1;" };
         let (constraints, dialect) = ("=l,l", LLVMInlineAsmDialect::LLVMInlineAsmDialectATT);
-        // SAFETY: by `new`'s contract; the texts are as long as is said, and the asm takes and gives 64 bits.
+        // SAFETY: by `new`'s contract; the texts are as long as is said, and the asm takes and gives 64
+        // bits.
         unsafe {
             let long = LLVMInt64TypeInContext(ir::context(self.module));
             let ty = LLVMFunctionType(long, [long].as_mut_ptr(), 1, 0);
@@ -340,7 +344,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The integer that a register holds.
+    /// The value of a register as an integer.
     unsafe fn register(&mut self, reg: Reg) -> Option<LLVMValueRef> {
         let at = reg.0 as usize;
         let bits = self.asm.regs.get(at)?.ty.bits();
@@ -349,7 +353,8 @@ impl<'a> Values<'a> {
             Register::Unknown => None,
             Register::Argument(argument) => {
                 let immediate = self.asm.regs[at].operand.is_some_and(|operand| operand.immediate);
-                // SAFETY: by `new`'s contract; the asm has as many arguments as its constraints say, or fewer where it is wrong.
+                // SAFETY: by `new`'s contract; the asm has as many arguments as its constraints say, or fewer
+                // where it is wrong.
                 let value = unsafe {
                     if argument >= LLVMGetNumArgOperands(self.call) {
                         return None;
@@ -368,7 +373,7 @@ impl<'a> Values<'a> {
                         }
                         _ => return None,
                     };
-                    // The text of a negative constant means the same at every width.
+                    // The text of a negative constant has the same meaning at every width.
                     self.resize(value, bits, immediate)
                 };
                 self.registers[at] = Register::Known(value);
@@ -377,7 +382,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Writes a register, `None`: what is not known.
+    /// Sets the value of a register; `None` if it is unknown.
     unsafe fn set(&mut self, guard: Option<Guard>, d: &Operand, ty: Ty, value: Option<LLVMValueRef>) {
         let Operand::Reg(reg) = d else { return self.forget(d) };
         let Some(bits) = self.asm.regs.get(reg.0 as usize).map(|info| info.ty.bits()) else { return };

@@ -1,5 +1,5 @@
-//! Evaluating a function: what its addresses and conditions are made of, block
-//! by block, and the functions that it calls.
+//! Evaluates a function: the values that its addresses and conditions depend on, basic block by
+//! basic block, and the functions that it calls.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -15,10 +15,10 @@ use super::effects::{Effect, Facts};
 use super::frame::{Extraction, Frame, Root, Value, int_width};
 use super::graph::{Graph, ends_thread};
 use super::roots;
-use super::uniformity::{Inputs, Uniformity, is_pure_intrinsic};
+use super::uniformity::{Inputs, Uniformity};
+use crate::checks::sites::Access;
 use crate::ir;
-use crate::lower::image;
-use crate::sites::Access;
+use crate::ir::parameters::argument_layout;
 
 /// Most activations inside each other.
 const MAX_CALLS: u32 = 8;
@@ -30,13 +30,13 @@ impl Extraction<'_> {
     /// `kernel` is a live function of the module.
     ///
     /// # Errors
-    /// Why nothing can be said of it.
+    /// The reason why nothing is known of it.
     pub unsafe fn kernel(&mut self, kernel: LLVMValueRef) -> Result<Frame, String> {
         let mut arguments = Vec::new();
         let mut read_only_copies = Vec::new();
         // SAFETY: by contract.
         unsafe {
-            let (places, _) = image::argument_layout(self.facts.module, kernel);
+            let (places, _) = argument_layout(self.facts.module, kernel);
             for (index, (param, place)) in ir::params(kernel).into_iter().zip(places).enumerate() {
                 let mut name = ir::name(param);
                 if name.is_empty() {
@@ -100,8 +100,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Evaluates everything that the addresses and conditions of a function
-    /// are made of.
+    /// Evaluates all values that the addresses and conditions of a function depend on.
     unsafe fn evaluate(&mut self, f: &mut Frame) -> Result<(), String> {
         let graph = Rc::clone(&f.graph);
         for shape in &graph.loops {
@@ -150,7 +149,7 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Evaluates a function where it is called.
+    /// Evaluates a function for one call.
     unsafe fn call(
         &mut self,
         f: &mut Frame,
@@ -205,7 +204,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What a call gives, where that can be said.
+    /// The result of a call, if it is known.
     ///
     /// # Safety
     /// As [`Self::eval_int`].
@@ -226,7 +225,7 @@ impl Extraction<'_> {
                 return Some(context);
             }
             let name = ir::name(callee);
-            if !is_pure_intrinsic(&name) || int_width(LLVMTypeOf(call)).is_none() {
+            if !ir::is_pure_intrinsic(&name) || int_width(LLVMTypeOf(call)).is_none() {
                 return None;
             }
             let place = f.graph.loop_of[block];
@@ -234,7 +233,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What an evaluated function returns.
+    /// The value that an evaluated function returns.
     unsafe fn result(&mut self, f: &mut Frame) -> Option<Value> {
         let graph = Rc::clone(&f.graph);
         let back = graph.regions[0].back();
@@ -268,8 +267,7 @@ impl Extraction<'_> {
     }
 }
 
-/// Whether all that a loop's header does is to ask whether there is a further
-/// iteration.
+/// True if the header of a loop only tests whether there is a further iteration.
 unsafe fn tests_before(facts: &Facts<'_>, graph: &Graph, l: usize) -> bool {
     let header = graph.loops[l].header;
     // SAFETY: by contract.
@@ -298,7 +296,7 @@ unsafe fn tests_before(facts: &Facts<'_>, graph: &Graph, l: usize) -> bool {
     }
 }
 
-/// The instructions that addresses, sizes, conditions and arguments are made of.
+/// The instructions that addresses, sizes, conditions and arguments depend on.
 unsafe fn wanted(facts: &Facts<'_>, graph: &Graph, returns: bool) -> HashSet<LLVMValueRef> {
     let mut pending = Vec::new();
     // SAFETY: by contract.

@@ -1,5 +1,5 @@
-//! Parts of values of struct type, which functions that were inlined took and
-//! gave: `cooperative_groups` and Thrust hand indices and pointers on in them.
+//! Parts of struct values. Inlined functions pass them: `cooperative_groups` and Thrust keep
+//! indices and pointers in structs.
 
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -7,8 +7,8 @@ use llvm_sys::prelude::*;
 
 use crate::ir;
 
-/// The value that was put in where a part of a struct is taken out, or `None`
-/// where that cannot be told.
+/// The value that was inserted as the part of a struct that is extracted; `None` if it is not
+/// known.
 ///
 /// # Safety
 /// `extract` is a live `extractvalue`.
@@ -39,7 +39,7 @@ pub unsafe fn part(extract: LLVMValueRef) -> Option<LLVMValueRef> {
                         path = rest.to_vec();
                         from = value;
                     } else if put.starts_with(&path) {
-                        // Only a part of what is asked for.
+                        // Only a part of the wanted value.
                         return None;
                     } else {
                         from = LLVMGetOperand(from, 0);

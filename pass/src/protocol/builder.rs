@@ -1,6 +1,5 @@
-//! A protocol under construction: its arena with what the extraction must know
-//! of each expression, and its parameters, objects, opaque values and loops,
-//! each there once.
+//! Builds a protocol: the arena of its expressions, with facts about each, and its parameters,
+//! objects, opaque values and loops, each of them once.
 
 use std::collections::HashMap;
 
@@ -13,10 +12,10 @@ use gpurace_protocol::protocol::{
 
 /// Deepest expression; deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
-/// Most nodes of the arena; from then on, everything new is opaque.
+/// Most nodes of the arena; beyond it, each new value is opaque.
 const MAX_NODES: usize = 100_000;
 
-/// What is known of an expression.
+/// Facts about an expression.
 #[derive(Clone, Copy, Debug)]
 struct Meta {
     depth: u32,
@@ -32,10 +31,10 @@ struct VarMeta {
     uniform: Uniform,
 }
 
-/// See the module's comment.
+/// A protocol under construction.
 #[derive(Debug, Default)]
 pub struct Builder {
-    /// What has been built.
+    /// The protocol so far.
     pub protocol: Protocol,
     meta: Vec<Meta>,
     vars: Vec<VarMeta>,
@@ -96,13 +95,13 @@ impl Builder {
         self.meta[id.0 as usize]
     }
 
-    /// Who sees the same value.
+    /// The group of threads that sees the same value.
     pub fn uniform(&mut self, id: ExprId) -> Uniform {
         self.meta(id).uniform
     }
 
-    /// Whether an expression has one value in each iteration of the loops
-    /// around a place that lies in `inner`.
+    /// True if an expression has one value in each iteration of the loops around a place in
+    /// `inner`.
     pub fn is_fixed_in(&mut self, id: ExprId, inner: Option<LoopId>) -> bool {
         match self.meta(id).varies {
             None => true,
@@ -139,7 +138,7 @@ impl Builder {
         chain
     }
 
-    /// Whether an expression has become too deep to be of use.
+    /// True if an expression is too deep to be useful.
     pub fn is_unwieldy(&mut self, id: ExprId) -> bool {
         self.meta(id).depth > MAX_DEPTH
     }
@@ -191,21 +190,21 @@ impl Builder {
         self.protocol.exprs.add(Expr::Opaque { id, width })
     }
 
-    /// Says which site loads an opaque value.
+    /// Records the site that loads an opaque value.
     pub fn loaded_by(&mut self, opaque: ExprId, site: SiteId) {
         if let Expr::Opaque { id, .. } = self.get(opaque) {
             self.protocol.opaques[id.0 as usize].loaded_by = Some(site);
         }
     }
 
-    /// Says which loop leaves an opaque value, and what it is there.
+    /// Records that an opaque value is the last value of an expression of a loop.
     pub fn left_by(&mut self, opaque: ExprId, of: LoopId, value: ExprId) {
         if let Expr::Opaque { id, .. } = self.get(opaque) {
             self.protocol.opaques[id.0 as usize].last = Some(Last { of, value });
         }
     }
 
-    /// Whether an opaque value is what a loop leaves.
+    /// True if the last value of a loop is used.
     pub fn leaves(&self, of: LoopId) -> bool {
         self.protocol.opaques.iter().any(|opaque| opaque.last.is_some_and(|last| last.of == of))
     }
@@ -230,7 +229,7 @@ impl Builder {
         self.protocol.exprs.add(Expr::Param { id, width })
     }
 
-    /// The object of this kind and name; opaque ones are always new.
+    /// The object of this kind and name. An opaque object is always new.
     pub fn object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
         let objects = &mut self.protocol.objects;
         let known = match kind {
@@ -285,7 +284,7 @@ impl Builder {
     /// An operator applied.
     pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
         let exprs = &mut self.protocol.exprs;
-        // Truth values have few enough operators to be told apart further down.
+        // Truth values have few operators, which `and`, `or` and `not` handle.
         if exprs.width(a) == Width::W1 {
             match op {
                 BinOp::And => return self.and(a, b),
@@ -299,7 +298,7 @@ impl Builder {
 
     /// A change of width; to the same width, nothing.
     pub fn cast(&mut self, cast: Cast, width: Width, a: ExprId) -> ExprId {
-        // The low bits of an extension are those of what was extended.
+        // The low bits of an extension are those of its operand.
         if cast == Cast::Trunc
             && let Expr::Cast(inner, _, x) = self.get(a)
         {
@@ -313,8 +312,8 @@ impl Builder {
         self.protocol.exprs.add(Expr::Cast(cast, width, a))
     }
 
-    /// A comparison. With a constant, one of a choice between constants is the
-    /// choice: what front ends make of truth values and of jumps out of scopes.
+    /// A comparison. A comparison of a constant with a choice between constants becomes the
+    /// choice's condition: front ends write truth values and jumps out of scopes so.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
         if self.as_const(b).is_some() {
             match self.get(a) {
@@ -365,7 +364,7 @@ impl Builder {
         self.constant(Width::W1, i64::from(value))
     }
 
-    /// Whether it is always this truth value.
+    /// True if an expression always has this truth value.
     pub fn is_truth(&self, id: ExprId, value: bool) -> bool {
         self.as_const(id) == Some(u64::from(value))
     }
@@ -390,7 +389,7 @@ impl Builder {
         }
     }
 
-    /// Both of two truth values.
+    /// The conjunction of two truth values.
     pub fn and(&mut self, a: ExprId, b: ExprId) -> ExprId {
         let not_a = self.not(a);
         if not_a == b {
@@ -399,7 +398,7 @@ impl Builder {
         self.protocol.exprs.both(a, b)
     }
 
-    /// One of two truth values.
+    /// The disjunction of two truth values.
     pub fn or(&mut self, a: ExprId, b: ExprId) -> ExprId {
         let (not_a, not_b) = (self.not(a), self.not(b));
         if not_a == b || self.is_truth(a, true) || self.is_truth(b, true) {

@@ -1,12 +1,12 @@
-//! Takes out of a protocol what its statements do not use.
+//! Removes everything from a protocol that its statements do not use.
 
 use std::collections::{HashMap, HashSet};
 
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, OpaqueId, ParamId, VarId};
 use gpurace_protocol::protocol::{Induction, Object, ObjectId, ObjectKind, Protocol, Step, Stmt};
 
-/// The same protocol without unused expressions, loops, loop variables, parameters,
-/// objects and opaque values.
+/// Returns the same protocol without unused expressions, loops, loop variables, parameters, objects
+/// and opaque values.
 pub fn compact(protocol: &mut Protocol) {
     drop_empty_loops(protocol);
     let mut vars = HashMap::new();
@@ -75,7 +75,7 @@ pub fn compact(protocol: &mut Protocol) {
     renaming.body(&mut protocol.body, &used.vars);
 }
 
-/// Takes out loops that do nothing, and leave nothing that is used.
+/// Removes loops that do nothing and whose last values are not used.
 fn drop_empty_loops(protocol: &mut Protocol) {
     fn within(body: &mut Vec<Stmt>, asked: &HashSet<LoopId>) {
         for stmt in body.iter_mut() {

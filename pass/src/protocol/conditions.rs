@@ -1,4 +1,4 @@
-//! When a node of a region is executed, and which value a phi takes.
+//! Conditions under which a node of a region is executed, and under which a phi takes each value.
 
 use gpurace_protocol::expr::{CmpOp, ExprId, Width};
 use gpurace_protocol::protocol::Uniform;
@@ -10,15 +10,15 @@ use super::frame::{Aim, Extraction, Frame, Pointer, Value, Way};
 use super::graph::{Edge, NodeKind, Target};
 use crate::ir;
 
-/// Most different values that a phi is spelled out for.
+/// Most different values of a phi that becomes an expression.
 const MAX_CHOICES: usize = 4;
-/// Most things that a pointer may point into.
+/// Most targets of a pointer.
 const MAX_AIMS: usize = 8;
 
-/// The values that come into a phi over some of its edges.
+/// The values that a phi takes over some of its edges.
 pub struct Incoming {
-    /// Each value, and when it is the one, once the node's dominator is
-    /// executed; `None` where that cannot be said.
+    /// Each value with its condition, once the node's dominator is executed; `None` if the
+    /// condition is not known.
     pub choices: Vec<(Option<ExprId>, Value)>,
 }
 
@@ -32,7 +32,7 @@ impl Extraction<'_> {
         self.b.opaque("a long computation", width, uniform, varies)
     }
 
-    /// When an edge is taken, once the node that it leaves is executed.
+    /// The condition under which an edge is taken, once the node that it leaves is executed.
     ///
     /// # Safety
     /// The frame's function is live.
@@ -44,7 +44,7 @@ impl Extraction<'_> {
             NodeKind::Block(block) => {
                 let asks_first = region > 0 && f.test_before[region - 1] && edge.from == 0;
                 if asks_first && !matches!(edge.target, Target::Exit(_)) {
-                    // The loop's own condition has been asked already.
+                    // The loop's own condition was tested already.
                     return self.b.truth(true);
                 }
                 // SAFETY: by contract.
@@ -53,7 +53,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// When a block's terminator goes to its successor number `slot`.
+    /// The condition under which a basic block's terminator goes to its successor number `slot`.
     ///
     /// # Safety
     /// The frame's function is live.
@@ -107,7 +107,7 @@ impl Extraction<'_> {
         made
     }
 
-    /// Whether an inner loop is left by an edge.
+    /// The condition under which an inner loop is left by an edge.
     fn way_out(&mut self, f: &mut Frame, region: usize, edge: &Edge, l: usize) -> ExprId {
         let graph = std::rc::Rc::clone(&f.graph);
         let targets = graph.regions[region].targets_of(edge.from, &graph);
@@ -117,7 +117,7 @@ impl Extraction<'_> {
         };
         let mut taken = self.b.truth(true);
         for (i, &target) in targets.iter().enumerate().take(index + 1) {
-            // The last one is taken where no other is.
+            // The last one is taken if no other is.
             if i + 1 == targets.len() {
                 break;
             }
@@ -138,13 +138,13 @@ impl Extraction<'_> {
         made
     }
 
-    /// When a node is executed, once its immediate dominator is.
+    /// The condition under which a node is executed, once its immediate dominator is.
     ///
     /// # Safety
     /// The frame's function is live; what comes before the node has been evaluated.
     pub unsafe fn guard(&mut self, f: &mut Frame, region: usize, node: usize) -> ExprId {
         let graph = std::rc::Rc::clone(&f.graph);
-        // From the front, so that no guard waits for one before it.
+        // From the front, so that each guard finds those before it.
         while f.guards[region].len() <= node {
             let next = f.guards[region].len();
             let of = &graph.regions[region].nodes[next];
@@ -165,7 +165,7 @@ impl Extraction<'_> {
         f.guards[region][node]
     }
 
-    /// When an edge is taken, once the dominating node `top` is executed.
+    /// The condition under which an edge is taken, once the dominating node `top` is executed.
     ///
     /// # Safety
     /// As [`Self::guard`].
@@ -178,7 +178,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// When a node is executed, once the dominating node `top` is.
+    /// The condition under which a node is executed, once the dominating node `top` is.
     ///
     /// # Safety
     /// As [`Self::guard`].
@@ -196,8 +196,7 @@ impl Extraction<'_> {
         self.tame(all)
     }
 
-    /// The values that come to `node` over its edges, where `value_of` says
-    /// what comes from a block.
+    /// The values that reach `node` over its edges; `value_of` gives the value from a basic block.
     ///
     /// # Safety
     /// As [`Self::guard`]; `value_of` gives values that live where they are used.
@@ -212,9 +211,9 @@ impl Extraction<'_> {
         let of = &graph.regions[region];
         let mut choices: Vec<(Option<ExprId>, Value)> = Vec::new();
         for edge in of.ins(node) {
-            // `None` is poison: any value, so also another edge's.
+            // `None` is poison: any value, and so another edge's.
             let Some(value) = value_of(self, f, edge.block) else { continue };
-            // Which of several exits a loop was left by is not known.
+            // It is not known by which of several exits the loop was left.
             let ambiguous = matches!(of.nodes[edge.from].kind, NodeKind::Loop(_))
                 && of.outs(edge.from).filter(|e| e.target == edge.target).count() > 1;
             // SAFETY: by contract.
@@ -233,7 +232,7 @@ impl Extraction<'_> {
         Incoming { choices }
     }
 
-    /// The integer that comes in, or `None` where it cannot be spelled out.
+    /// The incoming integer as an expression, or `None`.
     pub fn merge_ints(&mut self, incoming: &Incoming) -> Option<ExprId> {
         let ints: Option<Vec<_>> = incoming
             .choices
@@ -262,7 +261,7 @@ impl Extraction<'_> {
         if distinct.len() > MAX_CHOICES {
             return None;
         }
-        // One without a condition can only be what is left over.
+        // A value without a condition can only be the last choice.
         distinct.sort_by_key(|(cond, _)| cond.is_none());
         let (last, others) = distinct.split_last()?;
         let mut value = last.1;
@@ -272,8 +271,7 @@ impl Extraction<'_> {
         Some(value)
     }
 
-    /// The pointer that comes in. Where its distance cannot be spelled out,
-    /// `opaque` stands for it.
+    /// The incoming pointer. If no expression describes its distance, that is `opaque`.
     pub fn merge_pointers(
         &mut self,
         incoming: &Incoming,
@@ -311,7 +309,7 @@ impl Extraction<'_> {
     }
 }
 
-/// Adds a thing that a pointer may point into, once.
+/// Adds a possible target of a pointer, once.
 pub fn add_aim(x: &mut Extraction<'_>, aims: &mut Vec<Aim>, aim: Aim) {
     match aims.iter_mut().find(|a| a.root == aim.root) {
         Some(known) => {
@@ -324,8 +322,8 @@ pub fn add_aim(x: &mut Extraction<'_>, aims: &mut Vec<Aim>, aim: Aim) {
     }
 }
 
-/// What a phi takes from a block, or `None` for poison and from blocks that
-/// are no predecessors.
+/// The value that a phi takes from a basic block; `None` for poison, and from blocks that are no
+/// predecessors.
 ///
 /// # Safety
 /// `phi` is a live phi.

@@ -1,16 +1,13 @@
-//! What is known of local memory that was not promoted to registers: structs
-//! handed to functions by value, and structs that hold addresses of other
-//! local memory.
+//! Contents of local memory that was not promoted to registers: structs that are passed by value,
+//! and structs that hold addresses of other local memory.
 //!
 //! # The rule
-//! All that is done with the memory's address is followed; where it goes
-//! somewhere else, nothing is known. Nothing is said of the time of a write, so
-//! only writes are looked at that write the same thing each time: copies of
-//! memory that never changes, and values that are fixed when the function is
-//! entered (not a number stored in a loop, which is another one in each
-//! iteration). Bytes that one such instruction alone writes hold what it
-//! writes whenever they hold anything at all; bytes that several ones store
-//! addresses of local memory in hold such an address.
+//! The analysis follows every use of the memory's address. If the address escapes, the contents are
+//! not known. The analysis ignores the time of a write. So it uses only instructions that write the
+//! same bytes each time: copies of memory that never changes, and values that are fixed when the
+//! function is entered (a number stored in a loop is another one in each iteration). If only one
+//! such instruction writes some bytes, they hold its value whenever they are initialised. If
+//! several instructions write addresses of local memory there, they hold one of these addresses.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -24,52 +21,51 @@ use super::frame::{Aim, Extraction, Frame, Pointer, Root, Value, int_width};
 use super::roots::{self, Start};
 use crate::ir;
 
-/// Most instructions that the address of one piece of local memory is followed
-/// through.
+/// Most instructions through which the address of one piece of local memory is followed.
 const MAX_USES: usize = 2000;
 
-/// Local memory of which something is known: index into [`Extraction::locals`].
+/// Local memory with known contents: an index into [`Extraction::locals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalId(u32);
 
-/// Bytes that are written, from the first one's offset on.
+/// Bytes that an instruction writes.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenBytes {
     /// First byte.
     from: i64,
     /// Byte after the last one.
     to: i64,
-    /// By what.
-    by: Writer,
+    /// The written contents.
+    by: WrittenContents,
 }
 
-/// What is written.
+/// Contents of written bytes.
 #[derive(Clone, Debug, PartialEq)]
-enum Writer {
-    /// What lies at this distance behind a pointer.
+enum WrittenContents {
+    /// The bytes at this distance behind a pointer.
     Copy(Rc<Pointer>, i64),
     /// A value.
     Value(Value),
-    /// Something else.
+    /// Unknown contents.
     Other,
 }
 
-/// What one instruction writes.
-enum Source {
-    /// What lies behind this pointer.
+/// The source of what an instruction writes.
+enum WriteSource {
+    /// The bytes behind this pointer.
     Memory(LLVMValueRef),
     /// This value.
     Value(LLVMValueRef),
-    /// Something else.
+    /// Unknown contents.
     Other,
 }
 
 /// Pointers to local variables of a function.
 pub type Locals = HashMap<LLVMValueRef, Rc<Pointer>>;
 
-/// What bytes of local memory hold.
+/// The contents of some bytes of local memory.
 pub enum Held {
-    /// What lies at this distance behind a pointer.
+    /// The bytes at this distance behind a pointer.
     Copy(Rc<Pointer>, i64),
     /// A value.
     Value(Value),
@@ -87,8 +83,7 @@ impl Extraction<'_> {
         unsafe { self.variable_in(&f.arguments, &mut f.locals, variable) }
     }
 
-    /// The pointer to a copy that a function is given of what lies behind
-    /// another pointer.
+    /// The pointer to the copy that a call passes of the bytes behind another pointer.
     ///
     /// # Safety
     /// `param` is a live parameter passed `byval`.
@@ -99,14 +94,14 @@ impl Extraction<'_> {
             if roots::only_loaded(param) && !matches!(from.aims[..], [Aim { root: Root::Object(_), .. }]) {
                 return Pointer::clone(&from);
             }
-            let whole = Written { from: i64::MIN, to: i64::MAX, by: Writer::Copy(from, 0) };
+            let whole = WrittenBytes { from: i64::MIN, to: i64::MAX, by: WrittenContents::Copy(from, 0) };
             let written = self.written(&[], &mut HashMap::new(), param, Some(whole));
             self.pointer_to_local(written)
         }
     }
 
-    fn pointer_to_local(&mut self, written: Option<Vec<Written>>) -> Pointer {
-        let useful = |w: &Written| w.by != Writer::Other;
+    fn pointer_to_local(&mut self, written: Option<Vec<WrittenBytes>>) -> Pointer {
+        let useful = |w: &WrittenBytes| w.by != WrittenContents::Other;
         match written.filter(|all| all.iter().any(useful)) {
             Some(written) => {
                 let id = LocalId(self.locals.len() as u32);
@@ -117,25 +112,26 @@ impl Extraction<'_> {
         }
     }
 
-    /// What bytes of local memory hold, `None` where that is not known.
+    /// The contents of some bytes of local memory; `None` if they are not known.
     pub fn held(&mut self, local: LocalId, at: i64, size: i64) -> Option<Held> {
         let written = self.locals.get(local.0 as usize)?;
         let end = at.checked_add(size)?;
         let mut touching = written.iter().filter(|w| w.from < end && at < w.to);
         let first = touching.next()?;
         let covers = first.from <= at && end <= first.to;
-        let exact = |w: &Written| (w.from, w.to) == (at, end);
+        let exact = |w: &WrittenBytes| (w.from, w.to) == (at, end);
         let alone = touching.clone().next().is_none();
         match &first.by {
-            Writer::Copy(pointer, distance) if covers && alone => {
+            WrittenContents::Copy(pointer, distance) if covers && alone => {
                 Some(Held::Copy(Rc::clone(pointer), distance.checked_add(at)?))
             }
-            Writer::Value(value) if exact(first) && alone => Some(Held::Value(value.clone())),
-            Writer::Value(value) if exact(first) && is_local(value) => {
-                let another = |w: &Written| exact(w) && matches!(&w.by, Writer::Value(v) if is_local(v));
+            WrittenContents::Value(value) if exact(first) && alone => Some(Held::Value(value.clone())),
+            WrittenContents::Value(value) if exact(first) && is_local(value) => {
+                let another =
+                    |w: &WrittenBytes| exact(w) && matches!(&w.by, WrittenContents::Value(v) if is_local(v));
                 touching.all(another).then_some(Held::LocalAddress)
             }
-            Writer::Copy(..) | Writer::Value(_) | Writer::Other => None,
+            WrittenContents::Copy(..) | WrittenContents::Value(_) | WrittenContents::Other => None,
         }
     }
 
@@ -149,7 +145,7 @@ impl Extraction<'_> {
         if let Some(found) = known.get(&variable) {
             return Rc::clone(found);
         }
-        // Nothing is known of variables that are copied round in a circle.
+        // Variables that are copied to each other in a cycle have unknown contents.
         known.insert(variable, Rc::new(self.pointer_to(Root::Private)));
         // SAFETY: by contract.
         let written = unsafe { self.written(arguments, known, variable, None) };
@@ -158,31 +154,31 @@ impl Extraction<'_> {
         found
     }
 
-    /// All that is written to local memory, `None` where that is not known.
+    /// Everything that is written to local memory; `None` if that is not known.
     unsafe fn written(
         &mut self,
         arguments: &[Value],
         known: &mut Locals,
         memory: LLVMValueRef,
-        initial: Option<Written>,
-    ) -> Option<Vec<Written>> {
+        initial: Option<WrittenBytes>,
+    ) -> Option<Vec<WrittenBytes>> {
         let mut all: Vec<_> = initial.into_iter().collect();
         // SAFETY: by contract.
         for (from, to, writer) in unsafe { writes(self.facts.module, memory) }? {
             let by = match writer {
                 // SAFETY: by contract.
-                Source::Value(value) => match unsafe { self.fixed(arguments, known, value) } {
-                    Some(value) => Writer::Value(value),
-                    None => Writer::Other,
+                WriteSource::Value(value) => match unsafe { self.fixed(arguments, known, value) } {
+                    Some(value) => WrittenContents::Value(value),
+                    None => WrittenContents::Other,
                 },
-                Source::Other => Writer::Other,
+                WriteSource::Other => WrittenContents::Other,
                 // SAFETY: by contract.
-                Source::Memory(source) => match unsafe { self.source(arguments, known, source) } {
-                    Some((pointer, distance)) => Writer::Copy(pointer, distance.checked_sub(from)?),
-                    None => Writer::Other,
+                WriteSource::Memory(source) => match unsafe { self.source(arguments, known, source) } {
+                    Some((pointer, distance)) => WrittenContents::Copy(pointer, distance.checked_sub(from)?),
+                    None => WrittenContents::Other,
                 },
             };
-            all.push(Written { from, to, by });
+            all.push(WrittenBytes { from, to, by });
         }
         Some(all)
     }
@@ -227,15 +223,15 @@ impl Extraction<'_> {
         }
     }
 
-    /// A pointer this many bytes further.
+    /// A pointer advanced by this many bytes.
     pub fn moved_by(&mut self, pointer: &Pointer, distance: i64) -> Pointer {
         let distance = self.b.constant(Width::W64, distance);
         let offset = self.b.bin(BinOp::Add, pointer.offset, distance);
         Pointer { offset, aims: pointer.aims.clone() }
     }
 
-    /// Memory that is copied from, where it never changes or is known itself,
-    /// and the distance in it.
+    /// The memory that a copy reads, if it never changes or has known contents, and the distance in
+    /// it.
     unsafe fn source(
         &mut self,
         arguments: &[Value],
@@ -266,7 +262,7 @@ impl Extraction<'_> {
     }
 }
 
-/// Whether a value is an address of local memory.
+/// True for an address of local memory.
 fn is_local(value: &Value) -> bool {
     match value {
         Value::Pointer(p) => {
@@ -276,10 +272,9 @@ fn is_local(value: &Value) -> bool {
     }
 }
 
-/// What is written to local memory through its address: first byte, byte after
-/// the last one, and what. `None` where the address goes where it cannot be
-/// followed, or a write's place is not known.
-unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64, i64, Source)>> {
+/// The writes to local memory through its address: first byte, byte after the last one, source.
+/// `None` if the address escapes, or if the place of a write is not known.
+unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64, i64, WriteSource)>> {
     let mut found = Vec::new();
     // Addresses, and their offsets where these are constant.
     let mut pending = vec![(memory, Some(0i64))];
@@ -319,7 +314,7 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                             return None;
                         }
                         let size = i64::try_from(ir::store_size(module, LLVMTypeOf(value))).ok()?;
-                        found.push((offset?, offset?.checked_add(size)?, Source::Value(value)));
+                        found.push((offset?, offset?.checked_add(size)?, WriteSource::Value(value)));
                     }
                     LLVMOpcode::LLVMCall => {
                         if let Some((size, source)) = written_by_call(user, address)? {
@@ -334,9 +329,8 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
     Some(found)
 }
 
-/// What a call writes behind an address that it is given, and how many bytes;
-/// `None` where that is not known.
-unsafe fn written_by_call(call: LLVMValueRef, address: LLVMValueRef) -> Option<Option<(i64, Source)>> {
+/// What a call writes behind an address argument, and how many bytes; `None` if that is not known.
+unsafe fn written_by_call(call: LLVMValueRef, address: LLVMValueRef) -> Option<Option<(i64, WriteSource)>> {
     // SAFETY: by contract.
     unsafe {
         let callee = ir::callee(call)?;
@@ -354,7 +348,8 @@ unsafe fn written_by_call(call: LLVMValueRef, address: LLVMValueRef) -> Option<O
                 return None;
             }
             let from = LLVMGetOperand(call, 1);
-            let source = if copies && from != address { Source::Memory(from) } else { Source::Other };
+            let source =
+                if copies && from != address { WriteSource::Memory(from) } else { WriteSource::Other };
             return Some(Some((LLVMConstIntGetSExtValue(length), source)));
         }
         roots::call_only_loads(call, callee, address).then_some(None)

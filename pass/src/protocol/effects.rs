@@ -1,33 +1,32 @@
-//! What calls do, as far as protocols tell: which functions can be followed,
-//! and what those that cannot may do.
+//! Effects of calls on a protocol: which functions can be followed, and what the others may do.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use gpurace_abi::entry;
+use gpurace_abi::entry::{Effect as EntryEffect, Entry};
 use gpurace_protocol::protocol::{Space, Sync, Unknown};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::graph::Graph;
-use crate::grid_sync;
+use crate::analysis::sync_features::is_of_cluster;
+use crate::checks::sites::AccessSite;
 use crate::ir;
-use crate::lower::CONTEXT_FUNCTION;
-use crate::sites::AccessSite;
-use crate::sync::is_of_cluster;
+use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall, entry_of_function};
+use crate::protocol::grid_sync;
 
-/// What a function may do, with all that it calls.
+/// The possible effects of a function and of the functions that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// It touches memory that threads share.
+    /// It may access memory that threads share.
     pub touches: bool,
     /// It may wait at a barrier.
     pub syncs: bool,
     /// It may end the thread.
     pub leaves: bool,
-    /// It may wait for other blocks of its cluster, or have addresses there.
+    /// It may wait for other blocks of its cluster, or access their shared memory.
     pub clusters: bool,
 }
 
@@ -41,27 +40,27 @@ impl Summary {
         self.clusters |= other.clusters;
     }
 
-    /// As a statement, or `None` where there is nothing to say.
+    /// The statement for a function with these effects; `None` if it has none.
     pub fn unknown(self, why: String) -> Option<Unknown> {
         let touches = self.touches.then_some(Space::Generic);
         (self.touches || self.syncs).then_some(Unknown { why, touches, syncs: self.syncs })
     }
 }
 
-/// What a call means to a protocol.
+/// The effect of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing that other threads see.
+    /// No other thread can see one.
     Nothing,
     /// Synchronisation.
     Sync(Sync),
-    /// A function of the module whose own protocol takes the call's place.
+    /// It runs a function of the module, which is evaluated at the call.
     Function(LLVMValueRef),
-    /// Something that the protocol cannot say.
+    /// It is unknown.
     Unknown(Unknown),
 }
 
-/// What the extraction knows of a module.
+/// Facts about a module that the extraction uses.
 pub struct Facts<'a> {
     /// The module.
     pub module: LLVMModuleRef,
@@ -90,12 +89,12 @@ impl<'a> Facts<'a> {
         self.sites.get(&instruction).map_or(&[], Vec::as_slice)
     }
 
-    /// What a function of the module may do.
+    /// The possible effects of a function of the module.
     pub fn summary(&self, function: LLVMValueRef) -> Summary {
         self.summaries.get(&function).copied().unwrap_or(Summary::ANYTHING)
     }
 
-    /// A function's control flow, or why it has no form that protocols can say.
+    /// A function's control flow, or the reason why no protocol can describe it.
     ///
     /// # Safety
     /// `function` is live and has a body.
@@ -105,7 +104,7 @@ impl<'a> Facts<'a> {
         graphs.entry(function).or_insert_with(|| unsafe { Graph::of(function) }.map(Rc::new)).clone()
     }
 
-    /// What a call does.
+    /// The effect of a call.
     ///
     /// # Safety
     /// `call` is a live call.
@@ -120,22 +119,17 @@ impl<'a> Facts<'a> {
                 return Effect::Function(callee);
             }
             let name = ir::name(callee);
-            let constant = |index: u32| {
-                let value = LLVMGetOperand(call, index);
-                (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value) as u32)
-            };
-            let barrier = || {
-                if constant(0) == Some(0) && constant(1) == Some(0) {
-                    return Effect::Sync(Sync::Block);
-                }
-                unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
-            };
+            if let Some(call) = EntryCall::of(call) {
+                return match call.entry {
+                    _ if call.is_of_whole_block() => Effect::Sync(Sync::Block),
+                    Entry::Barrier | Entry::BarrierRed | Entry::BarrierArrive => {
+                        unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
+                    }
+                    Entry::Syncwarp if call.constant(0) == Some(u32::MAX.into()) => Effect::Sync(Sync::Warp),
+                    _ => Effect::Nothing,
+                };
+            }
             match name.as_str() {
-                "__gpurace_barrier" | "__gpurace_barrier_red" => barrier(),
-                "__gpurace_barrier_arrive" => {
-                    unknown(Summary { syncs: true, ..Summary::default() }, "a named barrier".to_owned())
-                }
-                "__gpurace_syncwarp" if constant(0) == Some(u32::MAX) => Effect::Sync(Sync::Warp),
                 grid_sync::MARK => Effect::Sync(Sync::Grid),
                 _ if is_harmless(&name) => Effect::Nothing,
                 _ => unknown(Summary::ANYTHING, format!("a call of `{name}`, which is not in this module")),
@@ -148,11 +142,11 @@ fn unknown(summary: Summary, why: String) -> Effect {
     summary.unknown(why).map_or(Effect::Nothing, Effect::Unknown)
 }
 
-/// Whether a function without a body touches no memory of the program that is
-/// not a site, and waits at no barrier.
+/// True for a function without a body that accesses no memory of the program besides sites, and
+/// waits at no barrier.
 fn is_harmless(name: &str) -> bool {
     let of_llvm = name.starts_with("llvm.") && !name.starts_with("llvm.nvvm.");
-    of_llvm || name == CONTEXT_FUNCTION || entry::find(name).is_some()
+    of_llvm || name == CONTEXT_FUNCTION
 }
 
 unsafe fn summaries(
@@ -163,8 +157,9 @@ unsafe fn summaries(
     let mut all: HashMap<LLVMValueRef, Summary> = HashMap::new();
     // SAFETY: by contract.
     unsafe {
-        let leaves_anywhere = ir::functions(module).any(|f| ir::name(f) == "__gpurace_exit");
-        let clusters_anywhere = ir::functions(module).any(|f| is_of_cluster(&ir::name(f)));
+        let leaves_anywhere = ir::functions(module).any(|f| entry_of_function(f) == Some(Entry::Exit));
+        let clusters_anywhere =
+            ir::functions(module).any(|f| entry_of_function(f).is_some_and(is_of_cluster));
         for function in ir::definitions(module) {
             let mut own = Summary::default();
             let mut called = HashSet::new();
@@ -177,13 +172,18 @@ unsafe fn summaries(
                     Some(callee) if LLVMIsDeclaration(callee) == 0 => {
                         called.insert(callee);
                     }
-                    Some(callee) => match ir::name(callee).as_str() {
-                        "__gpurace_exit" => own.leaves = true,
-                        name if name.starts_with("__gpurace_barrier") => own.syncs = true,
-                        "__gpurace_syncwarp" | grid_sync::MARK => own.syncs = true,
-                        name if is_of_cluster(name) => (own.clusters, own.syncs) = (true, true),
-                        name if is_harmless(name) => {}
-                        _ => own.join(Summary::ANYTHING),
+                    Some(callee) => match entry_of_function(callee) {
+                        Some(entry) => {
+                            own.leaves |= entry == Entry::Exit;
+                            own.clusters |= is_of_cluster(entry);
+                            own.syncs |= is_of_cluster(entry)
+                                || matches!(entry.effect(), EntryEffect::Barrier | EntryEffect::WarpSync);
+                        }
+                        None => match ir::name(callee).as_str() {
+                            grid_sync::MARK => own.syncs = true,
+                            name if is_harmless(name) => {}
+                            _ => own.join(Summary::ANYTHING),
+                        },
                     },
                     None => {
                         own.join(Summary::ANYTHING);

@@ -1,9 +1,9 @@
-//! From evaluated functions to statements.
+//! Writes the statements of evaluated functions.
 
 use std::rc::Rc;
 
 use gpurace_abi::scope::AtomicKind;
-use gpurace_protocol::expr::{Cast, ExprId, Width};
+use gpurace_protocol::expr::{BinOp, Cast, ExprId, Width};
 use gpurace_protocol::protocol::{self as p, Op, SiteId, Stmt, Test};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::prelude::*;
@@ -11,8 +11,8 @@ use llvm_sys::prelude::*;
 use super::effects::Effect;
 use super::frame::{Extraction, Frame, Root};
 use super::graph::{NodeKind, Target};
+use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
-use crate::sites::{Access, AccessSite};
 
 /// Deepest nesting of statements.
 const MAX_NESTING: u32 = 100;
@@ -24,7 +24,7 @@ impl Extraction<'_> {
     /// The frame has been evaluated.
     ///
     /// # Errors
-    /// Why the function cannot be said in statements.
+    /// The reason why no statements describe the function.
     pub unsafe fn statements(&mut self, f: &mut Frame) -> Result<Vec<Stmt>, String> {
         let mut out = Vec::new();
         // SAFETY: by contract.
@@ -66,7 +66,8 @@ impl Extraction<'_> {
                         continue;
                     }
                     if self.b.is_truth(cond, true) {
-                        // The last one goes on here, so that a long sequence is no deep recursion.
+                        // The last child is handled by this loop, so that a long sequence needs no
+                        // deep recursion.
                         let back = graph.regions[region].back();
                         if children[at..].iter().all(|&c| c == back) {
                             tail = Some(child);
@@ -114,7 +115,7 @@ impl Extraction<'_> {
                     if let Access::AsyncRead { .. } | Access::AsyncWrite { .. } =
                         facts.accesses[site as usize].access
                     {
-                        // It may come to pass after the next barrier, too.
+                        // The copy may also happen after the next barrier.
                         let why = "an asynchronous copy".to_owned();
                         out.push(Stmt::Unknown(p::Unknown {
                             why,
@@ -168,6 +169,12 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         let (pointer, size) =
             unsafe { (self.pointer(f, access.pointer, place), self.size(f, &access, place)) };
+        let mut offset = pointer.offset;
+        if access.offset > 0 {
+            let more = self.b.constant(Width::W64, access.offset as i64);
+            offset = self.b.bin(BinOp::Add, offset, more);
+            offset = self.tame(offset);
+        }
         for aim in &pointer.aims {
             let object = match aim.root {
                 Root::Object(object) => object,
@@ -175,13 +182,8 @@ impl Extraction<'_> {
                     self.b.object("memory of the thread alone", p::ObjectKind::Unshared)
                 }
             };
-            let stmt = Stmt::Access(p::Access {
-                site: SiteId(site),
-                op: op_of(&access),
-                object,
-                offset: pointer.offset,
-                size,
-            });
+            let stmt =
+                Stmt::Access(p::Access { site: SiteId(site), op: op_of(&access), object, offset, size });
             match aim.guard {
                 Some(guard) if self.b.is_truth(guard, false) => {}
                 Some(guard) if !self.b.is_truth(guard, true) => {
@@ -192,7 +194,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Number of bytes that an access touches.
+    /// The number of bytes of an access.
     unsafe fn size(&mut self, f: &mut Frame, access: &AccessSite, place: Option<usize>) -> ExprId {
         match access.access {
             Access::ReadRange { length }
@@ -249,7 +251,7 @@ impl Extraction<'_> {
     }
 }
 
-/// What an access does, as a protocol says it.
+/// The protocol's operation for an access.
 fn op_of(access: &AccessSite) -> Op {
     match access.access {
         Access::Load | Access::ReadRange { .. } | Access::AsyncRead { .. } => Op::Read,

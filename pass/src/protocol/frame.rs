@@ -1,5 +1,4 @@
-//! One activation of a function: a kernel, or a function called by it whose
-//! protocol takes the call's place.
+//! Activations: a kernel, or a function that it calls, with the values of one call.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,51 +9,50 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::builder::Builder;
-use super::contents::{LocalId, Locals, Written};
+use super::contents::{LocalId, Locals, WrittenBytes};
 use super::effects::Facts;
 use super::graph::{Graph, Target};
 use super::uniformity::Uniformity;
 
-/// What a pointer points into.
+/// The memory that a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// An object of the protocol.
     Object(ObjectId),
-    /// The kernel's argument buffer: the only-read copy of a struct that starts
-    /// at this byte.
+    /// The kernel's argument buffer: the copy of a struct, which is only read, from this byte on.
     Arguments(u32),
-    /// Read-only memory: this variable.
+    /// A variable that is only read.
     Constant(LLVMValueRef),
     /// The thread context.
     Context,
     /// Memory of the thread alone.
     Private,
-    /// Memory of the thread alone of whose contents something is known.
+    /// Memory of the thread alone with known contents.
     Local(LocalId),
 }
 
-/// Where a value is used: directly in this loop of the function, or in none.
-pub type Place = Option<usize>;
+/// The innermost loop of the function around the use of a value.
+pub type LoopPlace = Option<usize>;
 
-/// One of the things that a pointer may point into.
+/// A possible target of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aim {
-    /// Which.
+    /// The memory.
     pub root: Root,
-    /// Only where this is 1.
+    /// The target is this one only if the guard is 1.
     pub guard: Option<ExprId>,
 }
 
-/// A pointer: the same distance from one of several roots.
+/// A pointer: one distance, from one of several roots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Bytes from the root, 64 bits.
     pub offset: ExprId,
-    /// Where it may point.
+    /// Its possible targets.
     pub aims: Vec<Aim>,
 }
 
-/// What is known of an SSA value.
+/// The known form of an SSA value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An integer of a width that expressions have.
@@ -63,18 +61,18 @@ pub enum Value {
     Pointer(Rc<Pointer>),
     /// The address that a pointer has in an address space, as an integer.
     Address(Rc<Pointer>, u32),
-    /// Something that expressions cannot say.
+    /// A value that no expression describes.
     Other,
 }
 
-/// A phi of a loop's header as a variable of the protocol's loop.
+/// A phi of a loop's header, which is a variable of the protocol's loop.
 #[derive(Clone, Debug)]
 pub struct HeaderVar {
     /// The phi.
     pub phi: LLVMValueRef,
     /// Its loop, in the function.
     pub of: usize,
-    /// The variable: of a pointer, its distance from its roots.
+    /// The variable; for a pointer, the distance from its roots.
     pub id: VarId,
     /// The variable as an expression.
     pub expr: ExprId,
@@ -82,50 +80,49 @@ pub struct HeaderVar {
     pub width: Width,
     /// Its first value.
     pub from: ExprId,
-    /// Of a pointer: what it may point into.
+    /// The possible targets, for a pointer.
     pub aims: Option<Vec<Aim>>,
 }
 
-/// One of several ways.
+/// A way that control may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// Out of a loop, to this target as seen from the region around it.
+    /// Out of a loop to this target, seen from the region around the loop.
     OutOf(usize, Target),
     /// From a block to its successor of this number.
     Successor(usize, usize),
 }
 
-/// See the module's comment.
+/// An activation of a function.
 pub struct Frame {
     /// The function.
     pub function: LLVMValueRef,
     /// Its control flow.
     pub graph: Rc<Graph>,
-    /// Who computes the same values.
+    /// The groups of threads that compute the same values.
     pub uniform: Uniformity,
-    /// The protocol's loops for the function's.
+    /// The protocol's loop for each loop of the function.
     pub loop_ids: Vec<LoopId>,
-    /// Loops whose condition is that of their header, asked before each
-    /// iteration: all that the header does is to ask it.
+    /// Loops whose header only tests their condition: it is tested before each iteration.
     pub test_before: Vec<bool>,
     /// The loop around the call.
     pub around: Option<LoopId>,
-    /// What the function was called with.
+    /// The arguments of the call.
     pub arguments: Vec<Value>,
-    /// What is known of its instructions.
+    /// The values of its instructions.
     pub values: HashMap<LLVMValueRef, Value>,
-    /// The same, seen from outside the loop that they are in.
+    /// The same, seen from outside the loop around them.
     pub outside: HashMap<(LLVMValueRef, Option<LoopId>), Value>,
-    /// Opaque stand-ins, by the loop in which they vary.
+    /// Opaque values of instructions, by the loop in which they vary.
     pub opaque: HashMap<(LLVMValueRef, Option<LoopId>), ExprId>,
     /// Pointers to its local variables.
     pub locals: Locals,
     /// Opaque pointers.
     pub pointers: HashMap<LLVMValueRef, Rc<Pointer>>,
-    /// For each region and node: when it is executed, once its immediate
+    /// For each region and node, the condition under which it is executed once its immediate
     /// dominator is. Filled from the front.
     pub guards: Vec<Vec<ExprId>>,
-    /// Which way control goes, where expressions cannot say it.
+    /// Opaque conditions for ways that no expression describes.
     pub ways: HashMap<Way, ExprId>,
     /// Variables of loops.
     pub vars: Vec<HeaderVar>,
@@ -133,7 +130,7 @@ pub struct Frame {
     pub calls: HashMap<LLVMValueRef, Result<Box<Frame>, String>>,
     /// Number of activations around this one.
     pub depth: u32,
-    /// The group that entered it together.
+    /// The group of threads that called the function together.
     pub control: Uniform,
 }
 
@@ -149,25 +146,25 @@ impl Frame {
     }
 }
 
-/// The extraction of one kernel's protocol.
+/// Extracts the protocol of one kernel.
 pub struct Extraction<'a> {
-    /// What is known of the module.
+    /// The facts about the module.
     pub facts: &'a Facts<'a>,
-    /// What has been built.
+    /// The protocol under construction.
     pub b: Builder,
-    /// Instructions that may still be looked at.
+    /// Instructions that may still be evaluated.
     pub budget: usize,
     /// Values loaded from read-only memory: variable, offset, width (`None`: a pointer).
     pub constants: HashMap<(LLVMValueRef, ExprId, Option<Width>), Value>,
-    /// Local memory of whose contents something is known.
-    pub locals: Vec<Vec<Written>>,
+    /// Local memory with known contents.
+    pub locals: Vec<Vec<WrittenBytes>>,
     /// Functions that are being followed.
     pub active: Vec<LLVMValueRef>,
-    /// What the kernel's arguments are called, by offset.
+    /// Names of the kernel's arguments, by offset.
     pub argument_names: HashMap<u32, String>,
 }
 
-/// The width that an integer type has in expressions.
+/// The width of an integer type in expressions.
 ///
 /// # Safety
 /// `ty` is live.

@@ -1,33 +1,34 @@
-//! The control flow of a function as a tree of regions: the function's body and
-//! each of its loops, every one an acyclic graph in which inner loops are single
-//! nodes.
+//! The control flow of a function as a tree of regions: the function's body and each of its loops.
+//! A region is a graph without cycles in which inner loops are single nodes.
 //!
-//! The protocol's loops and conditionals follow from it: a node is executed
-//! under a condition relative to its immediate dominator, and under none where
-//! every way from there leads through it. Blocks that end the launch (a trap,
-//! `unreachable`) do not count as ways: no barrier completes without the
-//! threads that took them.
+//! The protocol's loops and conditionals follow from it. A node is executed under a condition
+//! relative to its immediate dominator, or always if every way from there passes it. Basic blocks
+//! that end the launch (a trap, `unreachable`) do not count as ways: no barrier completes without
+//! the threads that took them.
 
 use std::collections::HashMap;
 
+use gpurace_abi::entry::{Effect, Entry};
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::locals;
-use super::natural_loops::{LoopShape, NaturalLoops, dying};
+use crate::analysis::control_flow::{ControlFlow, dominators, dying, postdominators};
+use crate::analysis::loops::{Loop, Loops};
 use crate::ir;
+use crate::ir::entry_calls::entry_of;
 
 /// Most blocks of a function.
 const MAX_BLOCKS: usize = 2000;
 
-/// Where an edge leads, seen from a region.
+/// The target of an edge, seen from a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
     /// To a node of the region.
     Node(usize),
-    /// To the end of an iteration: back to the loop's header; of a function's
-    /// region: its return.
+    /// To the end of an iteration, back to the loop's header; in a function's region, to its
+    /// return.
     Back,
     /// Out of the loop, to this block.
     Exit(usize),
@@ -44,11 +45,11 @@ pub struct Edge {
     pub block: usize,
     /// Index among the successors of that block's terminator.
     pub slot: usize,
-    /// Where it leads.
+    /// Its target.
     pub target: Target,
 }
 
-/// What a node stands for.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A block.
@@ -62,7 +63,7 @@ pub enum NodeKind {
 /// A node of a region.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it stands for.
+    /// Its kind.
     pub kind: NodeKind,
     /// Edges to it, as indices into [`Region::edges`].
     pub ins: Vec<usize>,
@@ -72,9 +73,9 @@ pub struct Node {
     pub idom: usize,
     /// Nodes that this one immediately dominates, in execution order.
     pub children: Vec<usize>,
-    /// Whether it is executed whenever its immediate dominator is.
+    /// True if it is executed whenever its immediate dominator is.
     pub always: bool,
-    /// Whether every way from it ends the launch.
+    /// True if every way from it ends the launch.
     pub dies: bool,
 }
 
@@ -88,7 +89,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// The node that stands for the end of an iteration.
+    /// The node for the end of an iteration.
     pub fn back(&self) -> usize {
         self.nodes.len() - 1
     }
@@ -103,7 +104,7 @@ impl Region {
         self.nodes[node].outs.iter().map(|&e| &self.edges[e])
     }
 
-    /// Edges that leave the loop, other than to blocks that end the launch.
+    /// The edges that leave the loop, except to basic blocks that end the launch.
     pub fn exits<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Edge> {
         self.edges.iter().filter(move |e| match e.target {
             Target::Exit(block) => !graph.dies[block],
@@ -112,8 +113,7 @@ impl Region {
         })
     }
 
-    /// Whether an inner loop can be left to more than one place, the end of
-    /// the launch apart.
+    /// The different targets of the edges from a node, except the end of the launch.
     pub fn targets_of(&self, node: usize, graph: &Graph) -> Vec<Target> {
         let mut targets: Vec<_> = self
             .outs(node)
@@ -130,6 +130,15 @@ impl Region {
     }
 }
 
+/// A loop that control enters by its header alone.
+#[derive(Clone, Debug)]
+pub struct NaturalLoop {
+    /// The header, a block.
+    pub header: usize,
+    /// The loop around it.
+    pub parent: Option<usize>,
+}
+
 /// The control flow of a function.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -137,20 +146,19 @@ pub struct Graph {
     pub blocks: Vec<LLVMBasicBlockRef>,
     /// Their indices.
     pub index: HashMap<LLVMBasicBlockRef, usize>,
-    /// Instructions of each block that can be executed: those after one that
-    /// ends the thread are left out.
+    /// The instructions of each basic block, up to one that ends the thread.
     pub instructions: Vec<Vec<LLVMValueRef>>,
     /// The block of each instruction.
     pub block_of: HashMap<LLVMValueRef, usize>,
     /// Loops, outer ones before inner ones.
-    pub loops: Vec<LoopShape>,
+    pub loops: Vec<NaturalLoop>,
     /// The innermost loop around each block.
     pub loop_of: Vec<Option<usize>>,
-    /// Whether every way from a block ends the launch.
+    /// For each basic block, true if every way from it ends the launch.
     pub dies: Vec<bool>,
     /// The function's region, then one per loop.
     pub regions: Vec<Region>,
-    /// For each block, its node in the region that it directly belongs to.
+    /// For each basic block, its node in the innermost region around it.
     pub node_of: Vec<usize>,
     /// For each loop, its node in the region around it.
     pub node_of_loop: Vec<usize>,
@@ -170,7 +178,7 @@ pub enum End {
     Die,
 }
 
-/// Whether an instruction, other than a terminator, ends the thread.
+/// How an instruction that is no terminator ends the thread, if it does.
 ///
 /// # Safety
 /// `instruction` is live.
@@ -180,31 +188,30 @@ pub unsafe fn ends_thread(instruction: LLVMValueRef) -> Option<End> {
         if ir::opcode(instruction) != LLVMOpcode::LLVMCall {
             return None;
         }
-        match ir::name(ir::callee(instruction)?).as_str() {
-            "__gpurace_exit" => Some(End::Leave),
-            "__gpurace_trap" | "__gpurace_assertfail" | "__gpurace_unsupported" | "llvm.trap" => {
-                Some(End::Die)
-            }
+        match entry_of(instruction).map(Entry::effect) {
+            Some(Effect::EndsThread) => Some(End::Leave),
+            Some(Effect::EndsLaunch) => Some(End::Die),
+            None if ir::name(ir::callee(instruction)?) == "llvm.trap" => Some(End::Die),
             _ => None,
         }
     }
 }
 
-/// A block before the graph is built.
-struct Raw {
+/// A basic block as it is read.
+struct FlowBlock {
     instructions: Vec<LLVMValueRef>,
     successors: Vec<LLVMBasicBlockRef>,
     end: Option<End>,
 }
 
-unsafe fn read_block(block: LLVMBasicBlockRef) -> Result<Raw, String> {
+unsafe fn read_block(block: LLVMBasicBlockRef) -> Result<FlowBlock, String> {
     let mut instructions = Vec::new();
     // SAFETY: by contract.
     unsafe {
         for instruction in ir::block_instructions(block) {
             instructions.push(instruction);
             if let Some(end) = ends_thread(instruction) {
-                return Ok(Raw { instructions, successors: Vec::new(), end: Some(end) });
+                return Ok(FlowBlock { instructions, successors: Vec::new(), end: Some(end) });
             }
         }
         let terminator = LLVMGetBasicBlockTerminator(block);
@@ -218,18 +225,18 @@ unsafe fn read_block(block: LLVMBasicBlockRef) -> Result<Raw, String> {
             Some(_) => Vec::new(),
             None => (0..LLVMGetNumSuccessors(terminator)).map(|i| LLVMGetSuccessor(terminator, i)).collect(),
         };
-        Ok(Raw { instructions, successors, end })
+        Ok(FlowBlock { instructions, successors, end })
     }
 }
 
 impl Graph {
-    /// Reads a function.
+    /// Reads the control flow of a function.
     ///
     /// # Safety
     /// `function` is live and has a body.
     ///
     /// # Errors
-    /// Why it has no such form: irreducible control flow, too many blocks,
+    /// The reason why it has no regions: irreducible control flow, too many basic blocks, or
     /// terminators that CUDA does not have.
     pub unsafe fn of(function: LLVMValueRef) -> Result<Self, String> {
         // SAFETY: by contract.
@@ -237,14 +244,14 @@ impl Graph {
             if LLVMCountBasicBlocks(function) as usize > MAX_BLOCKS {
                 return Err(format!("more than {MAX_BLOCKS} basic blocks"));
             }
-            let mut raw: HashMap<LLVMBasicBlockRef, Raw> = HashMap::new();
+            let mut raw: HashMap<LLVMBasicBlockRef, FlowBlock> = HashMap::new();
             for block in ir::blocks(function) {
                 raw.insert(block, read_block(block)?);
             }
-            let blocks = reverse_post_order(LLVMGetEntryBasicBlock(function), &raw);
-            let index: HashMap<_, _> = blocks.iter().enumerate().map(|(i, &b)| (b, i)).collect();
-            let successors: Vec<Vec<usize>> =
-                blocks.iter().map(|b| raw[b].successors.iter().map(|s| index[s]).collect()).collect();
+            let ControlFlow { blocks, index, successors, predecessors } =
+                ControlFlow::with(&[LLVMGetEntryBasicBlock(function)], |block| {
+                    raw[&block].successors.clone()
+                });
             let ends: Vec<_> = blocks.iter().map(|b| raw[b].end).collect();
             let instructions: Vec<_> = blocks
                 .iter()
@@ -255,9 +262,14 @@ impl Graph {
                 .enumerate()
                 .flat_map(|(b, all)| all.iter().map(move |&i| (i, b)))
                 .collect();
-            let NaturalLoops { loops, loop_of, idom } = NaturalLoops::of(&successors)?;
+            let found = Loops::of(&successors);
+            if found.are_irreducible() {
+                return Err("irreducible control flow".to_owned());
+            }
+            let shape = |of: &Loop| NaturalLoop { header: of.entries[0], parent: of.parent };
+            let (loops, loop_of): (Vec<_>, _) = (found.loops.iter().map(shape).collect(), found.innermost);
             let mut graph = Self {
-                dies: dying(&successors, |b| matches!(ends[b], Some(End::Return | End::Leave))),
+                dies: dying(&predecessors, |b| matches!(ends[b], Some(End::Return | End::Leave))),
                 blocks,
                 index,
                 instructions,
@@ -270,12 +282,12 @@ impl Graph {
                 forwarded: HashMap::new(),
             };
             graph.build_regions(&successors, &ends);
-            graph.forwarded = locals::forward_stores(&graph, &idom);
+            graph.forwarded = locals::forward_stores(&graph, &dominators(&predecessors));
             Ok(graph)
         }
     }
 
-    /// The region that a loop, or the whole function, is.
+    /// The region of a loop, or of the whole function.
     pub fn region_of(&self, of: Option<usize>) -> usize {
         of.map_or(0, |l| l + 1)
     }
@@ -285,7 +297,7 @@ impl Graph {
         if region == 0 { 0 } else { self.loops[region - 1].header }
     }
 
-    /// Whether a loop is `outer` or lies in it; `None` stands for the function.
+    /// True if a loop is `outer` or lies in it; `None` is the function.
     pub fn within(&self, mut inner: Option<usize>, outer: Option<usize>) -> bool {
         loop {
             if inner == outer {
@@ -312,7 +324,7 @@ impl Graph {
         left
     }
 
-    /// The node of a region that a block, or a loop around it, is.
+    /// The node of a region for a basic block, or for a loop around it.
     fn node_in(&self, block: usize, region: usize) -> NodeKind {
         let mut of = self.loop_of[block];
         let mut kind = NodeKind::Block(block);
@@ -357,8 +369,8 @@ impl Graph {
         self.regions = regions;
     }
 
-    /// Adds an edge to every region that it is seen from. `to` is `None` for
-    /// the end of a thread or function, which `end` then names.
+    /// Adds an edge to every region in which it can be seen. `to` is `None` for the end of a thread
+    /// or function, which is `end` then.
     fn add_edge(&self, regions: &mut [Region], block: usize, slot: usize, to: Option<usize>, end: Target) {
         let mut of = self.loop_of[block];
         loop {
@@ -411,96 +423,40 @@ fn node(kind: NodeKind) -> Node {
 }
 
 impl Region {
-    /// Dominators and what follows from them; nodes are in topological order.
+    /// Fills in dominators and the fields that follow from them; nodes are in topological order.
     fn finish(&mut self, dies: &[bool]) {
         let count = self.nodes.len();
-        let end = count;
-        for n in 1..count {
-            let mut idom: Option<usize> = None;
-            for edge in self.nodes[n].ins.clone() {
-                let from = self.edges[edge].from;
-                idom = Some(match idom {
-                    None => from,
-                    Some(known) => self.common_dominator(known, from),
-                });
-            }
-            // Only `Back` may have no edge to it: it is then never reached.
-            self.nodes[n].idom = idom.unwrap_or(0);
+        let predecessors: Vec<Vec<usize>> =
+            (0..count).map(|n| self.ins(n).map(|edge| edge.from).collect()).collect();
+        for (node, idom) in self.nodes.iter_mut().zip(dominators(&predecessors)) {
+            // Only `Back` may have no edge to it, and is never reached then.
+            node.idom = if idom == usize::MAX { 0 } else { idom };
         }
-        // Post-dominators, over ways that do not end the launch.
-        let mut ipdom = vec![usize::MAX; count + 1];
-        ipdom[end] = end;
-        for n in (0..count).rev() {
-            let mut found: Option<usize> = (self.nodes[n].kind == NodeKind::Back).then_some(end);
-            for edge in self.nodes[n].outs.iter().map(|&e| self.edges[e]) {
-                let to = match edge.target {
-                    Target::Node(t) => t,
-                    Target::Back => self.back(),
-                    Target::Exit(block) if dies[block] => continue,
-                    Target::Exit(_) | Target::Leave => end,
-                };
-                if ipdom[to] == usize::MAX {
-                    continue;
-                }
-                found = Some(match found {
-                    None => to,
-                    Some(mut known) => {
-                        let mut other = to;
-                        while known != other {
-                            if known < other {
-                                known = ipdom[known];
-                            } else {
-                                other = ipdom[other];
-                            }
-                        }
-                        known
-                    }
-                });
-            }
-            ipdom[n] = found.unwrap_or(usize::MAX);
-            self.nodes[n].dies = found.is_none();
+        // Ways that end the launch do not count.
+        let leaves = |edge: &Edge| match edge.target {
+            Target::Exit(block) => !dies[block],
+            Target::Leave => true,
+            Target::Node(_) | Target::Back => false,
+        };
+        let inside = |edge: &Edge| match edge.target {
+            Target::Node(n) => Some(n),
+            Target::Back => Some(self.back()),
+            Target::Exit(_) | Target::Leave => None,
+        };
+        let successors: Vec<Vec<usize>> =
+            (0..count).map(|n| self.outs(n).filter_map(inside).collect()).collect();
+        let ipdom = postdominators(&successors, |n| n == self.back() || self.outs(n).any(leaves));
+        for (node, ipdom) in self.nodes.iter_mut().zip(&ipdom) {
+            node.dies = ipdom.is_none();
         }
         for n in 1..count {
             let idom = self.nodes[n].idom;
             self.nodes[idom].children.push(n);
             let mut at = ipdom[idom];
-            while at < n {
-                at = ipdom[at];
+            while let Some(before) = at.filter(|&at| at < n) {
+                at = ipdom[before];
             }
-            self.nodes[n].always = at == n && !self.nodes[n].ins.is_empty();
+            self.nodes[n].always = at == Some(n) && !self.nodes[n].ins.is_empty();
         }
     }
-
-    fn common_dominator(&self, mut a: usize, mut b: usize) -> usize {
-        while a != b {
-            if a > b {
-                a = self.nodes[a].idom;
-            } else {
-                b = self.nodes[b].idom;
-            }
-        }
-        a
-    }
-}
-
-fn reverse_post_order(
-    entry: LLVMBasicBlockRef,
-    raw: &HashMap<LLVMBasicBlockRef, Raw>,
-) -> Vec<LLVMBasicBlockRef> {
-    let mut order = Vec::new();
-    let mut seen = std::collections::HashSet::from([entry]);
-    let mut stack = vec![(entry, 0)];
-    while let Some((block, next)) = stack.pop() {
-        match raw[&block].successors.get(next) {
-            Some(&to) => {
-                stack.push((block, next + 1));
-                if seen.insert(to) {
-                    stack.push((to, 0));
-                }
-            }
-            None => order.push(block),
-        }
-    }
-    order.reverse();
-    order
 }

@@ -8,7 +8,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::graph::Graph;
-use crate::{debug_info, ir};
+use crate::ir::{self, debug_info};
 
 /// For each load from a local variable that is stored to in one place, before
 /// the load: the value stored, and the block that stores it. `idom` gives each

@@ -1,34 +1,33 @@
-//! Access protocols: from the prepared IR of a kernel to what the prover reads,
+//! Access protocols: turns the prepared IR of a kernel into the protocol that the prover reads,
 //! [`gpurace_protocol::protocol::Protocol`].
 //!
 //! # Control flow
-//! [`graph`] makes a tree of regions of each function: its body and its loops,
-//! every one acyclic. [`conditions`] says when a node is executed, as an
-//! expression, so that any reducible control flow becomes nested conditionals
-//! without a copy of any block: early returns, `break`, `continue`,
-//! short-circuit operators. [`emit`] writes the statements. A loop whose header
-//! only asks for a further iteration is asked before each one; any other is
-//! asked after each one whether its back edge is taken. Irreducible control
-//! flow, and what is too large, is unknown as a whole.
+//! [`graph`] makes a tree of regions of each function: its body and its loops, each without cycles.
+//! [`conditions`] gives the condition under which a node is executed, as an expression. So any
+//! reducible control flow becomes nested conditionals without a copy of a basic block: early
+//! returns, `break`, `continue`, short-circuit operators. [`emit`] writes the statements. If the
+//! header of a loop only tests the loop's condition, the protocol's loop tests it before each
+//! iteration. Any other loop tests after each iteration whether its back edge is taken. A function
+//! with irreducible control flow, or one that is too large, is unknown as a whole.
 //!
 //! # Values
-//! [`activation`] evaluates what addresses and conditions are made of, in one
-//! walk over the blocks: integers in [`values`], pointers in [`pointers`], loop
-//! variables in [`steps`], parts of structs in [`aggregates`], what local memory holds in [`contents`]. What expressions
-//! cannot say is an opaque value, whose group comes from [`uniformity`]. A value of a loop that is used after it is
-//! opaque, unless it does not vary in the loop, or the loop can be run ([`gpurace_protocol::last`]).
+//! [`activation`] evaluates the values that addresses and conditions depend on, in one walk over
+//! the basic blocks: integers in [`values`], pointers in [`pointers`], loop variables in [`steps`],
+//! parts of structs in [`aggregates`], the contents of local memory in [`contents`]. A value that
+//! no expression describes is opaque; [`uniformity`] finds the group of threads for which it is the
+//! same. A value of a loop that is used after the loop is opaque, unless it does not vary in the
+//! loop, or the loop can be run ([`gpurace_protocol::last`]).
 //!
 //! # Calls
-//! A function that was not inlined is evaluated at each call with its arguments;
-//! recursive and unseen functions, calls through pointers and inline assembly are
-//! unknown statements, by what they may touch and whether they may wait
-//! ([`effects`]).
+//! A function that was not inlined is evaluated at each call, with its arguments. Recursive and
+//! unseen functions, calls through pointers and inline assembly become unknown statements, by the
+//! memory that they may access and whether they may wait ([`effects`]).
 //!
-//! # What errs on which side
-//! Accesses may become more: the ways that end the launch do not count as ways
-//! around what follows, and a condition that has grown too deep is opaque.
-//! Synchronisation stays exact or opaque. A value that the program leaves
-//! undefined on one way to a place is taken to be that of another way.
+//! # Where protocols are inexact
+//! A protocol may have more accesses than the kernel: ways that end the launch do not count as ways
+//! around the code that follows, and a condition that is too deep becomes opaque. Synchronisation
+//! is exact or opaque. A value that the program leaves undefined on one way takes the value of
+//! another way.
 
 pub mod activation;
 pub mod aggregates;
@@ -40,8 +39,8 @@ pub mod effects;
 pub mod emit;
 pub mod frame;
 pub mod graph;
+pub mod grid_sync;
 pub mod locals;
-pub mod natural_loops;
 pub mod pointers;
 pub mod roots;
 pub mod steps;
@@ -58,17 +57,17 @@ use gpurace_protocol::last;
 use gpurace_protocol::protocol::{Protocol, Space, Stmt, Unknown};
 use llvm_sys::prelude::*;
 
+use crate::checks::sites::AccessSite;
 use crate::ir;
-use crate::sites::AccessSite;
 use builder::Builder;
 use effects::Facts;
 use frame::Extraction;
 
-/// Most instructions that are looked at for one kernel, those of called
-/// functions counted at each call.
+/// Most instructions that are evaluated for one kernel; those of a called function count at each
+/// call.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
-/// The protocols of `kernels`, in their order. Sites are indices into `accesses`.
+/// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`.
 ///
 /// # Safety
 /// `module` is live, normalised and without checks; the kernels and accesses
@@ -87,9 +86,9 @@ pub unsafe fn extract(
             .map(|&kernel| {
                 let mut protocol = protocol(&facts, kernel);
                 protocol.kernel = ir::name(kernel);
-                // Symbols told the objects apart until here; people know their names.
+                // Until here the symbols kept the objects apart; people know their names.
                 for object in &mut protocol.objects {
-                    object.name = crate::describe::source_name(&object.name);
+                    object.name = crate::ir::position::source_name(&object.name);
                 }
                 protocol.max_threads = bounds.get(&kernel).copied().unwrap_or(0);
                 protocol
@@ -119,10 +118,10 @@ unsafe fn protocol(facts: &Facts<'_>, kernel: LLVMValueRef) -> Protocol {
         Ok(protocol)
     }));
     let summary = facts.summary(kernel);
-    // A mistake in here costs proofs, not the compilation.
+    // A bug in the extraction costs proofs, not the compilation.
     let why = match extracted {
-        // No protocol says what other blocks of the cluster do to a block's shared
-        // memory, nor what their common barrier orders.
+        // A protocol describes neither accesses of other blocks of the cluster to a block's shared
+        // memory nor the order that the cluster's barrier makes.
         _ if summary.clusters => "blocks of a cluster that reach each other's shared memory".to_owned(),
         Ok(Ok(protocol)) => return protocol,
         Ok(Err(why)) => why,

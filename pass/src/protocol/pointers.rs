@@ -1,9 +1,10 @@
-//! Pointers: which objects they point into, and at what distance; loads from
-//! memory whose values are known; phis of integers and pointers.
+//! Pointers: the objects that they may point into, and the distance; loads from memory with known
+//! values; phis of integers and pointers.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use gpurace_abi::entry::Entry;
 use gpurace_protocol::expr::{BinOp, Cast, Expr, ExprId, Width};
 use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
 use llvm_sys::LLVMOpcode;
@@ -13,13 +14,14 @@ use llvm_sys::prelude::*;
 use super::aggregates;
 use super::conditions::{add_aim, incoming_from};
 use super::contents::Held;
-use super::frame::{Aim, Extraction, Frame, HeaderVar, Place, Pointer, Root, Value};
+use super::frame::{Aim, Extraction, Frame, HeaderVar, LoopPlace, Pointer, Root, Value};
 use super::graph::NodeKind;
 use super::roots;
+use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall};
 use crate::ir::{self, address_space};
-use crate::lower::{CONTEXT_FUNCTION, shared};
+use crate::translate::shared;
 
-/// Most instructions that are followed in search of what a pointer points into.
+/// Most instructions that are followed to find the targets of a pointer.
 const MAX_WEB: usize = 64;
 
 impl Extraction<'_> {
@@ -32,7 +34,7 @@ impl Extraction<'_> {
         Pointer { offset: self.zero(), aims: vec![Aim { root, guard: None }] }
     }
 
-    /// A pointer made of constants.
+    /// The value of a constant pointer.
     ///
     /// # Safety
     /// `value` is a live constant pointer.
@@ -47,7 +49,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What a variable of the module is to the protocol.
+    /// The protocol's root for a variable of the module.
     unsafe fn variable(&mut self, value: LLVMValueRef) -> Option<Root> {
         // SAFETY: by contract.
         unsafe {
@@ -69,7 +71,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// A pointer of which nothing is known but its address space.
+    /// A pointer of which only the address space is known.
     ///
     /// # Safety
     /// `value` is a pointer of the frame's function, or a constant.
@@ -103,11 +105,11 @@ impl Extraction<'_> {
         }
     }
 
-    /// A value as a pointer, opaque where it is something else.
+    /// A value as a pointer; opaque if it is something else.
     ///
     /// # Safety
     /// As [`Self::value`].
-    pub unsafe fn pointer(&mut self, f: &mut Frame, value: LLVMValueRef, place: Place) -> Rc<Pointer> {
+    pub unsafe fn pointer(&mut self, f: &mut Frame, value: LLVMValueRef, place: LoopPlace) -> Rc<Pointer> {
         // SAFETY: by contract.
         unsafe {
             match self.value(f, value, place) {
@@ -117,7 +119,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Evaluates an instruction that gives a pointer.
+    /// Evaluates an instruction whose result is a pointer.
     ///
     /// # Safety
     /// As [`Self::eval_int`].
@@ -163,16 +165,16 @@ impl Extraction<'_> {
         }
     }
 
-    /// Where a texture or surface object's texels are: somewhere in its memory, if
+    /// A pointer to the texels of a texture or surface object: an unknown place in its memory, if
     /// its handle is an argument.
     unsafe fn eval_image(&mut self, f: &mut Frame, block: usize, call: LLVMValueRef) -> Option<Value> {
         // SAFETY: by contract.
         unsafe {
-            let name = ir::name(ir::callee(call)?);
-            if name != "__gpurace_texel" && name != "__gpurace_surface" {
+            let call = EntryCall::of(call)?;
+            if !matches!(call.entry, Entry::Texel | Entry::Surface) {
                 return None;
             }
-            let handle = self.wanted_int(f, LLVMGetOperand(call, 0), f.graph.loop_of[block])?;
+            let handle = self.wanted_int(f, call.operand(0), f.graph.loop_of[block])?;
             let Expr::Param { id, width: Width::W64 } = self.b.get(handle) else { return None };
             let (name, at) = {
                 let param = &self.b.protocol.params[id.0 as usize];
@@ -187,8 +189,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// Whether a pointer points into global memory for sure, where generic and
-    /// global addresses are the same.
+    /// True if a pointer certainly points into global memory, where generic and global addresses
+    /// are the same.
     fn is_global(&self, p: &Pointer) -> bool {
         p.aims.iter().all(|aim| match aim.root {
             Root::Object(object) => {
@@ -199,7 +201,7 @@ impl Extraction<'_> {
         })
     }
 
-    unsafe fn eval_gep(&mut self, f: &mut Frame, place: Place, gep: LLVMValueRef) -> Option<Value> {
+    unsafe fn eval_gep(&mut self, f: &mut Frame, place: LoopPlace, gep: LLVMValueRef) -> Option<Value> {
         // SAFETY: by contract.
         unsafe {
             let (constant, terms) = roots::gep_parts(self.facts.module, gep)?;
@@ -222,7 +224,7 @@ impl Extraction<'_> {
     unsafe fn eval_pointer_select(
         &mut self,
         f: &mut Frame,
-        place: Place,
+        place: LoopPlace,
         select: LLVMValueRef,
     ) -> Option<Value> {
         // SAFETY: by contract.
@@ -250,21 +252,20 @@ impl Extraction<'_> {
         }
     }
 
-    /// What a load gives, where it loads from memory whose contents are known:
-    /// the thread context, the kernel's arguments, read-only memory. `width` is
-    /// `None` for a pointer.
+    /// The result of a load from memory with known contents: the thread context, the kernel's
+    /// arguments, read-only memory. `width` is `None` for a pointer.
     ///
     /// # Safety
     /// As [`Self::eval_int`].
     pub unsafe fn eval_load(
         &mut self,
         f: &mut Frame,
-        place: Place,
+        place: LoopPlace,
         load: LLVMValueRef,
         width: Option<Width>,
     ) -> Option<Value> {
         if let Some(&(stored, block)) = f.graph.forwarded.get(&load) {
-            // What was stored in this iteration of the loops around the store.
+            // The value that was stored in this iteration of the loops around the store.
             let at_store = f.graph.loop_of[block];
             let place = if f.graph.within(place, at_store) { at_store } else { place };
             // SAFETY: the store dominates the load.
@@ -280,7 +281,7 @@ impl Extraction<'_> {
         self.loaded(&pointer, bytes, width)
     }
 
-    /// What a load of so many bytes gives.
+    /// The result of a load of this many bytes.
     pub fn loaded(&mut self, pointer: &Pointer, bytes: u64, width: Option<Width>) -> Option<Value> {
         let [Aim { root, guard: None }] = pointer.aims.as_slice() else { return None };
         let at = self.b.as_const(pointer.offset).map(|bits| bits as i64);
@@ -374,10 +375,10 @@ impl Extraction<'_> {
         }
     }
 
-    /// What a phi takes over the edges to a node.
+    /// The value that a phi takes over the edges to a node.
     ///
     /// # Safety
-    /// As [`Self::eval_int`]; what comes over the edges has been evaluated.
+    /// As [`Self::eval_int`]; the values that come over the edges have been evaluated.
     pub unsafe fn merge_phi(
         &mut self,
         f: &mut Frame,
@@ -390,8 +391,8 @@ impl Extraction<'_> {
         // SAFETY: by contract.
         unsafe {
             let graph = Rc::clone(&f.graph);
-            // The end of an iteration lies in the loop; what comes from before
-            // the loop is used outside of it.
+            // The end of an iteration lies in the loop; a value from before the loop is used
+            // outside.
             let place = match graph.regions[region].nodes[node].kind {
                 NodeKind::Loop(l) => graph.loops[l].parent,
                 _ => graph.loop_of[block],
@@ -440,7 +441,7 @@ impl Extraction<'_> {
             let graph = Rc::clone(&f.graph);
             let around = graph.region_of(graph.loops[l].parent);
             let first = self.merge_phi(f, block, around, graph.node_of_loop[l], phi, width);
-            // A value that the loop hands on unchanged.
+            // A value that the loop does not change.
             let own = graph.regions[l + 1].ins(graph.regions[l + 1].back());
             let unchanged = own
                 .map(|e| e.block)
@@ -471,8 +472,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// What a pointer that comes round a loop may point into: everything that
-    /// it is made of.
+    /// The possible targets of a pointer that a loop changes: those of all values that it is
+    /// computed from.
     unsafe fn aims_of(&mut self, f: &mut Frame, phi: LLVMValueRef) -> Option<Vec<Aim>> {
         let mut aims: Vec<Aim> = Vec::new();
         let mut pending = vec![phi];
@@ -507,7 +508,7 @@ impl Extraction<'_> {
                     }
                     _ if LLVMIsUndef(value) != 0 => continue,
                     _ => match f.graph.block_of.get(&value) {
-                        // Not evaluated yet where it comes later in the loop.
+                        // Not evaluated yet, since it comes later in the loop.
                         Some(_) if !f.values.contains_key(&value) => {
                             Value::Pointer(self.opaque_pointer(f, value))
                         }
@@ -530,7 +531,7 @@ impl Extraction<'_> {
         (aims.len() <= 8 && !aims.is_empty()).then_some(aims)
     }
 
-    /// Whether a call gives the thread context.
+    /// True for a call that returns the thread context.
     ///
     /// # Safety
     /// `callee` is a live function.

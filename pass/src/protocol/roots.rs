@@ -1,7 +1,6 @@
-//! Where pointers start, as far as the instructions alone say it.
+//! The starts of pointers that follow from the instructions alone.
 //!
-//! All functions here take references that the caller knows to be live, in one
-//! thread: that is what each `unsafe fn` of this module asks for.
+//! Each `unsafe fn` of this module asks for live references in one thread.
 #![allow(clippy::missing_safety_doc)]
 
 use std::collections::HashSet;
@@ -12,15 +11,15 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::LLVMOffsetOfElement;
 use llvm_sys::{LLVMOpcode, LLVMTypeKind};
 
+use crate::ir::entry_calls::CONTEXT_FUNCTION;
 use crate::ir::{self, address_space};
-use crate::lower::CONTEXT_FUNCTION;
 
-/// What a chain of offsets and casts starts at.
+/// The start of a chain of offsets and casts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The thread context.
     Context,
-    /// Memory that kernels only read: constant memory, LLVM constants.
+    /// Memory that kernels only read: constant memory and LLVM constants.
     Constant,
     /// A parameter of the function, by index.
     Argument(usize),
@@ -32,7 +31,7 @@ pub enum Start {
     Other,
 }
 
-/// One variable part of an address: an index and the bytes that it counts in.
+/// A variable part of an address: an index and its scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
     /// A signed integer.
@@ -41,8 +40,8 @@ pub struct Term {
     pub scale: u64,
 }
 
-/// The constant and the variable parts that a `getelementptr` adds, or `None`
-/// where it makes vectors of pointers.
+/// The constant and the variable parts that a `getelementptr` adds; `None` if it makes a vector of
+/// pointers.
 pub unsafe fn gep_parts(module: LLVMModuleRef, gep: LLVMValueRef) -> Option<(i64, Vec<Term>)> {
     let mut constant = 0i64;
     let mut terms = Vec::new();
@@ -85,8 +84,7 @@ pub unsafe fn gep_parts(module: LLVMModuleRef, gep: LLVMValueRef) -> Option<(i64
     Some((constant, terms))
 }
 
-/// Where a pointer starts, and its constant distance from there in bytes if it
-/// has one.
+/// The start of a pointer, and its distance from there in bytes if that is constant.
 pub unsafe fn start_of(module: LLVMModuleRef, pointer: LLVMValueRef) -> (Start, LLVMValueRef, Option<i64>) {
     let mut at = pointer;
     let mut offset = Some(0i64);
@@ -141,8 +139,8 @@ unsafe fn start(value: LLVMValueRef) -> Start {
     }
 }
 
-/// Whether an integer is the address of the memory that the driver gives for the grid's
-/// barriers, as `cooperative_groups` makes it of two registers: `high << 32 | low`.
+/// True if an integer is the address of the memory that the driver provides for the grid's
+/// barriers, as `cooperative_groups` computes it from two registers: `high << 32 | low`.
 pub unsafe fn is_grid_workspace(module: LLVMModuleRef, value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
@@ -170,8 +168,7 @@ pub unsafe fn is_grid_workspace(module: LLVMModuleRef, value: LLVMValueRef) -> b
     }
 }
 
-/// What a loaded value is, for explanations: from which object, where its name
-/// is known.
+/// Describes a loaded value for explanations: the object that it comes from, if its name is known.
 pub unsafe fn describe_load(load: LLVMValueRef) -> String {
     let mut at = load;
     // SAFETY: by contract; each step goes to an operand that dominates it.
@@ -191,7 +188,7 @@ pub unsafe fn describe_load(load: LLVMValueRef) -> String {
         if LLVMIsAArgument(at).is_null() && LLVMIsAGlobalVariable(at).is_null() {
             String::new()
         } else {
-            crate::describe::source_name(&ir::name(at))
+            crate::ir::position::source_name(&ir::name(at))
         }
     };
     match name.as_str() {
@@ -200,8 +197,7 @@ pub unsafe fn describe_load(load: LLVMValueRef) -> String {
     }
 }
 
-/// Whether memory behind a pointer is only ever loaded from, through this
-/// pointer and what is made of it.
+/// True if this pointer, and pointers computed from it, are only used to load.
 pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
     let mut pending = vec![pointer];
     let mut seen = HashSet::new();
@@ -229,7 +225,7 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
                             let name = ir::name(f);
                             let copies =
                                 name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
-                            // As the source of a copy alone.
+                            // Only as the source of a copy.
                             copies && LLVMGetOperand(user, 0) != value
                                 || name.starts_with("llvm.lifetime.")
                                 || name.starts_with("llvm.dbg.")
@@ -248,8 +244,7 @@ pub unsafe fn only_loaded(pointer: LLVMValueRef) -> bool {
     true
 }
 
-/// Whether a call of a function of the module only loads from behind an address
-/// that it is given: it takes a copy.
+/// True if a call of a function of the module only loads from an address argument: it takes a copy.
 pub unsafe fn call_only_loads(call: LLVMValueRef, callee: LLVMValueRef, address: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {

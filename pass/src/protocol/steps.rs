@@ -1,4 +1,4 @@
-//! How the variables of a loop go on from one iteration to the next.
+//! Loop variables: how they change from one iteration to the next.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ impl Extraction<'_> {
     /// The frame has been evaluated.
     ///
     /// # Errors
-    /// Where a pointer turns out to point elsewhere than was thought.
+    /// If a pointer has a target that was not assumed.
     pub unsafe fn inductions(&mut self, f: &mut Frame, l: usize) -> Result<Vec<Induction>, String> {
         let vars: Vec<HeaderVar> = f.vars.iter().filter(|v| v.of == l).cloned().collect();
         let mut nexts = Vec::new();
@@ -38,7 +38,7 @@ impl Extraction<'_> {
         Ok(out)
     }
 
-    /// A variable's value after an iteration, where that can be spelled out.
+    /// The value of a variable after an iteration, if an expression describes it.
     unsafe fn next(&mut self, f: &mut Frame, var: &HeaderVar) -> Result<Option<ExprId>, String> {
         let graph = Rc::clone(&f.graph);
         let (region, header) = (var.of + 1, graph.loops[var.of].header);
@@ -60,7 +60,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// The step from a variable to `next`, or `None` where it is no regular one.
+    /// The step from a variable to `next`; `None` if it is not regular.
     fn step(&mut self, var: ExprId, width: Width, next: ExprId, of: LoopId) -> Option<Step> {
         if let Some(by) = self.added(var, next, of) {
             return Some(Step::Add(by));
@@ -98,7 +98,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What is added to `var` to make `next`, if that does not change in the loop.
+    /// The number that is added to `var` to make `next`, if the loop does not change it.
     fn added(&mut self, var: ExprId, next: ExprId, of: LoopId) -> Option<ExprId> {
         let width = self.b.width(var);
         if next == var {
@@ -123,8 +123,8 @@ impl Extraction<'_> {
     }
 }
 
-/// Which variables keep their first value, since they only ever take each
-/// other's and all start with the same: the distances of swapped buffers.
+/// Finds the variables that keep their first value, since they only take each other's values and
+/// all start with the same one: the distances of swapped buffers.
 fn constant_vars(x: &mut Extraction<'_>, vars: &[HeaderVar], nexts: &[Option<ExprId>]) -> Vec<bool> {
     let mut constant: Vec<bool> = nexts.iter().map(Option::is_some).collect();
     loop {

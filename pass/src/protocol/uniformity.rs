@@ -1,14 +1,13 @@
-//! Which threads compute the same value.
+//! The groups of threads that compute the same value: a warp, a block, the whole grid.
 //!
-//! A data-flow analysis from "all threads of the launch" downwards. A value
-//! differs where an operand differs, where threads arrive at a phi by different
-//! edges, and where they leave a loop in different iterations; "the same value"
-//! means in the same iterations of the loops around the place that asks.
+//! The data-flow analysis starts from "all threads of the grid". A value differs if an operand
+//! differs, if threads reach a phi by different edges, or if they leave a loop in different
+//! iterations. "The same value" means in the same iterations of the loops around the use.
 
 use std::collections::HashMap;
 
 use gpurace_abi::context::offset;
-use gpurace_abi::entry;
+use gpurace_abi::entry::Entry;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
@@ -18,19 +17,20 @@ use super::aggregates;
 use super::graph::{Edge, Graph, NodeKind};
 use super::roots::{self, Start};
 use crate::ir;
+use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall};
 
-/// What the analysis must know beside the instructions.
+/// Facts about a call that the analysis needs.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// Who sees the same value of each parameter.
+    /// The group that sees the same value of each parameter.
     pub arguments: Vec<Uniform>,
-    /// Whether each parameter points to a copy that is only read.
+    /// For each parameter, true if it points to a copy that is only read.
     pub read_only_copies: Vec<bool>,
     /// The group that calls the function together.
     pub control: Uniform,
 }
 
-/// The result for one function.
+/// The groups for the values and the control flow of a function.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
     values: HashMap<LLVMValueRef, Uniform>,
@@ -74,7 +74,7 @@ impl Uniformity {
         }
     }
 
-    /// Who sees the same value where it is defined.
+    /// The group that sees the same value at its definition.
     ///
     /// # Safety
     /// `value` is live.
@@ -89,13 +89,12 @@ impl Uniformity {
                 let index = params.iter().position(|&p| p == value);
                 return index.and_then(|i| self.arguments.get(i).copied()).unwrap_or(Uniform::Thread);
             }
-            // Not seen yet: a value that comes round a loop. The analysis
-            // starts from the best case.
+            // Not seen yet, since a loop carries it. The analysis starts from the best case.
             self.values.get(&value).copied().unwrap_or(Uniform::Grid)
         }
     }
 
-    /// Who sees the same value where it is used directly in loop `place`.
+    /// The group that sees the same value at a use directly in loop `place`.
     ///
     /// # Safety
     /// `value` is live.
@@ -278,7 +277,7 @@ impl Uniformity {
                 LLVMOpcode::LLVMCall => match ir::callee(instruction) {
                     Some(callee) => {
                         let control = || inputs.control.min(self.control(graph, block));
-                        self.call(&ir::name(callee), instruction, control, operands)
+                        self.call(callee, instruction, control, operands)
                     }
                     None => Uniform::Thread,
                 },
@@ -294,31 +293,31 @@ impl Uniformity {
         }
     }
 
-    /// Who sees the same result of a call.
+    /// The group that sees the same result of a call.
     unsafe fn call(
         &self,
-        name: &str,
+        callee: LLVMValueRef,
         call: LLVMValueRef,
         control: impl Fn() -> Uniform,
         operands: impl Fn() -> Uniform,
     ) -> Uniform {
-        // SAFETY: by contract.
-        let constant = |index: u32| unsafe {
-            let value = LLVMGetOperand(call, index);
-            (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value) as u32)
-        };
-        match name {
-            // One result for all that take part, where all do so in the same iteration.
-            "__gpurace_barrier_red" if constant(0) == Some(0) && constant(1) == Some(0) => {
-                control().min(Uniform::Block)
+        // SAFETY: by contract; the entry points have these operands.
+        unsafe {
+            if let Some(call) = EntryCall::of(call) {
+                // One result for all that take part, where all do so in the same iteration.
+                return match call.entry {
+                    Entry::BarrierRed if call.is_of_whole_block() => control().min(Uniform::Block),
+                    Entry::Vote | Entry::Redux if call.constant(1) == Some(u32::MAX.into()) => {
+                        control().min(Uniform::Warp)
+                    }
+                    _ => Uniform::Thread,
+                };
             }
-            "__gpurace_vote" | "__gpurace_redux" if constant(1) == Some(u32::MAX) => {
-                control().min(Uniform::Warp)
+            match ir::name(callee).as_str() {
+                CONTEXT_FUNCTION => Uniform::Grid,
+                name if ir::is_pure_intrinsic(name) => operands(),
+                _ => Uniform::Thread,
             }
-            crate::lower::CONTEXT_FUNCTION => Uniform::Grid,
-            _ if entry::find(name).is_some() => Uniform::Thread,
-            _ if is_pure_intrinsic(name) => operands(),
-            _ => Uniform::Thread,
         }
     }
 
@@ -359,7 +358,7 @@ impl Uniformity {
     }
 }
 
-/// Who sees the same value of a field of the thread context.
+/// The group that sees the same value of a field of the thread context.
 pub fn register(at: i64) -> Uniform {
     let field = |start: usize, bytes: usize| (start as i64..(start + bytes) as i64).contains(&at);
     if field(offset::CTAID, 12) {
@@ -376,65 +375,4 @@ pub fn register(at: i64) -> Uniform {
     } else {
         Uniform::Thread
     }
-}
-
-/// Whether an LLVM intrinsic computes its result from its operands alone.
-pub fn is_pure_intrinsic(name: &str) -> bool {
-    const PURE: &[&str] = &[
-        "abs",
-        "bitreverse",
-        "bswap",
-        "canonicalize",
-        "ceil",
-        "copysign",
-        "cos",
-        "ctlz",
-        "ctpop",
-        "cttz",
-        "exp",
-        "exp2",
-        "expect",
-        "fabs",
-        "floor",
-        "fma",
-        "fmuladd",
-        "fptosi",
-        "fptoui",
-        "fshl",
-        "fshr",
-        "is",
-        "log",
-        "log10",
-        "log2",
-        "maximum",
-        "maxnum",
-        "minimum",
-        "minnum",
-        "nearbyint",
-        "pow",
-        "powi",
-        "rint",
-        "round",
-        "roundeven",
-        "sadd",
-        "sin",
-        "smax",
-        "smin",
-        "smul",
-        "sqrt",
-        "sshl",
-        "ssub",
-        "trunc",
-        "uadd",
-        "umax",
-        "umin",
-        "umul",
-        "ushl",
-        "usub",
-        "vector",
-        "ldexp",
-        "frexp",
-        "convert",
-    ];
-    name.strip_prefix("llvm.").is_some_and(|rest| PURE.contains(&rest.split('.').next().unwrap_or_default()))
 }

@@ -1,4 +1,4 @@
-//! Integers: from instructions to expressions.
+//! Integers: turns instructions into expressions.
 
 use std::rc::Rc;
 
@@ -10,16 +10,16 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMOpcode};
 
 use super::aggregates;
-use super::frame::{Aim, Extraction, Frame, Place, Pointer, Root, Value, int_width};
+use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value, int_width};
 use super::roots;
 use crate::ir::{self, address_space};
 
 impl Extraction<'_> {
-    /// What is known of a value that is used directly in loop `place`.
+    /// The value of an operand that is used directly in loop `place`.
     ///
     /// # Safety
     /// `value` is an operand in the frame's function, or a constant.
-    pub unsafe fn value(&mut self, f: &mut Frame, value: LLVMValueRef, place: Place) -> Value {
+    pub unsafe fn value(&mut self, f: &mut Frame, value: LLVMValueRef, place: LoopPlace) -> Value {
         // SAFETY: by contract.
         unsafe {
             if LLVMIsConstant(value) != 0 {
@@ -40,13 +40,13 @@ impl Extraction<'_> {
         }
     }
 
-    /// A value of a loop after the loop: that of the last iteration.
+    /// A value of a loop after the loop: its value in the last iteration.
     unsafe fn seen_from_outside(
         &mut self,
         f: &mut Frame,
         value: LLVMValueRef,
         known: Value,
-        place: Place,
+        place: LoopPlace,
     ) -> Value {
         let inner = f.inner(place);
         if let Some(known) = f.outside.get(&(value, inner)) {
@@ -54,7 +54,7 @@ impl Extraction<'_> {
         }
         // SAFETY: by contract.
         let uniform = unsafe { f.uniform.at(&f.graph, value, place) };
-        // The loop that is left, where it is one.
+        // The loop that is left, if it is only one.
         let left = f.graph.block_of.get(&value).and_then(|&block| f.graph.loop_of[block]);
         let left = left.filter(|&l| f.graph.within(place, f.graph.loops[l].parent)).map(|l| f.loop_ids[l]);
         let last = |this: &mut Self, e: ExprId| {
@@ -86,7 +86,7 @@ impl Extraction<'_> {
         outside
     }
 
-    /// What is known of a constant.
+    /// The value of a constant.
     ///
     /// # Safety
     /// `value` is a live constant.
@@ -115,12 +115,17 @@ impl Extraction<'_> {
         }
     }
 
-    /// A value as an integer: opaque where it is something else. `None` for
-    /// widths that expressions do not have.
+    /// A value as an integer; opaque if it is something else. `None` for a width that expressions
+    /// do not have.
     ///
     /// # Safety
     /// As [`Self::value`].
-    pub unsafe fn wanted_int(&mut self, f: &mut Frame, value: LLVMValueRef, place: Place) -> Option<ExprId> {
+    pub unsafe fn wanted_int(
+        &mut self,
+        f: &mut Frame,
+        value: LLVMValueRef,
+        place: LoopPlace,
+    ) -> Option<ExprId> {
         // SAFETY: by contract.
         unsafe {
             match self.value(f, value, place) {
@@ -134,7 +139,7 @@ impl Extraction<'_> {
     ///
     /// # Safety
     /// As [`Self::value`], of type `i1`.
-    pub unsafe fn int(&mut self, f: &mut Frame, value: LLVMValueRef, place: Place) -> ExprId {
+    pub unsafe fn int(&mut self, f: &mut Frame, value: LLVMValueRef, place: LoopPlace) -> ExprId {
         // SAFETY: by contract.
         match unsafe { self.wanted_int(f, value, place) } {
             Some(e) => e,
@@ -142,13 +147,13 @@ impl Extraction<'_> {
         }
     }
 
-    /// An opaque stand-in for a value, the same each time within its loop.
+    /// An opaque value for an SSA value, the same one for each use in its loop.
     unsafe fn opaque_int(
         &mut self,
         f: &mut Frame,
         value: LLVMValueRef,
         width: Width,
-        place: Place,
+        place: LoopPlace,
     ) -> ExprId {
         // SAFETY: by contract.
         unsafe {
@@ -174,8 +179,8 @@ impl Extraction<'_> {
     /// Evaluates an integer instruction.
     ///
     /// # Safety
-    /// `instruction` is of `block` of the frame's function; what comes before
-    /// it has been evaluated.
+    /// `instruction` is in `block` of the frame's function; the instructions before it have been
+    /// evaluated.
     pub unsafe fn eval_int(
         &mut self,
         f: &mut Frame,
@@ -253,8 +258,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// `op`, where a division by a guarded divisor is one by the divisor: the
-    /// preparation makes `x / d` into `d == 0 ? ... : x / (d == 0 ? 1 : d)`.
+    /// Applies `op`. A division by a guarded divisor becomes one by the divisor: the preparation
+    /// turns `x / d` into `d == 0 ? ... : x / (d == 0 ? 1 : d)`.
     fn divide_or(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
         if matches!(op, BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem)
             && let Expr::Select(traps, one, divisor) = self.b.get(b)
@@ -266,8 +271,8 @@ impl Extraction<'_> {
         self.b.bin(op, a, b)
     }
 
-    /// Whether a condition is `divisor == 0`, or that or an overflow, whose
-    /// result is that of the wrapping division.
+    /// True for the condition `divisor == 0`, alone or combined with the test for an overflow,
+    /// whose result is that of the wrapping division.
     fn says_zero(&self, condition: ExprId, divisor: ExprId) -> bool {
         match self.b.get(condition) {
             Expr::Cmp(CmpOp::Eq, d, zero) => d == divisor && self.b.as_const(zero) == Some(0),
@@ -287,8 +292,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// `c ? a : b`; a division takes any value where the divisor is zero, and
-    /// with it the one that the preparation gives it.
+    /// `c ? a : b`. A division by zero may have any value, and so the one that the preparation
+    /// chooses.
     fn select_total(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
         if let Expr::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, x, divisor) = self.b.get(b)
             && let Expr::Cmp(CmpOp::Eq, d, zero) = self.b.get(c)
@@ -301,11 +306,12 @@ impl Extraction<'_> {
         self.b.select(c, a, b)
     }
 
-    /// Sums of a shared address and an integer, and differences of two of one object.
+    /// The sum of a shared address and an integer, or the difference of two addresses of one
+    /// object.
     unsafe fn eval_address(
         &mut self,
         f: &mut Frame,
-        place: Place,
+        place: LoopPlace,
         op: BinOp,
         a: LLVMValueRef,
         b: LLVMValueRef,
@@ -333,8 +339,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// An address and an integer added. In 32 bits, only addresses in shared
-    /// memory exist; the sum is the one in its window.
+    /// The sum of an address and an integer. An address of 32 bits is one in shared memory, and the
+    /// sum stays in its window.
     fn moved(&mut self, p: &Pointer, space: u32, op: BinOp, by: ExprId, width: Width) -> Value {
         let offset = match width {
             Width::W64 => self.b.bin(op, p.offset, by),
@@ -351,7 +357,7 @@ impl Extraction<'_> {
     unsafe fn eval_compare(
         &mut self,
         f: &mut Frame,
-        place: Place,
+        place: LoopPlace,
         instruction: LLVMValueRef,
     ) -> Option<ExprId> {
         use LLVMIntPredicate::*;
@@ -399,7 +405,7 @@ impl Extraction<'_> {
     pub unsafe fn eval_intrinsic(
         &mut self,
         f: &mut Frame,
-        place: Place,
+        place: LoopPlace,
         call: LLVMValueRef,
         name: &str,
     ) -> Option<ExprId> {
@@ -478,7 +484,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Whether all pointers with this root count from the same address.
+    /// True if all pointers with this root count from the same address.
     fn is_one_place(&self, root: Root) -> bool {
         match root {
             Root::Object(object) => !matches!(
@@ -498,9 +504,8 @@ fn as_int(value: Value) -> Option<ExprId> {
     }
 }
 
-/// The address space that an integer made of a pointer is an address in, or
-/// `None` where it does not hold all of the address. Addresses in shared memory
-/// have 32 bits.
+/// The address space of a pointer that was converted to an integer; `None` if the integer does not
+/// hold the whole address. Addresses in shared memory have 32 bits.
 unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
     // SAFETY: by contract.
     let space = unsafe { ir::space_of(pointer) }?;
@@ -508,7 +513,7 @@ unsafe fn address_of(pointer: LLVMValueRef, width: Width) -> Option<u32> {
     whole.then_some(space)
 }
 
-/// Whether this is a load that is neither atomic nor volatile.
+/// True for a load that is neither atomic nor volatile.
 unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     // SAFETY: by contract.
     unsafe {
@@ -518,7 +523,7 @@ unsafe fn is_plain_load(value: LLVMValueRef) -> bool {
     }
 }
 
-/// The number of this width that a pointer was made of, all of it.
+/// The integer of this width that a pointer was made from, if the pointer holds all of it.
 unsafe fn number_in(pointer: LLVMValueRef, width: Width) -> Option<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
@@ -551,7 +556,7 @@ fn binary(op: LLVMOpcode) -> Option<BinOp> {
     })
 }
 
-/// What an opaque value is, for explanations, and its bounds where it has some.
+/// Describes an opaque value for explanations, and gives its bounds if it has some.
 unsafe fn describe(value: LLVMValueRef) -> (String, Option<(u64, u64)>) {
     // SAFETY: by contract.
     unsafe {

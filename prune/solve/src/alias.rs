@@ -5,20 +5,20 @@ use gpurace_protocol::protocol::{ObjectId, ObjectKind, Space, Uniform};
 
 use crate::encode::Setting;
 
-/// What two accesses may share.
+/// The relation of the bytes of two objects.
 #[derive(Clone)]
 pub enum Alias {
-    /// Nothing.
+    /// They share no byte.
     Never,
-    /// They count from one base, the second one's this much further.
+    /// Both offsets count from a known base; the second base is this many bytes after the first.
     Same(i128),
-    /// Nothing where the condition holds.
+    /// They share no byte if the condition holds.
     Unless(Condition),
-    /// Anything.
+    /// They may share bytes; the text says why.
     Unknown(String),
 }
 
-/// What two objects may share.
+/// Returns the relation of the bytes of two objects.
 pub fn alias(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     let objects = &setting.protocol.objects;
     let (x, y) = (&objects[a.0 as usize].kind, &objects[b.0 as usize].kind);
@@ -75,7 +75,7 @@ fn disjoint(setting: Setting, a: ObjectId, b: ObjectId) -> Alias {
     }
 }
 
-/// Whether an object may lie in a space.
+/// True if an object may lie in the space.
 pub fn may_lie_in(kind: &ObjectKind, space: Space) -> bool {
     let own = match kind {
         ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => Space::Global,

@@ -1,6 +1,5 @@
-//! Preconditions that kernels commonly rest on, guessed from the protocol.
-//! Each is one 1-bit expression over the launch; the solver says which ones a
-//! proof needs, the runtime tests them.
+//! Preconditions that kernels commonly need, guessed from the protocol. Each is a 1-bit expression
+//! over the launch. The solver finds the ones that a proof needs; the runtime tests them.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +8,10 @@ use gpurace_protocol::place::Place;
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Step};
 use gpurace_protocol::range::Loops;
 
-/// Most candidates of one kernel.
+/// The largest number of candidates of one kernel.
 const MOST: usize = 32;
 
-/// Adds the candidates' expressions to the arena and gives them, those first
-/// that most kernels need.
+/// Adds the candidates to the arena and returns them. The ones that most kernels need come first.
 pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     let places = Place::all(protocol);
     let offsets = reachable(protocol, places.iter().map(|p| p.access.offset));
@@ -21,12 +19,9 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
     let used = |node: Expr| offsets.iter().chain(&guards).any(|id| protocol.exprs.get(*id) == node);
     let mut made = Maker { exprs, found: Vec::new() };
 
-    // Dimensions that the kernel does not look at.
+    // A dimension has size 1 if the kernel does not use its index. `laneid` uses x.
     for axis in [Axis::Z, Axis::Y, Axis::X] {
-        if !used(Expr::Tid(axis)) && !used(Expr::Lane) {
-            let dim = made.exprs.add(Expr::Ntid(axis));
-            made.compare_constant(CmpOp::Eq, dim, 1);
-        } else if used(Expr::Lane) && axis != Axis::X && !used(Expr::Tid(axis)) {
+        if !used(Expr::Tid(axis)) && (axis != Axis::X || !used(Expr::Lane)) {
             let dim = made.exprs.add(Expr::Ntid(axis));
             made.compare_constant(CmpOp::Eq, dim, 1);
         }
@@ -38,7 +33,7 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
-    // Strides and table sizes that a dimension of the block has to fit.
+    // A dimension of the block is at most a stride or the size of a table.
     let constants = strides(protocol, &offsets, &places);
     let dims: Vec<_> = Axis::ALL.into_iter().filter(|axis| used(Expr::Tid(*axis))).collect();
     for c in constants.iter().rev().take(6) {
@@ -48,7 +43,7 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
-    // `a[t]` beside `a[32 + t]`: written for 32 threads, or for fewer.
+    // A kernel with `a[t]` and `a[32 + t]` is for at most 32 threads.
     if let Some(apart) = least_distance(&protocol.exprs, &places) {
         for axis in &dims {
             let dim = made.exprs.add(Expr::Ntid(*axis));
@@ -56,7 +51,7 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
-    // Parameters as strides, as bounds, as lengths of parts.
+    // A parameter that is a stride is at least the size of a row.
     let strides: BTreeSet<_> = params(protocol, &offsets);
     let bounds: BTreeSet<_> = params(protocol, &guards);
     for (id, width) in strides.iter().take(4) {
@@ -83,7 +78,7 @@ pub fn candidates(protocol: &Protocol, exprs: &mut Exprs) -> Vec<ExprId> {
         }
     }
 
-    // Blocks of whole warps; blocks that halve evenly.
+    // The block consists of whole warps, or its size is a power of two.
     let has_warp_sync = made_of_warps(&protocol.body);
     if has_warp_sync || used(Expr::Lane) {
         let dim = made.exprs.add(Expr::Ntid(Axis::X));
@@ -140,8 +135,8 @@ impl Maker<'_> {
     }
 }
 
-/// The nodes that these are made of, loop variables followed to their starts
-/// and steps.
+/// Returns all nodes that these expressions use, including the starts, steps and conditions of
+/// their loop variables.
 fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSet<ExprId> {
     let loops = Loops::of(protocol);
     let mut seen = BTreeSet::new();
@@ -152,13 +147,13 @@ fn reachable(protocol: &Protocol, from: impl Iterator<Item = ExprId>) -> BTreeSe
         }
         let node = protocol.exprs.get(id);
         todo.extend(node.operands());
-        if let Expr::Var { id, .. } = node {
-            if let Some(info) = loops.vars.get(&id) {
-                todo.push(info.var.from);
-                todo.push(info.of.cond);
-                if let Step::Add(step) = info.var.step {
-                    todo.push(step);
-                }
+        if let Expr::Var { id, .. } = node
+            && let Some(info) = loops.vars.get(&id)
+        {
+            todo.push(info.var.from);
+            todo.push(info.of.cond);
+            if let Step::Add(step) = info.var.step {
+                todo.push(step);
             }
         }
     }
@@ -175,8 +170,8 @@ fn params(protocol: &Protocol, nodes: &BTreeSet<ExprId>) -> BTreeSet<(ParamId, W
         .collect()
 }
 
-/// Numbers that a dimension of the block may have to stay within: factors and
-/// divisors in offsets, elements of shared variables.
+/// Returns possible upper bounds of a dimension of the block: factors and divisors in offsets, and
+/// the lengths of shared variables.
 fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) -> BTreeSet<i64> {
     let exprs = &protocol.exprs;
     let sizes: BTreeSet<i64> = places
@@ -205,7 +200,7 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
             }
         }
     }
-    // Rows that a block steps over by its height.
+    // A block may step over rows by its height.
     let loops = Loops::of(protocol);
     for id in offsets {
         if let Expr::Var { id, .. } = exprs.get(*id)
@@ -217,18 +212,18 @@ fn strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, places: &[Place]) ->
         }
     }
     for object in &protocol.objects {
-        if let ObjectKind::Shared { size } = object.kind {
-            if let Ok(size) = i64::try_from(size) {
-                add(size, true);
-            }
+        if let ObjectKind::Shared { size } = object.kind
+            && let Ok(size) = i64::try_from(size)
+        {
+            add(size, true);
         }
     }
-    // An element's own size is no stride.
+    // The size of an element is no stride.
     found.iter().copied().filter(|c| !sizes.contains(c) || *c > 16).collect()
 }
 
-/// The least distance, in elements, by which two accesses of one object are
-/// apart for one thread: of a warp's width at least, smaller ones are a stencil's.
+/// Returns the least distance, in elements, between two accesses of one thread to one object.
+/// Distances below a warp's width do not count: they belong to stencils.
 fn least_distance(exprs: &Exprs, places: &[Place]) -> Option<i64> {
     let parts = constant_parts(exprs);
     let accesses: BTreeSet<_> = places
@@ -248,7 +243,7 @@ fn least_distance(exprs: &Exprs, places: &[Place]) -> Option<i64> {
         .min()
 }
 
-/// For each expression, the constant that is added in it.
+/// Returns, for each expression, its constant summand.
 fn constant_parts(exprs: &Exprs) -> Vec<i64> {
     let mut found: Vec<i64> = Vec::with_capacity(exprs.len());
     for (id, node) in exprs.iter() {
@@ -270,8 +265,8 @@ fn constant_parts(exprs: &Exprs) -> Vec<i64> {
     found
 }
 
-/// Constant factors of a block index in offsets: how far apart blocks begin,
-/// in the columns that a parameter as a stride has to hold.
+/// Returns the constant factors of a block index in offsets. These are distances between blocks, in
+/// columns; a stride must be at least their total.
 fn block_strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, axis: Axis) -> BTreeSet<i64> {
     let exprs = &protocol.exprs;
     let factors = factors(exprs, axis);
@@ -282,7 +277,7 @@ fn block_strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, axis: Axis) ->
             Expr::Bin(BinOp::Mul | BinOp::Shl, a, _) if exprs.get(a) == Expr::Ctaid(axis) => {
                 found.insert(factor(*id));
             }
-            // `row * stride + column`: the column's factor, however it is made.
+            // In `row * stride + column` the column's factor counts.
             Expr::Bin(BinOp::Add, a, b) => {
                 for (row, column) in [(a, b), (b, a)] {
                     if is_row(exprs, row) {
@@ -296,7 +291,7 @@ fn block_strides(protocol: &Protocol, offsets: &BTreeSet<ExprId>, axis: Axis) ->
     found.into_iter().rev().flatten().filter(|c| (2..1 << 20).contains(c)).take(2).collect()
 }
 
-/// Whether this is a parameter times something that is no constant.
+/// True if this is a parameter times a value that is not constant.
 fn is_row(exprs: &Exprs, id: ExprId) -> bool {
     match exprs.get(id) {
         Expr::Bin(BinOp::Mul, a, b) => {
@@ -309,8 +304,8 @@ fn is_row(exprs: &Exprs, id: ExprId) -> bool {
     }
 }
 
-/// For each expression, the constant that a block index is multiplied with in
-/// it: 0 where it is not in there, `None` where that is no constant.
+/// Returns, for each expression, the constant factor of a block index: 0 if the index does not
+/// occur, `None` if the factor is not constant.
 fn factors(exprs: &Exprs, axis: Axis) -> Vec<Option<i64>> {
     let mut found: Vec<Option<i64>> = Vec::with_capacity(exprs.len());
     for (_, node) in exprs.iter() {

@@ -1,35 +1,29 @@
-//! What an equation in several radices says of its digits.
+//! Facts about the digits of a sum that mixes several radices.
 //!
 //! `1024 k + 128 b + t == 1024 k' + 128 b' + t'` with `t < 128` and `b < 8` gives
-//! `t == t'`, `b == b'` and `k == k'`: what is left beside the multiples of 128
-//! lies between -127 and 127, and is a multiple of 128. Solvers of linear
-//! arithmetic search for that at length; said beforehand, it costs nothing.
+//! `t == t'`, `b == b'` and `k == k'`: the difference `t - t'` lies between -127 and 127, and it is
+//! a multiple of 128. A solver of linear arithmetic needs a long search to find this. The query
+//! states it as a fact, which costs nothing.
 
 use gpurace_protocol::range::Range;
 
 use crate::encode::Encoder;
-use crate::linear::{Atom, Formula, Lin, TooBig};
+use crate::linear::{Atom, Encoded, Formula, Lin};
 
-/// Most facts about one sum.
+/// The largest number of facts about one sum.
 const MOST: usize = 24;
-/// Most times that a part of a sum is split again.
+/// The largest depth to which parts of a sum are split.
 const DEEPEST: u32 = 6;
 
-/// What follows for parts of a sum from the sum's own bounds, with the unknowns
-/// in their ranges.
-pub fn cuts(encoder: &Encoder, sum: &Lin, within: Range) -> Result<Vec<Formula>, TooBig> {
+/// Returns bounds on parts of a sum. They follow from the bounds `within` of the sum and the ranges
+/// of its unknowns.
+pub fn cuts(encoder: &Encoder, sum: &Lin, within: Range) -> Encoded<Vec<Formula>> {
     let mut found = Vec::new();
     split(encoder, sum, within, DEEPEST, &mut found)?;
     Ok(found)
 }
 
-fn split(
-    encoder: &Encoder,
-    sum: &Lin,
-    within: Range,
-    depth: u32,
-    found: &mut Vec<Formula>,
-) -> Result<(), TooBig> {
+fn split(encoder: &Encoder, sum: &Lin, within: Range, depth: u32, found: &mut Vec<Formula>) -> Encoded<()> {
     if depth == 0 || sum.terms.len() < 2 {
         return Ok(());
     }
@@ -74,10 +68,10 @@ fn split(
     Ok(())
 }
 
-/// A sum with what is divided in it by a positive constant written as quotient and
+/// Returns the sum, with each dividend of a division by a positive constant written as quotient and
 /// remainder: `2 t - (t mod 8)`, which is `t + 8 q` for the solver, as `16 q + r`, and
 /// `b + 64 ((a + b) mod 8)`, which is `64 a + 65 b - 512 q`, as `b + 64 r`.
-pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
+pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Encoded<Lin> {
     let mut divided: Vec<_> = encoder
         .quotients
         .iter()
@@ -90,7 +84,8 @@ pub fn in_digits(encoder: &mut Encoder, sum: &Lin) -> Result<Lin, TooBig> {
     divided.sort_by_key(|(_, _, q)| *q);
     let mut sum = sum.clone();
     for (x, by, q) in divided {
-        // How often what is divided is in the sum, all of it; else how often the remainder is.
+        // The factor of the whole dividend in the sum; if it is not there as a whole, the factor of
+        // the remainder.
         let of = |wanted: Atom| sum.terms.iter().find(|(atom, _)| *atom == wanted).map_or(0, |(_, c)| *c);
         let Some((first, c)) = x.terms.first() else { continue };
         let all = of(*first) / c;
@@ -119,7 +114,7 @@ mod tests {
     use super::*;
     use crate::encode::{Setting, Wrap};
 
-    /// Whether a formula holds of these values.
+    /// True if the formula holds for these values.
     fn holds(formula: &Formula, values: &[i128]) -> bool {
         let value = |lin: &Lin| {
             lin.terms.iter().map(|(Atom(i), c)| c * values[*i as usize]).sum::<i128>() + lin.constant
@@ -135,7 +130,8 @@ mod tests {
         }
     }
 
-    /// The facts about `sum of factors * unknowns + constant`, the unknowns in these ranges.
+    /// Returns the facts about `sum of factors * unknowns + constant`. Each term is a factor and
+    /// the range of its unknown.
     fn facts(terms: &[(i128, i128, i128)], constant: i128, within: Range) -> Vec<Formula> {
         let (protocol, exprs, next) = (Protocol::default(), Exprs::default(), HashMap::new());
         let setting =
@@ -144,12 +140,12 @@ mod tests {
         let mut sum = Lin::constant(constant);
         for (factor, lo, hi) in terms {
             let atom = encoder.fresh("x", Range::new(*lo, *hi));
-            sum = sum.plus(*factor, &Lin::atom(atom)).ok().expect("small");
+            sum = sum.plus(*factor, &Lin::atom(atom)).unwrap_or_else(|_| panic!("the numbers are small"));
         }
-        cuts(&encoder, &sum, within).ok().expect("small")
+        cuts(&encoder, &sum, within).unwrap_or_else(|_| panic!("the numbers are small"))
     }
 
-    /// Every value of the unknowns.
+    /// Returns all combinations of values of the unknowns.
     fn all(terms: &[(i128, i128, i128)]) -> Vec<Vec<i128>> {
         terms.iter().fold(vec![Vec::new()], |known, (_, lo, hi)| {
             known.iter().flat_map(|v| (*lo..=*hi).map(move |x| [v.as_slice(), &[x]].concat())).collect()
@@ -167,7 +163,7 @@ mod tests {
                 same
             );
         }
-        // One digit too many: the sum is the same for different digits, and nothing may say else.
+        // With one digit too many, different digits have equal sums. No fact may exclude that.
         let terms = [(4, 0, 7), (1, 0, 4), (-4, 0, 7), (-1, 0, 4)];
         let found = facts(&terms, 0, Range::one(0));
         assert!(found.iter().all(|fact| holds(fact, &[0, 4, 1, 0])));

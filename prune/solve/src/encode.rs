@@ -2,13 +2,12 @@
 //! threads.
 //!
 //! # Exactness
-//! A lift ([`gpurace_protocol::range`]) is turned into a linear term. Where a
-//! value must be computed in a view and its range does not show that the lift
-//! fits, either that becomes a condition of the proof ([`Wrap::Assume`]), or
-//! the multiple of `2^width` between lift and value is one more unknown
-//! ([`Wrap::Exact`]). Quotients, remainders and bits get unknowns with their
-//! defining facts. Facts about what is not surely computed are such that they
-//! can always be met, so that they take no execution away.
+//! The encoder turns a lift ([`gpurace_protocol::range`]) into a linear term. Some values must be
+//! computed in a view. If the range does not show that the lift fits the view, there are two ways.
+//! With [`Wrap::Assume`], fitting becomes a condition of the proof. With [`Wrap::Exact`], a new
+//! unknown counts the multiples of `2^width` between lift and value. Quotients, remainders and bits
+//! get unknowns with facts that define them. An execution may skip the computation of a value. The
+//! facts about such a value always have a solution, so they exclude no execution.
 
 mod cases;
 mod loops;
@@ -24,23 +23,23 @@ use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
-use crate::linear::{Atom, Formula, Lin, TooBig};
+use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 
 /// What to do where a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrap {
-    /// Take it not to, as a condition of the proof.
+    /// Assume that it does not wrap. This becomes a condition of the proof.
     Assume,
-    /// Follow it.
+    /// Encode the wrapping.
     Exact,
 }
 
-/// What is fixed for all queries of one run of the solver.
+/// The input of all queries of one run of the prover.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// The protocol.
     pub protocol: &'a Protocol,
-    /// Its expressions and those added for conditions.
+    /// The protocol's expressions, and the expressions of candidates behind them.
     pub exprs: &'a Exprs,
     /// The launch, where it is known.
     pub launch: Option<&'a Launch>,
@@ -59,27 +58,27 @@ pub struct AtomInfo {
     pub range: Range,
 }
 
-/// A division whose quotient and remainder are known by unknowns.
+/// A division that the query already has unknowns for.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Division {
     pub(crate) x: Lin,
     pub(crate) by: Lin,
-    /// The quotient is rounded towards zero, the remainder has the dividend's sign;
-    /// otherwise the dividend is not negative.
+    /// True if the dividend may be negative: the quotient is rounded towards zero, and the
+    /// remainder has the dividend's sign.
     pub(crate) towards_zero: bool,
-    /// Where the divisor may not be positive: whether the operator is signed, and its
-    /// width. What they give by zero may differ then.
+    /// Set if the divisor may be 0 or negative: whether the operator is signed, and its width. The
+    /// results of a division by zero depend on both.
     pub(crate) otherwise: Option<(bool, Width)>,
 }
 
 impl Division {
-    /// Of a dividend that is not negative by a positive divisor.
+    /// Returns the division of a non-negative dividend by a positive divisor.
     pub(crate) const fn new(x: Lin, by: Lin) -> Self {
         Self { x, by, towards_zero: false, otherwise: None }
     }
 }
 
-/// What an unknown stands for, where both threads or several places name it.
+/// The value that a shared unknown represents. Both threads, or several places, may use it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Tid(usize, Axis),
@@ -89,24 +88,24 @@ enum Key {
     Param(ParamId, View),
     Opaque(OpaqueId, usize, Vec<(LoopId, Lin)>, View),
     Any(VarId, usize, Vec<(LoopId, Lin)>, View),
-    /// Multiple of `2^width` between two integers that stand for one value.
+    /// The number of times that `2^width` lies between an integer and its value in the view.
     Wraps(Lin, Width, View),
 }
 
-/// An unknown's values, each under a condition; where none holds the unknown
-/// is unknown.
+/// The values of an unknown, each under a condition. If no condition holds, nothing is known of the
+/// value.
 pub(crate) type Cases = Vec<(Formula, Lin)>;
 
 /// The unknowns and facts of one query.
 pub struct Encoder<'a> {
     pub(crate) setting: Setting<'a>,
-    /// How the two threads are related.
+    /// The smallest group that contains both threads.
     pub group: Group,
     /// Unknowns, by number.
     pub atoms: Vec<AtomInfo>,
-    /// What holds of them in every run.
+    /// Facts that hold in every execution.
     pub facts: Vec<Formula>,
-    /// What the proof takes for granted about wrapping.
+    /// The conditions on wrapping that the query assumes.
     pub needs: BTreeSet<Condition>,
     /// Descriptions of the opaque values that the query mentions.
     pub opaque: BTreeSet<String>,
@@ -119,20 +118,20 @@ pub struct Encoder<'a> {
     pub(crate) factors: HashMap<Atom, Vec<Lin>>,
 }
 
-/// One thread at one moment: its iterations, and what is known to hold.
+/// One thread at one moment: its iterations, and the guards that hold.
 pub struct Frame<'a> {
-    /// 0 or 1: which of the two threads.
+    /// The thread: 0 or 1.
     pub side: usize,
-    /// Iterations before the current one, of each loop around.
+    /// For each enclosing loop, the number of iterations before the current one.
     pub iteration: HashMap<LoopId, Lin>,
-    /// Loop variables that are asked about at one value, in one iteration.
+    /// Loop variables that the query fixes: the iteration, and the value in it.
     pub fixed: HashMap<VarId, (Lin, u64)>,
     /// Conditions that hold.
     pub guards: Vec<(ExprId, bool)>,
-    /// Ranges where they hold.
+    /// Ranges of expressions under these guards.
     pub ranges: Ranges<'a>,
-    /// The moment is reached in every run that the query is about: what is
-    /// assumed of values computed here may be asserted.
+    /// True if every execution of the query reaches the moment. Then the query may assert its
+    /// assumptions about the values computed here.
     pub certain: bool,
     lifted: HashMap<(ExprId, View), Lin>,
     computed: HashMap<(ExprId, View), Lin>,
@@ -140,7 +139,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A thread at the top of the program.
+    /// Returns the frame of a thread at the start of the program.
     pub fn top(setting: Setting<'a>, side: usize) -> Self {
         Self {
             side,
@@ -155,13 +154,13 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same thread, where one more condition holds.
+    /// Adds a condition that holds.
     pub fn guard(&mut self, cond: ExprId, value: bool) {
         self.guards.push((cond, value));
         self.ranges = self.ranges.guarded(&[(cond, value)]);
     }
 
-    /// The same thread and moment, nothing computed yet.
+    /// Returns a frame for the same thread and moment, without computed terms.
     pub fn copy(&self) -> Self {
         Self {
             side: self.side,
@@ -177,10 +176,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-type Result<T> = std::result::Result<T, TooBig>;
-
 impl<'a> Encoder<'a> {
-    /// Without any unknown yet.
+    /// Returns an encoder without unknowns.
     pub fn new(setting: Setting<'a>, group: Group) -> Self {
         Self {
             setting,
@@ -199,14 +196,14 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A new unknown.
+    /// Adds an unknown.
     pub fn fresh(&mut self, name: &str, range: Range) -> Atom {
         let atom = Atom(self.atoms.len() as u32);
         self.atoms.push(AtomInfo { name: format!("{name}.{}", atom.0), range });
         atom
     }
 
-    /// Range of a term, by its unknowns' ranges.
+    /// Returns the range of a term, from the ranges of its unknowns.
     pub fn range(&self, lin: &Lin) -> Range {
         lin.terms.iter().fold(Range::one(lin.constant), |sum, (atom, c)| {
             sum.plus(self.atoms[atom.0 as usize].range.times(Range::one(*c)))
@@ -225,20 +222,20 @@ impl<'a> Encoder<'a> {
         Lin::atom(atom)
     }
 
-    /// `blockDim`.
+    /// Returns `blockDim`.
     pub fn ntid(&mut self, axis: Axis) -> Lin {
         let range = self.special(Expr::Ntid(axis));
         self.keyed(Key::Ntid(axis), &format!("blockDim.{axis:?}"), range)
     }
 
-    /// `gridDim`.
+    /// Returns `gridDim`.
     pub fn nctaid(&mut self, axis: Axis) -> Lin {
         let range = self.special(Expr::Nctaid(axis));
         self.keyed(Key::Nctaid(axis), &format!("gridDim.{axis:?}"), range)
     }
 
-    /// `threadIdx` of a side.
-    pub fn tid(&mut self, side: usize, axis: Axis) -> Result<Lin> {
+    /// Returns `threadIdx` of a side.
+    pub fn tid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
         let range = self.special(Expr::Tid(axis));
         let known = self.shared.len();
         let tid = self.keyed(Key::Tid(side, axis), &format!("threadIdx.{axis:?}@{side}"), range);
@@ -250,8 +247,8 @@ impl<'a> Encoder<'a> {
         Ok(tid)
     }
 
-    /// `blockIdx` of a side; one for both in one block.
-    pub fn ctaid(&mut self, side: usize, axis: Axis) -> Result<Lin> {
+    /// Returns `blockIdx` of a side. Threads of one block share it.
+    pub fn ctaid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
         let side = if self.group == Group::Grid { side } else { 0 };
         let range = self.special(Expr::Ctaid(axis));
         let known = self.shared.len();
@@ -268,8 +265,8 @@ impl<'a> Encoder<'a> {
         special(node, self.setting.launch)
     }
 
-    /// Linear thread index in the block.
-    pub fn linear_tid(&mut self, side: usize) -> Result<Lin> {
+    /// Returns the linear thread index in the block.
+    pub fn linear_tid(&mut self, side: usize) -> Encoded<Lin> {
         let mut linear = self.tid(side, Axis::Z)?;
         for axis in [Axis::Y, Axis::X] {
             let ntid = self.ntid(axis);
@@ -279,14 +276,14 @@ impl<'a> Encoder<'a> {
         Ok(linear)
     }
 
-    /// Warp number and lane.
-    pub fn warp_and_lane(&mut self, side: usize) -> Result<(Lin, Lin)> {
+    /// Returns the warp's number in the block, and the lane.
+    pub fn warp_and_lane(&mut self, side: usize) -> Encoded<(Lin, Lin)> {
         let linear = self.linear_tid(side)?;
         self.divide(&linear, 32)
     }
 
-    /// The lift of an expression.
-    pub fn lift(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+    /// Returns the lift of an expression.
+    pub fn lift(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Encoded<Lin> {
         if let Some(lin) = f.lifted.get(&(id, view)) {
             return Ok(lin.clone());
         }
@@ -295,8 +292,8 @@ impl<'a> Encoder<'a> {
         Ok(lin)
     }
 
-    /// The value of an expression in a view.
-    pub fn computed(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+    /// Returns the value of an expression in a view.
+    pub fn computed(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Encoded<Lin> {
         let exprs = self.setting.exprs;
         if let Expr::Const { width, bits } = exprs.get(id) {
             return Ok(Lin::constant(view.read(width, bits)));
@@ -322,8 +319,8 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
-    /// The number of the view that is congruent to `lin`.
-    pub(crate) fn wrapped(&mut self, lin: &Lin, width: Width, view: View) -> Result<Lin> {
+    /// Returns the number in the view that is congruent to `lin`.
+    pub(crate) fn wrapped(&mut self, lin: &Lin, width: Width, view: View) -> Encoded<Lin> {
         let all = view.all(width);
         let range = self.range(lin);
         if range.within(all) {
@@ -344,7 +341,7 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
-    fn lift_node(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Result<Lin> {
+    fn lift_node(&mut self, f: &mut Frame<'a>, id: ExprId, view: View) -> Encoded<Lin> {
         let exprs = self.setting.exprs;
         match exprs.get(id) {
             Expr::Const { width, bits } => Ok(Lin::constant(lift_constant(width, bits))),
@@ -380,11 +377,11 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn param(&mut self, id: ParamId, width: Width, view: View) -> Result<Lin> {
-        if let Some(launch) = self.setting.launch {
-            if let Some(bits) = launch.params.get(id.0 as usize) {
-                return Ok(Lin::constant(view.read(width, *bits)));
-            }
+    fn param(&mut self, id: ParamId, width: Width, view: View) -> Encoded<Lin> {
+        if let Some(launch) = self.setting.launch
+            && let Some(bits) = launch.params.get(id.0 as usize)
+        {
+            return Ok(Lin::constant(view.read(width, *bits)));
         }
         let name = self.setting.protocol.params.get(id.0 as usize).map_or("?", |p| &p.name);
         let known = self.shared.len();
@@ -399,7 +396,7 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
-    /// The term of a parameter that the query mentions.
+    /// Returns the term of a parameter, if the query mentions it.
     pub fn known_param(&self, id: u32) -> Option<Lin> {
         [View::Signed, View::Unsigned]
             .into_iter()
@@ -407,8 +404,9 @@ impl<'a> Encoder<'a> {
             .map(|atom| Lin::atom(*atom))
     }
 
-    /// Two numbers, in `view` and in the other one, stand for one bit pattern.
-    fn link(&mut self, value: &Lin, view: View, other: &Lin, width: Width) -> Result<()> {
+    /// Adds the fact that two numbers, one in `view` and one in the other view, have one bit
+    /// pattern.
+    fn link(&mut self, value: &Lin, view: View, other: &Lin, width: Width) -> Encoded<()> {
         let (signed, unsigned) = if view == View::Signed { (value, other) } else { (other, value) };
         let zero = Lin::constant(0);
         let fact = Formula::any([
@@ -422,7 +420,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    fn opaque(&mut self, f: &Frame<'a>, id: OpaqueId, width: Width, view: View) -> Result<Lin> {
+    fn opaque(&mut self, f: &Frame<'a>, id: OpaqueId, width: Width, view: View) -> Encoded<Lin> {
         let Some(opaque) = self.setting.protocol.opaques.get(id.0 as usize) else {
             return Ok(Lin::atom(self.fresh("opaque", view.all(width))));
         };

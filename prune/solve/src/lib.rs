@@ -1,34 +1,45 @@
-//! The prover: access protocols in, verdicts out, with Z3. No LLVM type and no
-//! I/O in here but the dumps that are asked for.
+//! The prover: reads access protocols, gives verdicts, with Z3. It knows no LLVM type, and its only
+//! output beside verdicts are dumps of queries, which a caller can ask for.
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`prove`] | which pairs of accesses there are, what becomes of each site |
+//! | [`prove`] | the pairs of accesses of a kernel, and the verdict of each site |
 //! | [`pair`] | the formula of one pair: two threads, no barrier in between, a common byte |
 //! | [`encode`] | expressions as linear terms over the unknowns of two threads |
-//! | `arith` | quotients, bits, shifts, products |
-//! | `digits` | what an equation in several radices says of its digits |
+//! | `operators`, `division`, `bits`, `products` | integer operators as linear terms |
+//! | `digits` | facts about the digits of a sum that mixes several radices |
 //! | [`linear`] | linear terms and formulas |
 //! | [`smt`] | queries as SMT-LIB text, limits, the solver |
 //! | `alias` | which objects may share bytes |
 //! | `steady` | values loaded from memory that the kernel does not change |
-//! | `values` | the constants that halving and doubling loops run through |
-//! | `digits` | what an equation in several radices says of its digits |
+//! | `values` | the constants that a halving or doubling loop variable takes |
 //! | [`candidates`] | preconditions to try |
-//! | [`library`] | the shared library's three functions |
-//! | [`witness`] | whether a solution is a race that threads run into |
+//! | [`library`] | the three functions of the shared library |
+//! | [`witness`] | runs the two threads of a solution to confirm that they race |
 //!
-//! What does *not* live here: what a protocol means, conditions and their
-//! evaluation (`gpurace-protocol`, which needs no solver).
+//! # Adding a proof rule
+//! 1. Find the module whose subject the rule belongs to. A rule about an operator goes into
+//!    `operators` or the module for that operator; a rule about barriers goes into [`pair`]; a new
+//!    precondition goes into [`candidates`]. A rule adds facts that hold in every execution.
+//! 2. In `tests/kernels/`, add a small kernel that needs the rule, and assert with `proved` that
+//!    its sites are proved.
+//! 3. Beside it, add a neighbour: the same kernel with one small change that makes it race. Assert
+//!    with `not_proved` that it is not proved. This test guards the rule's soundness.
+//!
+//! The meaning of a protocol, and conditions with their evaluation, live in `gpurace-protocol`,
+//! which needs no solver.
 
 mod alias;
-mod arith;
+mod bits;
 pub mod candidates;
 mod digits;
+mod division;
 pub mod encode;
 pub mod library;
 pub mod linear;
+mod operators;
 pub mod pair;
+mod products;
 pub mod prove;
 pub mod smt;
 mod steady;
@@ -43,22 +54,22 @@ use gpurace_protocol::protocol::Protocol;
 pub use prove::Outcome;
 pub use smt::Limits;
 
-/// How to go about it.
+/// Limits and dumps of a proof.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How long the solver may work.
+    /// Limits on the solver's work.
     pub limits: Limits,
-    /// Writes each query into this folder.
+    /// The folder that queries are written to, if any.
     pub dump: Option<PathBuf>,
 }
 
-/// What can be proved of a kernel for all launches, or for those that fulfil
+/// Returns verdicts for all launches of a kernel. Some hold only for launches that fulfil
 /// conditions.
 pub fn solve(protocol: &Protocol, options: &Options) -> Outcome {
     prove::prove(protocol, None, options)
 }
 
-/// What can be proved of one launch.
+/// Returns verdicts that hold for one launch.
 pub fn solve_with(protocol: &Protocol, launch: &Launch, options: &Options) -> Outcome {
     prove::prove(protocol, Some(launch), options)
 }

@@ -1,6 +1,5 @@
-//! The solver as a shared library: three functions in C's terms, so that
-//! whoever opens it needs neither Z3 nor this crate's types in memory.
-//! [`gpurace_protocol::wire`] says what the bytes are.
+//! The solver as a shared library with three C functions. A program that opens it needs neither Z3
+//! nor the types of this crate. [`gpurace_protocol::wire`] defines the bytes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -11,14 +10,14 @@ use gpurace_protocol::wire::{Answer, request, to_bytes};
 use crate::smt::UNITS_PER_MILLISECOND;
 use crate::{Limits, Options, solve, solve_with};
 
-/// The version of the bytes that [`gpurace_solve`] takes and gives.
+/// Returns the version of the bytes that [`gpurace_solve`] reads and writes.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpurace_solve_version() -> u32 {
     PROTOCOL_VERSION
 }
 
-/// Answers a request. Gives 0, and bytes to be freed with
-/// [`gpurace_solve_free`]; -1 where the request does not decode, -2 where the solver failed.
+/// Answers a request. Returns 0 and an answer, which the caller frees with [`gpurace_solve_free`].
+/// Returns -1 if the request does not decode, -2 if the solver failed.
 ///
 /// # Safety
 /// `request` points to `size` readable bytes, `answer` and `answer_size` to

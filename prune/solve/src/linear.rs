@@ -8,40 +8,44 @@ use gpurace_protocol::range::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom(pub u32);
 
-/// Coefficients beyond this make a query too hard to be worth asking.
+/// The largest coefficient of a term. Queries with larger ones are too hard for the solver.
 const LIMIT: i128 = 1 << 100;
 
-/// A number left the range in which queries are exact.
+/// The error that a number left the range in which queries are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooBig;
 
-/// `constant + sum of coefficient * atom`, atoms in order, no coefficient 0.
+/// A part of a query, unless a number in it is too big.
+pub type Encoded<T> = Result<T, TooBig>;
+
+/// The linear term `constant + sum of coefficient * atom`. Its atoms are sorted; no coefficient is
+/// 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lin {
     /// The constant.
     pub constant: i128,
-    /// The rest.
+    /// The atoms with their coefficients.
     pub terms: Vec<(Atom, i128)>,
 }
 
 impl Lin {
-    /// A constant.
+    /// Returns the term of a constant.
     pub fn constant(constant: i128) -> Self {
         Self { constant, terms: Vec::new() }
     }
 
-    /// An unknown.
+    /// Returns the term of one unknown.
     pub fn atom(atom: Atom) -> Self {
         Self { constant: 0, terms: vec![(atom, 1)] }
     }
 
-    /// The constant, where there is no unknown.
+    /// Returns the constant if the term has no unknown.
     pub fn as_constant(&self) -> Option<i128> {
         self.terms.is_empty().then_some(self.constant)
     }
 
     /// `self + factor * other`.
-    pub fn plus(&self, factor: i128, other: &Self) -> Result<Self, TooBig> {
+    pub fn plus(&self, factor: i128, other: &Self) -> Encoded<Self> {
         let scaled = |c: i128| {
             let c = c.checked_mul(factor).ok_or(TooBig)?;
             if c.abs() > LIMIT { Err(TooBig) } else { Ok(c) }
@@ -59,59 +63,59 @@ impl Lin {
     }
 
     /// `factor * self`.
-    pub fn times(&self, factor: i128) -> Result<Self, TooBig> {
+    pub fn times(&self, factor: i128) -> Encoded<Self> {
         Self::default().plus(factor, self)
     }
 
     /// `self - other`.
-    pub fn minus(&self, other: &Self) -> Result<Self, TooBig> {
+    pub fn minus(&self, other: &Self) -> Encoded<Self> {
         self.plus(-1, other)
     }
 
     /// `self + constant`.
-    pub fn shifted(&self, constant: i128) -> Result<Self, TooBig> {
+    pub fn shifted(&self, constant: i128) -> Encoded<Self> {
         self.plus(1, &Self::constant(constant))
     }
 
-    /// Greatest common divisor of the coefficients, 0 without any.
+    /// Returns the greatest common divisor of the coefficients; 0 if there are none.
     pub fn gcd(&self) -> i128 {
         self.terms.iter().fold(0, |g, (_, c)| gcd(g, c.abs()))
     }
 }
 
-/// Greatest common divisor.
+/// Returns the greatest common divisor.
 pub fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A formula.
+/// A Boolean formula over comparisons of linear terms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Formula {
-    /// Always.
+    /// True.
     True,
-    /// Never.
+    /// False.
     False,
     /// The term is at most 0.
     Nonpositive(Lin),
     /// The term is 0.
     Zero(Lin),
-    /// Negated.
+    /// The negation.
     Not(Box<Formula>),
-    /// All of these.
+    /// The conjunction.
     All(Vec<Formula>),
-    /// One of these.
+    /// The disjunction.
     Any(Vec<Formula>),
 }
 
 impl Formula {
     /// `a <= b`
-    pub fn le(a: &Lin, b: &Lin) -> Result<Self, TooBig> {
+    pub fn le(a: &Lin, b: &Lin) -> Encoded<Self> {
         let d = a.minus(b)?;
         Ok(match d.as_constant() {
             Some(c) if c <= 0 => Self::True,
             Some(_) => Self::False,
             None => {
-                // Divided by the common factor, rounded towards the tighter side.
+                // Dividing by the common factor and rounding makes the bound tight.
                 let g = d.gcd();
                 let constant = -(-d.constant).div_euclid(g);
                 let terms = d.terms.iter().map(|(a, c)| (*a, c / g)).collect();
@@ -121,12 +125,12 @@ impl Formula {
     }
 
     /// `a < b`
-    pub fn lt(a: &Lin, b: &Lin) -> Result<Self, TooBig> {
+    pub fn lt(a: &Lin, b: &Lin) -> Encoded<Self> {
         Self::le(&a.shifted(1)?, b)
     }
 
     /// `a == b`
-    pub fn eq(a: &Lin, b: &Lin) -> Result<Self, TooBig> {
+    pub fn eq(a: &Lin, b: &Lin) -> Encoded<Self> {
         let d = a.minus(b)?;
         Ok(match d.as_constant() {
             Some(0) => Self::True,
@@ -144,11 +148,11 @@ impl Formula {
     }
 
     /// `range.lo <= a <= range.hi`
-    pub fn within(a: &Lin, range: Range) -> Result<Self, TooBig> {
+    pub fn within(a: &Lin, range: Range) -> Encoded<Self> {
         Ok(Self::all([Self::le(&Lin::constant(range.lo), a)?, Self::le(a, &Lin::constant(range.hi))?]))
     }
 
-    /// Negation.
+    /// Returns the negation.
     pub fn negated(self) -> Self {
         match self {
             Self::True => Self::False,
@@ -158,7 +162,7 @@ impl Formula {
         }
     }
 
-    /// Conjunction.
+    /// Returns the conjunction.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
@@ -176,7 +180,7 @@ impl Formula {
         }
     }
 
-    /// Disjunction.
+    /// Returns the disjunction.
     pub fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
@@ -199,7 +203,7 @@ impl Formula {
         Self::any([self.negated(), then])
     }
 
-    /// Its unknowns, added to `found`.
+    /// Adds the formula's unknowns to `found`.
     pub fn atoms(&self, found: &mut std::collections::BTreeSet<Atom>) {
         match self {
             Self::True | Self::False => {}

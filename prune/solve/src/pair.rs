@@ -1,5 +1,5 @@
-//! The formula of one pair of accesses: two symbolic threads that make them
-//! without a barrier in between and touch a common byte.
+//! The formula of one pair of accesses: two symbolic threads make them without a barrier in
+//! between, and touch a common byte.
 
 use std::collections::HashMap;
 
@@ -12,25 +12,23 @@ use gpurace_protocol::range::{Range, Ranges, View};
 
 use crate::digits;
 use crate::encode::{Encoder, Frame, Setting};
-use crate::linear::{Formula, Lin, TooBig};
+use crate::linear::{Encoded, Formula, Lin};
 
-type Result<T> = std::result::Result<T, TooBig>;
-
-/// How two threads are related.
+/// The relation of two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
-    /// In one warp.
+    /// They are in one warp.
     SameWarp,
-    /// In one block, in different warps.
+    /// They are in different warps of one block.
     OtherWarp,
-    /// In one block.
+    /// They are in one block.
     SameBlock,
-    /// In different blocks.
+    /// They are in different blocks.
     OtherBlock,
 }
 
 impl Relation {
-    /// The narrowest group that holds both.
+    /// Returns the smallest group that contains both threads.
     pub fn group(self) -> Group {
         match self {
             Self::SameWarp => Group::Warp,
@@ -40,37 +38,36 @@ impl Relation {
     }
 }
 
-/// A formula, ready to be asked.
+/// The formula of a query about a pair.
 pub struct PairFormula<'a> {
-    /// Its unknowns, defining facts and conditions on wrapping.
+    /// The formula's unknowns, facts and conditions on wrapping.
     pub encoder: Encoder<'a>,
-    /// What the pair needs: without a solution it does not race.
+    /// The requirements of a race. Without a solution, the pair does not race.
     pub race: Vec<Formula>,
-    /// What may be assumed, one formula for each candidate.
+    /// Optional assumptions: one formula for each candidate.
     pub assumptions: Vec<Formula>,
 }
 
 /// One side of the pair.
 struct Way<'a> {
     frame: Frame<'a>,
-    /// Number of guards where each loop is entered.
+    /// For each loop, the number of guards that hold at its entry.
     entered: HashMap<LoopId, usize>,
     loops: HashMap<LoopId, &'a Loop>,
 }
 
-/// What is said of the way to an access.
+/// The part of the way to an access that a formula contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// The loops around it only. Weaker, and often the same for many accesses.
+    /// Only the enclosing loops. Many accesses share such a formula, but it proves less.
     Loops,
-    /// The conditions too.
+    /// The loops and the conditions.
     All,
 }
 
-/// Builds the formula of a pair. `apart` is what has to be added to offsets of
-/// the second access to compare them with the first one's. Of iterations that
-/// both threads are in together, only those are asked about in which variables
-/// have their `fixed` values.
+/// Returns the formula of a pair. The base of the second access lies `apart` bytes after the base
+/// of the first one. In loops whose iteration both threads share, the formula covers only the
+/// iterations in which the variables have their `fixed` values.
 pub fn formula<'a>(
     setting: Setting<'a>,
     (a, b): (&Place<'a>, &Place<'a>),
@@ -79,11 +76,11 @@ pub fn formula<'a>(
     candidates: &[ExprId],
     fixed: &[(VarId, u64)],
     detail: Detail,
-) -> Result<PairFormula<'a>> {
+) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
     let mut race = Vec::new();
 
-    // Loops in the same iteration share their counter.
+    // Loops that both threads are in the same iteration of share a counter.
     let mut counters = HashMap::new();
     let mut ways = Vec::new();
     for (side, place) in [(0, a), (1, b)] {
@@ -121,8 +118,8 @@ pub fn formula<'a>(
     Ok(PairFormula { encoder, race, assumptions })
 }
 
-/// The formula that one thread makes one access.
-pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Result<PairFormula<'a>> {
+/// Returns the formula that a thread makes an access.
+pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId]) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, Group::Block);
     let mut race = Vec::new();
     walk(
@@ -144,14 +141,13 @@ pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId])
     Ok(PairFormula { encoder, race, assumptions })
 }
 
-/// The formula that two threads decide differently at a place where all must
-/// decide alike.
+/// Returns the formula that two threads decide differently where all threads must decide alike.
 pub fn divergence<'a>(
     setting: Setting<'a>,
     control: &gpurace_protocol::interval::Control,
     relation: Relation,
     candidates: &[ExprId],
-) -> Result<PairFormula<'a>> {
+) -> Encoded<PairFormula<'a>> {
     let mut encoder = Encoder::new(setting, relation.group());
     let mut race = vec![distinct(&mut encoder, relation)?];
     let mut counters: HashMap<LoopId, Lin> = HashMap::new();
@@ -159,7 +155,7 @@ pub fn divergence<'a>(
     for side in [0, 1] {
         let mut frame = Frame::top(setting, side);
         for of in &control.loops {
-            // One iteration more is asked about: the one that the condition ends.
+            // The formula includes one more iteration than runs: the one that the condition ends.
             let range = Range::new(0, i128::from(i64::MAX));
             let k =
                 counters.entry(*of).or_insert_with(|| Lin::atom(encoder.fresh("iteration", range))).clone();
@@ -184,7 +180,7 @@ pub fn divergence<'a>(
     Ok(PairFormula { encoder, race, assumptions })
 }
 
-/// Follows the way to an access: guards hold, iterations are reached.
+/// Follows the way to an access. Adds to `race` that its guards hold and its iterations run.
 fn walk<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,
@@ -193,7 +189,7 @@ fn walk<'a>(
     detail: Detail,
     fixed: impl Fn(&Loop, VarId) -> Option<u64>,
     mut counter: impl FnMut(&mut Encoder<'a>, Range, LoopId) -> Lin,
-) -> Result<Way<'a>> {
+) -> Encoded<Way<'a>> {
     let mut way =
         Way { frame: Frame::top(encoder.setting, side), entered: HashMap::new(), loops: HashMap::new() };
     for turn in &place.way {
@@ -224,9 +220,8 @@ fn walk<'a>(
                         way.frame.guard(of.cond, true);
                     }
                     Test::After => {
-                        // Either the first iteration or one that follows
-                        // another; where it is the first, that other one may be
-                        // taken to be the first as well.
+                        // This is the first iteration, or it follows another one. For the first
+                        // iteration the value of `previous` has no effect.
                         let range = way.frame.ranges.iterations(of.id);
                         let previous = Lin::atom(encoder.fresh("iteration", range));
                         let mut before = way.frame.copy();
@@ -244,13 +239,14 @@ fn walk<'a>(
     Ok(way)
 }
 
-/// `i != n` with step 1 means `i < n` where the loop starts below `n`.
+/// Adds to `race` that `i != n` with step 1 means `i < n`, if the loop starts at or below `n`; for
+/// step -1, the mirror image.
 fn ends_at_equality<'a>(
     encoder: &mut Encoder<'a>,
     race: &mut Vec<Formula>,
     frame: &mut Frame<'a>,
     of: &Loop,
-) -> Result<()> {
+) -> Encoded<()> {
     use gpurace_protocol::expr::{CmpOp, Expr};
     let exprs = encoder.setting.exprs;
     let Expr::Cmp(CmpOp::Ne, x, bound) = exprs.get(of.cond) else { return Ok(()) };
@@ -294,8 +290,13 @@ fn ends_at_equality<'a>(
     Ok(())
 }
 
-/// A thread at another moment than that of its access.
-fn moment<'a>(encoder: &Encoder<'a>, way: &Way<'a>, at: &[(LoopId, At)], certain: bool) -> Result<Frame<'a>> {
+/// Returns the frame of a thread at another moment than that of its access.
+fn moment<'a>(
+    encoder: &Encoder<'a>,
+    way: &Way<'a>,
+    at: &[(LoopId, At)],
+    certain: bool,
+) -> Encoded<Frame<'a>> {
     let mut frame = way.frame.copy();
     let kept = at.iter().filter_map(|(of, _)| way.entered.get(of)).min();
     if let Some(kept) = kept {
@@ -322,19 +323,19 @@ fn gap<'a>(
     ways: &[Way<'a>],
     gap: &Gap,
     later: Option<(LoopId, Side)>,
-) -> Result<Formula> {
+) -> Encoded<Formula> {
     let way = |side: &Side| &ways[usize::from(*side == Side::B)];
     let counter = |side: &Side, of: &LoopId| way(side).frame.iteration.get(of).cloned().unwrap_or_default();
     Ok(match gap {
         Gap::Always => Formula::True,
         Gap::Never => Formula::False,
         Gap::All(parts) => {
-            let parts: Result<Vec<_>> =
+            let parts: Encoded<Vec<_>> =
                 parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
             Formula::all(parts?)
         }
         Gap::Any(parts) => {
-            let parts: Result<Vec<_>> =
+            let parts: Encoded<Vec<_>> =
                 parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
             Formula::any(parts?)
         }
@@ -367,8 +368,8 @@ fn gap<'a>(
     })
 }
 
-/// Two different threads, related so.
-fn distinct(encoder: &mut Encoder, relation: Relation) -> Result<Formula> {
+/// Returns the formula that the two threads differ and have this relation.
+fn distinct(encoder: &mut Encoder, relation: Relation) -> Encoded<Formula> {
     let mut differ = Vec::new();
     for axis in Axis::ALL {
         let (x, y) = if relation == Relation::OtherBlock {
@@ -390,14 +391,14 @@ fn distinct(encoder: &mut Encoder, relation: Relation) -> Result<Formula> {
     })
 }
 
-/// The accesses touch a common byte and conflict.
+/// Returns the formula that the accesses touch a common byte and conflict.
 fn overlap<'a>(
     encoder: &mut Encoder<'a>,
     ways: &mut [Way<'a>],
     (a, b): (&Place, &Place),
     relation: Relation,
     apart: i128,
-) -> Result<Formula> {
+) -> Encoded<Formula> {
     let mut bytes = Vec::new();
     for (way, place) in ways.iter_mut().zip([a, b]) {
         let start = encoder.computed(&mut way.frame, place.access.offset, View::Signed)?;
@@ -431,7 +432,7 @@ fn overlap<'a>(
     })
 }
 
-/// Conditions on wrapping that a formula rests on.
+/// Returns the conditions on wrapping that a formula assumes.
 pub fn needs(formula: &PairFormula) -> Vec<Condition> {
     formula.encoder.needs.iter().cloned().collect()
 }

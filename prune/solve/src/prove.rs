@@ -1,10 +1,9 @@
-//! From a protocol to verdicts: which pairs of accesses there are, which ways
-//! they can meet, and what the solver says of each.
+//! From a protocol to verdicts: the pairs of accesses, the ways in which they can meet, and the
+//! solver's answer for each.
 //!
 //! # The rule
-//! A site is proved only where every pair that it takes part in is, with every
-//! site that may touch the same object. What a pair's proof rests on becomes a
-//! condition of both of its sites.
+//! A site is proved only if every pair of it with a site that may touch the same object is proved.
+//! The conditions of a pair's proof become conditions of both sites.
 
 mod decide;
 mod meeting;
@@ -28,7 +27,7 @@ use crate::encode::{Setting, Wrap};
 use crate::smt::{Asker, QueryStats};
 use crate::steady::{Steady, steady};
 
-/// Why a pair is not proved that the kernel's time did not last for.
+/// The reason for a pair without a proof because the kernel's time was used up.
 const OUT_OF_TIME: &str = "solver gave up: no time left for this kernel";
 
 /// Verdicts and what they cost.
@@ -36,15 +35,15 @@ const OUT_OF_TIME: &str = "solver gave up: no time left for this kernel";
 pub struct Outcome {
     /// The verdicts.
     pub verdicts: Verdicts,
-    /// Numbers about queries.
+    /// Statistics of the queries.
     pub stats: QueryStats,
-    /// Pairs of accesses looked at.
+    /// The number of pairs of accesses considered.
     pub pairs: usize,
 }
 
-/// Proves what can be proved, for any launch or for one.
+/// Returns the verdicts of a protocol: for one launch if given, else for all launches.
 pub fn prove(protocol: &Protocol, launch: Option<&Launch>, options: &Options) -> Outcome {
-    // A context of its own: what was asked before changes no answer.
+    // In a new context, earlier queries cannot change an answer.
     z3::with_z3_config(&z3::Config::new(), || prove_in_context(protocol, launch, options))
 }
 
@@ -90,13 +89,13 @@ fn prove_in_context(protocol: &Protocol, launch: Option<&Launch>, options: &Opti
     let Prover { sites, asker, pairs, .. } = prover;
     let sites = sites.into_iter().map(|(site, found)| found.verdict(site)).collect();
     if settled.is_some() {
-        // Of a known launch no verdict has conditions, which would name others.
+        // Verdicts for a known launch have no conditions, so they need no added expressions.
         exprs.clone_from(given);
     }
     Outcome { verdicts: Verdicts { exprs, sites }, stats: asker.stats, pairs }
 }
 
-/// For each loop variable, its next value as an expression.
+/// Returns, for each loop variable, the expression of its next value.
 fn next_values(protocol: &Protocol, exprs: &mut Exprs) -> HashMap<VarId, ExprId> {
     let loops = Loops::of(protocol);
     let mut next = HashMap::new();
@@ -133,11 +132,11 @@ fn unknowns(body: &[Stmt]) -> Vec<&Unknown> {
         .collect()
 }
 
-/// What was found of a site.
+/// The results of the pairs of a site.
 #[derive(Default)]
 struct Found {
     conditions: BTreeSet<Condition>,
-    /// Why it is not proved, and with which other site.
+    /// The reason for no proof, and the other site.
     failed: Option<(String, Option<SiteId>)>,
     racy: Option<Box<Witness>>,
     pairs: usize,
@@ -169,9 +168,9 @@ impl Found {
     }
 }
 
-/// Why a pair is not proved.
+/// The reason for no proof of a pair.
 enum Failure {
-    /// A reason.
+    /// The text for the verdict.
     Why(String),
     /// A race.
     Race(Box<Witness>),
@@ -183,13 +182,13 @@ struct Prover<'a> {
     unknowns: Vec<&'a Unknown>,
     asker: Asker,
     candidates: Vec<ExprId>,
-    /// What the groups of loaded values rest on.
+    /// The conditions under which loaded values are as uniform as their addresses.
     steady: BTreeSet<Condition>,
-    /// Candidates that proofs rest on already, by number.
+    /// The candidates, by number, that earlier proofs use.
     accepted: BTreeSet<usize>,
     aligned: HashMap<Group, Result<BTreeSet<Condition>, String>>,
     aliases: HashMap<(ObjectId, ObjectId), Alias>,
-    /// Whether an access is reached under assumptions, by its number.
+    /// For an access, by its number, and assumptions: whether a thread can reach it.
     satisfiable: HashMap<(usize, Vec<ExprId>), bool>,
     sites: BTreeMap<SiteId, Found>,
     pairs: usize,
@@ -212,8 +211,8 @@ impl<'a> Prover<'a> {
                 self.fail(i, i, Failure::Why(why));
             }
         }
-        // Each access against itself first: what fails there need not be
-        // asked of other pairs that fail as well.
+        // Each access is first compared with itself. A pair of two sites that failed needs no
+        // query.
         let n = self.places.len();
         let alone = (0..n).map(|i| (i, i));
         let apart = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
@@ -264,7 +263,7 @@ impl<'a> Prover<'a> {
             Alias::Never => return,
             Alias::Unknown(why) => Err(Failure::Why(why)),
             Alias::Unless(condition) => Ok(BTreeSet::from([condition])),
-            // Building queries takes time too, when none is answered any more.
+            // Building a query costs time even if the solver no longer answers.
             Alias::Same(_) if self.asker.out_of_time() => Err(Failure::Why(OUT_OF_TIME.into())),
             Alias::Same(apart) => self.same_object(i, j, apart),
         };
@@ -281,7 +280,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Whether two accesses can conflict at all.
+/// True if the operations of two accesses can conflict.
 fn may_conflict(a: Op, b: Op) -> bool {
     gpurace_protocol::race::conflict(a, b, false, false)
 }

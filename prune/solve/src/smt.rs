@@ -1,5 +1,5 @@
-//! Queries as text in SMT-LIB's form, and the solver's answers. The text that a
-//! dump shows is what the solver reads.
+//! Queries as SMT-LIB text, and the solver's answers. A dump contains exactly the text that the
+//! solver reads.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
@@ -13,31 +13,31 @@ use z3::{Params, SatResult, Solver, StatisticsValue};
 use crate::encode::AtomInfo;
 use crate::linear::{Atom, Formula, Lin};
 
-/// How long the solver may work. Its limits are counted in the solver's own
-/// units, so that answers depend neither on the machine nor on its load. Z3's
-/// limit by the clock is not used: it starts a thread, in the user's program too.
+/// Limits on the solver's work. They count the solver's own units, so answers depend neither on the
+/// machine nor on its load. Z3's time limit stays unused: it would start a thread, even in the
+/// user's program.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// On one query, in the solver's units.
+    /// The limit of one query, in the solver's units.
     pub query: u32,
-    /// On one kernel, in the solver's units.
+    /// The limit of one kernel, in the solver's units.
     pub kernel: u64,
-    /// On one kernel, of the thread's processor time, looked at between queries: only a
-    /// machine much slower than others comes to it, and no machine by being busy.
+    /// The limit of one kernel, in processor time of the thread, tested between queries. Only a
+    /// very slow machine reaches it; a busy machine does not.
     pub time: Duration,
 }
 
-/// What a query costs beside what the solver counts: reading it, mostly.
+/// The cost of a query beside the solver's count. Most of it is for reading the text.
 const UNITS_PER_QUERY: u64 = 10_000;
-/// The solver's units in a millisecond of a common machine (measured: 1,500 to
-/// 8,000, by the kind of query).
+/// The solver's units per millisecond on a common machine. Measured: 1,500 to 8,000, depending on
+/// the query.
 pub const UNITS_PER_MILLISECOND: u64 = 5_000;
-/// Z3's older solver for linear arithmetic. Of the newer one, 6, some queries of
-/// a kernel take 300 units in a millisecond: a limit in units is no limit then.
+/// Z3's older solver for linear arithmetic. In the newer one (6), some queries use only 300 units
+/// per millisecond, so a limit in units would not bound the time.
 const SIMPLEX: u32 = 2;
 
 impl Limits {
-    /// About this long on one kernel.
+    /// Returns limits of about this much time on one kernel.
     pub fn about(time: Duration) -> Self {
         let kernel = (time.as_millis() as u64).saturating_mul(UNITS_PER_MILLISECOND);
         Self { kernel, time: time * 4, ..Self::default() }
@@ -50,14 +50,14 @@ impl Default for Limits {
     }
 }
 
-/// What a query says.
+/// The solver's answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// No solution; with the assumptions that this rests on.
+    /// There is no solution. These assumptions, by their numbers, are the ones needed for that.
     Unsat(Vec<usize>),
-    /// A solution: values of unknowns.
+    /// There is a solution: values of unknowns.
     Sat(HashMap<Atom, i128>),
-    /// The solver gave up.
+    /// The solver gave up, for this reason.
     Unknown(String),
 }
 
@@ -78,7 +78,7 @@ pub struct QueryStats {
     pub gave_up: usize,
 }
 
-/// Asks the solver, and remembers what it said.
+/// Asks the solver, and remembers its answers.
 pub struct Asker {
     limits: Limits,
     dump: Option<PathBuf>,
@@ -89,32 +89,32 @@ pub struct Asker {
     pub stats: QueryStats,
 }
 
-/// One query: is there a solution where all of this holds?
+/// One query: do these facts and assumptions have a solution?
 #[derive(Clone, Copy)]
 pub struct Query<'q> {
-    /// What it is about, for dumps.
+    /// Its subject, for dumps.
     pub about: &'q str,
     /// The unknowns.
     pub atoms: &'q [AtomInfo],
-    /// What holds.
+    /// Facts.
     pub facts: &'q [&'q [Formula]],
-    /// What may be taken to hold: the answer says which were needed.
+    /// Assumptions. The answer lists the ones that it needed.
     pub assumptions: &'q [Formula],
 }
 
 impl Asker {
-    /// Within limits; writes each query into `dump` where that is given.
+    /// Returns an asker with these limits. It writes each query into the folder `dump`, if given.
     pub fn new(limits: Limits, dump: Option<PathBuf>) -> Self {
         Self { limits, dump, started: processor_time(), known: HashMap::new(), stats: QueryStats::default() }
     }
 
-    /// Whether the kernel's time is used up.
+    /// True if the kernel's time is used up.
     pub fn out_of_time(&self) -> bool {
         self.stats.units >= self.limits.kernel
             || processor_time().saturating_sub(self.started) >= self.limits.time
     }
 
-    /// Asks.
+    /// Returns the answer to a query.
     pub fn ask(&mut self, query: Query) -> Answer {
         if query.facts.iter().any(|part| part.contains(&Formula::False)) {
             return Answer::Unsat(Vec::new());
@@ -198,15 +198,16 @@ impl Asker {
     }
 }
 
-/// Processor time that this thread has used so far.
+/// Returns the processor time that this thread has used so far.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place is ours; every Linux since 2.6.12 has the clock, and without it the time stays 0.
+    // SAFETY: the place is ours; every Linux since 2.6.12 has the clock, and without it the time
+    // stays 0.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The units that solvers of this thread have used so far.
+/// Returns the units that the solvers of this thread have used so far.
 fn units(solver: &Solver) -> u64 {
     match solver.get_statistics().value("rlimit count") {
         Some(StatisticsValue::UInt(count)) => count.into(),

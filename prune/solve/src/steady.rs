@@ -1,10 +1,10 @@
-//! Values loaded from memory that the kernel does not change: threads that load
-//! from one address see one value, in every iteration.
+//! Values loaded from memory that the kernel does not change. All threads that load from one
+//! address see one value, in every iteration.
 //!
-//! A loop over `row[i]` to `row[i + 1]`, with a barrier in it, has as many
-//! iterations for all threads where `i` is the block's. The memory is not
-//! changed where no access that writes may touch it: where that rests on arrays
-//! being apart, their being so is a condition of every proof.
+//! If `i` is the same for all threads of a block, a loop from `row[i]` to `row[i + 1]` has the same
+//! number of iterations for all of them, so it may contain a barrier. Memory stays unchanged if no
+//! write of the kernel may touch it. If that requires disjoint arrays, every proof gets this
+//! condition.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,19 +19,19 @@ use gpurace_protocol::range::Loops;
 use crate::alias::{Alias, alias, may_lie_in};
 use crate::encode::{Setting, Wrap};
 
-/// A protocol whose opaque values are told apart no more than they have to be.
+/// A protocol in which loaded values are as uniform as their addresses.
 pub struct Steady {
     /// The protocol.
     pub protocol: Protocol,
-    /// What that rests on.
+    /// The conditions under which this protocol describes the kernel.
     pub conditions: BTreeSet<Condition>,
 }
 
-/// Gives loaded values the group that their addresses have.
+/// Returns the protocol with each value from unchanged memory as uniform as its address.
 pub fn steady(protocol: &Protocol, launch: Option<&Launch>) -> Steady {
     let mut found = Steady { protocol: protocol.clone(), conditions: BTreeSet::new() };
     let loads = loads(protocol, launch);
-    // An address may be made of another such value.
+    // An address may depend on another loaded value, so this repeats until nothing changes.
     loop {
         let mut changed = false;
         for (opaque, load) in &loads {
@@ -53,7 +53,7 @@ pub fn steady(protocol: &Protocol, launch: Option<&Launch>) -> Steady {
 /// A load from memory that does not change while the kernel runs.
 struct Load {
     offset: ExprId,
-    /// The loops in which its address may vary.
+    /// The loops whose iterations may change the address.
     loops: Vec<LoopId>,
     conditions: BTreeSet<Condition>,
 }
@@ -76,7 +76,7 @@ fn loads(protocol: &Protocol, launch: Option<&Launch>) -> Vec<(usize, Load)> {
     found
 }
 
-/// Where a site loads from, if it stands in the protocol once.
+/// Returns the object and offset of a site, if the protocol has only one access of it.
 fn only_access(places: &[Place], site: SiteId) -> Option<(ObjectId, ExprId)> {
     let mut of_site = places.iter().filter(|place| place.access.site == site);
     match (of_site.next(), of_site.next()) {
@@ -85,8 +85,8 @@ fn only_access(places: &[Place], site: SiteId) -> Option<(ObjectId, ExprId)> {
     }
 }
 
-/// What has to hold so that the kernel does not change an object; `None` where
-/// it may do so all the same.
+/// Returns the conditions under which the kernel does not change an object; `None` if it may change
+/// it in any launch.
 fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTreeSet<Condition>> {
     let kind = &setting.protocol.objects[object.0 as usize].kind;
     if !matches!(kind, ObjectKind::Param(_) | ObjectKind::Variable { .. }) {
@@ -110,7 +110,7 @@ fn unchanged(setting: Setting, places: &[Place], object: ObjectId) -> Option<BTr
     Some(conditions)
 }
 
-/// Whether something that the protocol does not describe may touch the object.
+/// True if a statement that the protocol does not describe may touch the object.
 fn may_be_touched(body: &[Stmt], kind: &ObjectKind) -> bool {
     body.iter().any(|stmt| match stmt {
         Stmt::Unknown(unknown) => unknown.touches.is_some_and(|space| may_lie_in(kind, space)),
@@ -120,7 +120,7 @@ fn may_be_touched(body: &[Stmt], kind: &ObjectKind) -> bool {
     })
 }
 
-/// The loops from one iteration of which to the next an expression may differ.
+/// Returns the loops whose iterations may change the value of an expression.
 fn varies_in(protocol: &Protocol, id: ExprId) -> Vec<LoopId> {
     let loops = Loops::of(protocol);
     let mut found = BTreeSet::new();

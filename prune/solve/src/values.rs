@@ -1,9 +1,7 @@
-//! The constants that a loop variable takes: those of halving and doubling
-//! loops, of which there are few.
+//! The few constants that the variable of a halving or doubling loop takes.
 //!
 //! `for (s = 512; s > 0; s >>= 1) a[2 * t - (t & (s - 1))]` is one linear
-//! question for each of ten `s`, and a search among their bits where `s` is
-//! unknown.
+//! query for each of ten values of `s`. With `s` as an unknown the solver would search among bits.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,16 +14,16 @@ use gpurace_protocol::range::{Loops, VarInfo};
 
 use crate::encode::Setting;
 
-/// Most values of one expression, and most combinations of variables.
+/// The largest number of values of one expression, and of combinations of variables.
 const MOST: usize = 40;
 
-/// Values of variables, together.
+/// One combination of values of variables.
 pub type Assignment = Vec<(VarId, u64)>;
 
-/// All that the variables of halving and doubling loops can be in the offsets of
-/// two accesses, in iterations that both threads are in together; empty where
-/// that is not known or too much, or there are none. Those that are only
-/// added, as in `a[t + s]`, are no harder as unknowns.
+/// Returns all combinations of values of halving and doubling loop variables in the offsets of two
+/// accesses. Both threads are in the same iteration of these loops. The list is empty if there are
+/// no such variables, too many combinations, or unknown values. Variables that are only added, as
+/// in `a[t + s]`, stay unknowns: they make no query harder.
 pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting) -> Vec<Assignment> {
     let loops = Loops::of(setting.protocol);
     let twisted = |id: VarId| [a, b].iter().any(|place| is_twisted(setting.exprs, place.access.offset, id));
@@ -59,7 +57,7 @@ pub fn assignments(setting: Setting, (a, b): (&Place, &Place), meeting: &Meeting
     all
 }
 
-/// Whether a variable is more than added in an expression.
+/// True if an expression does more with a variable than add it.
 fn is_twisted(exprs: &Exprs, id: ExprId, var: VarId) -> bool {
     let named = |id| exprs.mentions(id, |node| matches!(node, Expr::Var { id, .. } if id == var));
     match exprs.get(id) {
@@ -76,14 +74,13 @@ type Set = BTreeSet<u64>;
 struct Values<'a, 'l> {
     setting: Setting<'a>,
     loops: &'l Loops<'a>,
-    /// Variables whose values are being found, and one value each that is
-    /// looked at.
+    /// Variables whose search is in progress, each with the value under consideration.
     open: Vec<(VarId, Option<u64>)>,
     known: HashMap<VarId, Option<Set>>,
 }
 
 impl<'a> Values<'a, '_> {
-    /// The values of a variable in the iterations of its loop.
+    /// Returns the values of a variable in the iterations of its loop.
     fn of_var(&mut self, info: VarInfo<'a>) -> Option<Set> {
         if let Some(known) = self.known.get(&info.var.id) {
             return known.clone();
@@ -94,7 +91,7 @@ impl<'a> Values<'a, '_> {
         self.open.push((info.var.id, None));
         let found = self.find(info);
         self.open.pop();
-        // Found beside one value of another variable, they are not all.
+        // While another variable is fixed to one value, the result may be incomplete.
         if self.open.iter().all(|(_, value)| value.is_none()) {
             self.known.insert(info.var.id, found.clone());
         }
@@ -126,7 +123,7 @@ impl<'a> Values<'a, '_> {
         Some(found)
     }
 
-    /// The values of an expression, each of its variables taken by itself.
+    /// Returns a superset of the values of an expression: its variables vary independently.
     fn of(&mut self, id: ExprId) -> Option<Set> {
         let exprs = self.setting.exprs;
         let one = |value| Some(Set::from([value]));
@@ -135,8 +132,8 @@ impl<'a> Values<'a, '_> {
             Expr::Param { id, width } => {
                 one(width.truncate(*self.setting.launch?.params.get(id.0 as usize)?))
             }
-            Expr::Ntid(axis) => one(self.setting.launch?.block[axis as usize].into()),
-            Expr::Nctaid(axis) => one(self.setting.launch?.grid[axis as usize].into()),
+            Expr::Ntid(axis) => one(self.setting.launch?.shape.block[axis as usize].into()),
+            Expr::Nctaid(axis) => one(self.setting.launch?.shape.grid[axis as usize].into()),
             Expr::Var { id, .. } => {
                 if let Some((_, Some(value))) = self.open.iter().find(|(open, _)| *open == id) {
                     return one(*value);

@@ -1,5 +1,4 @@
-//! Whether a solution of a query is a race: the two threads of the solution
-//! are run.
+//! Confirms races: runs the two threads of a query's solution.
 
 use std::collections::HashMap;
 
@@ -12,20 +11,20 @@ use gpurace_protocol::run::{Thread, Touch, trace};
 use gpurace_protocol::verdict::{Witness, WitnessAccess};
 
 use crate::encode::Encoder;
-use crate::linear::{Atom, Formula, Lin, TooBig};
+use crate::linear::{Atom, Encoded, Formula, Lin};
 
-/// Most statements that a thread of a witness may run.
+/// The largest number of statements that a thread of a witness may run.
 const FUEL: u64 = 50_000;
 
-/// Value of a term in a solution.
+/// Returns the value of a term in a solution.
 fn value(solution: &HashMap<Atom, i128>, lin: &Lin) -> Option<i128> {
     lin.terms.iter().try_fold(lin.constant, |sum, (atom, c)| {
-        // An unknown that the query does not mention may be anything.
+        // An unknown that the query does not mention may have any value.
         Some(sum + c * solution.get(atom).copied().unwrap_or(0))
     })
 }
 
-/// The launch and the two threads of a solution.
+/// Returns the launch and the two threads of a solution.
 pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<(Launch, [Thread; 2])> {
     let protocol = encoder.setting.protocol;
     let mut launch = match encoder.setting.launch {
@@ -44,19 +43,19 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
         if encoder.setting.launch.is_none() {
             let ntid = value(solution, &encoder.ntid(axis))?.max(1);
             let nctaid = value(solution, &encoder.nctaid(axis))?.max(1);
-            launch.block[at] = ntid.try_into().ok()?;
-            launch.grid[at] = nctaid.try_into().ok()?;
+            launch.shape.block[at] = ntid.try_into().ok()?;
+            launch.shape.grid[at] = nctaid.try_into().ok()?;
         }
     }
     if encoder.setting.launch.is_none() {
         for (i, param) in protocol.params.iter().enumerate() {
             launch.params[i] = match encoder.known_param(i as u32) {
                 Some(lin) => param.width.truncate(value(solution, &lin)? as u64),
-                // Not mentioned: any value does.
+                // The query does not mention it: any value will do.
                 None => 1,
             };
         }
-        // Objects far from one another.
+        // The objects lie far from one another.
         for (i, object) in protocol.objects.iter().enumerate() {
             let base = (i as u64 + 1) << 44;
             let extent = match &object.kind {
@@ -74,12 +73,13 @@ pub fn threads(encoder: &mut Encoder, solution: &HashMap<Atom, i128>) -> Option<
             launch.objects.push(extent);
         }
     }
-    let block: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+    let block: u64 = launch.shape.block.iter().map(|n| u64::from(*n)).product();
     (block <= 1024).then_some((launch, threads))
 }
 
-/// The race of two accesses (by their numbers) in this launch by these
-/// threads, where it is one and rests on nothing that the protocol leaves open.
+/// Returns the race of two accesses, given by their numbers, between these threads of the launch.
+/// Returns `None` if they do not race, or if the race depends on something that the protocol leaves
+/// open.
 pub fn confirm(
     protocol: &Protocol,
     launch: &Launch,
@@ -93,23 +93,23 @@ pub fn confirm(
     let shares = |touch: &Touch| match protocol.objects[touch.object as usize].kind {
         ObjectKind::Param(_) | ObjectKind::Variable { .. } => true,
         ObjectKind::Shared { .. } | ObjectKind::DynamicShared => same_block,
-        // Where it lies, or which of its texels is touched, is not known.
+        // The address, or the touched texel, is unknown.
         ObjectKind::Opaque { .. } | ObjectKind::Image(_) | ObjectKind::GridBarrier => false,
         ObjectKind::Unshared => false,
     };
     let mut traces = Vec::new();
     for thread in threads {
         let trace = trace(protocol, launch, thread, &mut |_| 0, FUEL).ok()?;
-        // To the solver, what a loop leaves is any value where it is no constant, so that its witness
-        // tells of launches that nobody means: of a length that is no power of two.
+        // The solver may choose any value for what a loop leaves. Its witnesses then show launches
+        // that nobody intends, such as a length that is no power of two.
         if trace.asked || trace.rests_on_left {
             return None;
         }
         traces.push(trace.touches);
     }
     let same_warp = same_block && threads[0].warp(launch) == threads[1].warp(launch);
-    // Every thread of a group has to come to the barriers for the two to be
-    // met as counted here: uniform control, which the caller has proved.
+    // Counting barriers is right only if all threads of a group pass the same ones. The caller has
+    // proved that.
     let meet = |a: &Touch, b: &Touch| {
         a.passed[2] == b.passed[2]
             && (!same_block || a.passed[1] == b.passed[1])
@@ -146,8 +146,8 @@ pub fn confirm(
     None
 }
 
-/// Facts that keep a solution small: threads of a block, blocks and parameters.
-pub fn small(encoder: &mut Encoder, most_threads: i128, most: i128) -> Result<Vec<Formula>, TooBig> {
+/// Returns facts that keep the solution's blocks, grid and parameters small.
+pub fn small(encoder: &mut Encoder, most_threads: i128, most: i128) -> Encoded<Vec<Formula>> {
     let mut facts = Vec::new();
     if encoder.setting.launch.is_some() {
         return Ok(facts);

@@ -51,7 +51,8 @@ fn rows_that_a_loop_steps_over() {
     at_launch(&p, &launch([1, 1, 1], [8, 17, 1], &p, &[]), &[site]);
 }
 
-/// A loop that steps by all threads of the launch, as one number: digits of an index in three radices.
+/// A loop that steps by all threads of the launch, as one number: digits of an index in three
+/// radices.
 #[test]
 fn strides_of_a_constant() {
     let kernel = |step: i64| {

@@ -9,7 +9,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
-use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::run::Open;
@@ -40,7 +40,8 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
         2 => 0x7fff_fffe,
         _ => r.below(20),
     };
-    let mut launch = Launch { grid, block, ..Launch::default() };
+    let mut launch =
+        Launch { shape: LaunchShape { grid, block, ..LaunchShape::default() }, ..Launch::default() };
     for param in &protocol.params {
         let value = if param.pointer { 0x10_0000 + 4 * r.below(40) } else { scalar(r) };
         launch.params.push(param.width.truncate(value));
@@ -110,7 +111,7 @@ fn check(seed: u64, protocol: &Protocol, tally: &mut Tally) {
             (salt, open).hash(&mut hasher);
             let any = hasher.finish();
             // Mostly small, so that threads meet.
-            if any % 8 == 0 { any } else { (any >> 8) % 6 }
+            if any.is_multiple_of(8) { any } else { (any >> 8) % 6 }
         };
         let opaque_base = |object: u32, thread: gpurace_protocol::run::Thread| {
             use std::hash::{DefaultHasher, Hash, Hasher};

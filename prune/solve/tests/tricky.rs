@@ -9,6 +9,9 @@ use common::*;
 use gpurace_protocol::expr::*;
 use gpurace_protocol::protocol::*;
 
+/// Builds a kernel: racy for true, free of races for false.
+type Family = fn(bool) -> Protocol;
+
 /// The access before a loop against the first iteration's, which a barrier
 /// ends.
 fn first_iteration(racy: bool) -> Protocol {
@@ -138,7 +141,7 @@ fn unproved(outcome: &gpurace_solve::Outcome) -> bool {
 
 #[test]
 fn iterations_at_the_edges() {
-    let kernels: [(fn(bool) -> Protocol, &[u64]); 4] =
+    let kernels: [(Family, &[u64]); 4] =
         [(first_iteration, &[3]), (last_iteration, &[3]), (last_then_first, &[3]), (nested_rounds, &[3, 2])];
     for (kernel, scalars) in kernels {
         let free = kernel(false);

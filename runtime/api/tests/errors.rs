@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use gpurace_rt::errors::Error;
+use gpurace_rt::host::errors::Error;
 
 mod support;
 

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::process::Command;
 
+use gpurace_abi::entry::Entry;
+
 mod support;
 
 /// Symbols that the library defines for others.
@@ -16,9 +18,9 @@ fn exported() -> HashSet<String> {
 #[test]
 fn every_entry_point_of_device_code_is_exported() {
     let exported = exported();
-    let missing: Vec<_> = gpurace_abi::entry::ALL
+    let missing: Vec<_> = Entry::OF_EXECUTOR
         .iter()
-        .map(|entry| entry.name)
+        .map(|entry| entry.symbol())
         .filter(|&name| !exported.contains(name))
         .collect();
     assert!(missing.is_empty(), "not exported: {missing:?}");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::process::Command;
 
-use gpurace_rt::types::*;
+use gpurace_rt::host::types::*;
 
 mod support;
 

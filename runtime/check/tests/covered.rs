@@ -182,7 +182,8 @@ fn the_same_races_are_found() {
         assert!(without.is_subset(&all), "seed {seed}: left out {without:?}, of {all:?}");
     }
     assert!(racy > 400, "{racy} histories race");
-    // Where several threads wrote or read an address, a read of theirs may be told that had left no record.
+    // Where several threads wrote or read an address, a read of theirs may be told that had left no
+    // record.
     assert!(more < 75, "{more} histories tell more");
 }
 

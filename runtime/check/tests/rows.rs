@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gpurace_abi::image;
-use gpurace_check::rows::{Items, Lines, Row, Threads, Values};
+use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
+use gpurace_check::rows::{Row, Values};
 use gpurace_check::{Block, Checker, Launch};
 use gpurace_random::Random;
 
@@ -62,14 +63,15 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &
 
 /// Dimensions of a block of so many threads.
 fn dims(random: &mut Random, threads: u32) -> [u32; 3] {
-    let divisors = |n: u32| (1..=n).filter(|d| n % d == 0).collect::<Vec<_>>();
+    let divisors = |n: u32| (1..=n).filter(|d| n.is_multiple_of(*d)).collect::<Vec<_>>();
     let one_of = |random: &mut Random, all: Vec<u32>| all[random.below(all.len() as u64) as usize];
     let x = if random.below(2) == 0 { threads } else { one_of(random, divisors(threads)) };
     let y = if random.below(2) == 0 { threads / x } else { one_of(random, divisors(threads / x)) };
     [x, y, threads / x / y]
 }
 
-/// The lines that a row's addresses lie on in a block of these dimensions, where they do, and its threads.
+/// The lines that a row's addresses lie on in a block of these dimensions, where they do, and its
+/// threads.
 fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
     let index = |t: usize| [t as u32 % dim[0], t as u32 / dim[0] % dim[1], t as u32 / dim[0] / dim[1]];
     let made: Vec<_> = (0..items.len()).filter(|&t| items[t] != 0).collect();
@@ -95,10 +97,10 @@ fn as_items<'a>(
     items: &'a [u64],
     lines: Option<&'a (image::Lines, Threads)>,
     dim: &'a [u32; 3],
-) -> Items<'a> {
+) -> Addresses<'a> {
     match lines {
-        Some((of, active)) => Items::Lines(Lines { of, dim, active }),
-        None => Items::Each(items),
+        Some((of, active)) => Addresses::Affine(AffineAddresses { of, dim, active }),
+        None => Addresses::Each(items),
     }
 }
 
@@ -114,7 +116,7 @@ impl Both {
         for id in 1..=1 + random.below(3) {
             // Ordered launches, some of which keep history for a concurrent one.
             let settled = if random.below(2) == 0 { id - 1 } else { 0 };
-            let settled = settled * u64::from(seed % 2 == 0);
+            let settled = settled * u64::from(seed.is_multiple_of(2));
             let launches = [&both.together, &both.apart].map(|c| launch(c, id, threads, settled, &[]));
             let mut blocks = [0, 1, 2].map(|b| {
                 launches.each_ref().map(|l| {
@@ -141,7 +143,7 @@ impl Both {
                     site: random.below(6) as u32,
                     size: [4, 4, 4, 8, 16][random.below(5) as usize],
                     writes,
-                    items: Items::Each(&[]),
+                    addresses: Addresses::Each(&[]),
                     values: None,
                 };
                 let mut items = addresses(random, threads.into(), b as u64, shared, &row);
@@ -150,7 +152,7 @@ impl Both {
                 }
                 log.push((id, b, Some((row.site, row.size, writes, items.clone()))));
                 let lines = lines_of(&items, dim);
-                let row = Row { items: as_items(&items, lines.as_ref(), &dim), ..row };
+                let row = Row { addresses: as_items(&items, lines.as_ref(), &dim), ..row };
                 if random.below(4) == 0 {
                     // In the other one alone accesses come one by one: both ways must mix.
                     one_by_one(together, &row, &items);
@@ -211,7 +213,7 @@ fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
                     site: random.below(6) as u32,
                     size: [4, 4, 4, 8][random.below(4) as usize],
                     writes: random.below(3) == 0,
-                    items: Items::Each(&[]),
+                    addresses: Addresses::Each(&[]),
                     values: None,
                 };
                 let mut items = addresses(random, threads, 0, shared, &row);
@@ -286,7 +288,7 @@ fn repeating(seed: u64) -> usize {
                         site: *site,
                         size: *size,
                         writes: *writes,
-                        items: as_items(items, lines.as_ref(), &dim),
+                        addresses: as_items(items, lines.as_ref(), &dim),
                         values: None,
                     })
                     .collect();
@@ -324,8 +326,8 @@ fn intervals_that_repeat_are_found_as_they_are() {
     assert!(found > 0);
 }
 
-/// The races that blocks of 32 threads have whose threads write, interval after interval, to these addresses, each
-/// by its thread.
+/// The races that blocks of 32 threads have whose threads write, interval after interval, to these
+/// addresses, each by its thread.
 fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
     let checker = Checker::new();
     let launch = launch(&checker, 1, 32, 0, &[]);
@@ -340,7 +342,7 @@ fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
             let mut items = [0; 32];
             interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
             block.rows(
-                &[Row { site: 0, size: 4, writes: true, items: Items::Each(&items), values: None }],
+                &[Row { site: 0, size: 4, writes: true, addresses: Addresses::Each(&items), values: None }],
                 &(0..0),
             );
             block.barrier();
@@ -373,7 +375,7 @@ fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
                 site: site as u32,
                 size: 4,
                 writes: true,
-                items: Items::Each(&items[site]),
+                addresses: Addresses::Each(&items[site]),
                 values: None,
             };
             block.rows(&[row(0), row(1)], &(0..0));
@@ -397,8 +399,8 @@ fn pointers_to_both_memories_are_looked_at_each_time() {
     assert_eq!(of_writes(&[&[mixed], &[mixed]]), 1);
 }
 
-/// What the races of two writes to one word say of their values. Each is a block, a thread of it, what it
-/// wrote and what was there before.
+/// What the races of two writes to one word say of their values. Each is a block, a thread of it,
+/// what it wrote and what was there before.
 fn same_value(
     one: (usize, usize, u64, u64),
     other: (usize, usize, u64, u64),
@@ -421,7 +423,7 @@ fn same_value(
             site: *site,
             size: 4,
             writes: true,
-            items: Items::Each(items),
+            addresses: Addresses::Each(items),
             values: known.then_some(Values::Words { written, before }),
         }
     };

@@ -1,10 +1,11 @@
-//! Reads that are looked at together, as loops leave them, against the same reads one by one: what each finds
-//! must be the same.
+//! Reads that are looked at together, as loops leave them, against the same reads one by one: what
+//! each finds must be the same.
 
 use std::sync::Arc;
 
-use gpurace_check::rows::{Items, Row};
-use gpurace_check::stream::{Item, Stream};
+use gpurace_check::affine::Addresses;
+use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
+use gpurace_check::rows::Row;
 use gpurace_check::{Block, Checker, Launch, LaunchInfo, SyncFeatures};
 use gpurace_random::Random;
 
@@ -21,8 +22,8 @@ fn launch(checker: &Checker, id: u64, threads: u32, settled: u64, features: Sync
 /// What threads read through one instruction.
 #[derive(Debug)]
 enum Reads {
-    Streams(Vec<Stream>),
-    Scattered(Vec<Item>),
+    Streams(Vec<ReadRun>),
+    Scattered(Vec<GatheredRead>),
 }
 
 /// Reads as kernels make them: rows of a matrix one after the other, or anywhere.
@@ -39,7 +40,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
                 .map(|t| {
                     let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
                     let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
-                    Item::new(t as u32, at + misaligned)
+                    GatheredRead::new(t as u32, at + misaligned)
                 })
                 .collect(),
         );
@@ -62,7 +63,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
             if end > base + bytes {
                 continue;
             }
-            streams.push(Stream { first: Item::new(t as u32, at), end: end as u64 });
+            streams.push(ReadRun { first: GatheredRead::new(t as u32, at), end: end as u64 });
             at = end;
         }
     }
@@ -73,7 +74,7 @@ fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64
 fn each(reads: &Reads, size: usize) -> Vec<(u32, usize)> {
     match reads {
         Reads::Streams(streams) => {
-            let of = |s: &Stream| {
+            let of = |s: &ReadRun| {
                 (s.first.address()..s.end as usize)
                     .step_by(size)
                     .map(|at| (s.first.thread(), at))
@@ -94,7 +95,7 @@ fn history(seed: u64) -> usize {
     let (mut found, mut log) = (0, Vec::new());
     let mut accessed = Accessed::default();
     for id in 1..=1 + random.below(3) {
-        let settled = if random.below(2) == 0 { id - 1 } else { 0 } * u64::from(seed % 2 == 0);
+        let settled = if random.below(2) == 0 { id - 1 } else { 0 } * u64::from(seed.is_multiple_of(2));
         let launches = checkers.each_ref().map(|c| launch(c, id, threads, settled, features));
         let mut blocks = [0, 1, 2].map(|b| {
             launches.each_ref().map(|l| {
@@ -138,7 +139,7 @@ fn history(seed: u64) -> usize {
                         .map(|t| if t < some { (base + 4 * (first + t)) as u64 } else { 0 })
                         .collect();
                     together.rows(
-                        &[Row { site, size, writes, items: Items::Each(&items), values: None }],
+                        &[Row { site, size, writes, addresses: Addresses::Each(&items), values: None }],
                         &(0..0),
                     );
                     for (t, &at) in (0..).zip(&items[..some]) {
@@ -154,10 +155,11 @@ fn history(seed: u64) -> usize {
                 }
                 _ => {
                     let reads = reads(random, threads.into(), base, bytes, size);
-                    match &reads {
-                        Reads::Streams(streams) => together.streams(streams, size as u32, site, &(0..0)),
-                        Reads::Scattered(items) => together.scattered(items, size as u32, site, &(0..0)),
-                    }
+                    let gathered = match &reads {
+                        Reads::Streams(runs) => Gathered::Runs(runs),
+                        Reads::Scattered(reads) => Gathered::Each(reads),
+                    };
+                    together.gathered(GatheredReads { site, size: size as u32, reads: gathered }, &(0..0));
                     for (t, at) in each(&reads, size as usize) {
                         apart.read(t, at, size as u32, site);
                         accessed.add(site, at, size as usize, (id, b as u64, barriers[b], t));
@@ -198,12 +200,12 @@ fn races(streams: &[(u32, usize, usize)], barrier: bool, write: (u32, usize)) ->
     block.trace();
     let streams: Vec<_> = streams
         .iter()
-        .map(|&(t, from, end)| Stream {
-            first: Item::new(t, GLOBAL + 4 * from),
+        .map(|&(t, from, end)| ReadRun {
+            first: GatheredRead::new(t, GLOBAL + 4 * from),
             end: (GLOBAL + 4 * end) as u64,
         })
         .collect();
-    block.streams(&streams, 4, 0, &(0..0));
+    block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&streams) }, &(0..0));
     if barrier {
         block.barrier();
     }

@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 
 use gpurace_abi::scope::Scope;
-use gpurace_check::state::{Next, Relation, Status, step};
-use gpurace_check::word::{FULL, Op, Span, Touch};
+use gpurace_check::access::{FULL, Op, Touch};
+use gpurace_check::relation::Span;
+use gpurace_check::relation::{Relation, Status};
+use gpurace_check::step::{Next, step};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transitions.txt");
 
@@ -71,7 +73,7 @@ fn table() -> String {
                 for (status, relation) in cases(span) {
                     let touch = |op| Touch { op, mask: FULL };
                     let of = |same| step(touch(earlier), span, touch(later), relation, status, same);
-                    let mut line = |instruction: &str, s: gpurace_check::state::Step| {
+                    let mut line = |instruction: &str, s: gpurace_check::step::Step| {
                         let order = match status {
                             Status::Unsynced => "unsynced",
                             Status::Synced => "synced",
@@ -144,7 +146,7 @@ fn order_never_adds_a_race() {
 
 #[test]
 fn conflict_does_not_ask_who_was_first() {
-    use gpurace_check::state::conflict;
+    use gpurace_check::step::conflict;
     for (_, a) in OPS {
         for (_, b) in OPS {
             for relation in
@@ -161,7 +163,7 @@ fn conflict_does_not_ask_who_was_first() {
 
 #[test]
 fn what_covers_conflicts_with_all_that_the_other_does() {
-    use gpurace_check::state::{conflict, covers};
+    use gpurace_check::step::{conflict, covers};
     // A third access, by a thread of the same block or of another one.
     let masks = [FULL, 0b0011, 0b1100, 0b0001];
     let touches: Vec<Touch> = OPS.iter().flat_map(|&(_, op)| masks.map(|mask| Touch { op, mask })).collect();

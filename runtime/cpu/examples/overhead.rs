@@ -1,14 +1,15 @@
-//! Measures what the executor itself costs: the time of an empty launch, of a
-//! barrier, of a warp collective, and of a thread.
+//! Measures the executor's own costs: the time of an empty launch, of a barrier, of a warp
+//! collective, and of a thread.
 //!
 //! `cargo run --release -p gpurace-cpu --example overhead`
 
 use std::time::Instant;
 
+use gpurace_abi::LaunchShape;
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, SyncFeatures};
-use gpurace_cpu::{Config, Executor, Launch};
+use gpurace_cpu::{Config, Executor, KernelLaunch};
 
 unsafe extern "C" {
     fn __gpurace_barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, sync: u32);
@@ -66,16 +67,13 @@ fn time(executor: &Executor, entry: KernelFn, suspends: bool, blocks: u32, threa
         sync: SyncFeatures { suspends, ..SyncFeatures::default() },
         ..KernelMeta::default()
     };
-    let launch = Launch {
+    let launch = KernelLaunch {
         entry,
         block_entry: None,
         kernel: &kernel,
-        grid: [blocks, 1, 1],
-        block: [threads, 1, 1],
-        dynamic_shared_bytes: 0,
+        shape: LaunchShape::flat(blocks, threads),
         args: &[],
         cooperative: false,
-        cluster: None,
         id: 1,
         checks: None,
         checked_blocks: None,

@@ -1,38 +1,39 @@
-//! A block barrier (`bar.sync`, `bar.red`, `bar.arrive`): who has arrived, and
-//! when it opens.
+//! The barriers of a block (`bar.sync`, `bar.red`, `bar.arrive`): which threads have arrived, and
+//! when a barrier opens.
+
+use crate::collective::lanes;
 
 /// Barriers of a block (PTX ISA, `bar`: ids 0 to 15).
 pub(crate) const BARRIERS: usize = 16;
 
 /// One barrier of a block.
 ///
-/// Without a thread count it opens when every thread that has not exited has
-/// arrived. With one, it opens when that many have; PTX then counts whole
-/// warps, so a warp all of whose live threads arrived counts as 32 threads,
-/// also where the block's last warp is not full or threads of it have exited.
+/// Without a thread count it opens when every live thread has arrived. With a count, it opens when
+/// that many threads have arrived. PTX then counts whole warps: a warp counts as 32 threads once
+/// all its live threads have arrived, even if the warp is not full or threads of it have exited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Barrier {
     /// Lanes that have arrived, by warp.
     arrived: [u32; 32],
-    /// Of these, lanes that wait.
+    /// The lanes of `arrived` that wait.
     waiting: [u32; 32],
     /// Threads in `arrived`.
     arrivals: u32,
-    /// Arrivals beyond the first of a thread (`bar.arrive` twice, or before `bar.sync`).
+    /// Further arrivals of threads in `arrived` (`bar.arrive` twice, or before `bar.sync`).
     repeated: u32,
-    /// Thread count that the threads gave; 0 is the whole block.
+    /// The thread count, or 0 for the whole block.
     expected: u32,
-    /// Predicates that were true.
+    /// Number of true predicates.
     trues: u32,
-    /// Predicates brought.
+    /// Number of predicates.
     predicates: u32,
-    /// Where in the source the first thread waits.
+    /// The place in the source at which the first thread waits.
     place: Option<u32>,
-    /// Whether another thread waits at another place.
+    /// True if another thread waits at another place.
     scattered: bool,
 }
 
-/// What `bar.red` gives to its threads, by operator: population count, and, or.
+/// The results of `bar.red` for its operators: population count, and, or.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
     trues: u32,
@@ -51,12 +52,12 @@ impl Reduction {
 }
 
 impl Barrier {
-    /// Whether any thread has arrived since it last opened.
+    /// True if a thread has arrived since it last opened.
     pub(crate) fn in_use(&self) -> bool {
         self.arrivals != 0
     }
 
-    /// Notes the arrival of a thread, which then waits or goes on.
+    /// Notes the arrival of a thread. `waits`: the thread waits for the others.
     pub(crate) fn arrive(
         &mut self,
         warp: usize,
@@ -82,18 +83,18 @@ impl Barrier {
         }
     }
 
-    /// Notes where in the source a thread waits.
+    /// Notes the place in the source at which a thread waits.
     pub(crate) fn note_place(&mut self, place: u32) {
         self.scattered |= *self.place.get_or_insert(place) != place;
     }
 
-    /// Whether its threads wait at several places in the source.
+    /// True if its threads wait at several places in the source.
     pub(crate) fn is_scattered(&self) -> bool {
         self.scattered
     }
 
-    /// Forgets the arrival of a thread that did not wait and has now exited:
-    /// a whole-block barrier counts neither side of it.
+    /// Forgets the arrival of a thread that did not wait and has now exited. A whole-block barrier
+    /// counts neither the thread nor its arrival.
     pub(crate) fn exited(&mut self, warp: usize, lane: u32) {
         let bit = 1 << lane;
         if self.expected == 0 && self.arrived[warp] & bit != 0 {
@@ -102,8 +103,7 @@ impl Barrier {
         }
     }
 
-    /// Whether it opens now. `live` are the lanes that have not exited, by
-    /// warp, `total` their number.
+    /// True if it opens now. `live`: the live lanes of each warp; `total`: their number.
     pub(crate) fn is_complete(&self, live: impl Iterator<Item = u32>, total: u32) -> bool {
         if self.expected == 0 {
             return self.arrivals >= total;
@@ -119,12 +119,12 @@ impl Barrier {
         counted + self.repeated >= self.expected
     }
 
-    /// Whether it waits for a number of threads, not for the whole block.
+    /// True if it waits for a number of threads, not for the whole block.
     pub(crate) fn counts(&self) -> bool {
         self.expected != 0
     }
 
-    /// Opens it: the lanes to wake, by warp, and the reduction of the predicates.
+    /// Opens it. Returns the lanes to wake, by warp, and the reduction of the predicates.
     pub(crate) fn open(&mut self) -> ([u32; 32], Reduction) {
         let reduction = Reduction { trues: self.trues, all: self.trues == self.predicates };
         let waiting = self.waiting;
@@ -132,17 +132,45 @@ impl Barrier {
         (waiting, reduction)
     }
 
-    /// Whether this thread waits here.
+    /// True if this thread waits here.
     #[cfg(test)]
     fn waits(&self, warp: usize, lane: u32) -> bool {
         self.waiting[warp] >> lane & 1 != 0
     }
 }
 
+/// The barriers of one block.
+#[derive(Debug, Default)]
+pub(crate) struct Barriers {
+    all: [Barrier; BARRIERS],
+    /// Mask of the barriers that the block has used.
+    used: u32,
+}
+
+impl Barriers {
+    /// Forgets all arrivals.
+    pub(crate) fn reset(&mut self) {
+        for id in lanes(std::mem::take(&mut self.used)) {
+            self.all[id] = Barrier::default();
+        }
+    }
+
+    /// The barrier of this id, which counts as used from now on.
+    #[inline]
+    pub(crate) fn used(&mut self, id: u32) -> &mut Barrier {
+        self.used |= 1 << id;
+        &mut self.all[id as usize]
+    }
+
+    /// The ids of the barriers that the block has used.
+    pub(crate) fn ids_used(&self) -> impl Iterator<Item = usize> + use<> {
+        lanes(self.used)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::lanes;
 
     const FULL: u32 = u32::MAX;
 

@@ -1,52 +1,25 @@
-//! What a running block tells the checker: its barriers, in the checker's terms.
+//! What device threads and their block report to the checker: accesses, barriers, annotations.
 
 use gpurace_abi::context::ThreadCtx;
 use gpurace_check::Block as BlockChecks;
 
-use crate::block::{Block, slot};
+use crate::block::Block;
 use crate::collective::lanes;
-use crate::sync;
+use crate::slot;
+use crate::thread::{block_of, lane_of};
 
-mod frame;
+mod block_frame;
 
-pub(crate) use frame::{Left, reads, rows, rows_so_far};
+pub(crate) use block_frame::{hand_over_after_fault, reads, rows};
 
-/// The checks of a launch.
-pub use gpurace_check::Launch as LaunchChecks;
-
-/// Begins the checks of the block that is started, if they are wanted.
-pub(crate) fn begin(b: &mut Block) {
-    // SAFETY: a bound block's launch is live.
-    let launch = unsafe { &*b.launch };
-    let wanted = launch.checked_blocks.as_ref().is_none_or(|wanted| wanted(b.index));
-    match &launch.checks {
-        Some(checks) if wanted => {
-            let shared = b.shared.0..b.shared.0 + b.shared.1;
-            match &mut b.checks {
-                Some(c) => c.restart(checks, b.index, shared),
-                None => b.checks = Some(BlockChecks::begin(checks, b.index, shared)),
-            }
-        }
-        Some(_) | None => end(b),
-    }
-}
-
-/// Ends the checks of the block's last run.
-pub(crate) fn end(b: &mut Block) {
-    if let Some(checks) = b.checks.take() {
-        checks.end();
-    }
-}
-
-/// The checks of a running thread's block, where `[address, address + 1)` is
-/// not local memory of the block's threads.
+/// The checks of a running thread's block, or `None` if it has none or `address` is local memory of
+/// the block's threads.
 ///
 /// # Safety
 /// `ctx` is that of the running device thread; the result is not kept over a switch.
 #[inline(always)]
 pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a mut BlockChecks> {
-    // SAFETY: the slots hold what `Block::start` put there; nothing else uses
-    // the checks while the thread runs.
+    // SAFETY: `Block::start` filled the slots; nothing else uses the checks while the thread runs.
     unsafe {
         let checks = (*ctx).executor[slot::CHECKS].cast::<BlockChecks>();
         if checks.is_null() {
@@ -58,8 +31,8 @@ pub(crate) unsafe fn of<'a>(ctx: *mut ThreadCtx, address: usize) -> Option<&'a m
     }
 }
 
-/// The checks of a running thread's block, where the thread's accesses are not
-/// checked because the program says so.
+/// The checks of a running thread's block if the thread's accesses are not checked because of an
+/// annotation (`__gpurace_ignore`).
 ///
 /// # Safety
 /// As [`of`].
@@ -68,26 +41,26 @@ pub(crate) unsafe fn while_ignoring<'a>(ctx: *mut ThreadCtx, address: usize) -> 
     // SAFETY: as in `of`; the thread runs, so its lane and block are live.
     unsafe {
         let checks = (*ctx).executor[slot::CHECKS].cast::<BlockChecks>();
-        let (local, local_bytes) = (*sync::block_of(ctx)).local;
-        let ignored = (*sync::lane_of(ctx)).ignoring != 0;
+        let (local, local_bytes) = (*block_of(ctx)).memory.local();
+        let ignored = (*lane_of(ctx)).ignoring != 0;
         let is_local = address.wrapping_sub(local) < local_bytes;
         (!checks.is_null() && ignored && !is_local).then(|| &mut *checks)
     }
 }
 
-/// The thread's accesses are not checked from now on, or are again.
+/// Begins (`on`) or ends a part of the thread in which its accesses are not checked.
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.
 pub(crate) unsafe fn ignore(ctx: *mut ThreadCtx, on: bool) {
     // SAFETY: the thread runs, so its lane and block are live.
     unsafe {
-        let lane = sync::lane_of(ctx);
+        let lane = lane_of(ctx);
         let depth = (*lane).ignoring;
         (*lane).ignoring = if on { depth + 1 } else { depth.saturating_sub(1) };
-        // Everything but address 0, which fences have, counts as local memory.
+        // All addresses count as local memory, except 0, which fences pass.
         let (local, bytes) = match (*lane).ignoring {
-            0 => (*sync::block_of(ctx)).local,
+            0 => (*block_of(ctx)).memory.local(),
             _ => (1, usize::MAX),
         };
         let slots = &mut (*ctx).executor;
@@ -96,7 +69,7 @@ pub(crate) unsafe fn ignore(ctx: *mut ThreadCtx, on: bool) {
     }
 }
 
-/// A further thread runs in place of one that has ended.
+/// Begins another thread on the lane of one that has ended.
 ///
 /// # Safety
 /// As [`ignore`].
@@ -104,15 +77,15 @@ pub(crate) unsafe fn ignore(ctx: *mut ThreadCtx, on: bool) {
 pub(crate) unsafe fn begin_thread(ctx: *mut ThreadCtx) {
     // SAFETY: as in `ignore`.
     unsafe {
-        if (*sync::lane_of(ctx)).ignoring != 0 {
-            (*sync::lane_of(ctx)).ignoring = 1;
+        if (*lane_of(ctx)).ignoring != 0 {
+            (*lane_of(ctx)).ignoring = 1;
             ignore(ctx, false);
         }
     }
 }
 
-/// A block barrier opens: the threads in `waiting` go on. `wanted` are those
-/// that the whole block has for this barrier; both are lanes by warp.
+/// Reports that a barrier opens for the threads in `waiting`. `wanted`: the threads of the whole
+/// block that the barrier waits for. Both are lanes by warp.
 pub(crate) fn barrier(
     checks: &mut BlockChecks,
     id: u32,
@@ -121,7 +94,7 @@ pub(crate) fn barrier(
 ) {
     checks.acquire_at_barrier(threads(waiting));
     if wanted.zip(waiting).all(|(wanted, &waiting)| wanted & !waiting == 0) {
-        // The whole block, whatever the barrier's id and count.
+        // A barrier of the whole block, with any id and count.
         checks.barrier();
     } else {
         let waited: Vec<u32> = threads(waiting).collect();
@@ -129,10 +102,11 @@ pub(crate) fn barrier(
     }
 }
 
-/// All threads of a block have come to a barrier that none of them waits at.
+/// Reports a barrier between two segments of a block entry: no thread waits at it.
 pub(crate) fn block_barrier(b: &mut Block) {
+    let threads = b.threads();
     if let Some(checks) = &mut b.checks {
-        checks.acquire_at_barrier(0..b.threads);
+        checks.acquire_at_barrier(0..threads);
         checks.barrier();
     }
 }

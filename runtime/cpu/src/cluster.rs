@@ -1,27 +1,28 @@
-//! A cluster of blocks: their shared memory, in one mapping, and their barrier.
+//! A cluster of blocks: their shared memory in one mapping, and their barrier.
 //!
 //! ```text
 //! | guard | shared memory of rank 0 | guard | of rank 1 | guard | ...
 //! ```
 //!
-//! All blocks of a cluster are resident on one worker from the first thread's
-//! start to the last one's end. So an address in another block's shared memory is a
-//! plain address, and its distance from the own block's fits 32 bits, which is what
-//! the integer value of a `shared::cluster` address is.
+//! All blocks of a cluster are resident on one worker from the start of the first thread to the end
+//! of the last one. An address in another block's shared memory is a plain address. Its distance
+//! from the own block's shared memory fits 32 bits: it is the integer value of a `shared::cluster`
+//! address.
 
 use std::io;
 use std::ops::Range;
 use std::ptr;
 
+use gpurace_abi::LaunchShape;
 use gpurace_abi::context::{ClusterRegister, ThreadCtx};
 use gpurace_abi::scope::Order;
 use gpurace_check::ClusterBarrier;
 
-use crate::block::{Block, LaneState, unflatten};
+use crate::block::{Block, LaneState, Seat};
 use crate::collective::lanes;
 use crate::fault::FaultKind;
 use crate::launch::LaunchState;
-use crate::sync::{block_of, fail, lane_of, suspend};
+use crate::thread::{block_of, fail, lane_of, suspend};
 
 /// Unmapped bytes around each shared memory.
 const GUARD: usize = 32 << 10;
@@ -33,28 +34,28 @@ const PAGE: usize = 4096;
 pub(crate) struct Cluster {
     base: *mut u8,
     len: usize,
-    /// From one block's shared memory to the next one's.
+    /// Bytes from one block's shared memory to the next one's.
     stride: usize,
-    /// Shared memory of a block, bytes.
+    /// Size of a block's shared memory in bytes.
     bytes: usize,
     /// Its blocks, by rank.
-    pub(crate) blocks: Vec<*mut Block>,
-    /// Blocks that have ended.
-    pub(crate) ended: usize,
+    blocks: Vec<*mut Block>,
+    /// Number of blocks that have ended.
+    ended: usize,
     id: [u32; 3],
-    /// Threads that have not exited.
+    /// Number of threads that have not exited.
     live: u32,
-    /// Threads of them that have arrived in this phase.
+    /// Number of live threads that have arrived in this phase.
     arrived: u32,
     phase: u32,
-    /// By rank and thread: the phase in which it arrived and for which it has not waited.
+    /// By rank and thread: the phase of an arrival that the thread has not waited for.
     arrivals: Vec<Option<u32>>,
-    /// By rank and warp: lanes that wait.
+    /// By rank and warp: the lanes that wait.
     waiting: Vec<u32>,
     barrier: ClusterBarrier,
 }
 
-/// What is wrong with how a thread uses the barrier.
+/// Messages for wrong uses of the barrier.
 const TWICE: &str = "`barrier.cluster.arrive` of a thread that has not waited since its last one";
 const NEVER: &str = "`barrier.cluster.wait` of a thread that has not arrived";
 
@@ -104,6 +105,17 @@ impl Cluster {
         start..start + self.bytes
     }
 
+    /// True if all of its blocks have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended == self.blocks.len()
+    }
+
+    /// Notes that one of its blocks has ended. Returns all of them with the last one.
+    pub(crate) fn end_block(&mut self) -> Option<&[*mut Block]> {
+        self.ended += 1;
+        self.is_over().then_some(&self.blocks)
+    }
+
     /// The rank of the block whose shared memory holds an address.
     fn rank_of(&self, address: usize) -> Option<usize> {
         let distance = address.wrapping_sub(self.base as usize + GUARD);
@@ -111,8 +123,8 @@ impl Cluster {
         (rank < self.blocks.len() && distance % self.stride < self.bytes).then_some(rank)
     }
 
-    /// Puts the cluster with this linear index of a launch here, with blocks that are
-    /// bound to the launch: they have started, and none of their threads has.
+    /// Starts the cluster with this linear index of a launch, with blocks that are bound to the
+    /// launch. None of their threads has started.
     ///
     /// # Safety
     /// `this` and the blocks are live, the blocks idle, and they outlive the cluster's run.
@@ -120,8 +132,8 @@ impl Cluster {
         // SAFETY: the caller's; nothing else refers to an idle cluster.
         let c = unsafe { &mut *this };
         let size = launch.cluster_size();
-        let clusters = [0, 1, 2].map(|i| launch.grid[i] / size[i]);
-        c.id = unflatten(index, clusters);
+        let clusters = [0, 1, 2].map(|i| launch.shape.grid[i] / size[i]);
+        c.id = LaunchShape { grid: clusters, ..launch.shape }.block_index(index);
         c.ended = 0;
         c.live = launch.threads * blocks.len() as u32;
         c.arrived = 0;
@@ -137,15 +149,14 @@ impl Cluster {
             checks.begin_cluster(&shared);
         }
         for rank in 0..c.blocks.len() {
-            let at = unflatten(rank as u64, size);
+            let at = LaunchShape { grid: size, ..launch.shape }.block_index(rank as u64);
             let [x, y, z] = [0, 1, 2].map(|i| u64::from(c.id[i] * size[i] + at[i]));
-            let [nx, ny, _] = launch.grid.map(u64::from);
+            let [nx, ny, _] = launch.shape.grid.map(u64::from);
             let block = c.blocks[rank];
             // SAFETY: the caller's.
             unsafe {
-                (*block).cluster = this;
-                (*block).rank = rank as u32;
-                Block::move_shared(block, shared[rank].start as *mut u8);
+                let seat = Seat { cluster: this.cast(), rank: rank as u32 };
+                Block::join_cluster(block, seat, shared[rank].start as *mut u8);
                 Block::start(block, x + nx * (y + ny * z));
                 if let Some(checks) = &mut (*block).checks {
                     checks.join_cluster(&shared);
@@ -154,7 +165,7 @@ impl Cluster {
         }
     }
 
-    /// Whether any thread of the cluster can go on.
+    /// True if a thread of the cluster can go on.
     ///
     /// # Safety
     /// `this` is live and none of its fibers runs.
@@ -162,15 +173,16 @@ impl Cluster {
         // SAFETY: the caller's.
         unsafe {
             let blocks = &(*this).blocks;
-            blocks.iter().any(|&b| (*b).live > 0 && ((*b).ready_warps | (*b).yielded_warps) != 0)
+            blocks.iter().any(|&b| (*b).live() > 0 && (*b).warps.can_go_on())
         }
     }
 
+    /// Index of a thread in `arrivals`.
     fn thread(&self, b: &Block, linear: u32) -> usize {
-        (b.rank * b.threads + linear) as usize
+        (b.seat.rank * b.threads() + linear) as usize
     }
 
-    /// All threads have arrived: those that wait go on.
+    /// Ends a phase in which all threads have arrived: makes those that wait ready.
     unsafe fn complete(&mut self) {
         self.phase += 1;
         self.arrived = 0;
@@ -184,8 +196,7 @@ impl Cluster {
             }
             // SAFETY: the blocks are live, and these lanes wait.
             unsafe {
-                (&mut (*block).warps)[w].ready |= mask;
-                (*block).ready_warps |= 1 << w;
+                (*block).warps.wake(w, mask);
                 for l in lanes(mask) {
                     (*Block::lane(block, w * 32 + l)).state = LaneState::Ready;
                 }
@@ -193,21 +204,21 @@ impl Cluster {
         }
     }
 
-    /// A thread of one of its blocks has exited: the barrier does not wait for it, and with the
-    /// last one the block's shared memory ends.
+    /// Notes that a thread of a block has exited: the barrier does not wait for it. The block's
+    /// shared memory ends with its last thread.
     ///
     /// # Safety
-    /// As [`Block::retire`], whose `b` is.
+    /// `b` is live, in a cluster, and none of its fibers runs, or the thread's fiber ends here.
     pub(crate) unsafe fn exited(b: *mut Block, linear: u32) {
         // SAFETY: the caller's; the cluster is live while its blocks run.
         unsafe {
-            let c = &mut *(*b).cluster;
+            let c = &mut *(*b).seat.cluster.cast::<Self>();
             let at = c.thread(&*b, linear);
-            if (*b).live == 0
+            if (*b).live() == 0
                 && c.blocks.len() > 1
                 && let Some(checks) = &mut (*b).checks
             {
-                checks.shared_memory_ends(linear, c.shared((*b).rank as usize));
+                checks.shared_memory_ends(linear, c.shared((*b).seat.rank as usize));
             }
             c.live -= 1;
             if c.arrivals[at].take() == Some(c.phase) {
@@ -227,11 +238,11 @@ impl Drop for Cluster {
     }
 }
 
-/// The cluster of a running thread; ends the launch where it has none.
+/// The cluster of a running thread. Ends the launch if it has none.
 unsafe fn of(ctx: *mut ThreadCtx, sync: Option<u32>) -> *mut Cluster {
     // SAFETY: the caller's thread runs.
     unsafe {
-        let cluster = (*block_of(ctx)).cluster;
+        let cluster = (*block_of(ctx)).seat.cluster.cast::<Cluster>();
         if cluster.is_null() {
             let what = "an operation on clusters that the kernel's description leaves out";
             fail(ctx, FaultKind::Unsupported(what.into()), what.into(), sync);
@@ -282,10 +293,10 @@ pub(crate) unsafe fn wait(ctx: *mut ThreadCtx, sync: u32) {
         };
         (*lane).sync = sync;
         if phase == (*cluster).phase {
-            // It has still arrived, until it goes on.
+            // It counts as arrived until it goes on.
             (&mut (*cluster).arrivals)[at] = Some(phase);
-            let warps = (*b).warps.len();
-            let warp = (*b).rank as usize * warps + (*ctx).warp as usize;
+            let warps = (*b).warps.count();
+            let warp = (*b).seat.rank as usize * warps + (*ctx).warp as usize;
             (&mut (*cluster).waiting)[warp] |= 1 << (*ctx).lane;
             (*lane).state = LaneState::AtCluster;
             suspend(lane);
@@ -315,7 +326,7 @@ pub(crate) unsafe fn register(ctx: *mut ThreadCtx, which: u32) -> u32 {
         if let Some(i) = vector(Id) {
             ctaid[i] / size[i]
         } else if let Some(i) = vector(Count) {
-            launch.grid[i] / size[i]
+            launch.shape.grid[i] / size[i]
         } else if let Some(i) = vector(OfBlock) {
             within[i]
         } else if let Some(i) = vector(Blocks) {
@@ -330,8 +341,8 @@ pub(crate) unsafe fn register(ctx: *mut ThreadCtx, which: u32) -> u32 {
     }
 }
 
-/// `mapa`: the place in the shared memory of the block of this rank that an
-/// address in some block's of the cluster has in that.
+/// `mapa`: the address in the shared memory of the block of this rank with the same offset as
+/// `address` in that of its own block.
 ///
 /// # Safety
 /// `ctx` is that of the running device thread.
@@ -365,10 +376,13 @@ pub(crate) unsafe fn rank(ctx: *mut ThreadCtx, address: usize) -> Option<u32> {
     // SAFETY: as in `arrive`.
     unsafe {
         let b = block_of(ctx);
-        match (*b).cluster.as_ref() {
+        match (*b).seat.cluster.cast::<Cluster>().as_ref() {
             Some(cluster) => cluster.rank_of(address).map(|rank| rank as u32),
-            // A block of a launch without clusters is one by itself.
-            None => (address.wrapping_sub((*b).shared.0) < (*b).shared.1).then_some(0),
+            // Without clusters each block is a cluster by itself.
+            None => {
+                let (start, bytes) = (*b).memory.shared();
+                (address.wrapping_sub(start) < bytes).then_some(0)
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a warp's collectives compute, from the PTX ISA's text ("Parallel
-//! Synchronization and Communication Instructions"). Pure functions over what
-//! each lane brought; `group` is the set of lanes that take part.
+//! Computes a warp's collectives, by the PTX ISA ("Parallel Synchronization and Communication
+//! Instructions"). Pure functions of the lanes' operands; `group` is the mask of the lanes that
+//! take part.
 
-/// What one lane brings to a collective.
+/// The operand of one lane of a collective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Operand {
     /// The value, or the predicate.
@@ -15,8 +15,8 @@ pub(crate) struct Operand {
     pub(crate) c: u32,
 }
 
-/// Which collective lanes meet in: lanes that wait with equal kinds and masks
-/// take part in the same one.
+/// The kind of a collective. Lanes that wait with equal kinds and masks take part in the same
+/// collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collective {
     /// `bar.warp.sync`.
@@ -61,8 +61,8 @@ fn source_lane(lane: u32, mode: u32, b: u32, c: u32) -> (u32, bool) {
     if inside { (j as u32, true) } else { (lane as u32, false) }
 }
 
-/// Result of `shfl.sync` for `lane`: the value, and the predicate in bit 32.
-/// A source outside the group is undefined by PTX; the lane's own value stands in.
+/// The result of `shfl.sync` for `lane`: the value, and the predicate in bit 32. PTX leaves a
+/// source outside the group undefined; here it gives the lane's own value.
 pub(crate) fn shuffle(operands: &[Operand; 32], group: u32, lane: usize) -> u64 {
     let own = operands[lane];
     let (source, inside) = source_lane(lane as u32, own.mode, own.b, own.c);
@@ -70,7 +70,7 @@ pub(crate) fn shuffle(operands: &[Operand; 32], group: u32, lane: usize) -> u64 
     u64::from(operands[from].value as u32) | u64::from(inside) << 32
 }
 
-/// Result of `vote.sync` of this mode: 0 all, 1 any, 2 uni, 3 ballot.
+/// The result of `vote.sync` of this mode: 0 all, 1 any, 2 uni, 3 ballot.
 pub(crate) fn vote(operands: &[Operand; 32], group: u32, mode: u32) -> u64 {
     let ballot =
         lanes(group).filter(|&lane| operands[lane].value != 0).fold(0u32, |mask, lane| mask | 1 << lane);
@@ -82,7 +82,7 @@ pub(crate) fn vote(operands: &[Operand; 32], group: u32, mode: u32) -> u64 {
     }
 }
 
-/// Result of `match.any.sync` (mode 0) or `match.all.sync` (1) for `lane`: the
+/// The result of `match.any.sync` (mode 0) or `match.all.sync` (1) for `lane`: the
 /// mask, and the predicate of the latter in bit 32.
 pub(crate) fn matching(operands: &[Operand; 32], group: u32, lane: usize) -> u64 {
     let equal = lanes(group)
@@ -95,7 +95,7 @@ pub(crate) fn matching(operands: &[Operand; 32], group: u32, lane: usize) -> u64
     }
 }
 
-/// Result of `redux.sync` with this operator: 0 add, 1 umin, 2 umax, 3 min,
+/// The result of `redux.sync` with this operator: 0 add, 1 umin, 2 umax, 3 min,
 /// 4 max, 5 and, 6 or, 7 xor.
 pub(crate) fn reduce(operands: &[Operand; 32], group: u32, op: u32) -> u64 {
     let values = lanes(group).map(|lane| operands[lane].value as u32);
@@ -136,8 +136,8 @@ mod tests {
                     assert_eq!(shfl_all(1, delta, clamp_up)[lane as usize].0, up);
                     let down = if lane % width + delta < width { lane + delta } else { lane };
                     assert_eq!(shfl_all(2, delta, clamp)[lane as usize].0, down);
-                    // An xor out of the segment upwards keeps the own value;
-                    // downwards it reads the earlier segment.
+                    // An xor that leaves the segment upwards gives the lane's own value; downwards
+                    // it reads the earlier segment.
                     let other = lane ^ delta;
                     let bfly = if other < segment + width { other } else { lane };
                     assert_eq!(shfl_all(3, delta, clamp)[lane as usize].0, bfly);

@@ -1,31 +1,28 @@
 //! The entry points that lowered device code calls, as `entry_points!` lists them.
-//!
-//! Two look at their caller's frame and are therefore naked:
-//! `__gpurace_yield`, to tell a thread that waits from one that gets on, and
-//! `__gpurace_activemask`, to tell from where it was called.
 
 #![allow(clippy::missing_safety_doc, reason = "one contract for all, in the list's documentation")]
 
-use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
-use std::mem::offset_of;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
+use gpurace_abi::texture::{FetchPoint, SurfaceAccess};
 
-use crate::block::{LaneState, slot};
-use crate::checks;
-use crate::cluster;
+use crate::block::LaneState;
 use crate::collective::{Collective, Operand};
 use crate::fault::FaultKind;
+use crate::slot;
+use crate::stack_entry::__gpurace_activemask;
+use crate::stack_entry::__gpurace_yield;
 use crate::sync::{self, Arrival};
-use crate::texture::{self, Place, SurfaceAccess};
-use crate::{frame, printf};
+use crate::texture;
+use crate::thread::{block_of, fail, lane_of, suspend};
+use crate::{checks, cluster, printf};
 
-/// Says why every entry point is sound to call: the lowering passes the
-/// context of the running device thread, and addresses that it accesses.
+/// Defines entry points. They are sound to call: the lowering passes the context of the running
+/// device thread, and addresses that it accesses.
 macro_rules! entries {
     ($($(#[$meta:meta])* fn $name:ident($ctx:ident $(, $param:ident: $ty:ty)*) $(-> $ret:ty)? $body:block)*) => {$(
         $(#[$meta])*
@@ -70,12 +67,12 @@ entries! {
         }
     }
 
-    /// What a block's threads have accessed.
+    /// Rows of a block's threads.
     fn __gpurace_rows(ctx, frame: *mut c_void, sites: *mut c_void, count: u32) {
         checks::rows(ctx, frame.cast(), std::slice::from_raw_parts(sites.cast(), count as usize));
     }
 
-    /// Reads that a block's threads have left in a pool.
+    /// Gathered or scattered reads of a block's threads, in a pool.
     fn __gpurace_reads(ctx, pool: *mut c_void, kind: u32, site: u32) {
         checks::reads(ctx, pool.cast(), kind, site);
     }
@@ -83,11 +80,11 @@ entries! {
     /// An atomic or volatile access, before it happens.
     fn __gpurace_atomic(ctx, addr: *mut c_void, size: u32, site: u32, kind: u32, scope: u32, order: u32) {
         if let Some(checks) = checks::of(ctx, addr.addr()) {
-            (*sync::lane_of(ctx)).site = Some(site);
+            (*lane_of(ctx)).site = Some(site);
             let (kind, scope, order) = atomic_words(kind, scope, order);
             checks.atomic((*ctx).linear_tid, addr.addr(), size, site, kind, scope, order);
         } else if let Some(checks) = checks::while_ignoring(ctx, addr.addr()) {
-            (*sync::lane_of(ctx)).site = Some(site);
+            (*lane_of(ctx)).site = Some(site);
             let (kind, scope, order) = atomic_words(kind, scope, order);
             checks.atomic_unchecked((*ctx).linear_tid, addr.addr(), size, kind, scope, order);
         }
@@ -139,26 +136,26 @@ entries! {
 
     /// A fence.
     fn __gpurace_fence(ctx, scope: u32, order: u32, _sync: u32) {
-        // No address: null lies in no thread's local memory.
+        // Null lies in no thread's local memory.
         if let Some(checks) = checks::of(ctx, 0) {
             let (_, scope, order) = atomic_words(0, scope, order);
             checks.fence((*ctx).linear_tid, scope, order);
         }
     }
 
-    /// A part of the program that is not to be checked begins or ends.
+    /// Begins or ends a part of the program that is not checked.
     fn __gpurace_ignore(ctx, on: u32) {
         checks::ignore(ctx, on != 0);
     }
 
-    /// Races on these bytes are meant.
+    /// Marks bytes on which races are intended.
     fn __gpurace_benign(ctx, addr: *mut c_void, size: u64) {
         if let Some(checks) = checks::of(ctx, 0) {
             checks.benign(addr.addr(), size as usize);
         }
     }
 
-    /// Order that the program vouches for.
+    /// Order that the program asserts.
     fn __gpurace_happens(ctx, addr: *mut c_void, after: u32) {
         if let Some(checks) = checks::of(ctx, 0) {
             match after {
@@ -168,9 +165,9 @@ entries! {
         }
     }
 
-    /// A barrier between two loops over the threads of a block.
+    /// A block barrier between two segments of a block entry.
     fn __gpurace_block_barrier(ctx) {
-        checks::block_barrier(&mut *sync::block_of(ctx));
+        checks::block_barrier(&mut *block_of(ctx));
     }
 
     /// `bar.sync`.
@@ -234,7 +231,7 @@ entries! {
         sync::collective(ctx, Collective::Multiply, mask, operand, sync);
     }
 
-    /// `nanosleep`: gives way at once; the time is the others'.
+    /// `nanosleep`: gives way at once, for any time.
     fn __gpurace_nanosleep(ctx, _ns: u32) {
         (*ctx).executor[slot::COUNTDOWN] = std::ptr::null_mut();
         __gpurace_yield(ctx);
@@ -255,26 +252,26 @@ entries! {
     fn __gpurace_assertfail(ctx, message: *mut c_void, file: *mut c_void, line: u32, function: *mut c_void) {
         let [message, file, function] = [message, file, function].map(|s| text(s));
         let ([bx, by, bz], [tx, ty, tz]) = ((*ctx).ctaid, (*ctx).tid);
-        // CUDA's own words.
+        // CUDA's wording.
         let line = format!(
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] \
              Assertion `{message}` failed."
         );
         eprintln!("{line}");
-        sync::fail(ctx, FaultKind::Assert, format!("assertion `{message}` failed"), None);
+        fail(ctx, FaultKind::Assert, format!("assertion `{message}` failed"), None);
     }
 
     /// `trap`.
     fn __gpurace_trap(ctx, sync: u32) {
-        sync::fail(ctx, FaultKind::Trap, "trap".into(), Some(sync));
+        fail(ctx, FaultKind::Trap, "trap".into(), Some(sync));
     }
 
     /// `exit`.
     fn __gpurace_exit(ctx) {
-        let lane = sync::lane_of(ctx);
+        let lane = lane_of(ctx);
         loop {
             (*lane).state = LaneState::Exited;
-            sync::suspend(lane);
+            suspend(lane);
         }
     }
 
@@ -292,8 +289,8 @@ entries! {
         libc::free(ptr);
     }
 
-    /// `clock64`: nanoseconds, as cycles of 1 GHz. A loop that waits for time
-    /// to pass lets the others run.
+    /// `clock64`: nanoseconds, as cycles of 1 GHz. It gives way, for loops that wait for time to
+    /// pass.
     fn __gpurace_clock(ctx) -> u64 {
         __gpurace_yield(ctx);
         now()
@@ -305,15 +302,15 @@ entries! {
         now()
     }
 
-    /// Whether an address lies in the block's shared memory.
+    /// 1 if an address lies in the block's shared memory.
     fn __gpurace_is_shared(ctx, addr: *mut c_void) -> u32 {
-        let (start, len) = (*sync::block_of(ctx)).shared;
+        let (start, len) = (*block_of(ctx)).memory.shared();
         u32::from(addr.addr().wrapping_sub(start) < len)
     }
 
-    /// Whether an address lies in local memory.
+    /// 1 if an address lies in local memory.
     fn __gpurace_is_local(ctx, addr: *mut c_void) -> u32 {
-        let (start, len) = (*sync::block_of(ctx)).local;
+        let (start, len) = (*block_of(ctx)).memory.local();
         u32::from(addr.addr().wrapping_sub(start) < len)
     }
 
@@ -332,126 +329,55 @@ entries! {
         cluster::rank(ctx, addr.addr()).unwrap_or(u32::MAX)
     }
 
-    /// A fetch through a texture object is planned.
+    /// Plans a fetch through a texture object, and returns its number of texels.
     fn __gpurace_texture(ctx, handle: u64, operation: u32, x: u32, y: u32, z: u32, w: u32) -> u32 {
-        let place = Place { operation, coordinates: [x, y, z, w] };
-        match texture::plan(handle, place) {
+        let point = FetchPoint { operation, coordinates: [x, y, z, w] };
+        match texture::plan(handle, point) {
             Some(texels) => texels as u32,
             None => {
                 let message = format!("`{handle:#x}`, which is no texture object, was fetched from");
-                sync::fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
+                fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
             }
         }
     }
 
-    /// A texel of the fetch.
+    /// The address of a texel of the planned fetch.
     fn __gpurace_texel(_ctx, _handle: u64, index: u32) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(texture::texel(index as usize).0)
     }
 
-    /// Bytes of a texel.
+    /// Bytes of a texel of the planned fetch.
     fn __gpurace_texel_size(_ctx) -> u64 {
         texture::texel(0).1 as u64
     }
 
-    /// What the fetch gives.
+    /// The result of the planned fetch.
     fn __gpurace_texture_value(_ctx, texels: *mut c_void, high: u32) -> u64 {
-        let bytes = texture::MOST_TEXELS * texture::TEXEL_STRIDE;
-        texture::value(std::slice::from_raw_parts(texels.cast(), bytes), high != 0)
+        texture::value(std::slice::from_raw_parts(texels.cast(), texture::TEXELS_BYTES), high != 0)
     }
 
-    /// Where an access to a surface goes.
+    /// The address of an access to a surface, or null if it accesses nothing.
     fn __gpurace_surface(ctx, handle: u64, operation: u32, x: u32, y: u32, z: u32, size: u32) -> *mut c_void {
-        let place = Place { operation, coordinates: [x, y, z, 0] };
-        let message = match texture::surface(handle, place, size as usize) {
+        let point = FetchPoint { operation, coordinates: [x, y, z, 0] };
+        let message = match texture::surface(handle, point, size as usize) {
             SurfaceAccess::At(address) => return std::ptr::with_exposed_provenance_mut(address),
             SurfaceAccess::Nowhere => return std::ptr::null_mut(),
             SurfaceAccess::Outside => "an access outside of a surface".to_owned(),
             SurfaceAccess::NoSurface => format!("`{handle:#x}`, which is no surface object, was accessed"),
         };
-        sync::fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
+        fail(ctx, FaultKind::IllegalAddress { address: None, write: false }, message, None)
     }
 
-    /// Something that could not be lowered.
+    /// Code that could not be lowered.
     fn __gpurace_unsupported(ctx, what: *mut c_void, sync: u32) {
         let what = text(what);
         let message = format!("`{what}` is not supported on the CPU");
-        sync::fail(ctx, FaultKind::Unsupported(what), message, Some(sync));
+        fail(ctx, FaultKind::Unsupported(what), message, Some(sync));
     }
 }
 
-/// Offset in [`ThreadCtx`] of the calls left until a switch.
-const COUNTDOWN: usize = offset_of!(ThreadCtx, executor) + 8 * slot::COUNTDOWN;
-
-/// A hint that the thread may be waiting for another one: every
-/// [`YIELD_PERIOD`](crate::block::YIELD_PERIOD)th call gives way.
-///
-/// # Safety
-/// `ctx` is the context of the device thread that runs.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __gpurace_yield(ctx: *mut ThreadCtx) {
-    naked_asm!(
-        "mov rax, [rdi + {countdown}]",
-        "sub rax, 1",
-        "jb 2f",
-        "mov [rdi + {countdown}], rax",
-        "ret",
-        // The registers that calls preserve are part of the thread's private
-        // state: laid beside its stack, they are digested with it.
-        "2:",
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov rsi, rsp",
-        "sub rsp, 8",
-        "call {give_way}",
-        "add rsp, 56",
-        "ret",
-        countdown = const COUNTDOWN,
-        give_way = sym give_way,
-    )
-}
-
-/// `frame` points to the caller's preserved registers, its return address and its stack.
-unsafe extern "C" fn give_way(ctx: *mut ThreadCtx, frame: *const u64) {
-    // SAFETY: the lowering's contract; the stack is readable to its top.
-    unsafe {
-        let top = (*sync::lane_of(ctx)).stack.top();
-        sync::give_way(ctx, frame::digest(frame, top));
-    }
-}
-
-/// `activemask`: the lanes of the warp that are at this call, reached the
-/// same way, once no lane of the warp can go on without giving way.
-///
-/// # Safety
-/// `ctx` is the context of the device thread that runs.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __gpurace_activemask(ctx: *mut ThreadCtx) -> u32 {
-    naked_asm!(
-        "mov rsi, rsp",
-        "jmp {active_lanes}",
-        active_lanes = sym active_lanes,
-    )
-}
-
-/// `frame` points to the caller's return address and its stack.
-unsafe extern "C" fn active_lanes(ctx: *mut ThreadCtx, frame: *const u64) -> u32 {
-    // SAFETY: the lowering's contract; the stack is readable to its top.
-    unsafe {
-        let top = (*sync::lane_of(ctx)).stack.top();
-        let code = (*(*sync::block_of(ctx)).launch).code();
-        sync::active_lanes(ctx, frame::call_chain(frame, top, code))
-    }
-}
-
-/// The numbers of an atomic access or a fence; what is unknown is taken as
-/// the weakest, which never adds an order.
+/// The kind, scope and order of an atomic access or a fence. An unknown number means the weakest,
+/// which adds no order.
 fn atomic_words(kind: u32, scope: u32, order: u32) -> (AtomicKind, Scope, Order) {
     (
         AtomicKind::from_u32(kind).unwrap_or(AtomicKind::VolatileStore),
@@ -460,7 +386,7 @@ fn atomic_words(kind: u32, scope: u32, order: u32) -> (AtomicKind, Scope, Order)
     )
 }
 
-/// Memory from the device heap is new, or gone: what was accessed there is forgotten.
+/// Forgets the accesses to memory that the device heap hands out, or takes back.
 unsafe fn forget(ctx: *mut ThreadCtx, memory: *mut c_void) {
     // SAFETY: the thread runs; `memory` is null or of the C library's heap.
     unsafe {
@@ -470,7 +396,7 @@ unsafe fn forget(ctx: *mut ThreadCtx, memory: *mut c_void) {
     }
 }
 
-/// A C string of the program, for a message.
+/// A C string of the program, for messages.
 unsafe fn text(s: *mut c_void) -> String {
     if s.is_null() {
         return "?".into();
@@ -484,16 +410,16 @@ fn now() -> u64 {
     BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Every entry point of the list is defined here with the listed signature.
+/// Checks that every entry point of the list is defined with the listed signature.
 macro_rules! defined {
-    ($($(#[$doc:meta])* $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $convergent:literal;)*) => {
+    ($($(#[$doc:meta])* $entry:ident = $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $effect:expr;)*) => {
         const _: () = {
             $(let _: unsafe extern "C" fn(*mut ThreadCtx $(, ty::$ty)*) -> ty::$ret = $name;)*
         };
     };
 }
 
-/// The types of the list.
+/// The types that the list names.
 mod ty {
     pub(super) type Ptr = *mut std::ffi::c_void;
     pub(super) type I32 = u32;

@@ -1,4 +1,4 @@
-//! The executor: a pool of workers that runs launches.
+//! The executor: spreads launches over a pool of workers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,26 +8,25 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::fault::{Fault, FaultKind};
-use crate::launch::{Launch, LaunchReport, LaunchState};
+use crate::launch::{KernelLaunch, LaunchReport, LaunchState};
 use crate::stack;
 use crate::worker::Worker;
 
-/// Stack that entry points need below the kernel's own frames, bytes.
+/// Bytes of stack that entry points need below the kernel's own stack frames.
 const ENTRY_STACK: usize = 16 << 10;
-/// Stack of the fiber of a loop over threads, bytes: there is one per worker.
+/// Bytes of the stack of a loop over threads; there is one per worker.
 const LOOP_STACK: usize = 1 << 20;
 /// Threads of a launch below which waking other workers costs more than it saves.
 const INLINE_THREADS: u64 = 256;
 
-/// How an [`Executor`] is set up.
+/// The settings of an [`Executor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Worker OS threads, the calling one among them; 0 takes one per core.
+    /// Number of workers, the calling OS thread included; 0 means one per core.
     pub workers: usize,
-    /// Stack of one device thread, bytes; a kernel's own estimate may raise it.
+    /// Bytes of a device thread's stack; a kernel's own estimate may raise it.
     pub stack_bytes: usize,
-    /// Wall time after which threads that only wait in loops, with nothing
-    /// else running, end the launch as a deadlock.
+    /// Wall time after which a launch ends as a deadlock, if all its threads wait in loops.
     pub spin_limit: Duration,
 }
 
@@ -41,7 +40,7 @@ impl Default for Config {
 pub struct Executor {
     config: Mutex<Config>,
     most_stacks: usize,
-    /// Workers that are not running a launch, for callers.
+    /// Workers for calling OS threads, which run no launch.
     idle: Mutex<Vec<Worker>>,
     pool: Arc<Pool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -55,20 +54,20 @@ struct Job {
 
 #[derive(Default)]
 struct Pool {
-    queue: Mutex<Queue>,
+    queue: Mutex<JobQueue>,
     wake: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
+struct JobQueue {
     jobs: VecDeque<Job>,
-    /// OS threads that wait for a job.
+    /// Number of OS threads that wait for a job.
     waiting: usize,
     stop: bool,
 }
 
-impl Queue {
-    /// A job of this launch that has not begun.
+impl JobQueue {
+    /// Takes a job of this launch that has not begun.
     fn take(&mut self, launch: &Arc<LaunchState>) -> Option<Job> {
         let at = self.jobs.iter().position(|job| Arc::ptr_eq(&job.launch, launch))?;
         self.jobs.remove(at)
@@ -76,7 +75,7 @@ impl Queue {
 }
 
 impl Executor {
-    /// An executor; OS threads are started when a launch first needs them.
+    /// An executor without OS threads; launches start them as they need them.
     pub fn new(config: Config) -> Self {
         Self {
             config: Mutex::new(config),
@@ -87,17 +86,17 @@ impl Executor {
         }
     }
 
-    /// How the executor is set up.
+    /// The settings.
     pub fn config(&self) -> Config {
         *self.config.lock()
     }
 
-    /// Sets the stack size of device threads, bytes, from the next launch on.
+    /// Sets the bytes of a device thread's stack, from the next launch on.
     pub fn set_stack_bytes(&self, bytes: usize) {
         self.config.lock().stack_bytes = bytes;
     }
 
-    /// Worker OS threads that a launch may use.
+    /// Number of workers that a launch may use.
     pub fn workers(&self) -> usize {
         match self.config.lock().workers {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -105,13 +104,13 @@ impl Executor {
         }
     }
 
-    /// Worker OS threads that it has started.
+    /// Number of OS threads that it has started.
     pub fn threads(&self) -> usize {
         self.threads.lock().len()
     }
 
-    /// Most blocks of a cooperative launch with so many threads and bytes of
-    /// shared memory per block.
+    /// The most blocks of a cooperative launch, for this many threads and bytes of shared memory in
+    /// a block.
     pub fn max_cooperative_blocks(&self, threads_per_block: u32, shared_bytes: usize) -> u64 {
         if shared_bytes > crate::launch::MAX_SHARED_BYTES {
             return 0;
@@ -123,14 +122,14 @@ impl Executor {
     ///
     /// # Errors
     /// The [`Fault`] that ended it.
-    pub fn run(&self, launch: &Launch<'_>) -> Result<LaunchReport, Fault> {
+    pub fn run(&self, launch: &KernelLaunch<'_>) -> Result<LaunchReport, Fault> {
         let named = |mut fault: Fault| {
             fault.kernel.clone_from(&launch.kernel.name);
             fault
         };
         let workers = self.workers_for(launch);
         let config = self.config();
-        let threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
+        let threads: u64 = launch.shape.block.iter().map(|&n| u64::from(n)).product();
         let stacks = if launch.suspends() { threads.max(1) as usize } else { 1 };
         let most_resident = (self.most_stacks / stacks / workers).max(1);
         let state =
@@ -161,8 +160,8 @@ impl Executor {
         }
         let mut worker = self.idle.lock().pop().unwrap_or_else(Worker::new);
         worker.run(&state, 0);
-        // Shares that no OS thread of the pool has begun are done here: a
-        // short launch does not wait for one to wake up.
+        // This OS thread runs the shares that no other has begun: a short launch does not wait for
+        // the pool to wake up.
         while let Some(job) = self.pool.queue.lock().take(&state) {
             worker.run(&state, job.worker);
         }
@@ -170,25 +169,24 @@ impl Executor {
         state.wait().map_err(named)
     }
 
-    /// Workers that this launch is spread over.
-    fn workers_for(&self, launch: &Launch<'_>) -> usize {
+    /// Number of workers that this launch is spread over.
+    fn workers_for(&self, launch: &KernelLaunch<'_>) -> usize {
         let product = |d: [u32; 3]| d.iter().fold(1u64, |n, &d| n.saturating_mul(u64::from(d)));
-        let blocks = product(launch.grid) / launch.cluster.map_or(1, product).max(1);
-        let threads = blocks.saturating_mul(product(launch.block));
+        let blocks = product(launch.shape.grid) / launch.shape.cluster.map_or(1, product).max(1);
+        let threads = blocks.saturating_mul(product(launch.shape.block));
         if launch.seed != 0 || threads <= INLINE_THREADS {
             return 1;
         }
         self.workers().min(usize::try_from(blocks).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Gives all shares but the first to the pool.
+    /// Gives all shares except the first to the pool.
     fn offer(&self, launch: &Arc<LaunchState>) {
         let mut queue = self.pool.queue.lock();
         for worker in 1..launch.workers {
             queue.jobs.push_back(Job { launch: launch.clone(), worker });
         }
-        // Every job has an OS thread of its own: shares of a cooperative
-        // launch wait for each other.
+        // Each job has an OS thread of its own: shares of a cooperative launch wait for each other.
         for _ in queue.waiting..queue.jobs.len() {
             let pool = self.pool.clone();
             let spawned =
@@ -218,13 +216,13 @@ impl Drop for Executor {
         self.pool.queue.lock().stop = true;
         self.pool.wake.notify_all();
         for thread in self.threads.get_mut().drain(..) {
-            // A worker that panicked has nothing left to give back.
+            // A panic of a worker is of no consequence any more.
             let _ = thread.join();
         }
     }
 }
 
-/// An OS thread of the pool: runs jobs until told to stop.
+/// The body of a pool's OS thread: runs jobs until the pool stops.
 fn serve(pool: &Pool) {
     let mut worker = Worker::new();
     let mut queue = pool.queue.lock();
@@ -244,8 +242,8 @@ fn serve(pool: &Pool) {
     }
 }
 
-/// Stack of each device thread of a launch, bytes.
-fn stack_bytes(config: &Config, launch: &Launch<'_>) -> usize {
+/// Bytes of the stack of each device thread of a launch.
+fn stack_bytes(config: &Config, launch: &KernelLaunch<'_>) -> usize {
     let kernel = launch.kernel.stack as usize + ENTRY_STACK;
     let least = if launch.suspends() { config.stack_bytes } else { LOOP_STACK };
     config.stack_bytes.max(kernel).max(least).next_multiple_of(4096)

@@ -1,17 +1,16 @@
-//! What ends a launch before its time, and what is wrong with one that ends.
+//! Faults, which end a launch, and divergence.
 
 use std::fmt;
 
-/// Why a launch ended with an error.
+/// The kind of a [`Fault`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access to an address that is not mapped.
     IllegalAddress {
-        /// The address, or `None` where the processor does not tell it
-        /// (a non-canonical address).
+        /// The address, or `None` if the processor does not report it (a non-canonical address).
         address: Option<u64>,
-        /// Whether it was written.
+        /// True for a write.
         write: bool,
     },
     /// `trap`, or an instruction that the compiler made unreachable.
@@ -22,17 +21,17 @@ pub enum FaultKind {
     StackOverflow,
     /// The kernel reached something that the executor cannot run.
     Unsupported(String),
-    /// Threads wait in loops for something that no thread will do.
+    /// Threads wait in loops, and no thread makes progress.
     Deadlock,
-    /// A barrier of a cluster used as PTX leaves undefined.
+    /// A use of a cluster's barrier that PTX leaves undefined.
     Barrier,
     /// The processor refused an arithmetic operation (`SIGFPE`).
     Arithmetic,
-    /// The system has not the memory or the mappings that the launch needs.
+    /// The system lacks the memory or the mappings that the launch needs.
     TooManyResources,
     /// More blocks than can be resident together in a cooperative launch.
     CooperativeLaunchTooLarge {
-        /// How many can.
+        /// The number that can be.
         max_blocks: u64,
     },
     /// A grid or block of a size that CUDA does not allow.
@@ -43,7 +42,7 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// What happened.
+    /// Its kind.
     pub kind: FaultKind,
     /// The kernel, by its mangled name.
     pub kernel: String,
@@ -51,19 +50,19 @@ pub struct Fault {
     pub block: Option<[u32; 3]>,
     /// `threadIdx` of the thread that faulted.
     pub thread: Option<[u32; 3]>,
-    /// Index of the synchronisation instruction that it was at
+    /// Index of the synchronisation instruction that the thread was at
     /// ([`ModuleMeta::syncs`](gpurace_abi::meta::ModuleMeta::syncs)).
     pub sync: Option<u32>,
-    /// Index of the last checked atomic access that it made
-    /// ([`ModuleMeta::sites`](gpurace_abi::meta::ModuleMeta::sites)); known
-    /// only in checked launches.
+    /// Index of the access that faulted or, if that is not known, of the thread's last checked
+    /// atomic access ([`ModuleMeta::sites`](gpurace_abi::meta::ModuleMeta::sites)). Known in
+    /// checked launches only.
     pub site: Option<u32>,
-    /// What happened, in words, without the kernel and the thread.
+    /// The message, without the kernel and the thread.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault that belongs to no thread.
+    /// A fault of no particular thread.
     pub(crate) fn of_launch(kind: FaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -92,7 +91,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// What threads of a block wait at.
+/// The kind of operation that threads wait at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitKind {
     /// A block barrier of this id.
@@ -111,21 +110,21 @@ pub struct Waiting {
     /// Index of the synchronisation instruction
     /// ([`ModuleMeta::syncs`](gpurace_abi::meta::ModuleMeta::syncs)).
     pub sync: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: WaitKind,
-    /// How many threads.
+    /// Number of threads.
     pub threads: u32,
     /// `threadIdx` of the first of them.
     pub example: [u32; 3],
 }
 
-/// Threads of a block by where they wait.
+/// The waiting threads of a block, grouped by where they wait.
 #[derive(Debug, Default)]
-pub(crate) struct Groups {
+pub(crate) struct WaitingGroups {
     pub(crate) waiting: Vec<Waiting>,
 }
 
-impl Groups {
+impl WaitingGroups {
     /// Adds a thread.
     pub(crate) fn add(&mut self, sync: u32, kind: WaitKind, thread: [u32; 3]) {
         match self.waiting.iter_mut().find(|w| w.sync == sync && w.kind == kind) {
@@ -135,29 +134,29 @@ impl Groups {
     }
 }
 
-/// What is wrong with threads of a block that wait.
+/// The kind of a [`Divergence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceReason {
     /// No thread of the block can go on; the block was abandoned.
     Stuck,
-    /// A collective's mask does not name its caller, which PTX leaves
-    /// undefined; the caller went on with its own value.
+    /// A collective's mask leaves out its caller, which PTX leaves undefined. The caller went on
+    /// with its own value.
     CallerNotInMask,
-    /// A barrier of the whole block opened for threads that wait at several
-    /// places in the source; they went on.
+    /// The threads of a barrier of the whole block waited at several places in the source. They
+    /// went on.
     Scattered,
 }
 
-/// Threads of a block that wait for threads that do not come.
+/// Divergence: threads of a block wait at different barriers, or some have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// What is wrong.
+    /// Its kind.
     pub reason: DivergenceReason,
     /// `blockIdx`.
     pub block: [u32; 3],
-    /// Who waits where.
+    /// The threads that wait, by place.
     pub waiting: Vec<Waiting>,
-    /// How many threads have exited.
+    /// Number of threads that have exited.
     pub exited: u32,
     /// `threadIdx` of the first of them.
     pub exited_example: Option<[u32; 3]>,

@@ -1,23 +1,21 @@
 //! Switching between a worker's scheduler and device threads.
 //!
-//! [`Fiber`] is all that the rest of the crate knows of it; [`JumpFiber`] is
-//! the implementation, a few instructions of assembly.
+//! [`Fiber`] is the interface; [`JumpFiber`] implements it in a few instructions of assembly.
 //!
 //! # Why jumps
 //!
-//! Both directions switch by an indirect jump, never by `call` and `ret`. The
-//! threads of a block mostly suspend at the same place under the same calls,
-//! so the processor's return predictor, left alone, predicts one thread's
-//! returns from another's calls. A library that switches with `call` and
-//! `ret` (corosensei) misleads it at each switch: a barrier then costs three
-//! times as much.
+//! Both directions switch by an indirect jump, never by `call` and `ret`. The threads of a block
+//! mostly suspend at the same place under the same calls. If no switch disturbs it, the processor's
+//! return predictor predicts one thread's returns from another thread's calls. A library that
+//! switches with `call` and `ret` (corosensei) misleads the predictor at each switch: a barrier
+//! then costs three times as much.
 
 use std::arch::{asm, naked_asm};
 use std::mem::offset_of;
 
 use crate::stack::SlabStack;
 
-/// What a fiber runs; `handle` is what it suspends itself with.
+/// The body of a fiber. It suspends itself by `handle`.
 pub(crate) type Body<H> = unsafe fn(arg: *mut u8, handle: H);
 
 /// How a fiber's turn ended.
@@ -31,13 +29,11 @@ pub(crate) enum Turn {
     Trapped,
 }
 
-/// A stackful coroutine on a stack that is used again and again.
+/// A stackful coroutine on a stack that is reused.
 ///
-/// A fiber that is dropped or replaced while suspended is forgotten; its
-/// frames are not unwound.
+/// If a fiber is dropped or replaced while suspended, its stack frames are not unwound.
 pub(crate) trait Fiber: Sized {
-    /// What a running fiber suspends itself with, and what a signal handler
-    /// needs to end one that trapped.
+    /// Names a running fiber, to suspend it or to end it in a signal handler.
     type Handle: Copy;
 
     /// A fiber that will call `body(arg, handle)` when first resumed.
@@ -60,9 +56,8 @@ pub(crate) trait Fiber: Sized {
     /// `handle` is the running fiber's.
     unsafe fn suspend(handle: Self::Handle);
 
-    /// Called in a signal handler: changes the interrupted registers so that
-    /// on return from the handler the fiber's turn ends with
-    /// [`Turn::Trapped`]. Returns false, and changes nothing, where the
+    /// Called in a signal handler. Changes the interrupted registers: when the handler returns, the
+    /// fiber's turn ends with [`Turn::Trapped`]. Returns false, and changes nothing, if the
     /// interrupted code does not run on the fiber's stack.
     ///
     /// # Safety
@@ -71,7 +66,7 @@ pub(crate) trait Fiber: Sized {
     unsafe fn end_trapped(handle: Self::Handle, context: &mut libc::ucontext_t) -> bool;
 }
 
-/// See the module.
+/// A fiber that switches by jumps. See the module.
 #[repr(C)]
 pub(crate) struct JumpFiber {
     /// The fiber's stack pointer while it does not run.
@@ -84,7 +79,7 @@ pub(crate) struct JumpFiber {
     arg: *mut u8,
 }
 
-/// See [`Fiber::Handle`].
+/// The handle of a [`JumpFiber`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JumpHandle(*mut JumpFiber);
 
@@ -93,9 +88,16 @@ impl JumpHandle {
     pub(crate) const NONE: Self = Self(std::ptr::null_mut());
 }
 
-/// Saves this side's stack pointer in field `$save` and goes on at that of
-/// field `$load`. A suspended side has on its stack: the address to go on at,
-/// `rbx`, `rbp`. The other registers are lost to it.
+impl JumpFiber {
+    /// The handle of this fiber.
+    pub(crate) fn handle(this: *mut Self) -> JumpHandle {
+        JumpHandle(this)
+    }
+}
+
+/// Saves this side's stack pointer in field `$save` and continues at that of field `$load`. The
+/// stack of a suspended side holds the address to continue at, `rbx` and `rbp`. It loses its other
+/// registers.
 macro_rules! switch {
     ($fiber:expr, $save:ident => $load:ident) => {
         asm!(
@@ -122,14 +124,14 @@ macro_rules! switch {
     };
 }
 
-/// First code of a fiber: `rdi` is still the argument of the switch. A zero
-/// return address ends backtraces.
+/// The first code of a fiber. `rdi` still holds the argument of the switch. A return address of
+/// zero ends backtraces.
 #[unsafe(naked)]
 unsafe extern "C" fn first() -> ! {
     naked_asm!("xor ebp, ebp", "push rbp", "jmp {main}", main = sym main)
 }
 
-/// Runs the body and goes back for good.
+/// Runs the body, and switches back for ever.
 unsafe extern "C" fn main(fiber: *mut JumpFiber) -> ! {
     // SAFETY: `resume` passes its fiber, which stays in place while it lives;
     // once finished it is not resumed.

@@ -16,8 +16,8 @@ pub struct Image {
     kernels: Vec<Kernel>,
     variables: Vec<Variable>,
     _library: Library,
-    /// The loader tells objects apart by path: as long as the image lives, no
-    /// other file may come to have its descriptor.
+    /// The loader identifies objects by their path, which has this file's descriptor: no other file
+    /// may get the descriptor while the image lives.
     _file: File,
 }
 
@@ -28,22 +28,22 @@ pub struct Kernel {
     pub name: String,
     /// The kernel as built: with checks if the module was instrumented.
     pub run: KernelFn,
-    /// The kernel without checks, where the image has one.
+    /// The kernel without checks, if the image has one.
     pub run_bare: Option<KernelFn>,
-    /// The kernel without checks, for whole blocks, where it can be run so.
+    /// The block entry without checks, if the kernel has one.
     pub run_block: Option<BlockEntry>,
-    /// The kernel as [`Kernel::run`] has it, for whole blocks, where it can be run so.
+    /// The block entry of the kernel as built, if it has one.
     pub run_block_checked: Option<BlockEntry>,
 }
 
-/// How a kernel runs all threads of a block at once.
+/// A block entry: runs all threads of a block, segment by segment.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEntry {
     /// The code.
     pub run: BlockFn,
-    /// Bytes of its frame for each thread.
+    /// Bytes of its block frame for each thread.
     pub frame_bytes: u64,
-    /// The context names the thread that runs.
+    /// True if the context names the thread that runs.
     pub sets_threads: bool,
 }
 
@@ -58,10 +58,10 @@ pub struct Variable {
     pub size: u64,
 }
 
-/// Why an image could not be opened.
+/// The reason why an image could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The system gave no memory file to hold it.
+    /// The system has no memory file for it.
     #[error("cannot put the device image into memory")]
     Memory(#[source] io::Error),
     /// The loader refused it.
@@ -76,7 +76,7 @@ pub enum ImageError {
         /// The version found.
         found: u32,
     },
-    /// The processor lacks what the image was built for.
+    /// The processor lacks a feature that the image needs.
     #[error("device image needs x86-64-v3 but this processor has no `{missing}`")]
     Processor {
         /// The feature that it lacks.
@@ -91,12 +91,11 @@ impl Image {
     /// Opens an image from its bytes.
     ///
     /// # Errors
-    /// Where it cannot be loaded, has another version, or needs a processor
-    /// that this one is not.
+    /// See [`ImageError`].
     ///
     /// # Safety
-    /// The bytes are a device image that gpurace made: loading it runs its
-    /// initialisers, and its table is believed.
+    /// The bytes are a device image that gpurace made: loading runs its initialisers and trusts its
+    /// table.
     pub unsafe fn open(bytes: &[u8]) -> Result<Self, ImageError> {
         let file = memory_file(bytes).map_err(ImageError::Memory)?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -110,7 +109,7 @@ impl Image {
                 .map_err(|_| ImageError::NoTable)?
                 .into_raw()
                 .cast::<ImageTable>();
-            // Only the version may be read of a table of another version.
+            // Of a table of another version only the version may be read.
             let found = (&raw const (*table).version).read();
             if found != FORMAT_VERSION {
                 return Err(ImageError::Version { found });
@@ -186,12 +185,12 @@ unsafe fn name(name: *const c_char) -> Result<String, ImageError> {
     Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
-/// `count` items from `first`, which may be null where there are none.
+/// The `count` items from `first` on, which may be null for none.
 unsafe fn items<'a, T>(first: *const T, count: u64) -> Result<&'a [T], ImageError> {
     match count {
         0 => Ok(&[]),
         _ if first.is_null() => Err(ImageError::Malformed),
-        // SAFETY: the caller's table says so.
+        // SAFETY: the caller's table has so many items.
         n => Ok(unsafe { std::slice::from_raw_parts(first, n as usize) }),
     }
 }

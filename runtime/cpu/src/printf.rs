@@ -1,14 +1,14 @@
-//! Device-side `printf`: CUDA's packed argument buffer, formatted by the
-//! host's C library one conversion at a time.
+//! Device-side `printf`: formats CUDA's packed argument buffer by the host's C library, one
+//! conversion at a time.
 //!
-//! The buffer holds the promoted arguments as a C structure would: each
-//! aligned to its size, 4 bytes or 8, `float` as `double`.
+//! The buffer holds the promoted arguments as a C structure does: each aligned to its size, 4 or 8
+//! bytes, `float` as `double`.
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// What a conversion takes from the argument buffer.
+/// The type of the argument that a conversion takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ArgumentType {
     Int,
     Long,
     Double,
@@ -21,11 +21,11 @@ enum Kind {
 enum Piece<'a> {
     /// Copied as it is.
     Text(&'a [u8]),
-    /// A conversion: its text with the `%`, how many `*` it has, what it takes.
-    Conversion(&'a [u8], u32, Kind),
+    /// A conversion: its text with the `%`, its number of `*`, the type of its argument.
+    Conversion(&'a [u8], u32, ArgumentType),
 }
 
-/// Splits a format. A `%` that begins no conversion is copied, as CUDA does.
+/// Splits a format. Copies a `%` that begins no conversion, as CUDA does.
 fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     while let Some(at) = rest.iter().position(|&c| c == b'%') {
@@ -56,7 +56,7 @@ fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
 }
 
 /// Length, number of `*` and kind of the conversion that `text` begins with.
-fn conversion(text: &[u8]) -> Option<(usize, u32, Kind)> {
+fn conversion(text: &[u8]) -> Option<(usize, u32, ArgumentType)> {
     let (mut long, mut stars) = (false, 0);
     for (i, c) in text.iter().enumerate().skip(1) {
         let kind = match c {
@@ -69,11 +69,11 @@ fn conversion(text: &[u8]) -> Option<(usize, u32, Kind)> {
                 long = true;
                 continue;
             }
-            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' if long => Kind::Long,
-            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' | b'c' => Kind::Int,
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => Kind::Double,
-            b'p' => Kind::Pointer,
-            b's' => Kind::Text,
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' if long => ArgumentType::Long,
+            b'd' | b'i' | b'u' | b'o' | b'x' | b'X' | b'c' => ArgumentType::Int,
+            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => ArgumentType::Double,
+            b'p' => ArgumentType::Pointer,
+            b's' => ArgumentType::Text,
             _ => return None,
         };
         return Some((i + 1, stars, kind));
@@ -94,7 +94,7 @@ impl Arguments {
     }
 }
 
-/// Formats into `out`; returns the number of arguments taken.
+/// Formats into `out`. Returns the number of arguments that it took.
 ///
 /// # Safety
 /// `format` is a C string, `args` the packed arguments that it asks for.
@@ -119,11 +119,11 @@ pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Ve
                     }
                     let stars = &star[..(stars as usize).min(2)];
                     match kind {
-                        Kind::Int => put(out, &conversion, stars, args.take::<c_int>()),
-                        Kind::Long => put(out, &conversion, stars, args.take::<i64>()),
-                        Kind::Double => put(out, &conversion, stars, args.take::<f64>()),
-                        Kind::Pointer => put(out, &conversion, stars, args.take::<*const u8>()),
-                        Kind::Text => {
+                        ArgumentType::Int => put(out, &conversion, stars, args.take::<c_int>()),
+                        ArgumentType::Long => put(out, &conversion, stars, args.take::<i64>()),
+                        ArgumentType::Double => put(out, &conversion, stars, args.take::<f64>()),
+                        ArgumentType::Pointer => put(out, &conversion, stars, args.take::<*const u8>()),
+                        ArgumentType::Text => {
                             let text = args.take::<*const c_char>();
                             let text = if text.is_null() { c"(null)".as_ptr() } else { text };
                             put(out, &conversion, stars, text);
@@ -136,7 +136,7 @@ pub(crate) unsafe fn format(format: *const c_char, args: *const u8, out: &mut Ve
     taken
 }
 
-/// Appends what `snprintf` makes of one conversion.
+/// Appends one conversion, formatted by `snprintf`.
 ///
 /// # Safety
 /// `conversion` is nul-terminated, has as many `*` as `stars` has items, and
@@ -164,7 +164,7 @@ unsafe fn put<T: Copy + Variadic>(out: &mut Vec<u8>, conversion: &[u8], stars: &
     }
 }
 
-/// A type that travels through C's variable arguments.
+/// A type that C's variable arguments can pass.
 trait Variadic {
     /// `snprintf` with up to two `*` arguments before the value.
     ///

@@ -1,14 +1,14 @@
-//! The generator behind a seeded schedule.
+//! The random numbers of a seeded schedule.
 
 /// `splitmix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
-/// generators", 2014): one word of state, good enough to shuffle a schedule.
+/// generators", 2014). One word of state is good enough to shuffle a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// A generator for part `stream` of a launch with this seed.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
-        let mut rng = Self(seed ^ stream.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+    /// The generator for one part of a launch with this seed.
+    pub(crate) fn new(seed: u64, part: u64) -> Self {
+        let mut rng = Self(seed ^ part.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         rng.next();
         rng
     }
@@ -32,7 +32,7 @@ impl Rng {
         nth_bit(mask, self.below(mask.count_ones()))
     }
 
-    /// Puts `items` into another order (Fisher-Yates).
+    /// Shuffles `items` (Fisher-Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u32 + 1) as usize);

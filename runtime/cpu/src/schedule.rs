@@ -1,133 +1,124 @@
 //! Runs the threads of one block, each until it must wait.
 //!
-//! A *round* ends when no thread is ready; those that gave way are then ready
-//! again. Without a seed, warps and lanes run in order, and a warp is left
-//! only when none of its lanes is ready; with one, every choice is drawn.
+//! A *round* ends when no thread is ready. Then the threads that gave way are ready again. Without
+//! a seed, warps and lanes run in order, and the scheduler leaves a warp when none of its lanes is
+//! ready. With a seed, every choice is drawn.
 
 use std::sync::atomic::Ordering;
 
+use gpurace_abi::LaunchShape;
 use gpurace_abi::context::ThreadCtx;
 
-use crate::block::{Block, Lane, LaneFault, LaneState, unflatten};
+use crate::block::{Block, Lane, LaneFault, LaneState};
 use crate::checks;
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::fiber::{Fiber, JumpFiber, JumpHandle, Turn};
 use crate::signal::Raised;
 use crate::sync;
+use crate::thread::block_of;
 
-/// How far a block came.
+/// The state of a block after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum BlockTurn {
     /// All its threads have exited.
     Finished,
-    /// Rounds have gone by in which threads only gave way to each other.
+    /// All rounds of the turn are over, and threads gave way in each.
     Yielding {
-        /// Whether any thread changed its private state in them.
+        /// True if a thread changed its private state in them.
         moved: bool,
     },
     /// No thread can go on.
     Stuck,
-    /// This thread faulted; [`Block::fault`] says how.
+    /// This thread faulted; [`Block::fault`] has the fault.
     Faulted(*const Lane),
     /// Another worker's fault ended the launch.
     Aborted,
 }
 
-/// Runs block `b` until it ends or, at most, `rounds` rounds.
+/// Runs block `b` until it ends, at most for `rounds` rounds.
 ///
 /// # Safety
 /// `b` is live, bound and started, and the current OS thread has entered
 /// [`crate::signal::enter`] with the block's `running`.
-pub(crate) unsafe fn run(b: *mut Block, rounds: u32) -> Step {
-    // SAFETY: passed on.
+pub(crate) unsafe fn run(b: *mut Block, rounds: u32) -> BlockTurn {
+    // SAFETY: the caller's.
     unsafe { if (*(*b).launch).suspends { run_threads(b, rounds) } else { run_loop(b) } }
 }
 
-unsafe fn run_threads(b: *mut Block, rounds: u32) -> Step {
+unsafe fn run_threads(b: *mut Block, rounds: u32) -> BlockTurn {
     // SAFETY: the caller's; no reference into the block is held while a fiber runs.
     unsafe {
         let launch = (*b).launch;
         let mut moved = false;
         for _ in 0..rounds {
-            while (*b).ready_warps != 0 {
+            while (*b).warps.ready() != 0 {
                 if (*launch).abort.load(Ordering::Relaxed) {
-                    return Step::Aborted;
+                    return BlockTurn::Aborted;
                 }
                 let w = match &mut (*b).rng {
-                    Some(rng) => rng.bit_of((*b).ready_warps),
-                    None => (*b).ready_warps.trailing_zeros(),
+                    Some(rng) => rng.bit_of((*b).warps.ready()),
+                    None => (*b).warps.ready().trailing_zeros(),
                 } as usize;
                 if let Some(lane) = run_warp(b, w) {
-                    return Step::Faulted(lane);
+                    return BlockTurn::Faulted(lane);
                 }
             }
-            if (*b).live == 0 {
-                return Step::Finished;
+            if (*b).live() == 0 {
+                return BlockTurn::Finished;
             }
-            if (*b).yielded_warps == 0 {
-                return Step::Stuck;
+            if !(*b).warps.next_round() {
+                return BlockTurn::Stuck;
             }
             moved |= (*b).moved;
             (*b).moved = false;
-            (*b).ready_warps = (*b).yielded_warps;
-            (*b).yielded_warps = 0;
-            for warp in &mut (*b).warps {
-                warp.ready |= std::mem::take(&mut warp.yielded);
-            }
         }
-        Step::Yielding { moved }
+        BlockTurn::Yielding { moved }
     }
 }
 
-/// Runs lanes of warp `w`: all that are ready, or with a seed one of them.
-/// Returns the lane that faulted, if one did.
+/// Runs lanes of warp `w`: all that are ready or, with a seed, one of them. Returns the lane that
+/// faulted, if one did.
 unsafe fn run_warp(b: *mut Block, w: usize) -> Option<*const Lane> {
     // SAFETY: as in `run_threads`.
     unsafe {
-        let warp = (&raw mut (*b).warps).as_mut()?.as_mut_ptr().add(w);
-        while (*warp).ready != 0 {
+        let warp = &raw mut *(*b).warps.warp(w);
+        while (*warp).ready() != 0 {
             let l = match &mut (*b).rng {
-                Some(rng) => rng.bit_of((*warp).ready),
-                None => (*warp).ready.trailing_zeros(),
+                Some(rng) => rng.bit_of((*warp).ready()),
+                None => (*warp).ready().trailing_zeros(),
             };
-            let bit = 1u32 << l;
-            (*warp).ready &= !bit;
+            (*warp).take(l);
             let lane = Block::lane(b, w * 32 + l as usize);
             match resume(b, lane) {
                 Turn::Suspended => match (*lane).state {
-                    LaneState::Yielded => {
-                        (*warp).yielded |= bit;
-                        (*b).yielded_warps |= 1 << w;
-                    }
-                    LaneState::Asking => (*warp).asking |= bit,
-                    // Its fiber is forgotten amid its frames.
-                    LaneState::Exited => Block::retire(b, w, l),
+                    LaneState::Yielded => (*b).warps.yield_lane(w, l),
+                    LaneState::Asking => (*warp).ask(l),
+                    // Its fiber is dropped with stack frames on it.
+                    LaneState::Exited => sync::retire(b, w, l),
                     LaneState::Faulted => return Some(lane),
                     LaneState::AtBarrier(_) | LaneState::AtCluster | LaneState::InCollective(..) => {}
-                    // Another lane cannot have made it ready before it was suspended.
+                    // No other lane runs before this one is suspended.
                     LaneState::Fresh | LaneState::Ready => {}
                 },
-                Turn::Finished => Block::retire(b, w, l),
+                Turn::Finished => sync::retire(b, w, l),
                 Turn::Trapped => {
                     note_trap(b, lane);
                     return Some(lane);
                 }
             }
-            if (*warp).ready == 0 && (*warp).asking != 0 {
+            if (*warp).ready() == 0 && (*warp).asking() != 0 {
                 sync::answer_active(b, w);
             }
             if (*b).rng.is_some() {
                 break;
             }
         }
-        if (*warp).ready == 0 {
-            (*b).ready_warps &= !(1 << w);
-        }
+        (*b).warps.leave(w);
         None
     }
 }
 
-/// Gives a lane its turn, making its fiber first where it has not started.
+/// Gives a lane its turn. Makes its fiber first if it has not started.
 unsafe fn resume(b: *mut Block, lane: *mut Lane) -> Turn {
     // SAFETY: the lane is live; its stack is used by no other fiber.
     unsafe {
@@ -135,14 +126,20 @@ unsafe fn resume(b: *mut Block, lane: *mut Lane) -> Turn {
             (*b).moved = true;
             start_fiber(lane, thread_body);
         }
+        resume_fiber(b, lane)
+    }
+}
+
+/// Resumes the fiber of a lane, as the fiber that runs on this OS thread.
+unsafe fn resume_fiber(b: *mut Block, lane: *mut Lane) -> Turn {
+    // SAFETY: the lane is live.
+    unsafe {
         (*lane).state = LaneState::Ready;
-        let running = (*b).running;
-        (*running).lane.set(lane);
-        let turn = match &mut (*lane).fiber {
-            Some(fiber) => JumpFiber::resume(fiber),
-            None => Turn::Finished,
-        };
-        (*running).lane.set(std::ptr::null_mut());
+        let Some(fiber) = &mut (*lane).fiber else { return Turn::Finished };
+        let fiber = &raw mut *fiber;
+        (*(*b).running).fiber.set(JumpFiber::handle(fiber));
+        let turn = JumpFiber::resume(fiber);
+        (*(*b).running).fiber.set(JumpHandle::NONE);
         turn
     }
 }
@@ -152,89 +149,72 @@ unsafe fn start_fiber(lane: *mut Lane, body: unsafe fn(*mut u8, JumpHandle)) {
     unsafe { (*lane).fiber = Some(JumpFiber::new((*lane).stack, body, lane.cast())) };
 }
 
-/// A thread's fiber: runs the kernel once.
+/// The body of a thread's fiber: runs the kernel once.
 unsafe fn thread_body(lane: *mut u8, handle: JumpHandle) {
     let lane = lane.cast::<Lane>();
     // SAFETY: `start_fiber` passed its lane, which outlives the fiber.
     unsafe {
         (*lane).handle = handle;
-        let launch = (*sync::block_of(&raw mut (*lane).ctx)).launch;
+        let launch = (*block_of(&raw mut (*lane).ctx)).launch;
         ((*launch).entry)(&raw mut (*lane).ctx, (*launch).args());
     }
 }
 
-/// Runs the threads of a kernel that never waits one after the other, or a block at
-/// once where the kernel has an entry for that, in one
-/// fiber: it catches faults and overflows as those of threads do.
-unsafe fn run_loop(b: *mut Block) -> Step {
+/// Runs the threads of a kernel that never waits one after the other, or the kernel's block entry.
+/// All run in one fiber, which catches faults and overflows as a thread's fiber does.
+unsafe fn run_loop(b: *mut Block) -> BlockTurn {
     // SAFETY: as in `run_threads`; a block in a loop has one lane.
     unsafe {
         let lane = Block::lane(b, 0);
         loop {
             if (*(*b).launch).abort.load(Ordering::Relaxed) {
-                return Step::Aborted;
+                return BlockTurn::Aborted;
             }
             if (*lane).fiber.is_none() || (*lane).state == LaneState::Fresh {
                 start_fiber(lane, loop_body);
             }
-            (*lane).state = LaneState::Ready;
-            (*(*b).running).lane.set(lane);
-            let turn = match &mut (*lane).fiber {
-                Some(fiber) => JumpFiber::resume(fiber),
-                None => Turn::Finished,
-            };
-            (*(*b).running).lane.set(std::ptr::null_mut());
-            match turn {
+            match resume_fiber(b, lane) {
                 Turn::Finished => {
-                    (*b).live = 0;
-                    return Step::Finished;
+                    (*b).finish();
+                    return BlockTurn::Finished;
                 }
                 Turn::Trapped => {
                     note_trap(b, lane);
-                    return Step::Faulted(lane);
+                    return BlockTurn::Faulted(lane);
                 }
                 Turn::Suspended if (*lane).state == LaneState::Exited => {
-                    // One thread has exited amid its frames: the rest go on
-                    // in a new fiber.
+                    // A thread has exited with stack frames on the fiber: the rest run in a new
+                    // one.
                     (*lane).fiber = None;
                     thread_exit(b, &raw const (*lane).ctx);
                 }
-                Turn::Suspended => return Step::Faulted(lane),
+                Turn::Suspended => return BlockTurn::Faulted(lane),
             }
         }
     }
 }
 
-/// The fiber of a loop over threads.
+/// The body of the fiber that runs a block's threads as a loop, or its block entry.
 unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
     let lane = lane.cast::<Lane>();
     // SAFETY: as in `thread_body`.
     unsafe {
         (*lane).handle = handle;
         let ctx = &raw mut (*lane).ctx;
-        let b = sync::block_of(ctx);
+        let b = block_of(ctx);
         let launch = (*b).launch;
         let (entry, args) = ((*launch).entry, (*launch).args());
-        let (threads, dim) = ((*b).threads, (*launch).block);
         if let Some(block_entry) = (*launch).block_entry {
-            let frame = Block::frame(b);
+            let frame = (*b).frame.address();
             (block_entry.run)(ctx, args, frame);
             while Block::go_on(b) {
                 (block_entry.run)(ctx, args, frame);
             }
             return;
         }
-        while (*b).next_thread < threads {
-            let i = u64::from((*b).next_thread);
-            (*b).next_thread += 1;
-            let linear = match (*b).rng {
-                Some(_) => {
-                    let at = i * u64::from((*b).stride) + u64::from((*b).start);
-                    (at % u64::from(threads)) as u32
-                }
-                None => i as u32,
-            };
-            set_thread(ctx, linear, dim);
+        let (threads, shape) = ((*b).threads(), (*launch).shape);
+        while let Some(linear) = (*b).order.next(threads) {
+            set_thread(ctx, linear, &shape);
             entry(ctx, args);
             thread_exit(b, ctx);
         }
@@ -242,10 +222,10 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
 }
 
 /// Makes `ctx` that of another thread of the block.
-unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, dim: [u32; 3]) {
+unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, shape: &LaunchShape) {
     // SAFETY: the lane is live and its kernel does not run.
     unsafe {
-        (*ctx).tid = if linear < dim[0] { [linear, 0, 0] } else { unflatten(u64::from(linear), dim) };
+        (*ctx).tid = if linear < shape.block[0] { [linear, 0, 0] } else { shape.thread_index(linear) };
         (*ctx).linear_tid = linear;
         checks::begin_thread(ctx);
         (*ctx).lane = linear % 32;
@@ -253,7 +233,7 @@ unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, dim: [u32; 3]) {
     }
 }
 
-/// Tells the checks that a thread of a loop has exited.
+/// Reports to the checker that a thread of a loop has exited.
 unsafe fn thread_exit(b: *mut Block, ctx: *const ThreadCtx) {
     // SAFETY: the block is live.
     unsafe {
@@ -263,23 +243,24 @@ unsafe fn thread_exit(b: *mut Block, ctx: *const ThreadCtx) {
     }
 }
 
-/// Puts into words what a signal handler noted of a thread.
+/// Makes the block's fault from the signal that a thread raised.
 unsafe fn note_trap(b: *mut Block, lane: *const Lane) {
     // SAFETY: the block and the lane are live, and no fiber runs.
     unsafe {
         let mut raised = (*(*b).running).raised.take();
         let in_rows = (*(*b).launch).block_entry.is_some() && (*b).checks.is_some();
         let address = raised.as_ref().and_then(|raised| raised.address);
-        let left = in_rows.then(|| checks::rows_so_far(b, address)).flatten();
-        if let (Some(raised), Some(left)) = (&mut raised, left) {
-            // What a write is compared with is read first.
-            raised.write |= left.writes;
+        let access = in_rows.then(|| checks::hand_over_after_fault(b, address)).flatten();
+        if let (Some(raised), Some(access)) = (&mut raised, access) {
+            // A checked write first reads the value before it.
+            raised.write |= access.writes;
         }
         let (kind, message) = describe(raised, &*lane);
-        (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, left });
+        (*b).fault = Some(LaneFault { kind, message, sync: None, by_signal: true, access });
     }
 }
 
+/// The kind of a fault that a signal raised, and its message.
 fn describe(raised: Option<Raised>, lane: &Lane) -> (FaultKind, String) {
     let Some(raised) = raised else {
         return (FaultKind::Trap, "trap".into());
@@ -303,4 +284,25 @@ fn describe(raised: Option<Raised>, lane: &Lane) -> (FaultKind, String) {
 
 fn access(write: bool) -> &'static str {
     if write { "write" } else { "read" }
+}
+
+/// Ends the launch with the fault of a thread.
+///
+/// # Safety
+/// `block` and `lane` are live and no fiber of the block runs.
+pub(crate) unsafe fn fail_thread(block: *const Block, lane: *const Lane) {
+    // SAFETY: the caller's; the block's launch outlives it.
+    let (b, l, launch) = unsafe { (&*block, &*lane, &*(*block).launch) };
+    let Some(fault) = &b.fault else { return };
+    // In a vectorised loop over all threads, the context does not name the thread that faulted.
+    let current = || (launch.names_threads() || !fault.by_signal).then_some(l.ctx.tid);
+    launch.fail(Fault {
+        kind: fault.kind.clone(),
+        kernel: String::new(),
+        block: Some(b.ctaid()),
+        thread: fault.access.map(|access| launch.shape.thread_index(access.thread)).or_else(current),
+        sync: fault.sync,
+        site: fault.access.map(|access| access.site).or(l.site),
+        message: fault.message.clone(),
+    });
 }

@@ -1,39 +1,37 @@
-//! Signals raised by device code end the launch, not the process.
+//! Signals that device code raises: they end the launch, not the process.
 //!
-//! A handler for `SIGSEGV`, `SIGBUS`, `SIGFPE` and `SIGILL` runs on an
-//! alternate stack. Where the interrupted code is a device thread, the handler
-//! notes what happened and lets the thread's fiber end as trapped; otherwise
-//! it does what would have happened without it.
+//! A handler for `SIGSEGV`, `SIGBUS`, `SIGFPE` and `SIGILL` runs on an alternate stack. If a device
+//! thread was interrupted, the handler notes the signal and ends the thread's fiber as trapped.
+//! Otherwise it does what the replaced action would have done.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Once;
 
-use crate::block::Lane;
-use crate::fiber::{Fiber, JumpFiber};
+use crate::fiber::{Fiber, JumpFiber, JumpHandle};
 
-/// What a signal told.
+/// A signal that a device thread raised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raised {
     pub(crate) signal: libc::c_int,
-    /// The address accessed, where the processor tells it.
+    /// The address accessed, if the processor reports it.
     pub(crate) address: Option<usize>,
-    /// Whether the access was a write.
+    /// True if the access was a write.
     pub(crate) write: bool,
 }
 
-/// Which device thread runs on an OS thread.
+/// The device thread that runs on an OS thread.
 pub(crate) struct Running {
-    /// The running lane, or null.
-    pub(crate) lane: Cell<*mut Lane>,
-    /// What the handler noted.
+    /// The handle of its fiber, or [`JumpHandle::NONE`].
+    pub(crate) fiber: Cell<JumpHandle>,
+    /// The signal that the handler noted.
     pub(crate) raised: Cell<Option<Raised>>,
 }
 
 impl Running {
     pub(crate) fn new() -> Self {
-        Self { lane: Cell::new(ptr::null_mut()), raised: Cell::new(None) }
+        Self { fiber: Cell::new(JumpHandle::NONE), raised: Cell::new(None) }
     }
 }
 
@@ -42,7 +40,7 @@ thread_local! {
     static ALTERNATE: AlternateStack = AlternateStack::install();
 }
 
-/// Makes `running` the current OS thread's until dropped.
+/// Resets the current OS thread's `running` when dropped.
 pub(crate) struct Entered(*const Running);
 
 /// Prepares the current OS thread to run device code under `running`, which
@@ -61,10 +59,11 @@ impl Drop for Entered {
 
 const SIGNALS: [libc::c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
-/// The actions that the handler replaced; written once, before the handler can run.
+/// The actions that the handler replaced. Written once, before the handler can run.
 static mut PREVIOUS: [MaybeUninit<libc::sigaction>; 4] = [MaybeUninit::zeroed(); 4];
 
-/// Has faults of device code come here, once. Whoever handles the same signals in front of this calls it first.
+/// Installs the handlers, once. A handler that is to run before these must be installed after this
+/// call.
 pub fn install_handlers() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -89,20 +88,20 @@ const PAGE_FAULT_WRITE: i64 = 2;
 
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let running = RUNNING.get();
-    // SAFETY: `enter`'s caller keeps `running` alive while it is set, and a
-    // lane that runs is alive. `context` is the kernel's.
+    // SAFETY: `enter`'s caller keeps `running` alive while it is set, and a fiber that runs is
+    // alive. `context` is the kernel's.
     let ended = unsafe {
-        !running.is_null() && !(*running).lane.get().is_null() && {
+        !running.is_null() && (*running).fiber.get() != JumpHandle::NONE && {
             let context = &mut *context.cast::<libc::ucontext_t>();
             let raised = Raised {
                 signal,
-                // A positive code names a fault of the access itself; a
-                // non-canonical address comes as `SI_KERNEL` without address.
+                // A positive code is that of a fault of the access itself. A non-canonical address
+                // comes as `SI_KERNEL`, without the address.
                 address: ((*info).si_code > 0 && (*info).si_code != libc::SI_KERNEL)
                     .then(|| (*info).si_addr() as usize),
                 write: context.uc_mcontext.gregs[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
             };
-            let ended = JumpFiber::end_trapped((*(*running).lane.get()).handle, context);
+            let ended = JumpFiber::end_trapped((*running).fiber.get(), context);
             if ended {
                 (*running).raised.set(Some(raised));
             }
@@ -115,20 +114,20 @@ unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, con
     }
 }
 
-/// Does what the action that was replaced would have done.
+/// Does what the replaced action would have done.
 unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let Some(i) = SIGNALS.iter().position(|&s| s == signal) else {
         return;
     };
-    // SAFETY: `PREVIOUS` was written before this handler was installed; a
-    // handler in it has the signature that its flags say.
+    // SAFETY: `PREVIOUS` was written before this handler was installed; the flags of a handler in
+    // it give its signature.
     unsafe {
         let previous = &*(&raw const PREVIOUS).cast::<libc::sigaction>().add(i);
         match previous.sa_sigaction {
             libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
-                // A fault is raised again when the instruction runs again; a
-                // signal that was sent is sent again.
+                // The instruction runs again and raises its fault again. A signal that was sent is
+                // sent again.
                 libc::signal(signal, libc::SIG_DFL);
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
@@ -182,8 +181,7 @@ impl AlternateStack {
 impl Drop for AlternateStack {
     fn drop(&mut self) {
         if let Some(memory) = self.0 {
-            // SAFETY: the stack is this OS thread's own; it is taken away
-            // before its memory goes.
+            // SAFETY: the stack is this OS thread's own, and not in use once it is disabled.
             unsafe {
                 let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
                 libc::sigaltstack(&none, ptr::null_mut());

@@ -1,22 +1,21 @@
-//! Memory of a block that is resident on a worker: one stack for each of its
-//! threads, and its shared memory, in one mapping.
+//! The memory of a resident block: one stack for each of its threads, and its shared memory, in one
+//! mapping.
 //!
 //! ```text
 //! | guard | shared memory | guard | stack 0 | guard | stack 1 | guard | ...
 //! ```
 //!
-//! Page-aligned stacks of one size map their hot ends to the same few cache
-//! sets; each is therefore started [`COLOUR_STEP`] bytes lower than the one
-//! before it, over one page.
+//! The hot ends of page-aligned stacks of one size map to the same few cache sets. Therefore each
+//! stack starts [`COLOUR_STEP`] bytes lower in its page than the one before.
 
 use std::io;
 use std::ptr::{self, NonNull};
 
 /// Unmapped bytes below each stack, and around shared memory.
 const GUARD: usize = 32 << 10;
-/// By how much the start of each stack is lower than that of its neighbour.
+/// Bytes by which the start of each stack is lower in its page than that of the one before.
 const COLOUR_STEP: usize = 128;
-/// Least shared memory of a slab, bytes.
+/// The least shared memory of a slab, in bytes.
 const LEAST_SHARED: usize = 64 << 10;
 /// Size of a page.
 const PAGE: usize = 4096;
@@ -42,17 +41,17 @@ pub(crate) struct SlabStack {
 }
 
 impl SlabStack {
-    /// Whether `address` lies in the guard pages below the stack.
+    /// True if `address` lies in the guard pages below the stack.
     pub(crate) fn guards(&self, address: usize) -> bool {
         (self.limit..self.limit + GUARD).contains(&address)
     }
 
-    /// Whether a stack pointer is one of this stack, its guard pages among them.
+    /// True if a stack pointer lies in this stack or its guard pages.
     pub(crate) fn holds(&self, pointer: usize) -> bool {
         (self.limit..=self.base).contains(&pointer)
     }
 
-    /// Past the stack's highest byte; 16-aligned.
+    /// The address behind the stack's highest byte, 16-aligned.
     pub(crate) fn top(&self) -> usize {
         self.base
     }
@@ -65,10 +64,10 @@ impl Slab {
     /// # Errors
     /// Where the system has no such mapping left.
     pub(crate) fn new(stacks: usize, stack_bytes: usize, shared_bytes: usize) -> io::Result<Self> {
-        // The colour takes up to one page off a stack.
+        // A stack may start up to one page lower.
         let stack_bytes = stack_bytes.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
-        // What is mapped but never touched costs nothing: the slab is made to
-        // serve the launches to come as well.
+        // Mapped memory that is never touched costs nothing: the slab is large enough to serve
+        // later launches too.
         let shared_bytes = shared_bytes.max(LEAST_SHARED).next_multiple_of(PAGE);
         let stacks = stacks.next_power_of_two();
         let len = GUARD + shared_bytes + stacks * (GUARD + stack_bytes);
@@ -112,12 +111,12 @@ impl Slab {
         GUARD + self.shared_bytes + i * (GUARD + self.stack_bytes) + GUARD
     }
 
-    /// Whether the slab serves a block of this size.
+    /// True if the slab is large enough for such a block.
     pub(crate) fn serves(&self, stacks: usize, stack_bytes: usize, shared_bytes: usize) -> bool {
         self.stacks >= stacks && self.stack_bytes >= stack_bytes + PAGE && self.shared_bytes >= shared_bytes
     }
 
-    /// How many stacks it has.
+    /// Number of stacks.
     pub(crate) fn stacks(&self) -> usize {
         self.stacks
     }
@@ -130,13 +129,13 @@ impl Slab {
         SlabStack { base: lowest + self.stack_bytes - colour, limit: lowest - GUARD }
     }
 
-    /// First byte of shared memory; page-aligned.
+    /// The first byte of shared memory, page-aligned.
     pub(crate) fn shared(&self) -> *mut u8 {
         // SAFETY: shared memory follows the first guard inside the mapping.
         unsafe { self.base.as_ptr().add(GUARD) }
     }
 
-    /// The addresses of all stacks, guards among them: start and length.
+    /// Start and size of the memory of all stacks, guards included.
     pub(crate) fn local_range(&self) -> (usize, usize) {
         let start = GUARD + self.shared_bytes;
         (self.base.as_ptr() as usize + start, self.len - start)
@@ -145,20 +144,19 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the slab's own, and its stacks and shared
-        // memory are not used past its life.
+        // SAFETY: the mapping is the slab's own, and not used past its life.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
-/// How many stacks all slabs of a process may have together, so that their
-/// guards stay well within the system's limit on mappings.
+/// The most stacks that all slabs of a process have together. Their mappings stay well below the
+/// system's limit.
 pub(crate) fn most_stacks() -> usize {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
         .and_then(|s| s.trim().parse::<usize>().ok())
         .unwrap_or(65_530);
-    // A stack and its guard are two mappings; half is left to the program.
+    // A stack and its guard are two mappings; half of the limit is for the program.
     (limit / 4).clamp(2048, 1 << 16)
 }
 

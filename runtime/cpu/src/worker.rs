@@ -1,48 +1,41 @@
-//! A worker runs its share of a launch's blocks, in the calling OS thread or
-//! in one of the pool.
+//! A worker: an OS thread that runs its share of a launch's blocks.
 //!
-//! It holds one block at a time as long as that one comes to its end. A block
-//! whose threads only wait for another block is kept, and the others that are
-//! resident get their turns, then the next block is taken up; so programs
-//! whose blocks wait for blocks (look-back, hand-made grid barriers, locks)
-//! end as they do on a GPU, where such blocks are resident together.
+//! It holds one block at a time as long as each block ends in its turn. If the threads of a block
+//! only wait for another block, the worker keeps that block, gives the other resident blocks their
+//! turns, and then takes up the next block. Programs whose blocks wait for each other (look-back,
+//! hand-made grid barriers, locks) therefore end as on a GPU, where such blocks are resident
+//! together.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::block::Block;
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind};
-use crate::launch::{LaunchState, Pulse};
-use crate::rng::Rng;
-use crate::schedule::{self, Step};
+use crate::launch::LaunchState;
+use crate::schedule::{self, BlockTurn};
+use crate::share::Share;
 use crate::signal::{self, Running};
 use crate::stack::Slab;
+use crate::waiting;
 
 /// Rounds of one turn of a block that is alone on its worker.
 const TURN_ALONE: u32 = 16;
-/// Rounds of one turn where other blocks wait for theirs.
+/// Rounds of one turn if several blocks are resident.
 const TURN: u32 = 2;
-/// Turns of a block that moves but does not end, before another is taken up:
-/// a wait that counts its own iterations changes its private state.
+/// Turns of a block that moves but does not end, before the worker takes up another one. A wait
+/// that counts its own iterations changes private state, and so moves.
 const PATIENCE: u32 = 64;
-/// With a seed, blocks change places within windows of this many: programs
-/// may rely on a block's predecessors having started.
-const WINDOW: usize = 8;
-/// A wait whose threads' private state changes is given this many spin limits
-/// before it counts as endless.
-const MOVING_LIMITS: u32 = 60;
-
-/// Places that a worker keeps for the launches to come.
+/// Blocks that a worker keeps for later launches.
 const MOST_IDLE: usize = 512;
 
-/// See the module.
+/// A worker. See the module.
 pub(crate) struct Worker {
     running: Box<Running>,
-    /// Blocks without work, ready to be bound.
+    /// Blocks that are bound to no launch, the one idle for longest first.
     idle: Vec<*mut Block>,
-    /// Clusters of the launch that runs, in launches with clusters.
+    /// Clusters of the launch that runs.
     #[expect(clippy::vec_box, reason = "blocks hold their addresses")]
     clusters: Vec<Box<Cluster>>,
 }
@@ -51,64 +44,12 @@ pub(crate) struct Worker {
 // none of its fibers is suspended.
 unsafe impl Send for Worker {}
 
-/// The indices of one worker's share of blocks, or of clusters where there are any, in the
-/// order that it takes them up. Of launches that run whole blocks at once, the first of
-/// each chunk: there nothing rests on which worker runs which, and one that is held up
-/// holds up no other.
-struct Share<'a> {
-    chunks: Option<&'a LaunchState>,
-    next: u64,
-    step: u64,
-    end: u64,
-    rng: Option<Rng>,
-    window: Vec<u64>,
-}
-
-impl<'a> Share<'a> {
-    fn new(launch: &'a LaunchState, worker: usize) -> Self {
-        Self {
-            chunks: launch.in_chunks().then_some(launch),
-            next: worker as u64,
-            step: launch.workers as u64,
-            end: launch.units(),
-            rng: (launch.seed != 0).then(|| Rng::new(launch.seed, u64::MAX)),
-            window: Vec::new(),
-        }
-    }
-}
-
-impl Iterator for Share<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        if let Some(launch) = self.chunks {
-            let first = launch.next_chunk.fetch_add(launch.chunk, Ordering::Relaxed);
-            return (first < launch.blocks).then_some(first);
-        }
-        if let Some(rng) = &mut self.rng
-            && self.window.is_empty()
-        {
-            let window = (self.next..self.end).step_by(self.step as usize).take(WINDOW);
-            self.window.extend(window);
-            rng.shuffle(&mut self.window);
-        }
-        if let Some(index) = self.window.pop() {
-            self.next += self.step;
-            return Some(index);
-        }
-        (self.next < self.end).then(|| {
-            self.next += self.step;
-            self.next - self.step
-        })
-    }
-}
-
 impl Worker {
     pub(crate) fn new() -> Self {
         Self { running: Box::new(Running::new()), idle: Vec::new(), clusters: Vec::new() }
     }
 
-    /// Runs this worker's share of `launch`, and tells it when done.
+    /// Runs this worker's share of `launch`, and notes in the launch that it is done.
     pub(crate) fn run(&mut self, launch: &Arc<LaunchState>, worker: usize) {
         let entered = signal::enter(&raw const *self.running);
         self.run_share(launch, worker);
@@ -138,18 +79,20 @@ impl Worker {
             let pass = run_pass(launch, &mut resident, &mut bound);
             let room = resident.len() + launch.blocks_of_unit() <= launch.most_resident;
             if pass == Pass::Ended {
-                note_progress(launch, worker);
+                waiting::note_progress(launch, worker);
             } else if room && pass.wants_more(&resident) && share.peek().is_some() {
                 if let Some(index) = share.next() {
                     match self.take_up(launch, &mut bound, index, &mut resident) {
                         Ok(()) => {}
-                        // With no memory for one more, those that are there must do.
-                        Err(_) if !resident.is_empty() => note_progress(launch, worker),
+                        // Without memory for one more, the resident ones go on.
+                        Err(_) if !resident.is_empty() => waiting::note_progress(launch, worker),
                         Err(fault) => launch.fail(fault),
                     }
                 }
             } else {
-                wait_for_others(launch, worker, pass, &resident, share.peek().is_some());
+                let more = share.peek().is_some();
+                let fault = |waited| endless_wait(launch, &resident, waited, more);
+                waiting::wait_for_others(launch, worker, pass == Pass::Waited, fault);
             }
         }
         for r in resident {
@@ -165,8 +108,7 @@ impl Worker {
         self.clusters.clear();
     }
 
-    /// Puts block `index`, or the blocks of cluster `index`, into places that are free,
-    /// or new ones.
+    /// Starts block `index`, or the blocks of cluster `index`.
     fn take_up(
         &mut self,
         launch: &LaunchState,
@@ -175,8 +117,8 @@ impl Worker {
         resident: &mut Vec<Resident>,
     ) -> Result<(), Fault> {
         let one = |block| Resident { block, turns: 0, stuck: false };
-        if launch.cluster.is_none() {
-            let block = self.place(launch, bound)?;
+        if launch.shape.cluster.is_none() {
+            let block = self.bound_block(launch, bound)?;
             // SAFETY: the block is bound to `launch` and idle.
             unsafe { Block::start(block, index) };
             resident.push(one(block));
@@ -185,7 +127,7 @@ impl Worker {
         let cluster = self.cluster_for(launch)?;
         let mut blocks = Vec::new();
         for _ in 0..launch.blocks_of_unit() {
-            match self.place(launch, bound) {
+            match self.bound_block(launch, bound) {
                 Ok(block) => blocks.push(block),
                 Err(fault) => {
                     bound.append(&mut blocks);
@@ -194,24 +136,27 @@ impl Worker {
             }
         }
         resident.extend(blocks.iter().map(|&block| one(block)));
-        // SAFETY: the cluster lives until the worker lets go of it, after its
-        // blocks have ended, which are bound to `launch` and idle.
+        // SAFETY: the worker keeps the cluster until its blocks have ended; these are bound to
+        // `launch` and idle.
         unsafe { Cluster::start(cluster, launch, index, blocks) };
         Ok(())
     }
 
-    /// A place for a block that is bound to the launch.
-    fn place(&mut self, launch: &LaunchState, bound: &mut Vec<*mut Block>) -> Result<*mut Block, Fault> {
+    /// A block that is bound to the launch and idle.
+    fn bound_block(
+        &mut self,
+        launch: &LaunchState,
+        bound: &mut Vec<*mut Block>,
+    ) -> Result<*mut Block, Fault> {
         match bound.pop() {
             Some(block) => Ok(block),
             None => self.bind(launch),
         }
     }
 
-    /// A place for a cluster of the launch.
+    /// A cluster of the launch that is over, or a new one.
     fn cluster_for(&mut self, launch: &LaunchState) -> Result<*mut Cluster, Fault> {
-        let ended = |c: &&mut Box<Cluster>| c.ended == c.blocks.len();
-        if let Some(cluster) = self.clusters.iter_mut().find(ended) {
+        if let Some(cluster) = self.clusters.iter_mut().find(|c| c.is_over()) {
             return Ok(&raw mut **cluster);
         }
         let cluster = Cluster::new(launch.blocks_of_unit(), launch.shared_bytes()).map_err(|e| {
@@ -223,10 +168,11 @@ impl Worker {
         Ok(&raw mut *self.clusters[last])
     }
 
+    /// Binds an idle block, or a new one, to the launch.
     fn bind(&mut self, launch: &LaunchState) -> Result<*mut Block, Fault> {
         let (stacks, bytes, shared) = (launch.stacks(), launch.stack_bytes, launch.shared_bytes());
         // SAFETY: idle blocks are live and the worker's own.
-        let fits = |&b: &*mut Block| unsafe { (*b).slab.serves(stacks, bytes, shared) };
+        let fits = |&b: &*mut Block| unsafe { (*b).memory.slab().serves(stacks, bytes, shared) };
         let block = match self.idle.iter().position(fits) {
             Some(i) => self.idle.remove(i),
             None => {
@@ -249,12 +195,12 @@ impl Worker {
         Ok(block)
     }
 
-    /// Lets go of the places that have been idle longest, until `stacks` more
-    /// stacks are within `budget`, and of places too many.
+    /// Frees the blocks that have been idle for longest, until `stacks` more stacks are within
+    /// `budget` and there are fewer than [`MOST_IDLE`] blocks.
     fn make_room(&mut self, stacks: usize, budget: usize) {
         let held = |idle: &[*mut Block]| -> usize {
             // SAFETY: idle blocks are live and the worker's own.
-            idle.iter().map(|&b| unsafe { (*b).slab.stacks() }).sum()
+            idle.iter().map(|&b| unsafe { (*b).memory.slab().stacks() }).sum()
         };
         while !self.idle.is_empty()
             && (self.idle.len() >= MOST_IDLE || held(&self.idle).saturating_add(stacks) > budget)
@@ -273,32 +219,32 @@ impl Drop for Worker {
 }
 
 fn free(block: *mut Block) {
-    // SAFETY: it came from `Box::into_raw`, and the worker lets go of it.
+    // SAFETY: it came from `Box::into_raw`, and the worker does not use it again.
     drop(unsafe { Box::from_raw(block) });
 }
 
 /// A block that has started and not ended.
 struct Resident {
     block: *mut Block,
-    /// Turns that it has had.
+    /// Number of its turns.
     turns: u32,
-    /// In its last turn its threads could only wait for other blocks of its cluster.
+    /// In its last turn all its threads waited for other blocks of its cluster.
     stuck: bool,
 }
 
-/// What came of giving each resident block its turn.
+/// The result of giving each resident block its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
     /// A block ended.
     Ended,
-    /// None did, but threads changed their private state.
+    /// No block ended, but threads changed their private state.
     Moved,
     /// Threads only waited.
     Waited,
 }
 
 impl Pass {
-    /// Whether it is time to take up another block.
+    /// True if it is time to take up another block.
     fn wants_more(self, resident: &[Resident]) -> bool {
         match self {
             Pass::Ended => false,
@@ -308,8 +254,8 @@ impl Pass {
     }
 }
 
-/// Gives each resident block its turn, the earliest first; ends at the first
-/// that comes to its end, since the earlier ones may have waited for it.
+/// Gives each resident block its turn, the earliest first. Returns at the first block that ends,
+/// since the earlier ones may have waited for it.
 fn run_pass(launch: &LaunchState, resident: &mut Vec<Resident>, bound: &mut Vec<*mut Block>) -> Pass {
     let rounds = if resident.len() == 1 { TURN_ALONE } else { TURN };
     let mut moved_in_pass = false;
@@ -321,106 +267,58 @@ fn run_pass(launch: &LaunchState, resident: &mut Vec<Resident>, bound: &mut Vec<
         // has entered the worker's `running`.
         unsafe {
             match schedule::run(block, rounds) {
-                Step::Yielding { moved } => {
+                BlockTurn::Yielding { moved } => {
                     moved_in_pass |= moved;
                     continue;
                 }
-                Step::Finished => {}
-                Step::Stuck if may_go_on(block) => {
+                BlockTurn::Finished => {}
+                BlockTurn::Stuck if may_go_on(block) => {
                     resident[i].stuck = true;
                     continue;
                 }
-                Step::Stuck => {
+                BlockTurn::Stuck => {
                     launch.report(Block::divergence(block));
                     Block::abandon(block);
                 }
-                Step::Faulted(lane) => {
-                    launch.fail_thread(block, lane);
+                BlockTurn::Faulted(lane) => {
+                    schedule::fail_thread(block, lane);
                     Block::abandon(block);
                 }
-                Step::Aborted => Block::abandon(block),
+                BlockTurn::Aborted => Block::abandon(block),
             }
         }
         resident.remove(i);
         end(block, bound);
         return Pass::Ended;
     }
-    // Other blocks of their clusters have come to the barrier since.
+    // Other blocks of its cluster may have made threads of a stuck block ready.
     // SAFETY: the blocks are the worker's own, and none of their fibers runs.
-    moved_in_pass |= resident.iter().any(|r| r.stuck && unsafe { (*r.block).ready_warps } != 0);
+    moved_in_pass |= resident.iter().any(|r| r.stuck && unsafe { (*r.block).warps.ready() } != 0);
     if moved_in_pass { Pass::Moved } else { Pass::Waited }
 }
 
-/// Whether a block none of whose threads can go on waits for its cluster, where
-/// some can.
+/// True if a block without a thread that can go on waits for its cluster, and a thread of the
+/// cluster can go on.
 unsafe fn may_go_on(block: *const Block) -> bool {
     // SAFETY: the caller's block is live, and with it its cluster.
-    unsafe { !(*block).cluster.is_null() && Cluster::can_go_on((*block).cluster) }
+    unsafe {
+        let cluster = (*block).seat.cluster.cast::<Cluster>();
+        !cluster.is_null() && Cluster::can_go_on(cluster)
+    }
 }
 
-/// A block has ended. One of a cluster keeps its place, and its shared memory, until
-/// the others have ended.
+/// Frees a block that has ended for the launch's next one. A block of a cluster stays until all
+/// blocks of the cluster have ended, since these may use its shared memory.
 fn end(block: *mut Block, bound: &mut Vec<*mut Block>) {
     // SAFETY: the block is the worker's own, and so is its cluster.
-    match unsafe { (*block).cluster.as_mut() } {
+    match unsafe { (*block).seat.cluster.cast::<Cluster>().as_mut() } {
         None => bound.push(block),
-        Some(cluster) => {
-            cluster.ended += 1;
-            if cluster.ended == cluster.blocks.len() {
-                bound.extend_from_slice(&cluster.blocks);
-            }
-        }
+        Some(cluster) => bound.extend_from_slice(cluster.end_block().unwrap_or_default()),
     }
 }
 
-fn note_progress(launch: &LaunchState, worker: usize) {
-    let own = &launch.pulses[worker];
-    own.waiting_since.store(u64::MAX, Ordering::Relaxed);
-    own.unended_since.store(u64::MAX, Ordering::Relaxed);
-}
-
-/// Every resident block gives way and no other can be taken up: lets other OS
-/// threads run, and ends the launch once all workers have waited too long.
-fn wait_for_others(launch: &LaunchState, worker: usize, pass: Pass, resident: &[Resident], more: bool) {
-    let own = &launch.pulses[worker];
-    let now = launch.now();
-    own.looked.store(now, Ordering::Relaxed);
-    own.unended_since.fetch_min(now, Ordering::Relaxed);
-    match pass {
-        Pass::Waited => own.waiting_since.fetch_min(now, Ordering::Relaxed),
-        Pass::Moved | Pass::Ended => own.waiting_since.swap(u64::MAX, Ordering::Relaxed),
-    };
-    // Threads that still change their private state may be counting down
-    // something; they are given longer.
-    let limit = launch.spin_limit;
-    let waited = |since: fn(&Pulse) -> &AtomicU64, limit: Duration| {
-        let since = since(own).load(Ordering::Relaxed);
-        let waited = Duration::from_nanos(now.saturating_sub(since));
-        (waited >= limit && all_wait(launch, now, limit)).then_some(waited)
-    };
-    let endless =
-        waited(|p| &p.waiting_since, limit).or_else(|| waited(|p| &p.unended_since, limit * MOVING_LIMITS));
-    if let Some(waited) = endless {
-        launch.fail(endless_wait(launch, resident, waited, more));
-    }
-    if launch.workers > 1 && pass == Pass::Waited {
-        std::thread::yield_now();
-    }
-}
-
-/// Whether every worker has ended no block for about `limit` and looked
-/// lately: one that is amid a long turn is doing something.
-fn all_wait(launch: &LaunchState, now: u64, limit: Duration) -> bool {
-    let recently = now.saturating_sub(launch.spin_limit.as_nanos() as u64 / 2);
-    let long_ago = now.saturating_sub(limit.as_nanos() as u64 / 2);
-    launch.pulses.iter().all(|p| {
-        p.finished.load(Ordering::Relaxed)
-            || (p.unended_since.load(Ordering::Relaxed) <= long_ago
-                && p.looked.load(Ordering::Relaxed) >= recently
-                && (limit > launch.spin_limit || p.waiting_since.load(Ordering::Relaxed) <= long_ago))
-    })
-}
-
+/// The fault of resident blocks that have waited in loops for so long. `more`: further blocks have
+/// not started.
 fn endless_wait(launch: &LaunchState, resident: &[Resident], waited: Duration, more: bool) -> Fault {
     // SAFETY: the blocks are the worker's own, and none of their fibers runs.
     let first = unsafe { resident.first().and_then(|r| (*r.block).first_waiting()) };

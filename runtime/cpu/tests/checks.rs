@@ -1,5 +1,5 @@
-//! What the executor tells the checker: each way to synchronise orders what
-//! it should, and no more.
+//! What the executor reports to the checker: each kind of synchronisation makes its order, and no
+//! more.
 
 mod support;
 
@@ -29,7 +29,7 @@ unsafe fn load(ctx: *mut ThreadCtx, p: *mut u32) -> u32 {
     }
 }
 
-/// How the threads of [`neighbours`] synchronise.
+/// The synchronisation between the threads of [`neighbours`].
 const NOTHING: u64 = 0;
 const BARRIER: u64 = 1;
 const WARP: u64 = 2;
@@ -39,8 +39,8 @@ const SHUFFLE: u64 = 5;
 const COUNTED: u64 = 6;
 const REDUCED: u64 = 7;
 
-/// Each thread writes its word of shared memory, synchronises as told, and
-/// reads the word that lies `distance` further on. Threads from `live` on exit first.
+/// Each thread writes its word of shared memory, synchronises, and reads the word that lies
+/// `distance` further on. Threads from `live` on exit first.
 unsafe extern "C" fn neighbours(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes how, distance, live; a word per thread.
     unsafe {
@@ -189,7 +189,7 @@ fn messages_between_blocks_are_ordered_by_fences() {
     }
 }
 
-/// Accesses to a local variable, in frames that threads lay one on another.
+/// Accesses to a local variable. The stack frames of different threads have the same addresses.
 unsafe extern "C" fn local(ctx: *mut ThreadCtx, _args: *const u8) {
     let mut word = 0u32;
     let word = std::hint::black_box(&raw mut word);

@@ -1,4 +1,5 @@
-//! Clusters of blocks: resident together, with shared memory and a barrier in common.
+//! Clusters of blocks: they are resident together, reach each other's shared memory, and share a
+//! barrier.
 
 mod support;
 
@@ -19,8 +20,8 @@ unsafe fn sync(ctx: *mut ThreadCtx, place: u32) {
     }
 }
 
-/// Each thread leaves its number in its block's shared memory, and reads that of
-/// the thread of the same index in the next block of the cluster.
+/// Each thread writes its number to its block's shared memory, and reads the number of the thread
+/// with the same index in the next block of the cluster.
 unsafe extern "C" fn ring(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes an output with an element per thread, how often to go
     // around, and whether to wait for the cluster; shared memory holds a word per thread.
@@ -85,17 +86,17 @@ fn only_the_barrier_of_the_cluster_orders_its_blocks() {
         assert_eq!((races, checks), (Vec::new(), 2 * 2 * 8 * 40));
         let (races, _) = ring_launch(&mut out, 1, false, 8, 4).races(workers, None);
         assert!(races.iter().all(|r| (r.scope, r.space) == (RaceScope::Cluster, Space::Shared)));
-        // Nor does a block stay until another one has read its memory.
+        // A block does not stay until another one has read its memory.
         let mut pairs: Vec<_> = races.iter().map(|r| [r.earlier.site, r.later.site]).collect();
         pairs.iter_mut().for_each(|pair| pair.sort_unstable());
         pairs.sort_unstable();
         assert_eq!(pairs, [[0, 1], [1, END_OF_BLOCK]]);
-        // A cluster of one block: each thread meets itself.
+        // In a cluster of one block each thread reads its own number.
         assert_eq!(ring_launch(&mut out, 2, false, 8, 1).races(workers, None).0, Vec::new());
     }
 }
 
-/// Writes the registers of clusters of each block, 15 words a block.
+/// Writes the special registers of clusters, 15 words for each block.
 unsafe extern "C" fn registers(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes an output with 15 words per block.
     unsafe {
@@ -114,7 +115,7 @@ fn registers_say_where_a_block_is() {
     let (grid, size) = ([4u32, 6, 2], [2u32, 3, 1]);
     let mut out = vec![0u32; 48 * 15];
     let mut run = kernel(registers, 1, 1).buffer(&mut out);
-    (run.grid, run.cluster) = (grid, Some(size));
+    (run.shape.grid, run.shape.cluster) = (grid, Some(size));
     run.ok();
     for (block, got) in (0u32..).zip(out.chunks(15)) {
         let at = [block % 4, block / 4 % 6, block / 24];
@@ -128,7 +129,7 @@ fn registers_say_where_a_block_is() {
         want.extend([within[0] + 2 * within[1], 6, 1]);
         assert_eq!(got, want, "block {block}");
     }
-    // Without clusters each block is one.
+    // Without clusters each block is a cluster.
     let mut out = vec![0u32; 3 * 15];
     kernel(registers, 3, 1).buffer(&mut out).ok();
     assert_eq!(out[15..30], [1, 0, 0, 3, 1, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0]);
@@ -185,8 +186,8 @@ fn threads_that_have_ended_are_not_waited_for() {
     assert_eq!(counter, [6]);
 }
 
-/// Arrives twice (0), waits without having arrived (1), maps to a rank that is none (2)
-/// or an address that is not in shared memory (3).
+/// Arrives twice (0), waits without having arrived (1), maps to a missing rank (2), or maps an
+/// address outside shared memory (3).
 unsafe extern "C" fn misuse(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes which.
     unsafe {
@@ -215,6 +216,6 @@ fn what_ptx_leaves_undefined_ends_the_launch() {
     assert_eq!(fault(2).message, "rank `2` of a block in a cluster of 2");
     assert!(fault(3).message.contains("not in shared memory"));
     let mut run = kernel(misuse, 3, 1).value(1);
-    run.cluster = Some([2, 1, 1]);
+    run.shape.cluster = Some([2, 1, 1]);
     assert_eq!(run.on(&executor(1)).expect_err("a fault").kind, FaultKind::InvalidConfiguration);
 }

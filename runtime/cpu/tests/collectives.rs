@@ -213,7 +213,7 @@ unsafe extern "C" fn active(ctx: *mut ThreadCtx, args: *const u8) {
     unsafe {
         let out = arg::<u32>(args, 0).add(2 * (*ctx).linear_tid as usize);
         let lane = (*ctx).lane;
-        // Volatile accesses about the calls, so that the compiler keeps two.
+        // Volatile accesses around the calls keep the compiler from merging them.
         let mask = if lane < 10 {
             let mask = helper(ctx);
             out.write_volatile(mask);
@@ -225,7 +225,7 @@ unsafe extern "C" fn active(ctx: *mut ThreadCtx, args: *const u8) {
             out.read_volatile()
         };
         out.write(mask);
-        // A group that was told it is active can use the mask.
+        // A group of active lanes can use its mask.
         let leader = mask.trailing_zeros();
         out.add(1).write(__gpurace_shfl(ctx, 0, mask, lane, leader, 31, 1) as u32);
     }

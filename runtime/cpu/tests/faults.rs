@@ -1,4 +1,4 @@
-//! Faults end the launch, name what happened, and leave the process whole.
+//! Faults end the launch with a description, not the process.
 
 mod support;
 
@@ -7,7 +7,7 @@ use gpurace_cpu::{Executor, Fault, FaultKind};
 use support::device::*;
 use support::{Run, arg, executor, kernel};
 
-/// A kernel that works, to show that the executor still does.
+/// A kernel without fault, to show that the executor still works.
 unsafe extern "C" fn fill(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out, a word per thread of the grid.
     unsafe {
@@ -25,8 +25,8 @@ fn still_works(executor: &Executor) {
     }
 }
 
-/// The fault of a run: with coroutines and as a loop, on one worker and on
-/// three. Each time the executor still works.
+/// The fault of a run with fibers and as a loop, on one worker and on three. Each time the executor
+/// still works afterwards.
 fn faults(run: impl Fn() -> Run, check: impl Fn(&Fault)) {
     for workers in [1, 3] {
         let executor = executor(workers);
@@ -41,7 +41,7 @@ fn faults(run: impl Fn() -> Run, check: impl Fn(&Fault)) {
 
 /// Thread 5 of block 2 writes to the address in its argument.
 unsafe extern "C" fn wild_write(ctx: *mut ThreadCtx, args: *const u8) {
-    // SAFETY: that the address is not mapped is the point.
+    // SAFETY: the test wants an address that is not mapped.
     unsafe {
         if (*ctx).ctaid[0] == 2 && (*ctx).tid[0] == 5 {
             arg::<u32>(args, 0).write_volatile(1);
@@ -173,7 +173,7 @@ fn a_failed_assertion_ends_the_launch() {
 
 /// Warp 0 faults while the other threads wait at a barrier.
 unsafe extern "C" fn faults_amid_waits(ctx: *mut ThreadCtx, args: *const u8) {
-    // SAFETY: that the address is not mapped is the point.
+    // SAFETY: the test wants an address that is not mapped.
     unsafe {
         if (*ctx).linear_tid == 70 {
             arg::<u32>(args, 0).write_volatile(1);

@@ -1,4 +1,4 @@
-//! Host images: opened from memory, refused where they do not fit.
+//! Host images: opened from memory, or refused.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use gpurace_abi::image::FORMAT_VERSION;
 use gpurace_cpu::{Image, ImageError};
 
-/// An image in C, with the table laid out as `gpurace_abi::image` says.
+/// An image in C, with the table of `gpurace_abi::image`.
 const SOURCE: &str = r#"
 #include <stdint.h>
 typedef void (*KernelFn)(void *ctx, const uint8_t *args);
@@ -27,7 +27,7 @@ const struct Table __gpurace_image = { VERSION, FLAGS, 2, kernels, 1, variables 
 #endif
 "#;
 
-/// Compiles the image with these macros; `None` where there is no C compiler.
+/// Compiles the image with these macros; `None` if there is no C compiler.
 fn image(dir: &Path, macros: &[&str]) -> Option<Vec<u8>> {
     let source = dir.join("image.c");
     let object = dir.join("image.so");

@@ -1,4 +1,4 @@
-//! What device code prints goes through the host program's own buffers.
+//! Output of device code goes through the host program's own buffers.
 
 mod support;
 
@@ -8,7 +8,7 @@ use gpurace_abi::context::ThreadCtx;
 use support::device::*;
 use support::{executor, kernel};
 
-/// Set in the child process whose output is looked at.
+/// Set in the child process whose output the test compares.
 const CHILD: &str = "GPURACE_TEST_OUTPUT_CHILD";
 
 unsafe extern "C" fn prints(ctx: *mut ThreadCtx, _args: *const u8) {

@@ -9,7 +9,7 @@ use gpurace_cpu::FaultKind;
 use support::device::*;
 use support::{arg, executor, kernel};
 
-/// An atomic word of a buffer, as device code has it: a yield beside it.
+/// An atomic word of a buffer, with a yield before each use, as in device code.
 unsafe fn word<'a>(ctx: *mut ThreadCtx, p: *mut u32) -> &'a AtomicU32 {
     // SAFETY: the launch's buffers hold aligned words.
     unsafe {
@@ -25,7 +25,7 @@ unsafe extern "C" fn spin_lock(ctx: *mut ThreadCtx, args: *const u8) {
         let (lock, counter) = (arg::<u32>(args, 0), arg::<u32>(args, 1));
         while word(ctx, lock).compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire).is_err() {}
         let seen = counter.read_volatile();
-        // Others get their turns while the lock is held.
+        // Other threads get their turns while the lock is held.
         __gpurace_nanosleep(ctx, 10);
         counter.write_volatile(seen + 1);
         word(ctx, lock).store(0, Ordering::Release);
@@ -73,8 +73,8 @@ fn blocks_wait_for_their_predecessors() {
     }
 }
 
-/// A grid barrier made by hand: a counter that all blocks raise, and a block
-/// barrier on either side, five times. The wait counts its iterations.
+/// A hand-made grid barrier, five times: a counter that all blocks increment, between two block
+/// barriers. The wait counts its iterations.
 unsafe extern "C" fn grid_barrier(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes counter, data, or uses the grid workspace.
     unsafe {
@@ -197,8 +197,8 @@ fn long_work_is_no_endless_wait() {
     assert!(counter[0] > 0);
 }
 
-/// Lane 0 of each warp waits for a later warp's flag while the others of its
-/// warp wait for it.
+/// Lane 0 of each warp waits for the flag of a later warp, while the other lanes of its warp wait
+/// for lane 0.
 unsafe extern "C" fn warps_wait(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes flags.
     unsafe {

@@ -1,4 +1,4 @@
-//! The order that threads and blocks run in, and the launch's shape as they see it.
+//! The order in which threads and blocks run, and the launch's shape as they see it.
 
 mod support;
 
@@ -53,7 +53,7 @@ fn without_a_seed_one_worker_runs_in_order() {
     assert!(firsts.is_sorted(), "blocks run in order");
 }
 
-/// Writes what the thread knows of itself.
+/// Writes the thread's special registers.
 unsafe extern "C" fn identity(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out, 10 words per thread of the grid.
     unsafe {
@@ -91,7 +91,7 @@ fn threads_know_who_they_are() {
             let (grid, block) = ([3u32, 2, 2], [5u32, 7, 2]);
             let mut out = vec![0u32; 10 * 12 * 70];
             let mut run = kernel(identity, 1, 1).buffer(&mut out).shared(100).seed(seed);
-            (run.grid, run.block, run.dynamic) = (grid, block, 40);
+            (run.shape.grid, run.shape.block, run.shape.dynamic_shared) = (grid, block, 40);
             if looped {
                 run = run.looped();
             }
@@ -141,7 +141,7 @@ fn exit_ends_one_thread_only() {
     }
 }
 
-/// Leaves a mark in shared memory and tells whether one was there.
+/// Writes a mark to shared memory, and reports if one was there before.
 unsafe extern "C" fn marks(ctx: *mut ThreadCtx, args: *const u8) {
     // SAFETY: the launch passes out; one word of shared memory.
     unsafe {

@@ -1,7 +1,9 @@
-//! Cells of launches: memory on the device where a launch's blocks find what the host says of it, and leave what they count.
+//! Launch cells: memory on the device in which a launch's blocks find the host's values for it, and
+//! leave their counts.
 //!
-//! A cell serves another launch once its own is over, which the next launch on its stream says there. The host reads the cells back on its own stream, so that it
-//! waits for no kernel; where launches are under way in all of them, it makes more.
+//! When a launch is over, the next launch on its stream marks the cell, and the cell can serve
+//! another launch. The host reads the cells back on its own stream, and waits for no kernel. If all
+//! cells are in use, it makes more.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::size_of;
@@ -11,44 +13,44 @@ use gpurace_abi::device::LaunchCell;
 use crate::driver::queue::Queue;
 use crate::driver::{self, Address, Device, Result, Stream};
 
-/// Cells that are made together: 600 KB.
+/// Number of cells that are made together: 600 KB.
 const CHUNK: usize = 4096;
 
-/// All of them.
+/// The launch cells of a context.
 #[derive(Debug, Default)]
 pub struct Cells {
-    /// Where each chunk begins.
+    /// The start of each chunk of cells.
     chunks: Vec<Address>,
     free: Vec<Address>,
-    /// Uses, from 1 on.
+    /// The number of uses so far.
     turn: u64,
-    in_use: BTreeMap<Address, Use>,
+    in_use: BTreeMap<Address, CellUse>,
     /// The cell of the last launch on each stream, and its turn.
     last: HashMap<Queue, (Address, u64)>,
-    /// Of launches that are over: number and checks.
+    /// Number and checks of launches that are over.
     checks: Vec<(u64, u64)>,
 }
 
-/// A cell for a launch.
+/// A cell that a launch takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Where it lies.
+pub struct TakenCell {
+    /// Its address.
     pub cell: Address,
     /// [`LaunchCell::turn`].
     pub turn: u64,
-    /// The cell of the launch before on its stream, and its turn.
+    /// The cell of the last launch on the stream, and its turn.
     pub before: Option<(Address, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Use {
+struct CellUse {
     turn: u64,
-    /// The table of ranges that the launch looks at.
+    /// The table of ranges that the launch uses.
     table: Address,
 }
 
 impl Cells {
-    /// Makes the first ones.
+    /// Makes the first chunk.
     ///
     /// # Errors
     /// The driver's.
@@ -58,14 +60,14 @@ impl Cells {
         Ok(cells)
     }
 
-    /// A cell for the next launch on a stream, which looks at this table of ranges.
+    /// Takes a cell for the next launch on a stream, which uses this table of ranges.
     ///
     /// # Errors
     /// The driver's.
-    pub fn take(&mut self, device: &Device, table: Address, stream: Stream) -> Result<Taken> {
+    pub fn take(&mut self, device: &Device, table: Address, stream: Stream) -> Result<TakenCell> {
         if self.free.is_empty() {
-            self.give_back(device)?;
-            // Reading them back for a few would cost each launch much.
+            self.free_marked(device)?;
+            // With few free cells, each launch would read all cells back.
             if self.free.len() < CHUNK / 8 {
                 self.make(device)?;
             }
@@ -73,29 +75,30 @@ impl Cells {
         self.hand_out(table, stream).ok_or_else(|| driver::Error::not_supported("cuMemAlloc"))
     }
 
-    fn hand_out(&mut self, table: Address, stream: Stream) -> Option<Taken> {
+    fn hand_out(&mut self, table: Address, stream: Stream) -> Option<TakenCell> {
         let cell = self.free.pop()?;
         self.turn += 1;
-        self.in_use.insert(cell, Use { turn: self.turn, table });
+        self.in_use.insert(cell, CellUse { turn: self.turn, table });
         let before = self.last.insert(stream.queue(), (cell, self.turn));
-        Some(Taken { cell, turn: self.turn, before })
+        Some(TakenCell { cell, turn: self.turn, before })
     }
 
-    /// A stream is destroyed, and another one may get its handle. Its last launch may still run: nobody says that it is over, and its cell stays in use.
+    /// Forgets a stream that is destroyed: another stream may get its handle. Its last launch may
+    /// still run, and its cell stays in use for ever, since nothing marks it.
     pub fn forget(&mut self, stream: Stream) {
         self.last.remove(&stream.queue());
     }
 
-    /// Whether a launch that may be under way looks at this table of ranges.
-    pub fn look_at(&self, table: Address) -> bool {
+    /// True if a launch that may be under way uses this table of ranges.
+    pub fn use_table(&self, table: Address) -> bool {
         self.in_use.values().any(|of| of.table == table)
     }
 
-    /// Notes what launches that are over have checked, and gives their cells back.
+    /// Frees the cells of launches that are over, and notes their checks.
     ///
     /// # Errors
     /// The driver's.
-    pub fn give_back(&mut self, device: &Device) -> Result {
+    pub fn free_marked(&mut self, device: &Device) -> Result {
         for (address, of, cell) in self.read(device)? {
             if cell.over == of.turn {
                 self.in_use.remove(&address);
@@ -106,10 +109,11 @@ impl Cells {
         Ok(())
     }
 
-    /// Launches by number, and the checks that each has made, also of those that are not over; each launch once.
+    /// The number of each launch, and the number of its checks, each launch once. Launches that are
+    /// not over are included.
     pub fn take_checks(&mut self, device: &Device) -> Vec<(u64, u64)> {
-        // After a fault the device's memory is gone: what was read before stays known.
-        if self.give_back(device).is_ok() {
+        // After a fault the device's memory is gone; the checks read before stay known.
+        if self.free_marked(device).is_ok() {
             let begun = self.read(device).unwrap_or_default();
             self.checks.extend(
                 begun
@@ -118,17 +122,17 @@ impl Cells {
                     .map(|(.., cell)| (cell.number, cell.checks)),
             );
         }
-        // Who is still there keeps his cell.
+        // A launch that is not over keeps its cell.
         self.in_use.clear();
         std::mem::take(&mut self.checks)
     }
 
-    /// The cells in use, and what lies there.
-    fn read(&self, device: &Device) -> Result<Vec<(Address, Use, LaunchCell)>> {
+    /// The cells in use, with their contents.
+    fn read(&self, device: &Device) -> Result<Vec<(Address, CellUse, LaunchCell)>> {
         let mut found = Vec::with_capacity(self.in_use.len());
         let mut cells = vec![LaunchCell::default(); CHUNK];
         for &chunk in &self.chunks {
-            // SAFETY: structures of integers without padding, any bytes are one.
+            // SAFETY: structures of integers without padding; any bytes are valid.
             let bytes = unsafe {
                 std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..]))
             };
@@ -141,6 +145,7 @@ impl Cells {
         Ok(found)
     }
 
+    /// Makes a chunk of cells.
     fn make(&mut self, device: &Device) -> Result {
         let size = (CHUNK * size_of::<LaunchCell>()) as u64;
         let chunk = driver::allocate(size)?;
@@ -156,20 +161,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_next_on_a_stream_says_that_the_one_before_is_over() {
+    fn a_launch_marks_the_cell_of_the_launch_before_on_its_stream() {
         let mut cells = Cells { free: (1..=9).rev().map(|n| n * 100).collect(), ..Cells::default() };
         let next = |cells: &mut Cells, stream| {
             cells.hand_out(0, stream).map(|taken| (taken.cell, taken.turn, taken.before)).unwrap()
         };
         assert_eq!(next(&mut cells, Stream::DEFAULT), (100, 1, None));
-        // A thread's own default stream is another one in each thread.
+        // Each thread has a default stream of its own.
         assert_eq!(next(&mut cells, Stream::PER_THREAD), (200, 2, None));
         let other =
             std::thread::scope(|scope| scope.spawn(|| next(&mut cells, Stream::PER_THREAD)).join().unwrap());
         assert_eq!(other, (300, 3, None));
         assert_eq!(next(&mut cells, Stream::PER_THREAD), (400, 4, Some((200, 2))));
         assert_eq!(next(&mut cells, Stream::DEFAULT), (500, 5, Some((100, 1))));
-        // The handle is another stream's from now on.
+        // From here on the handle is that of another stream.
         cells.forget(Stream::DEFAULT);
         assert_eq!(next(&mut cells, Stream::DEFAULT), (600, 6, None));
     }

@@ -2,26 +2,33 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`driver`] | calls of the driver API and their errors; the only place that names `cudarc` |
-//! | [`memory`] | allocations with shadow: a window of addresses, and its shadow at a constant relation |
-//! | `ranges` | memory with shadow elsewhere, and the tables that kernels find it by |
-//! | `cells` | what a launch's blocks are told, and what they leave |
-//! | `slots` | shadow of shared memory, a slot per resident block |
-//! | [`gpu`] | a context with its modules, launches, and what they found |
-//! | `logs` | memory for the logs of launches |
-//! | `ptx` | the version of PTX, and what drivers know of it |
-//! | `uids` | which launch a number in a shadow word is of |
-//! | `notes` | what the checker on the GPU counted, in words |
+//! | [`driver`] | the functions of the driver API and their errors; the only module that names `cudarc` |
+//! | [`memory`] | allocations with shadow |
+//! | `cells` | launch cells |
+//! | `ranges` | memory outside the window of allocations, with shadow of its own |
+//! | `slots` | slots: shadow of shared memory for each resident block |
+//! | `event_logs` | memory for the event logs of launches |
+//! | `ptx` | the version of PTX, and the newest one that a driver knows |
+//! | `uids` | the launch and the block of each uid in a shadow word |
+//! | `notes` | the checker's counters, in words |
+//! | [`gpu`] | a context with its modules and launches, and the races that they found |
 //!
-//! Nothing here needs a driver to be loaded: `libcuda` is opened by
-//! [`Gpu::open`], which says why there is no GPU where there is none.
+//! The library links without a driver: [`Gpu::open`] opens `libcuda`, or returns the reason why
+//! there is no GPU.
 //!
-//! What does not live here: CUDA's runtime API, and what a report looks like.
+//! Each launch gets uids for its blocks, and the uids of earlier launches and copies that nothing
+//! orders before it. Blocks with other, lower uids count as over. A block with a higher uid has run
+//! beside the launch. A copy or fill that something may overlap is a launch of one block: on its
+//! stream, a kernel of the device runtime makes the records of its bytes first.
+//!
+//! The races that were found lie in memory of the host, so they outlive a fault of the kernel.
+//!
+//! Not here: CUDA's runtime API, and the form of a report.
 
 mod cells;
 pub mod driver;
+mod event_logs;
 pub mod gpu;
-mod logs;
 pub mod memory;
 mod notes;
 mod ptx;
@@ -30,6 +37,6 @@ mod slots;
 mod uids;
 
 pub use driver::{Error, Unavailable};
-pub use gpu::{Code, Gpu, Launch, Module, Touched, Transfer, Variant};
-pub use logs::Log;
+pub use event_logs::EventLog;
+pub use gpu::{Code, Gpu, KernelLaunch, Module, Touched, Transfer, Variant};
 pub use notes::{LeftOut, notes};

@@ -1,27 +1,27 @@
 //! Allocations with shadow.
 //!
-//! The window is a range of reserved addresses; its shadow, 8 bytes per 4, is
-//! another, so that a shadow word's address follows from the application's by a
-//! multiplication and an addition. Both get physical memory as allocations
-//! need it, in steps of the driver's granularity, and shadow is filled with zeros once:
-//! nothing is cleared between launches.
+//! The window is a range of reserved addresses. Its shadow is another range, with 8 bytes for each
+//! 4: the address of a shadow word follows from that of the program's word by a multiplication and
+//! an addition. Both get physical memory as allocations need it, in units of the driver's
+//! granularity. Shadow is filled with zeros once; nothing is cleared between launches.
 //!
-//! Freed places serve later allocations of about their size. Where memory runs out, those that nothing shares are
-//! given back to the driver, and the addresses are used up: the window is larger than the device's memory.
+//! Freed pieces of the window serve later allocations of about their size. If memory runs out, the
+//! large ones are given back to the driver. Their addresses are lost: the window is larger than the
+//! device's memory.
 //!
-//! Where there is no memory for shadow, an allocation lies outside of the window:
-//! the program goes on, its accesses there are counted and not checked.
+//! If there is no memory for the shadow of an allocation, it lies outside the window. The program
+//! runs; accesses there are counted, and not checked.
 
 use std::collections::BTreeMap;
 
 use crate::driver::{self, Address, Device, Result};
 
-/// Allocations begin at multiples of this many bytes, as CUDA's do: what textures show of plain memory has to
+/// Alignment of allocations, as in CUDA: a texture of plain memory needs it
 /// (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`).
 const ALIGNMENT: u64 = 512;
-/// Smaller ones share a piece of the window.
+/// Size of a piece of the window that smaller allocations share.
 const SHARED_PIECE: u64 = 2 << 20;
-/// How many times the device's memory the window is, the most wanted first.
+/// Sizes of the window, as multiples of the device's memory, in the order in which they are tried.
 const WINDOWS: [u64; 3] = [16, 4, 1];
 
 /// An allocation.
@@ -29,7 +29,7 @@ const WINDOWS: [u64; 3] = [16, 4, 1];
 struct Allocation {
     /// Bytes.
     size: u64,
-    /// Bytes of its place.
+    /// Bytes of its piece of the window.
     place: u64,
     /// It lies in the window.
     covered: bool,
@@ -39,37 +39,38 @@ struct Allocation {
 #[derive(Debug)]
 pub struct Memory {
     granularity: u64,
-    /// First address and size; 0 for none, where addresses could not be reserved.
+    /// First address of the window; 0 if no addresses could be reserved.
     pub window: Address,
-    /// Bytes.
+    /// Bytes of the window.
     pub window_size: u64,
     /// Shadow of the window's first word.
     pub shadow: Address,
-    /// From here on nothing is mapped.
+    /// The first address that is not mapped.
     next: u64,
-    /// What is left of the piece that small allocations share.
+    /// Start and size of the rest of the piece that small allocations share.
     piece: (Address, u64),
-    /// Freed places by size.
+    /// Freed pieces by size.
     freed: BTreeMap<u64, Vec<Address>>,
     allocations: BTreeMap<Address, Allocation>,
-    /// What of the window has shadow, for clearing: size of shadow mapped.
+    /// All shadow, for clearing: address and size.
     mapped: Vec<(Address, u64)>,
-    /// Bytes that have no shadow for want of memory.
+    /// Bytes of allocations without shadow.
     pub uncovered: u64,
 }
 
-/// What the shadow of an allocation takes, bytes.
+/// Bytes of the shadow of so many bytes.
 pub fn shadow_of(size: u64) -> u64 {
     size.next_multiple_of(4) * 2
 }
 
 impl Memory {
-    /// Reserves addresses for as much as the device has.
+    /// Reserves addresses for the window and its shadow.
     ///
     /// # Errors
-    /// The driver's; that addresses cannot be reserved is none.
+    /// The driver's. If addresses cannot be reserved, there is no window.
     pub fn new(device: &Device) -> Result<Self> {
-        // An old driver or virtual machine has none: everything is uncovered, and said to be.
+        // An old driver or a virtual machine has none: then no allocation has shadow, which notes
+        // say.
         let has_window = device.granularity();
         let granularity = *has_window.as_ref().unwrap_or(&1);
         let (_, total) = device.memory()?;
@@ -92,19 +93,19 @@ impl Memory {
         })
     }
 
-    /// Allocates.
+    /// Allocates, without shadow if there is no memory for it.
     ///
     /// # Errors
-    /// The driver's: out of memory, where even the allocation without shadow does not fit.
+    /// The driver's.
     pub fn allocate(&mut self, device: &Device, size: u64) -> Result<Address> {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let (address, place) = match self.take_freed(size) {
             Some((address, place)) => {
-                // No history: what was there before is another object.
+                // The records are those of another object.
                 device.clear(self.shadow_at(address), shadow_of(size))?;
                 (address, place)
             }
-            None => match self.from_window(device, size)? {
+            None => match self.piece_of_window(device, size)? {
                 Some(found) => found,
                 None => return self.uncovered(size),
             },
@@ -121,7 +122,7 @@ impl Memory {
         Ok(address)
     }
 
-    /// Frees; gives whether it was an allocation.
+    /// Frees an allocation. Returns false if there is none at this address.
     ///
     /// # Errors
     /// The driver's.
@@ -136,19 +137,19 @@ impl Memory {
         Ok(true)
     }
 
-    /// The allocation that an address lies in: where it begins, its size, whether it has shadow.
+    /// The allocation that holds an address: its start, its size, and true if it has shadow.
     pub fn find(&self, address: Address) -> Option<(Address, u64, bool)> {
         let (&start, &Allocation { size, covered, .. }) = self.allocations.range(..=address).next_back()?;
         (address < start + size).then_some((start, size, covered))
     }
 
-    /// The shadow of a word of an allocation; `None` for one that has none, and what is no allocation.
+    /// The shadow of a word; `None` if no allocation holds it, or one without shadow.
     pub fn shadow_of_word(&self, word: Address) -> Option<Address> {
         let (_, _, covered) = self.find(word)?;
         covered.then(|| self.shadow_at(word))
     }
 
-    /// Shadow for memory outside of the window, or `None` where there is no memory for it.
+    /// Allocates shadow for memory outside the window; `None` if there is no memory for it.
     ///
     /// # Errors
     /// The driver's.
@@ -166,7 +167,7 @@ impl Memory {
         Ok(Some(shadow))
     }
 
-    /// Gives back what [`Memory::shadow_elsewhere`] gave.
+    /// Frees shadow of [`Memory::shadow_elsewhere`].
     ///
     /// # Errors
     /// The driver's.
@@ -175,7 +176,7 @@ impl Memory {
         driver::free(shadow)
     }
 
-    /// Fills all shadow with zeros: uids begin anew.
+    /// Fills all shadow with zeros, for uids that begin anew.
     ///
     /// # Errors
     /// The driver's.
@@ -183,11 +184,12 @@ impl Memory {
         self.mapped.iter().try_for_each(|&(address, size)| device.clear(address, size))
     }
 
+    /// The shadow of a word of the window.
     fn shadow_at(&self, address: Address) -> Address {
         self.shadow + (address - self.window) * 2
     }
 
-    /// A freed place that is at most twice as large: where it lies, and its size.
+    /// Takes a freed piece of at most twice this size: its address, and its size.
     fn take_freed(&mut self, size: u64) -> Option<(Address, u64)> {
         let (&place, addresses) = self.freed.range_mut(size..=2 * size).next()?;
         let address = addresses.pop()?;
@@ -197,8 +199,9 @@ impl Memory {
         Some((address, place))
     }
 
-    /// A place in the window and its size, or `None` where there is no memory for its shadow.
-    fn from_window(&mut self, device: &Device, size: u64) -> Result<Option<(Address, u64)>> {
+    /// A new piece of the window and its size, or `None` if there is no memory for it and its
+    /// shadow.
+    fn piece_of_window(&mut self, device: &Device, size: u64) -> Result<Option<(Address, u64)>> {
         if size >= SHARED_PIECE {
             let place = size.next_multiple_of(self.granularity);
             let grown = match self.grow(device, place)? {
@@ -220,7 +223,8 @@ impl Memory {
         Ok(Some((address, size)))
     }
 
-    /// Gives freed places that were mapped for themselves back to the driver; whether there were any.
+    /// Gives the freed pieces that small allocations do not share back to the driver. Returns false
+    /// if there are none.
     fn give_back(&mut self) -> Result<bool> {
         let large = self.freed.split_off(&SHARED_PIECE);
         for (&place, addresses) in &large {
@@ -234,7 +238,7 @@ impl Memory {
         Ok(!large.is_empty())
     }
 
-    /// Maps more of the window and of its shadow.
+    /// Maps more of the window and its shadow; `None` if there is no memory for both.
     fn grow(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
         let size = size.next_multiple_of(self.granularity);
         let address = self.next;
@@ -242,12 +246,12 @@ impl Memory {
             return Ok(None);
         }
         let shadow = self.shadow_at(address);
-        // An estimate before anything is taken and cleared.
+        // An estimate, to avoid mapping and clearing in vain.
         let (free, _) = device.memory()?;
         if free < size + shadow_of(size) {
             return Ok(None);
         }
-        // The shadow first: where it does not fit, nothing of the window is used up.
+        // The shadow first: if it does not fit, no addresses of the window are lost.
         if !map_new(device, shadow, 2 * size)? {
             return Ok(None);
         }
@@ -262,20 +266,20 @@ impl Memory {
     }
 }
 
-/// Addresses for a window of this size and for its shadow, and the size.
+/// Reserves addresses for a window of this size and for its shadow. Returns both, and the size.
 fn reserve_both(size: u64) -> Option<(Address, Address, u64)> {
     let window = driver::reserve(size).ok()?;
     match driver::reserve(2 * size) {
         Ok(shadow) => Some((window, shadow, size)),
         Err(_) => {
-            // The addresses alone cost nothing.
+            // Reserved addresses cost nothing.
             let _ = driver::unreserve(window, size);
             None
         }
     }
 }
 
-/// Puts new physical memory at reserved addresses; `false` where there is none left.
+/// Maps new physical memory at reserved addresses. Returns false if there is none left.
 fn map_new(device: &Device, address: Address, size: u64) -> Result<bool> {
     let memory = match device.create(size) {
         Ok(memory) => memory,
@@ -283,7 +287,7 @@ fn map_new(device: &Device, address: Address, size: u64) -> Result<bool> {
         Err(error) => return Err(error),
     };
     let mapped = device.map(address, size, memory);
-    // The mapping keeps it; without one it goes.
+    // The mapping, if there is one, keeps the memory.
     driver::release(memory)?;
     mapped.map(|()| true)
 }

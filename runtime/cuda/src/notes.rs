@@ -1,23 +1,23 @@
-//! What the checker on the GPU counted, in words for a report's notes.
+//! Notes for a report: the counters of the checker on a GPU, in words.
 
 use gpurace_abi::device::Counters;
 
-/// What was left out, beside what the device has counted.
+/// Accesses and launches that were not checked, beside those that the device counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeftOut {
     /// Bytes of allocations without shadow.
     pub uncovered: u64,
-    /// Accesses of the code that no check knows.
+    /// Accesses in the code that no check sees.
     pub unseen: u64,
-    /// Instructions of the code that access textures and surfaces in a way that is not known.
+    /// Instructions that access textures and surfaces and that no check sees.
     pub fetches: u64,
     /// [`crate::Gpu::untold`].
     pub untold: u64,
-    /// Accesses that a launch's log has and shadow words have not.
+    /// Accesses that an event log has and no shadow word has a record of.
     pub held: u64,
 }
 
-/// The notes.
+/// The notes of a report.
 pub fn notes(counters: &Counters, left_out: &LeftOut) -> Vec<String> {
     let mut notes = Vec::new();
     let mut add = |count: u64, what: &str| {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn each_counter_that_costs_verdicts_is_said() {
         let none = LeftOut::default();
-        assert_eq!(notes(&Counters { next_uid: 7, records: 3, ..Counters::default() }, &none), [""; 0]);
+        assert_eq!(notes(&Counters { next_uid: 7, races: 3, ..Counters::default() }, &none), [""; 0]);
         let all = Counters {
             undecided: 1,
             narrowed: 2,

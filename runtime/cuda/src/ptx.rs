@@ -1,18 +1,18 @@
-//! The version of PTX, which a driver must know.
+//! The version of PTX.
 //!
-//! clang writes PTX of the toolkit's version, and a driver takes none that is newer than itself, though it
-//! may well know every instruction in it: an H200 with the driver of CUDA 12.4 refuses what was built with
-//! CUDA 12.5. So PTX that is too new is given to the driver as its own newest, and its compiler says
-//! whether it can make anything of that.
+//! clang writes PTX of the toolkit's version. A driver refuses PTX that is newer than itself, even
+//! if it knows every instruction: the driver of CUDA 12.4 refuses PTX of CUDA 12.5. Therefore PTX
+//! that is too new is declared to be of the newest version that the driver knows, and the driver's
+//! compiler decides if it can compile it.
 
-/// What stands before the number.
+/// The directive before the version.
 const DIRECTIVE: &[u8] = b".version ";
 
 /// A version, such as 8.5.
 pub type Version = (u32, u32);
 
-/// The newest version that a driver knows, by what it calls itself (12040 for CUDA 12.4); `None` where that
-/// is newer than any that is written here. Source: PTX ISA, "Release Notes".
+/// The newest version that a driver knows, by the driver's version (12040 for CUDA 12.4); `None` if
+/// the driver is newer than this table. Source: PTX ISA, "Release Notes".
 pub fn known_to(driver: i32) -> Option<Version> {
     let (major, minor) = (driver / 1000, driver.rem_euclid(1000) as u32 / 10);
     match (major, minor) {
@@ -24,7 +24,7 @@ pub fn known_to(driver: i32) -> Option<Version> {
     }
 }
 
-/// The PTX's version, and where in it that is written.
+/// The PTX's version, and its place in the text.
 fn version(ptx: &[u8]) -> Option<(Version, std::ops::Range<usize>)> {
     let is_directive = |at: &usize| ptx[*at..].starts_with(DIRECTIVE) && (*at == 0 || ptx[at - 1] == b'\n');
     let start = (0..ptx.len()).find(is_directive)? + DIRECTIVE.len();
@@ -34,7 +34,7 @@ fn version(ptx: &[u8]) -> Option<(Version, std::ops::Range<usize>)> {
     Some(((major.parse().ok()?, minor.parse().ok()?), start..start + length))
 }
 
-/// PTX that is newer than `known`, as if it were of that version; with the version that it is of.
+/// PTX that is newer than `known`, declared to be of that version; and its own version.
 pub fn lowered(ptx: &[u8], known: Version) -> Option<(Vec<u8>, Version)> {
     let (own, place) = version(ptx)?;
     if own <= known {

@@ -1,42 +1,42 @@
-//! Memory that lies where the driver or the program puts it, and has shadow elsewhere: variables of modules, managed memory, pages of the
-//! program that kernels reach. Kernels find its shadow in a table.
+//! Memory outside the window, with shadow of its own: variables of modules, managed memory, pages
+//! of the program that kernels reach. Kernels find its shadow in a table.
 //!
-//! A table stays as it is for as long as a launch may look at it. Where the ranges have changed, the next launch gets another one, and nothing
-//! waits for those that run.
+//! A table does not change while a launch may use it. When the ranges have changed, the next launch
+//! gets another table, and waits for no launch.
 
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
-use gpurace_abi::device::Range;
+use gpurace_abi::device::ShadowRange;
 
 use crate::cells::Cells;
 use crate::driver::{self, Address, Device, Result};
 use crate::memory::Memory;
 
-/// A page of the host, bytes.
+/// Bytes of a page of the host.
 const PAGE: usize = 4096;
-/// Ranges that a table has room for, at least: 64 KB.
+/// The least ranges that a table has room for: 64 KB.
 const LEAST: u64 = 2730;
-/// Tables that may be in use before cells are read back to see which are.
+/// Number of tables from which on the cells are read back, to find a table that is not in use.
 const TABLES: usize = 4;
 
-/// All ranges.
+/// The memory outside the window.
 #[derive(Debug, Default)]
 pub struct Ranges {
-    /// By address; without shadow, where there was no memory for it.
-    all: BTreeMap<Address, Option<Range>>,
-    /// Of these, the program's pages: where runs of them begin, and end.
+    /// The ranges by address; `None` if there was no memory for the shadow.
+    all: BTreeMap<Address, Option<ShadowRange>>,
+    /// Start and end of the runs of the program's pages among them.
     host_pages: BTreeMap<usize, usize>,
-    /// The table that says what there is, and how many ranges it has.
+    /// The latest table, and its number of ranges.
     current: (Address, u64),
-    /// It does not.
+    /// True if the table is out of date.
     is_stale: bool,
-    /// All tables, and how many ranges each has room for.
+    /// All tables, and the number of ranges that each has room for.
     tables: Vec<(Address, u64)>,
 }
 
 impl Ranges {
-    /// With memory for the first tables.
+    /// No ranges, and memory for the first tables.
     ///
     /// # Errors
     /// The driver's.
@@ -47,19 +47,19 @@ impl Ranges {
         Ok(ranges)
     }
 
-    /// Gives memory shadow; that there is no memory for it is no error.
+    /// Adds a range, with shadow if there is memory for it.
     ///
     /// # Errors
     /// The driver's.
     pub fn add(&mut self, memory: &mut Memory, device: &Device, address: Address, size: u64) -> Result {
         let (start, end) = (address, address + size);
         let shadow = memory.shadow_elsewhere(device, end.next_multiple_of(4) - start / 4 * 4)?;
-        self.all.insert(start, shadow.map(|shadow| Range { start, end, shadow }));
+        self.all.insert(start, shadow.map(|shadow| ShadowRange { start, end, shadow }));
         self.is_stale = true;
         Ok(())
     }
 
-    /// Takes the shadow of the memory at an address away. Nothing runs that may use it.
+    /// Removes the range at an address, and its shadow. Nothing that runs may use it.
     ///
     /// # Errors
     /// The driver's.
@@ -69,10 +69,11 @@ impl Ranges {
         range.map_or(Ok(()), |range| memory.free_elsewhere(range.shadow))
     }
 
-    /// Has kernels reach memory of the program, at its own address and with shadow: its pages are page-locked from now on.
+    /// Lets kernels reach memory of the program, at its own address and with shadow. Page-locks its
+    /// pages.
     ///
     /// # Errors
-    /// The driver's, and that the GPU has other addresses for them.
+    /// The driver's, or that the GPU reaches the pages at other addresses.
     pub fn reach_host(&mut self, memory: &mut Memory, device: &Device, start: usize, size: usize) -> Result {
         let (mut at, end) = (start / PAGE * PAGE, (start + size).next_multiple_of(PAGE));
         while at < end {
@@ -82,7 +83,7 @@ impl Ranges {
                 at = behind;
                 continue;
             }
-            // Up to the next ones that it reaches already.
+            // Up to the next pages that kernels reach already.
             let behind = self.host_pages.range(at..end).next().map_or(end, |(&start, _)| start);
             driver::register(at, behind - at, false)?;
             self.host_pages.insert(at, behind);
@@ -95,19 +96,19 @@ impl Ranges {
         Ok(())
     }
 
-    /// The shadow of the word that a byte is in.
+    /// The shadow of the word that holds a byte.
     pub fn shadow_of(&self, address: Address) -> Option<Address> {
         let range = (*self.all.range(..=address).next_back()?.1)?;
         (address < range.end).then_some(range.shadow + (address / 4 - range.start / 4) * 8)
     }
 
-    /// The table for the next launch: where it lies, and how many ranges it has.
+    /// The table for the next launch: its address, and its number of ranges.
     ///
     /// # Errors
     /// The driver's.
     pub fn table(&mut self, device: &Device, cells: &mut Cells) -> Result<(Address, u64)> {
         if self.is_stale {
-            let ranges: Vec<Range> = self.all.values().flatten().copied().collect();
+            let ranges: Vec<ShadowRange> = self.all.values().flatten().copied().collect();
             let table = self.unused(device, cells, ranges.len() as u64)?;
             // SAFETY: structures of integers without padding.
             let bytes =
@@ -119,17 +120,17 @@ impl Ranges {
         Ok(self.current)
     }
 
-    /// A table for so many ranges that nobody looks at.
+    /// A table with room for so many ranges that no launch uses.
     fn unused(&mut self, device: &Device, cells: &mut Cells, count: u64) -> Result<Address> {
         let of = |tables: &[(Address, u64)], cells: &Cells| {
-            let found = tables.iter().find(|&&(table, room)| room >= count && !cells.look_at(table));
+            let found = tables.iter().find(|&&(table, room)| room >= count && !cells.use_table(table));
             found.map(|&(table, _)| table)
         };
         if let Some(table) = of(&self.tables, cells) {
             return Ok(table);
         }
         if self.tables.len() >= TABLES {
-            cells.give_back(device)?;
+            cells.free_marked(device)?;
             if let Some(table) = of(&self.tables, cells) {
                 return Ok(table);
             }
@@ -137,8 +138,9 @@ impl Ranges {
         self.make(count.next_power_of_two().max(LEAST))
     }
 
+    /// Makes a table.
     fn make(&mut self, room: u64) -> Result<Address> {
-        let table = driver::allocate(room * size_of::<Range>() as u64)?;
+        let table = driver::allocate(room * size_of::<ShadowRange>() as u64)?;
         self.tables.push((table, room));
         Ok(table)
     }
@@ -152,7 +154,7 @@ mod tests {
     fn variables_that_share_a_word_have_each_their_own_shadow() {
         let mut ranges = Ranges::default();
         for (start, size, shadow) in [(0x1001, 1, 0x100), (0x1002, 7, 0x200), (0x100c, 4, 0x300)] {
-            ranges.all.insert(start, Some(Range { start, end: start + size, shadow }));
+            ranges.all.insert(start, Some(ShadowRange { start, end: start + size, shadow }));
         }
         ranges.all.insert(0x2000, None);
         let wanted = [

@@ -1,64 +1,68 @@
-//! Which launch and which block a number in a shadow word is of.
+//! Block uids: the launch and the block of each uid in a shadow word.
 
 use std::collections::BTreeMap;
 
-use gpurace_abi::device::{Found, UIDS, UNORDERED};
+use gpurace_abi::device::{BLOCK_UIDS, FoundRace, UNORDERED_RANGES};
 
-/// Launches whose uids are kept.
+/// Number of launches whose uids are known.
 const RECENT: usize = 1 << 16;
 
-/// The uids of blocks that have been given out since shadow was last empty.
+/// The uids that were handed out since shadow was last empty.
 #[derive(Debug, Default)]
 pub struct Uids {
     given: u64,
-    /// The launches that were checked last, and copies that made records, since then, by number: the first uid, and blocks.
+    /// The latest checked launches, and copies that made records, since then: number, first uid,
+    /// and number of blocks.
     recent: BTreeMap<u64, (u64, u64)>,
-    /// Launches up to this number are not in `recent`, though they may have been checked.
+    /// Launches up to this number may be missing in `recent`.
     forgotten: u64,
-    /// Launches that a later one may overlap and was not told of, and races with launches that are not known any more.
+    /// Number of launches that a later one may overlap and does not check against, and of races
+    /// with launches that are not known any more.
     pub untold: u64,
 }
 
 impl Uids {
-    /// Whether there are so many left.
+    /// True if so many uids are left.
     pub fn has(&self, blocks: u64) -> bool {
-        self.given + blocks <= UIDS
+        self.given + blocks <= BLOCK_UIDS
     }
 
-    /// Gives so many out.
+    /// Hands out so many uids.
     pub fn give(&mut self, blocks: u64) {
         self.given += blocks;
     }
 
-    /// Begins anew: all that was before is before all to come, and shadow is empty.
+    /// Begins anew: shadow is empty, and all earlier launches are ordered before all later ones.
     pub fn begin_anew(&mut self) {
         self.given = 0;
         self.forgotten = self.recent.keys().next_back().copied().unwrap_or(self.forgotten);
         self.recent.clear();
     }
 
-    /// The launch or copy of this number has the last `blocks` that were given out; gives the first of them.
+    /// Assigns the last `blocks` uids to the launch or copy of this number. Returns the first of
+    /// them.
     pub fn remember(&mut self, number: u64, blocks: u64) -> u64 {
         if self.recent.len() == RECENT {
             self.forgotten = self.recent.pop_first().map_or(self.forgotten, |(oldest, _)| oldest);
         }
         let first = self.given - blocks;
-        // No word holds a uid beyond.
-        self.recent.insert(number, (first, blocks.min(UIDS)));
+        // No shadow word holds a greater uid.
+        self.recent.insert(number, (first, blocks.min(BLOCK_UIDS)));
         first
     }
 
-    /// The uids of launches and copies with these numbers, as [`gpurace_abi::device::LaunchCell::unordered`] has them.
-    pub fn unordered(&mut self, numbers: &[u64]) -> [u64; UNORDERED] {
+    /// The uids of launches and copies with these numbers, as
+    /// [`gpurace_abi::device::LaunchCell::unordered`] has them.
+    pub fn unordered(&mut self, numbers: &[u64]) -> [u64; UNORDERED_RANGES] {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for number in numbers {
             if *number <= self.forgotten {
                 self.untold += 1;
                 continue;
             }
-            // Those that are not there ran bare, or are copies of memory without shadow.
+            // A missing launch ran bare; a missing copy has no shadow.
             let Some(&(first_uid, blocks)) = self.recent.get(number) else { continue };
-            let is_full = ranges.len() == UNORDERED;
+            let is_full = ranges.len() == UNORDERED_RANGES;
             match ranges.last_mut() {
                 Some((first, count)) if *first + *count == first_uid => *count += blocks,
                 _ if is_full => self.untold += 1,
@@ -68,8 +72,9 @@ impl Uids {
         std::array::from_fn(|at| ranges.get(at).map_or(0, |(first, count)| first << 32 | count))
     }
 
-    /// Says of a race between launches which the earlier one is; counts it where that is not known any more, and gives nothing.
-    pub fn resolved(&mut self, mut found: Found) -> Option<Found> {
+    /// The race with its earlier launch filled in. Counts a race whose earlier launch is not known
+    /// any more, and returns `None`.
+    pub fn resolved(&mut self, mut found: FoundRace) -> Option<FoundRace> {
         if found.earlier_launch != u64::MAX {
             return Some(found);
         }

@@ -1,19 +1,19 @@
-// The checker on the GPU: what checked kernels call.
+// The checker on a GPU: the functions that checked kernels call.
 //
-// Its errors go one way. An access pair is reported only where the two conflict
-// and nothing that happened can have ordered them; where something might have
-// (a fence, an acquire, a named barrier, a partial mask), the pair is counted
-// as undecided. What a word cannot hold is counted as dropped.
+// It may miss races, and counts where it may. It reports a pair of accesses only if the two
+// conflict and nothing can have ordered them. If something may have ordered them (a fence, an
+// acquire, a named barrier, a partial mask), it counts the pair as undecided. Records that do not
+// fit a word count as dropped.
 //
-// The functions' names and arguments are those of runtime/abi/src/entry.rs where
-// the executor has them too. The pass calls the `before` and `after` functions
-// around the instruction that synchronises, which stays as it is.
+// Functions that the executor has too have the names and parameters of
+// runtime/base/abi/src/entry.rs. The pass calls the `before` and `after` functions around an
+// instruction that synchronises, and leaves the instruction as it is.
 #include "check.h"
 #include "slots.h"
 
 using namespace gpurace;
 
-// ---- the block ----
+// ---- begin and end of a block ----
 
 GPURACE_ENTRY void __gpurace_enter(u64 cell) {
   volatile Control &c = control();
@@ -26,7 +26,7 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.launch = launch.number;
     c.unordered = launch.unordered[0] != 0;
     c.cell = cell;
-    c.uid = uid < kUids ? (u32)uid : kUnknown;
+    c.uid = uid < kBlockUids ? (u32)uid : kUnknown;
     c.checks[0] = c.checks[1] = 0;
     c.base = 1;
     c.parity = 0;
@@ -43,12 +43,12 @@ GPURACE_ENTRY void __gpurace_enter(u64 cell) {
     c.shadow = 0;
     c.shadowed = 0;
     c.start = 0;
-    if (launch.slots) take_slot(*(const Slots *)launch.slots);
+    if (launch.slots) take_slot(*(const SlotSet *)launch.slots);
   }
   block_barrier();
 }
 
-// Says where a variable lies in the shared memory of the kernel's blocks, the same in each.
+// Stores 1 + the offset of a shared variable, which is the same in all blocks of the kernel.
 GPURACE_ENTRY void __gpurace_shared_at(u32 *slot, u32 offset) {
   if (thread_index() == 0 && block_index() == 0) *slot = offset + 1;
 }
@@ -58,28 +58,28 @@ GPURACE_ENTRY void __gpurace_leave() {
   LaunchCell &launch = *(LaunchCell *)c.cell;
   {
     Together here;
-    if (here.first) log_event(kLogLeave, 0, here.lanes);
-    // What these threads have done to the slot's shadow comes before the next block's, which the last one's
-    // fence says for all, and what they have logged before the log's end.
+    if (here.first) log_event(kEventLeave, 0, here.lanes);
+    // These threads' changes of the slot's shadow happen before the next block's, by the fence of
+    // the last thread, and their events are written before the log ends.
     if (c.has_log) fence_system();
     fence_block();
   }
-  // Once for all that leave together.
+  // The first thread acts for all that leave together.
   u32 threads = together();
   if (threads == 0 || GPURACE_ADD((u32 *)&c.alive, 0u - threads) != threads) return;
   if (c.slot != kUnknown) {
     fence_device();
-    give_slot(*(const Slots *)launch.slots);
+    give_slot(*(const SlotSet *)launch.slots);
   }
   u64 checks = (u64)c.checks[1] << 32 | c.checks[0];
-  // All blocks of a launch meet here; there is no counter for all launches beside.
+  // All blocks of the launch add here. A counter for all launches would be contended more.
   if (checks != 0) GPURACE_ADD(&launch.checks, checks);
   if (!c.has_log) return;
   GPURACE_ADD(&launch.held, (u64)c.held);
   fence_system();
   if (GPURACE_ADD(&launch.ended, 1ul) + 1 != launch.blocks) return;
   fence_system();
-  volatile LogHead &head = *((LogHead *)launch.log - 1);
+  volatile EventLogHead &head = *((EventLogHead *)launch.log - 1);
   head.held = __atomic_load_n(&launch.held, __ATOMIC_RELAXED);
   head.over = __atomic_load_n(&launch.logged, __ATOMIC_RELAXED) + 1;
   fence_system();
@@ -89,66 +89,68 @@ GPURACE_ENTRY void __gpurace_leave() {
 
 GPURACE_ENTRY void __gpurace_read(void *address, u32 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kLogRead);
+  access(address, size, site, kRead, kEventRead);
 }
 
 GPURACE_ENTRY void __gpurace_write(void *address, u32 size, u32 site, u64) {
   Together here;
-  access(address, size, site, kWrite, kLogWrite);
+  access(address, size, site, kWrite, kEventWrite);
 }
 
 GPURACE_ENTRY void __gpurace_read_range(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kLogRead);
+  access(address, size, site, kRead, kEventRead);
 }
 
 GPURACE_ENTRY void __gpurace_write_range(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kWrite, kLogWrite);
+  access(address, size, site, kWrite, kEventWrite);
 }
 
-// Without a log, an asynchronous copy is its thread's access where it begins.
+// Without an event log, an asynchronous copy counts as an access of its thread where it begins.
 GPURACE_ENTRY void __gpurace_async_read(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kRead, kLogAsyncRead);
+  access(address, size, site, kRead, kEventAsyncRead);
 }
 
 GPURACE_ENTRY void __gpurace_async_write(void *address, u64 size, u32 site) {
   Together here;
-  access(address, size, site, kWrite, kLogAsyncWrite);
+  access(address, size, site, kWrite, kEventAsyncWrite);
 }
 
 // ---- matrices that a warp accesses together ----
 
-// Before the instruction, which all lanes are to come to together: what each lane accesses is logged and
-// checked by branches of its own.
+// The pass calls these before the instruction, which all lanes must reach together. Each lane logs
+// and checks its own accesses, in branches of its own.
 
-// `count` matrices of 8 by 8 elements of 2 bytes: each lane accesses those that its registers hold (PTX ISA,
-// "ldmatrix"). `row`: the one that the lane names.
-GPURACE_ENTRY void __gpurace_rows(void *row, u32 count, u32 transposed, u32 store, u32 site) {
+// Accesses `count` matrices of 8 by 8 elements of 2 bytes: each lane those elements that its
+// registers hold (PTX ISA, "ldmatrix"). `row`: the address that the lane passes.
+GPURACE_ENTRY void __gpurace_matrix_rows(void *row, u32 count, u32 transposed, u32 store, u32 site) {
   u32 lane = thread_index() & 31, pieces = transposed ? 2 : 1, size = 4 / pieces;
   for (u32 n = 0; n < count * pieces; n++) {
     u32 of = transposed ? lane % 4 * 2 + n % 2 : lane / 4, offset = transposed ? lane / 4 * 2 : lane % 4 * 4;
     u64 at = of_lane((u64)row, n / pieces * 8 + of) + offset;
-    access((void *)at, size, site, store ? kWrite : kRead, store ? kLogWrite : kLogRead);
+    access((void *)at, size, site, store ? kWrite : kRead, store ? kEventWrite : kEventRead);
   }
   come_together();
 }
 
-// A matrix of `rows` by `columns` elements, `stride` of them from one row to the next, or from one column.
-// Which lane accesses what is open; elements go round the lanes, row by row, as on the executor.
-GPURACE_ENTRY void __gpurace_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes,
+// Accesses a matrix of `rows` by `columns` elements. `stride`: elements from one row to the next,
+// or from one column to the next. PTX leaves open which lane accesses which element; here elements
+// go round the lanes, row by row, as on the executor.
+GPURACE_ENTRY void __gpurace_matrix_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes,
                                   u32 store, u32 site) {
   for (u32 n = thread_index() & 31; n < rows * columns; n += 32) {
     u32 row = n / columns, column = n % columns, outer = by_column ? column : row,
         inner = by_column ? row : column;
     u64 at = (u64)start + ((u64)(int)stride * outer + inner) * bytes;
-    access((void *)at, bytes, site, store ? kWrite : kRead, store ? kLogWrite : kLogRead);
+    access((void *)at, bytes, site, store ? kWrite : kRead, store ? kEventWrite : kEventRead);
   }
   come_together();
 }
 
-// `kind`, `scope`, `order`: runtime/abi/src/scope.rs.
+// Before an atomic or volatile access. `kind`, `scope`, `order`: numbers of
+// runtime/base/abi/src/scope.rs.
 GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
   Together here;
   if (order != 0)
@@ -156,28 +158,29 @@ GPURACE_ENTRY void __gpurace_atomic(void *address, u32 size, u32 site, u32 kind,
   else if (state().orders)
     control().acquired = 1;
   if (is_private(address)) return;
-  bool logged = log_at(kLogAtomic, event_order(kind, scope, order), address, site, size);
-  // Who reads what this writes does so behind its event, and what this reads was written before its other
-  // one.
+  bool logged = log_at(kEventAtomic, event_order(kind, scope, order), address, site, size);
+  // The event of a write is in the log before any other thread reads the value, and the second
+  // event of a read comes after the event of the write that it reads.
   if (logged) fence_device();
-  // A load is checked where the log says that it has been made.
+  // A logged load is checked after it has been made.
   if (logged && is_load(kind)) return;
   check_atomic((u64)address, size, site, kind, scope, logged);
 }
 
+// After an atomic or volatile access.
 GPURACE_ENTRY void __gpurace_atomic_done(void *address, u32 size, u32 site, u32 kind, u32 scope, u32 order) {
   Together here;
   volatile Control &c = control();
   if (((const LaunchCell *)c.cell)->log == 0 || is_private(address)) return;
   fence_device();
-  bool logged = log_at(kLogAtomicDone, event_order(kind, scope, order), address, site, size);
-  // Where the log has become full meanwhile, its check is still to be made, or is made again.
+  bool logged = log_at(kEventAtomicDone, event_order(kind, scope, order), address, site, size);
+  // If the event log is full by now, this makes the check, perhaps for the second time.
   if (is_load(kind)) check_atomic((u64)address, size, site, kind, scope, logged);
 }
 
 // ---- order ----
 
-// A barrier of the whole block: around the instruction.
+// Before a barrier of the whole block. The result is passed on to the function behind it.
 GPURACE_ENTRY u64 __gpurace_before_barrier() {
   Together here;
   volatile Control &c = control();
@@ -192,24 +195,24 @@ GPURACE_ENTRY void __gpurace_after_barrier(u64 before) {
   c.base = next;
   c.parity = parity ^ 1;
   if (c.log && c.passed != next) {
-    // Who finds that it is said, or comes behind the others of its warp, has nothing in the log before it.
+    // One thread logs the barrier. No other thread has logged anything since the barrier.
     if (here.first) {
-      log_event(kLogBarrier, 0, 0, 0, 0, next);
+      log_event(kEventBarrier, 0, 0, 0, 0, next);
       fence_device();
       c.passed = next;
     }
   }
 }
 
-// `__syncwarp`: around the instruction. A mask without some of the warp makes
-// an order that clocks of warps do not show.
+// Before `__syncwarp`. The result is passed on to the function behind it. If the mask leaves out
+// lanes of the warp, the warp's clock cannot show the order.
 GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
   Together here;
   volatile Control &c = control();
   u32 warp = thread_index() / 32, threads = block_threads() - warp * 32;
   u32 all = threads >= 32 ? ~0u : (1u << threads) - 1;
   if ((mask & all) != all) {
-    log_event(kLogWarpArrive, 0, mask);
+    log_event(kEventWarpArrive, 0, mask);
     irregular();
     return kUnknown;
   }
@@ -220,114 +223,114 @@ GPURACE_ENTRY u32 __gpurace_before_syncwarp(u32 mask) {
 GPURACE_ENTRY void __gpurace_after_syncwarp(u32 before) {
   Together here;
   if (before == kUnknown) {
-    log_event(kLogWarpPassed);
+    log_event(kEventWarpPassed);
     return;
   }
-  // All lanes that there are have come to it. One says so, by what the clock is then.
-  if (here.first) log_event(kLogWarpPassed, 0, 0, 0, 0, before + 1);
+  // All lanes of the warp have arrived. One of them logs it, with the new clock.
+  if (here.first) log_event(kEventWarpPassed, 0, 0, 0, 0, before + 1);
   volatile Control &c = control();
   c.warp[thread_index() / 32] = before + 1;
   GPURACE_MAX((u32 *)&c.top[c.parity], before + 1);
 }
 
-// Before anything else that may order threads: instructions that the pass does not know.
+// Before an instruction that the pass does not know, which may order threads.
 GPURACE_ENTRY void __gpurace_irregular() {
   Together here;
-  log_event(kLogUnknown);
+  log_event(kEventUnknown);
   acquires();
 }
 
 GPURACE_ENTRY void __gpurace_fence(u32 scope, u32 order, u32) {
   Together here;
-  log_event(kLogFence, event_order(0, scope, order));
+  log_event(kEventFence, event_order(0, scope, order));
   acquires();
 }
 
-// A barrier of the block with a number, or for a part of the block: before and after the instruction.
-// `waits`: a `NamedWait` (runtime/abi/src/event.rs).
+// Before and after a barrier with a number, or for a part of the block. `waits`: a `NamedWait`
+// (runtime/base/abi/src/event.rs).
 GPURACE_ENTRY void __gpurace_before_named(u32 number, u32 waits) {
   Together here;
-  log_event(kLogNamedArrive, 0, number, 0, 0, waits);
+  log_event(kEventNamedArrive, 0, number, 0, 0, waits);
   acquires();
 }
 
 GPURACE_ENTRY void __gpurace_after_named(u32 number) {
   Together here;
-  log_event(kLogNamedPassed, 0, number);
+  log_event(kEventNamedPassed, 0, number);
 }
 
-// Asynchronous copies: before the instruction, and after one that waits.
+// Asynchronous copies: before a commit or an arrival, and after a wait.
 GPURACE_ENTRY void __gpurace_async_commit() {
   Together here;
-  log_event(kLogAsyncCommit);
+  log_event(kEventAsyncCommit);
 }
 
 GPURACE_ENTRY void __gpurace_async_wait(u32 groups) {
   Together here;
-  log_event(kLogAsyncWait, 0, 0, 0, 0, groups);
+  log_event(kEventAsyncWait, 0, 0, 0, 0, groups);
 }
 
 GPURACE_ENTRY void __gpurace_async_arrive(void *mbarrier) {
   Together here;
-  log_at(kLogAsyncArrive, 0, mbarrier, 0, 8);
+  log_at(kEventAsyncArrive, 0, mbarrier, 0, 8);
 }
 
-// The barrier of the cluster: before the arrival, and after the wait.
+// The cluster's barrier: before the arrival, and after the wait.
 GPURACE_ENTRY void __gpurace_cluster_arrive(u32 order, u32) {
   Together here;
-  log_event(kLogClusterArrive, event_order(0, 1, order));
+  log_event(kEventClusterArrive, event_order(0, 1, order));
   acquires();
 }
 
 GPURACE_ENTRY void __gpurace_cluster_wait(u32) {
   Together here;
-  log_event(kLogClusterPassed);
+  log_event(kEventClusterPassed);
   acquires();
 }
 
 // ---- annotations ----
 
-// Of these a log alone makes something: see `State`.
+// Only the event log uses annotations: see `CheckerState::annotated`.
 GPURACE_ENTRY void __gpurace_ignore(u32 on) {
   Together here;
-  log_event(kLogIgnore, 0, 0, 0, 0, on);
+  log_event(kEventIgnore, 0, 0, 0, 0, on);
 }
 
 GPURACE_ENTRY void __gpurace_benign(void *address, u64 size) {
   Together here;
-  log_at(kLogBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u);
+  log_at(kEventBenign, 0, address, 0, size < ~0u ? (u32)size : ~0u);
 }
 
 GPURACE_ENTRY void __gpurace_happens(void *address, u32 after) {
   Together here;
-  log_at(kLogHappens, 0, address, 0, 1, after);
+  log_at(kEventHappens, 0, address, 0, 1, after);
   acquires();
 }
 
 // ---- textures and surfaces ----
 
-// Which memory they are of the host works out of the log: it knows what a handle stands for. Shadow words
-// have nothing of them.
+// The host works out from the event log which memory they access: it knows the texture or surface
+// of a handle. They leave no records in shadow words.
 
-// The third and the fourth coordinate, before what follows.
+// Logs the third and the fourth coordinate of the fetch that follows.
 GPURACE_ENTRY void __gpurace_coordinates(u32 third, u32 fourth) {
   Together here;
-  log_event(kLogCoordinates, 0, (u64)fourth << 32 | third);
+  log_event(kEventCoordinates, 0, (u64)fourth << 32 | third);
 }
 
-// `what`: a `Fetch` (runtime/abi/src/event.rs).
+// Logs a fetch. `what`: a packed `Fetch` (runtime/base/abi/src/event.rs).
 GPURACE_ENTRY void __gpurace_fetch(u64 handle, u32 site, u32 what, u32 first, u32 second) {
   Together here;
   bool logged = log_event(0, what, handle, site, first, second);
   if (logged) count_check();
-  leave_out(counters().fetches, logged);
+  count_unrecorded(counters().fetches, logged);
 }
 
 // ---- launches ----
 
-// One thread, on the launch's stream before it: gives the launch its uids. What the
-// host says of it are arguments: a copy into the cell would wait for other streams. `before`: the cell of the
-// launch that was the last on this stream, and is over now; 0 for none.
+// Fills the launch's cell. One thread runs it, on the launch's stream, before the launch. The host
+// passes the values as arguments, since a copy into the cell would wait for other streams.
+// `before`: the cell of the last launch on this stream, which is over now, or 0.
 GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, u64 first_uid, u64 unordered0,
                                     u64 unordered1, u64 unordered2, u64 unordered3, u64 log, u64 log_room,
                                     u64 observes, u64 slots, u64 ranges, u64 range_count, u64 before,
@@ -352,11 +355,12 @@ GPURACE_KERNEL void __gpurace_begin(u64 cell, u64 turn, u64 blocks, u64 number, 
   launch.checks = launch.logged = launch.ended = launch.held = 0;
 }
 
-// ---- copies ----
+// ---- transfers ----
 
-// A copy or fill, on its stream before it: what it reads or writes of `rows` rows of `width` bytes, `pitch`
-// bytes from one to the next, the first at `start`. `shadow`: of the word that holds `start`. It has begun as
-// a launch of one block has; the threads here, `threads` in all, stand for the one of that block.
+// Makes the records of a copy or fill, on its stream, before it. It accesses `rows` rows of `width`
+// bytes, `pitch` bytes apart, the first at `start`. `shadow`: the shadow of the word of `start`.
+// `__gpurace_begin` has run before, for a launch of one block. All `threads` threads act as the one
+// thread of that block.
 GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u64 pitch, u64 shadow, u64 op,
                                     u64 site, u64 threads) {
   const LaunchCell &launch = *(const LaunchCell *)cell;
@@ -377,72 +381,76 @@ GPURACE_KERNEL void __gpurace_touch(u64 cell, u64 start, u64 width, u64 rows, u6
   a.blocks = launch.blocks;
   a.unordered = launch.unordered[0] ? launch.unordered : nullptr;
   a.shared = false;
-  // Words that a row may have a part of, by where it begins in its first one.
+  // The most words that a row of this width can touch.
   u64 words = (width + 6) / 4;
   for (u64 i = block_index() * block_threads() + thread_index(); i < rows * words; i += threads) {
     u64 row = rows == 1 ? 0 : i / words;
     u64 begin = start + row * pitch, end = begin + width, word = (begin & ~3ul) + (i - row * words) * 4;
     if (word >= end) continue;
     a.mask = bytes_of(word, begin, end);
-    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), line_at(word), a, word, 4, false);
+    one_word((u64 *)(shadow + (word - (start & ~3ul)) * 2), region_at(word), a, word, 4, false);
   }
 }
 
 #ifndef __NVPTX__
 
-// For tests: the decision alone.
+// ---- entries for tests ----
+
 extern "C" void __gpurace_decide(u64 word, const Access *access, Decision *decision) {
   *decision = decide(word, *access);
 }
 
-extern "C" void __gpurace_quick(u64 word, const Access *access, Quick *found) {
-  *found = quick(word, *access);
+extern "C" void __gpurace_quick(u64 word, const Access *access, QuickStep *step) {
+  *step = quick_step(word, *access);
 }
 
-// For tests: an access of `size` bytes by each lane of the simulated thread's warp, consecutive ones from
-// `address` on, as one.
+// Lets each lane of the simulated thread's warp access `size` bytes, at consecutive addresses from
+// `address` on, as one access of the warp.
 extern "C" void __gpurace_warp(u64 address, u32 size, u32 site, u32 op) {
-  u32 first = __gpurace_simulated.thread & ~31u, share = share_of_size(size), of_line = kLineWords >> share;
+  u32 first = __gpurace_simulated.thread & ~31u, share = share_of_size(size),
+      lanes_of_region = kRegionWords >> share;
   u64 met = 0;
-  LineOutcome outcome = kEachWord;
+  RegionOutcome outcome = kEachWord;
   for (u32 lane = 0; lane < 32; lane++) {
     __gpurace_simulated.thread = first + lane;
     Access a = access_here(op, site);
     u64 own = address + lane * size;
-    u64 *line = line_at(own);
-    if (lane % of_line == 0 && line && quick_line(line, a, share)) {
-      lane += of_line - 1;
+    u64 *region = region_at(own);
+    bool leads = lane % lanes_of_region == 0;
+    if (leads && region && quick_region(region, a, share)) {
+      lane += lanes_of_region - 1;
       continue;
     }
-    if (lane % of_line == 0) outcome = line ? look_at_line(line, a, share, met, false) : kEachWord;
-    if (outcome == kRace) found_in_line(met, lane % of_line << share, a, own, size, false);
+    if (leads) outcome = region ? decide_region(region, a, share, met, false) : kEachWord;
+    if (outcome == kRace) report_in_region(met, lane % lanes_of_region << share, a, own, size, false);
     if (outcome == kEachWord) check(own, size, site, op, false, false);
   }
 }
 
-extern "C" void __gpurace_stand_for(const Simulated *who) { __gpurace_simulated = *who; }
-extern "C" void __gpurace_step_by(void (*step)()) { __gpurace_step = step; }
+extern "C" void __gpurace_simulate(const Simulated *who) { __gpurace_simulated = *who; }
+extern "C" void __gpurace_interleave_by(void (*interleave)()) { __gpurace_interleave = interleave; }
 
 extern "C" const u64 __gpurace_layout[] = {
-    sizeof(State),
-    sizeof(Range),
-    sizeof(Slots),
+    sizeof(CheckerState),
+    sizeof(ShadowRange),
+    sizeof(SlotSet),
     sizeof(LaunchCell),
     sizeof(Counters),
-    sizeof(Found),
+    sizeof(FoundRace),
     sizeof(Control),
     sizeof(Event),
-    sizeof(LogHead),
-    kLogSurfaceWrite,
-    __builtin_offsetof(State, annotated),
+    sizeof(EventLogHead),
+    kEventSurfaceWrite,
+    __builtin_offsetof(CheckerState, annotated),
     __builtin_offsetof(LaunchCell, checks),
     __builtin_offsetof(LaunchCell, over),
     __builtin_offsetof(LaunchCell, observes),
     __builtin_offsetof(Event, complete),
     __builtin_offsetof(Counters, lost),
     __builtin_offsetof(Counters, fetches),
-    __builtin_offsetof(Found, block),
-    __builtin_offsetof(Found, shared),
+    __builtin_offsetof(FoundRace, block),
+    __builtin_offsetof(FoundRace, shared),
+    kRegionWords,
 };
 
 #endif

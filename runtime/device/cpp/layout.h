@@ -1,5 +1,5 @@
-// What the host and the checker on a GPU have in common: runtime/abi/src/device.rs,
-// which says what each field means.
+// The structures in memory that both the host and the checker on a GPU use. Their fields are
+// documented in runtime/base/abi/src/device.rs.
 #pragma once
 
 namespace gpurace {
@@ -7,63 +7,63 @@ namespace gpurace {
 using u8 = unsigned char;
 using u32 = unsigned int;
 using u64 = unsigned long;
-static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "as on both targets");
+static_assert(sizeof(u32) == 4 && sizeof(u64) == 8, "both targets have these sizes");
 
-struct State {
+struct CheckerState {
   u64 window, window_size, shadow;
   u64 counters;
-  u64 records, record_capacity;
-  u64 seen;
+  u64 races, race_capacity;
+  u64 race_counters;
   u64 orders, annotated;
 };
 
-struct Range {
+struct ShadowRange {
   u64 start, end, shadow;
 };
 
-struct Slots {
+struct SlotSet {
   u64 bits, first, count, stride, shared;
 };
 
-// Ranges of uids of earlier launches that a launch may overlap.
-constexpr u32 kUnordered = 4;
+// How many ranges of block uids of unordered earlier launches a launch cell holds.
+constexpr u32 kUnorderedRanges = 4;
 
 struct LaunchCell {
   u64 first_uid, blocks, number, checks;
-  u64 unordered[kUnordered];
+  u64 unordered[kUnorderedRanges];
   u64 log, log_room, logged, ended, held, observes;
   u64 slots, ranges, range_count;
   u64 turn, over;
 };
 
-// runtime/abi/src/event.rs
+// Documented in runtime/base/abi/src/event.rs.
 enum EventKind : u32 {
-  kLogRead = 1,
-  kLogWrite,
-  kLogAtomic,
-  kLogAtomicDone,
-  kLogFence,
-  kLogBarrier,
-  kLogWarpArrive,
-  kLogWarpPassed,
-  kLogNamedArrive,
-  kLogNamedPassed,
-  kLogAsyncRead,
-  kLogAsyncWrite,
-  kLogAsyncCommit,
-  kLogAsyncWait,
-  kLogAsyncArrive,
-  kLogClusterArrive,
-  kLogClusterPassed,
-  kLogUnknown,
-  kLogLeave,
-  kLogIgnore,
-  kLogBenign,
-  kLogHappens,
-  kLogCoordinates,
-  kLogFetch,
-  kLogSurfaceRead,
-  kLogSurfaceWrite,
+  kEventRead = 1,
+  kEventWrite,
+  kEventAtomic,
+  kEventAtomicDone,
+  kEventFence,
+  kEventBarrier,
+  kEventWarpArrive,
+  kEventWarpPassed,
+  kEventNamedArrive,
+  kEventNamedPassed,
+  kEventAsyncRead,
+  kEventAsyncWrite,
+  kEventAsyncCommit,
+  kEventAsyncWait,
+  kEventAsyncArrive,
+  kEventClusterArrive,
+  kEventClusterPassed,
+  kEventUnknown,
+  kEventLeave,
+  kEventIgnore,
+  kEventBenign,
+  kEventHappens,
+  kEventCoordinates,
+  kEventFetch,
+  kEventSurfaceRead,
+  kEventSurfaceWrite,
 };
 constexpr u32 kEventKindShift = 10, kEventAtomicShift = 16, kEventScopeShift = 19, kEventOrderShift = 21,
               kEventSharedShift = 24;
@@ -74,25 +74,26 @@ struct Event {
   u32 site, size, extra, complete;
 };
 
-struct LogHead {
+struct EventLogHead {
   u64 over, held, unused[2];
 };
 
 struct Counters {
-  u64 next_uid, records, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies,
+  u64 next_uid, races, undecided, narrowed, outside, shared_outside, contended, exhausted, repeated, copies,
       lost, fetches;
 };
 
-struct Found {
+struct FoundRace {
   u32 complete, site, earlier_site, thread, earlier_thread, earlier_op, op, relation;
   u64 block, earlier_block, launch, earlier_launch, address;
   u32 size, shared;
 };
 
-constexpr u64 kSeen = 4096;
-constexpr u32 kRecordsOfOne = 4;
+constexpr u64 kRaceCounters = 4096;
+constexpr u32 kReportsPerRace = 4;
+// Marks a number that is not known, and a block without uid or slot.
 constexpr u32 kUnknown = ~0u;
-constexpr u64 kUids = (1u << 24) - 1;
-constexpr u32 kSharedControl = 256;
+constexpr u64 kBlockUids = (1u << 24) - 1;
+constexpr u32 kSharedControlBytes = 256;
 
 } // namespace gpurace

@@ -1,117 +1,102 @@
-// What most plain accesses come to: no race, and a record that follows without the table of transitions.
+// The quick path: decides most accesses in registers, without the table of transitions.
 //
-// `quick` says of a word what `decide` says, or that it does not know. A test compares the two for every
-// state and access. What is not done here, or fails because another thread was faster, is done again from the
-// beginning by those that look closer.
+// `quick_step` gives the same step as `decide`, or "unknown". A test compares the two for every
+// state and access. If the quick path does not know the step, or another thread was faster, the
+// access is decided again from the beginning by `check`.
 #pragma once
-#include "line.h"
+#include "region.h"
 
 namespace gpurace {
 
-// What becomes of a word: `next`, the word itself where nothing is new.
-struct Quick {
+// The step of a word without a race: `next` is the word's new value, or the word itself.
+struct QuickStep {
   bool known;
   u64 next;
 };
 
-// A word with the state of another.
-GPURACE_INLINE u64 with_state(u64 word, u32 state) {
-  return (word & ~(~0ul << kStateShift)) | (u64)state << kStateShift;
-}
-
-// Whether a record of global memory, or what is known of its line, is of nobody whom the access could race
-// with; false where that takes more to know.
-GPURACE_INLINE bool is_over(u64 word, const Access &a) {
-  return state_of(word) < kFirstCompact || (!a.unordered && uid_of(word) < a.first_uid);
-}
-
-// Whether blocks that make the same such accesses have no race: reads, and atomics of the device or the
-// system.
+// True if blocks that all make this access do not race: reads, and atomics of device or system
+// scope.
 GPURACE_INLINE bool is_for_blocks(u32 op) { return op == kRead || (op != kWrite && (op - 2) / 3 % 4 >= 2); }
 
-// An access of a whole word, where what was there is a plain access, or the same atomic one.
-GPURACE_INLINE Quick quick(u64 word, const Access &a) {
-  constexpr Quick unknown = {false, 0};
+// The step of a word that is accessed as a whole. Known steps are those of plain accesses, and of
+// an atomic one after the same atomic one. Asks what `relation_of` and `status_of` ask, in the
+// order that takes the fewest instructions.
+GPURACE_INLINE QuickStep quick_step(u64 word, const Access &a) {
+  constexpr QuickStep unknown = {false, 0};
   u32 state = state_of(word);
-  if (state >= kFirstLine) return unknown;
-  u64 mine = record_of(a, a.op);
-  bool of_launch = true;
-  u32 clock;
-  if (a.shared) {
-    u64 at = word & kSharedClockMask;
-    if (state < kFirstCompact || at < a.start) return {true, mine};
-    clock = (u32)(at - a.start);
-  } else {
-    if (is_over(word, a)) return {true, mine};
-    clock = (u32)word & (kClocks - 1);
-    of_launch = is_of_launch(word, a);
-  }
-  u32 op = (state - kFirstCompact) / 4, span = state % 4;
+  if (state >= kFirstRegion) return unknown;
+  u64 mine = record_of(a, a.op), at = word & kSharedClockMask;
+  if (a.shared ? state < kFirstCompact || at < a.start : is_surely_settled(word, a)) return {true, mine};
+  u32 op = (state - kFirstCompact) / 4;
   bool is_plain = op <= kWrite || op == kReadAfterWrite, is_same = op == a.op;
   if (!is_same && (!is_plain || a.op > kWrite)) return unknown;
-  if (span == kSpanGrid || (!a.shared && uid_of(word) != a.uid)) {
+  Earlier e = {a.shared || uid_of(word) == a.uid, state % 4, thread_of(word),
+               a.shared ? (u32)(at - a.start) : (u32)word & (kClocks - 1)};
+  if (is_of_grid(e)) {
+    bool of_launch = a.shared || is_of_launch(word, a);
     return {of_launch && is_same && is_for_blocks(op), with_state(word, kFirstCompact + op * 4 + kSpanGrid)};
   }
-  // A barrier of the block lies between.
-  if (clock < a.base) return {true, a.op == kRead && op != kRead ? record_of(a, kReadAfterWrite) : mine};
-  u32 thread = thread_of(word);
-  if (span == kSpanThread && thread == a.thread) {
-    if (clock < a.clock) return unknown;
+  if (is_before_barrier(e, a))
+    return {true, a.op == kRead && op != kRead ? record_of(a, kReadAfterWrite) : mine};
+  if (is_of_thread(e, a)) {
+    if (is_before_syncwarp(e, a)) return unknown;
     return {true, a.op == kRead || is_same ? word : mine};
   }
   if (a.op == kWrite || op == kWrite) return unknown;
-  // Several threads that have no race with each other.
-  bool of_warp = span <= kSpanWarp && thread / 32 == a.thread / 32;
-  if (of_warp && clock < a.clock) return unknown;
+  // Several threads read, or make the same atomic access.
+  bool of_warp = is_of_warp(e, a);
+  if (of_warp && is_before_syncwarp(e, a)) return unknown;
   u32 relation = of_warp ? (u32)kSpanWarp : (u32)kSpanBlock;
-  return {true, relation > span ? with_state(word, state - span + relation) : word};
+  return {true, relation > e.span ? with_state(word, state - e.span + relation) : word};
 }
 
-// An access of a word of shared memory. False: it has to be looked at closer.
+// An access to a word of shared memory. Returns false if it is still to be decided.
 //
-// The word may come from the multiprocessor's own cache. Only this block changes it, on this multiprocessor;
-// were the cache behind all the same, a swap would fail, and where nothing is new to a record of this epoch,
-// who has replaced it since has been compared with it.
+// The load may come from the multiprocessor's own cache: only this block changes the word, on this
+// multiprocessor. If the cache were stale, the swap would fail. If the stale record is of this
+// epoch and nothing is to change, then whoever replaced it since has been compared with it.
 GPURACE_INLINE bool quick_shared(u64 *cell, const Access &a) {
   u64 before = load_cached(cell);
-  Quick q = quick(before, a);
-  return q.known && (q.next == before || swap(cell, before, q.next));
+  QuickStep step = quick_step(before, a);
+  return step.known && (step.next == before || swap(cell, before, step.next));
 }
 
-// The same of a word of global memory. `line`: the shadow of the first word of its line.
-GPURACE_INLINE bool quick_word(u64 *cell, u64 *line, const Access &a) {
+// An access to a word of global memory. Returns false if it is still to be decided. `region`: the
+// shadow of the first word of its region.
+GPURACE_INLINE bool quick_word(u64 *cell, u64 *region, const Access &a) {
   u64 before = load(cell);
-  Quick q = quick(before, a);
-  if (!q.known || q.next == before) return q.known;
-  if (cell != line && is_over(before, a)) {
-    // Who leaves the first record of the launch in a word opens its line: see `open_line`.
-    u64 first = load(line);
-    if (is_over(first, a)) {
-      if (!swap(line, first, open_mark(a))) return false;
+  QuickStep step = quick_step(before, a);
+  if (!step.known || step.next == before) return step.known;
+  if (cell != region && is_surely_settled(before, a)) {
+    // The launch's first record in a word opens the region: see `open_region`.
+    u64 first = load(region);
+    if (is_surely_settled(first, a)) {
+      if (!swap(region, first, open_mark(a))) return false;
       before = load(cell);
-      q = quick(before, a);
-      if (!q.known) return false;
-    } else if (!is_of_launch(first, a) || is_line(first) || state_of(first) == kOpening) {
+      step = quick_step(before, a);
+      if (!step.known) return false;
+    } else if (!is_of_launch(first, a) || is_region(first) || state_of(first) == kOpening) {
       return false;
     }
   }
-  return swap(cell, before, q.next);
+  return swap(cell, before, step.next);
 }
 
-// The same of a whole line, `share` as in its record: `a` is that of the first thread.
-GPURACE_INLINE bool quick_line(u64 *line, const Access &a, u32 share) {
-  u64 met = load(line), next;
+// An access to a whole region. Returns false if it is still to be decided. `a` is the access of the
+// region's first thread.
+GPURACE_INLINE bool quick_region(u64 *region, const Access &a, u32 share) {
+  u64 met = load(region), next;
   if (state_of(met) == kOpening) return false;
-  if (is_over(met, a)) {
+  if (is_surely_settled(met, a)) {
     next = record_of(a, a.op);
   } else {
-    if (!is_line(met) || share_of(met) != share) return false;
-    Quick q = quick(word_of_line(met, 0), a);
-    if (!q.known) return false;
-    next = q.next;
+    if (!is_region(met) || share_of(met) != share) return false;
+    QuickStep step = quick_step(word_of_region(met, 0), a);
+    if (!step.known) return false;
+    next = step.next;
   }
-  next = line_of_word(next, share);
-  return next == met || swap(line, met, next);
+  next = region_of_word(next, share);
+  return next == met || swap(region, met, next);
 }
 
 } // namespace gpurace

@@ -1,12 +1,34 @@
 //! The checker on an NVIDIA GPU: the functions that checked kernels call.
 //!
-//! The code is C++ (`cpp/`), since nothing else of LLVM 19 makes bitcode for
-//! NVPTX here: Rust's own compiler carries a newer LLVM, whose bitcode version 19
-//! cannot read. Its state machine is the table `cpp/transitions.inc`, which a test
-//! generates from `gpurace-check`'s; and it also compiles for the host, where tests
-//! compare what it decides with the checker.
+//! The code is C++ (`cpp/`): here nothing else makes LLVM 19 bitcode for NVPTX. Rust's own compiler
+//! carries a newer LLVM, whose bitcode version 19 cannot read. The code also compiles for the host,
+//! where tests compare its decisions with those of the checker.
 //!
-//! Only for checked GPU modules: the executor runs `gpurace-check` itself.
+//! | file | what it knows |
+//! |---|---|
+//! | `layout.h` | the structures in memory that the host uses too |
+//! | `target.h` | all that differs between a GPU and the host's simulation |
+//! | `word.h` | the shadow word |
+//! | `decide.h`, `transitions.inc` | the relation of a record to an access, and the step; the table, which a test generates from `gpurace-check` |
+//! | `region.h` | records of regions |
+//! | `quick.h` | the same decisions in registers, for most accesses |
+//! | `event_log.h` | writing to a launch's event log |
+//! | `check.h` | an access: its shadow, its words, its races |
+//! | `slots.h` | the slots of blocks |
+//! | `device.cpp` | the entry points |
+//!
+//! Only checked GPU modules use it: the executor runs `gpurace-check` itself.
+//!
+//! # How an access is checked
+//! A shadow word has 8 bytes for 4 of the program's and holds one record, laid out as on the
+//! executor. The step for each record and access comes from the table. If all lanes of a warp
+//! access consecutive elements of 4, 8 or 16 bytes, the warp checks them together, region by
+//! region. Lanes that enter a check together leave it together, so `activemask` and
+//! `coalesced_threads()` give what they give without checks.
+//!
+//! The clocks of a block and its warps show the order by block barriers and by `__syncwarp` of
+//! whole warps. Any other order is left to the replay of the event log on the host. If the log has
+//! no room, conflicts that clocks and words do not settle count as undecided.
 
 /// The device runtime as LLVM 19 bitcode for `nvptx64-nvidia-cuda`.
 pub const BITCODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/device.bc"));

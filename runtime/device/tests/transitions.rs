@@ -1,23 +1,25 @@
-//! The transition table of the device runtime, generated from the checker's
-//! state machine. `GPURACE_BLESS=1` writes it anew.
+//! Generates the device's table of transitions from the checker's state machine, and compares it
+//! with the committed one. `GPURACE_BLESS=1` writes it anew.
 //!
-//! A word on a GPU has room for one record. Where the machine keeps two, this
-//! file says which one stays; no such choice ever adds a race.
+//! A word on a GPU has room for one record. Where the state machine keeps two records, this file
+//! chooses the one that stays. No choice adds a race.
 
 use std::fmt::Write as _;
 
 use gpurace_check::Scope;
-use gpurace_check::state::{Next, Relation, Status, covers, same_touch, step};
-use gpurace_check::word::{FULL, Op, Span, Touch};
+use gpurace_check::access::{FULL, Op, Touch};
+use gpurace_check::relation::Span;
+use gpurace_check::relation::{Relation, Status};
+use gpurace_check::step::{Next, covers, same_touch, step};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/transitions.inc");
 const HEADER: &str = "\
-// Generated from runtime/check/src/state.rs by tests/transitions.rs; see word.h.
-// A line: one operation of the record, one of the access; by relation (itself,
-// warp, block, grid), by order (unsynced, synced, synced for the block, same
-// epoch), another instruction and the same.
-// 0 keep, 1 replace, 2 join, 3 replace and drop, 4 keep and drop, 5 replace by
-// reads after a write; 0x80 a race.
+// Generated from the checker's state machine by tests/transitions.rs. Used by decide.h.
+// A line is for one operation of the record and one of the access. Its columns: by relation
+// (itself, warp, block, grid); within that by order (unsynced, synced, synced for the block, same
+// epoch); within that another instruction, then the same.
+// 0 keep, 1 replace, 2 join, 3 replace and drop, 4 keep and drop, 5 replace by reads after a write;
+// plus 0x80 for a race.
 ";
 
 /// All operations, in the order of their codes.
@@ -33,7 +35,7 @@ pub fn ops() -> Vec<Op> {
     ops
 }
 
-/// How a record stands to an access on a GPU.
+/// How a record is ordered to an access on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordered {
     /// Not ordered before the access.
@@ -42,7 +44,7 @@ pub enum Ordered {
     Synced,
     /// Ordered before it by a barrier of the block.
     BlockSynced,
-    /// The same thread, nothing between.
+    /// Made by the same thread in the same epoch.
     SameEpoch,
 }
 
@@ -52,7 +54,8 @@ fn touch(op: Op) -> Touch {
     Touch { op, mask: FULL }
 }
 
-/// A cell of the table; `earlier` `None` is reads after a write of their block.
+/// A cell of the table. `earlier`: the record's operation, or `None` for reads after a write of
+/// their block.
 fn cell(earlier: Option<Op>, later: Op, relation: Relation, ordered: Ordered, same_site: bool) -> u8 {
     let Some(earlier) = earlier else {
         return after_write(later, relation, ordered, same_site);
@@ -70,17 +73,17 @@ fn cell(earlier: Option<Op>, later: Op, relation: Relation, ordered: Ordered, sa
         Next::Keep => 0,
         Next::Replace => 1,
         Next::Join(_) => 2,
-        // One of two records goes.
+        // A race keeps the later record.
         Next::Both if s.race => 1,
         Next::Both => match ordered {
-            // One record stands for both; which instruction the other one was is lost.
+            // One record stands for both; the other's site is lost.
             Ordered::Unsynced if same_touch(e, l) && relation != Relation::Itself => 2,
             Ordered::Unsynced if covers(e, l, same_block) => 4,
             Ordered::Unsynced => 3,
-            // The block goes on from the read; other blocks conflict with both.
+            // This block meets the read only, other blocks conflict with both.
             Ordered::BlockSynced if earlier == Op::Write && later == Op::Read => 5,
             Ordered::BlockSynced => 3,
-            // A write conflicts with more.
+            // A write conflicts with more than a read.
             Ordered::Synced | Ordered::SameEpoch if earlier == Op::Write => 4,
             Ordered::Synced | Ordered::SameEpoch => 3,
         },
@@ -88,8 +91,8 @@ fn cell(earlier: Option<Op>, later: Op, relation: Relation, ordered: Ordered, sa
     race | next
 }
 
-/// Within the block, all are ordered after the write: the reads are what counts.
-/// For other blocks the write is there, too.
+/// The cell of reads after a write. All accesses of the block are ordered after the write, and meet
+/// the reads. Other blocks meet the write too.
 fn after_write(later: Op, relation: Relation, ordered: Ordered, same_site: bool) -> u8 {
     let read = cell(Some(Op::Read), later, relation, ordered, same_site);
     if relation == Relation::Grid {
@@ -97,7 +100,7 @@ fn after_write(later: Op, relation: Relation, ordered: Ordered, same_site: bool)
     }
     match (read & !RACE, later) {
         (1, Op::Read) => read & RACE | 5,
-        // What replaces the reads covers the write, or loses it.
+        // A record that replaces the reads covers the write, or drops it.
         (1, Op::Atomic { .. }) => read & RACE | 3,
         _ => read,
     }

@@ -1,12 +1,13 @@
-//! The random numbers of tests. A test names the seed of what failed, and the same seed gives the same numbers in
-//! every version: what was once found can be run again.
+//! Random numbers for tests. A test that fails names its seed. The same seed gives the same numbers in
+//! every version, and each failure can be repeated.
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014), from a seed.
+/// A generator of random numbers, made from a seed: SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+/// Pseudorandom Number Generators", 2014).
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// 64 bits.
+    /// Returns 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,18 +15,18 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A number from 0 on and below `n`, which is positive.
+    /// Returns a number from 0 to `n - 1`. `n` is positive.
     pub fn below<N: TryInto<u64> + TryFrom<u64>>(&mut self, n: N) -> N {
         let n = n.try_into().ok().filter(|&n| n > 0).expect("a positive number");
-        N::try_from(self.bits() % n).ok().expect("less than what is one")
+        N::try_from(self.bits() % n).ok().expect("a number below `n` fits the type of `n`")
     }
 
-    /// True so often of a hundred times.
+    /// Returns true with this probability, in percent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// Returns one element of a slice.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
@@ -37,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_seed_gives_these_numbers_for_ever() {
-        // The reference implementation's (Vigna, `splitmix64.c`), of seed 1234567.
+        // The numbers of the reference implementation (Vigna, `splitmix64.c`) for the seed 1234567.
         let mut random = Random(1_234_567);
         let first = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!([(); 3].map(|()| random.bits()), first);

@@ -1,12 +1,17 @@
-//! Measures what checks cost and how fast the executor is, and prints tables in
-//! Markdown: `scripts/bench`, or `scripts/bench KERNEL...`; `scripts/bench gmrace` for those of GMRace's paper,
-//! `scripts/bench covered` for what is gained where one check stands for several and nothing is proved.
+//! Measures the cost of checks and the speed of the executor, and prints tables in Markdown.
+//! `scripts/bench` measures all kernels, and `scripts/bench KERNEL...` these ones. `scripts/bench
+//! gmrace` measures those of GMRace's paper, `scripts/bench covered` those in which nothing is proved
+//! and one check covers several reads, and `scripts/bench ablation` the gain of each mechanism that
+//! only buys speed.
 //!
-//! Each kernel of `tests/bench` is built without checks, with every check
-//! (`-fgpurace-prune=off`), with proofs at launch (`-fgpurace-prune=launch`), and,
-//! where the machine has OpenCL on its processor, from its OpenCL twin. The variants
-//! run in turn, round after round, so that what disturbs the machine disturbs all; a
-//! figure is the median over the rounds, with the least and the greatest beside it.
+//! Each kernel of `tests/bench` is built without checks, with every check (`-fgpurace-prune=off`),
+//! and with proofs at launch (`-fgpurace-prune=launch`). If the machine has OpenCL for its processor,
+//! the OpenCL twin of the kernel is built too. The variants run in turn, round after round: a
+//! disturbance of the machine meets all of them. A figure is the median of the rounds, with the least
+//! and the greatest beside it.
+
+#[path = "bench/ablation.rs"]
+mod ablation;
 
 use std::fmt::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -14,18 +19,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use gpurace_abi::ablation::Mechanism;
 use gpurace_tests::toolchain::{tool, workspace};
 
-/// Kernels, by the names of their files.
+/// The kernels, by the names of their files.
 const KERNELS: [&str; 8] =
     ["saxpy", "matmul", "reduction", "stencil", "histogram", "nbody", "bitonic", "spmv"];
-/// The kernels of GMRace's paper, by the names of their files; these and those below have no twins in OpenCL.
+/// The kernels of GMRace's paper, by the names of their files. They have no twins in OpenCL, and
+/// neither have those in [`COVERED`].
 const GMRACE: [&str; 6] = ["cocluster", "em", "scan", "sweeps", "diagonals", "binomial"];
-/// Kernels of which nothing is proved, and reads need no check of their own beside others.
+/// Kernels in which nothing is proved, and in which another access's check covers reads.
 const COVERED: [&str; 2] = ["update", "rounds"];
 /// Rounds in which each variant runs once.
 const ROUNDS: usize = 5;
-/// Timed repetitions of a run.
+/// Timed repetitions in a run.
 const REPETITIONS: usize = 3;
 /// Launches that `launch.cu` times as one repetition.
 const LAUNCHES: f64 = 20000.0;
@@ -38,19 +45,43 @@ enum Variant {
     OpenCl,
 }
 
-/// What one run of a program came to.
+impl Variant {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Checked => "checked",
+            Self::Pruned => "pruned",
+            Self::OpenCl => "opencl",
+        }
+    }
+}
+
+/// One build of a kernel.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    kernel: &'a str,
+    variant: Variant,
+    /// The mechanism that the compiler leaves out.
+    off: Option<Mechanism>,
+}
+
+/// The figures of one run of a program.
 struct Run {
-    /// Median time of a repetition, ns.
+    /// Median time of a repetition, in ns.
     ns: f64,
-    /// Bytes of its buffers.
+    /// Size of the program's buffers, in bytes.
     bytes: f64,
-    /// Largest resident size, bytes.
+    /// Largest resident size, in bytes.
     resident: f64,
 }
 
 fn main() -> ExitCode {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    match bench(&wanted) {
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    let ablation = wanted.first().is_some_and(|first| first == "ablation");
+    if ablation {
+        wanted.remove(0);
+    }
+    match bench(&wanted, ablation) {
         Ok(table) => {
             print!("{table}");
             ExitCode::SUCCESS
@@ -62,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench(wanted: &[String]) -> Result<String, String> {
+fn bench(wanted: &[String], ablation: bool) -> Result<String, String> {
     let groups = [("gmrace", &GMRACE[..]), ("covered", &COVERED[..])];
     let group_of = |k: &str| groups.iter().find(|group| group.1.contains(&k)).map(|group| group.0);
     let all = || KERNELS.into_iter().chain(GMRACE).chain(COVERED);
@@ -76,6 +107,12 @@ fn bench(wanted: &[String]) -> Result<String, String> {
     }
     let folder = workspace().join("target/bench");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    if ablation {
+        let kernels: Vec<&str> = all()
+            .filter(|k| wanted.is_empty() || wanted.iter().any(|w| w == k || Some(w.as_str()) == group_of(k)))
+            .collect();
+        return ablation::table(&kernels, &folder);
+    }
     let opencl = match has_opencl(&folder) {
         Ok(()) => true,
         Err(why) => {
@@ -97,13 +134,14 @@ fn bench(wanted: &[String]) -> Result<String, String> {
     for kernel in kernels {
         let variants = if group_of(kernel).is_some() { &variants[..3] } else { &variants[..] };
         for &variant in variants {
-            build(kernel, variant, &folder)?;
+            build(&Build { kernel, variant, off: None }, &folder)?;
         }
         eprintln!("bench: {kernel}");
         let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {
             for (variant, runs) in variants.iter().zip(&mut runs) {
-                runs.push(run(&program(kernel, *variant, &folder), &REPETITIONS.to_string())?);
+                let program = program(&Build { kernel, variant: *variant, off: None }, &folder);
+                runs.push(run(&program, &REPETITIONS.to_string(), None)?);
             }
         }
         rows.add(kernel, &runs);
@@ -120,15 +158,15 @@ fn bench(wanted: &[String]) -> Result<String, String> {
 #[derive(Default)]
 struct Rows {
     lines: String,
-    /// Bare against OpenCL, checked against bare, pruned against bare: the medians.
+    /// Medians of the ratios: bare to OpenCL, checked to bare, pruned to bare.
     ratios: [Vec<f64>; 3],
 }
 
 impl Rows {
-    /// `runs`: by variant, by round.
+    /// Adds a line to the table. `runs` holds the runs by variant and round.
     fn add(&mut self, kernel: &str, runs: &[Vec<Run>]) {
         let ns = |v: usize| spread(runs[v].iter().map(|r| r.ns).collect());
-        // Of runs of one round.
+        // The ratio compares runs of one round.
         let ratio =
             |a: usize, b: usize| spread(runs[a].iter().zip(&runs[b]).map(|(a, b)| a.ns / b.ns).collect());
         let _ = write!(self.lines, "| {kernel} | {:.2} |", ns(0)[1] / 1e6);
@@ -171,21 +209,22 @@ impl Rows {
     }
 }
 
-/// The start of a program and the launch of an empty kernel, bare and checked.
+/// Measures the start of a program and the launch of an empty kernel, bare, checked and pruned.
 fn starting(folder: &Path) -> Result<String, String> {
     let mut out =
         String::from("| | start to end of a program, ms | launch of an empty kernel, µs |\n|---|---|---|\n");
     for (name, variant) in
         [("bare", Variant::Bare), ("checked", Variant::Checked), ("pruned at launch", Variant::Pruned)]
     {
-        build("launch", variant, folder)?;
-        let program = program("launch", variant, folder);
+        let launch = Build { kernel: "launch", variant, off: None };
+        build(&launch, folder)?;
+        let program = program(&launch, folder);
         let (mut starts, mut launches) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let begin = Instant::now();
-            run(&program, "tiny")?;
+            run(&program, "tiny", None)?;
             starts.push(begin.elapsed().as_nanos() as f64);
-            launches.push(run(&program, "3")?.ns / LAUNCHES);
+            launches.push(run(&program, "3", None)?.ns / LAUNCHES);
         }
         let ([s0, s, s1], [l0, l, l1]) = (spread(starts), spread(launches));
         let _ = writeln!(
@@ -202,23 +241,19 @@ fn starting(folder: &Path) -> Result<String, String> {
     Ok(out)
 }
 
-/// Least, median, greatest.
+/// Returns the least value, the median and the greatest.
 fn spread(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [values[0], values[values.len() / 2], values[values.len() - 1]]
 }
 
-fn program(kernel: &str, variant: Variant, folder: &Path) -> PathBuf {
-    let variant = match variant {
-        Variant::Bare => "bare",
-        Variant::Checked => "checked",
-        Variant::Pruned => "pruned",
-        Variant::OpenCl => "opencl",
-    };
-    folder.join(format!("{kernel}-{variant}"))
+fn program(build: &Build<'_>, folder: &Path) -> PathBuf {
+    let off = build.off.map_or_else(String::new, |off| format!("-without-{}", off.name()));
+    folder.join(format!("{}-{}{off}", build.kernel, build.variant.name()))
 }
 
-fn build(kernel: &str, variant: Variant, folder: &Path) -> Result<(), String> {
+fn build(build: &Build<'_>, folder: &Path) -> Result<(), String> {
+    let Build { kernel, variant, off } = *build;
     let sources = workspace().join("tests/bench");
     let mut command = match variant {
         Variant::OpenCl => {
@@ -242,7 +277,8 @@ fn build(kernel: &str, variant: Variant, folder: &Path) -> Result<(), String> {
             command
         }
     };
-    command.arg("-o").arg(program(kernel, variant, folder));
+    command.arg("-o").arg(program(build, folder));
+    command.env("GPURACE_ABLATE", off.map_or("", Mechanism::name));
     let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
     if output.status.success() {
         return Ok(());
@@ -251,15 +287,21 @@ fn build(kernel: &str, variant: Variant, folder: &Path) -> Result<(), String> {
 }
 
 fn has_opencl(folder: &Path) -> Result<(), String> {
-    build("saxpy", Variant::OpenCl, folder)?;
-    run(&program("saxpy", Variant::OpenCl, folder), "tiny").map(|_| ())
+    let saxpy = Build { kernel: "saxpy", variant: Variant::OpenCl, off: None };
+    build(&saxpy, folder)?;
+    run(&program(&saxpy, folder), "tiny", None).map(|_| ())
 }
 
-/// Runs a program of `tests/bench`.
-fn run(program: &Path, argument: &str) -> Result<Run, String> {
+/// Runs a program of `tests/bench`, without a mechanism if one is given.
+fn run(program: &Path, argument: &str, off: Option<Mechanism>) -> Result<Run, String> {
     let mut command = Command::new(program);
-    command.arg(argument).env_remove("GPURACE_OPTIONS").stdout(Stdio::piped()).stderr(Stdio::piped());
-    // So that the limit holds although nobody watches.
+    command
+        .arg(argument)
+        .env_remove("GPURACE_OPTIONS")
+        .env("GPURACE_ABLATE", off.map_or("", Mechanism::name))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // The alarm ends a program that hangs.
     // SAFETY: `alarm` is safe between fork and exec.
     unsafe {
         command.pre_exec(|| {
@@ -273,7 +315,7 @@ fn run(program: &Path, argument: &str) -> Result<Run, String> {
     let line = output.lines().next().ok_or_else(|| fail("no output"))?;
     let mut words = line.split_whitespace().skip(1);
     let mut times: Vec<f64> = words.by_ref().map_while(|w| w.parse().ok()).collect();
-    // `bytes` ended the list.
+    // The word `bytes` has ended the list of times.
     let bytes = words.next().and_then(|w| w.parse().ok());
     let (Some(bytes), false) = (bytes, times.is_empty()) else {
         return Err(fail(&format!("found `{line}`, wanted a name, times, `bytes` and a number")));
@@ -282,12 +324,12 @@ fn run(program: &Path, argument: &str) -> Result<Run, String> {
     Ok(Run { ns: times[times.len() / 2], bytes, resident })
 }
 
-/// What a process printed, and its largest resident size in bytes.
+/// Waits for a process. Returns its output and its largest resident size in bytes.
 fn wait(mut child: std::process::Child) -> Result<(String, f64), String> {
     use std::io::Read as _;
     let mut out = String::new();
     let mut errors = String::new();
-    // A line each: no pipe runs full.
+    // The program prints a few lines only, which fit the pipes.
     child.stdout.take().map(|mut s| s.read_to_string(&mut out));
     child.stderr.take().map(|mut s| s.read_to_string(&mut errors));
     let mut status = 0;
@@ -301,7 +343,7 @@ fn wait(mut child: std::process::Child) -> Result<(String, f64), String> {
     Ok((out, usage.ru_maxrss as f64 * 1024.0))
 }
 
-/// The processor's name and how many there are.
+/// Returns the processor's name and the number of cores.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info

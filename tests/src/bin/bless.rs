@@ -1,10 +1,10 @@
-//! Prints the declarations that would make a program's test pass.
+//! Prints the declarations that fit what a program reports.
 //!
-//! `cargo run -p gpurace-tests --bin bless -- [--write] tests/programs/race/NAME.cu...`
+//! `cargo run -p gpurace-tests --bin bless -- [--write] PROGRAM.cu...`
 //!
-//! Races seen at every optimisation level and seed are printed as `RACE`,
-//! others as `RACE?`. With `--write` they replace the declarations in the file,
-//! and lines get labels. Read what it says: a blessed report is not yet a right one.
+//! A race that is reported at every optimisation level and seed is printed as `RACE`, any other one as
+//! `RACE?`. With `--write` the declarations replace those in the file, and the lines get labels. Read the
+//! result: a blessed report is not yet a right one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use gpurace_tests::precompiled;
 use gpurace_tests::toolchain::{programs, work_folder};
 
 /// Sides, space and scope of a race.
-type Key = ([Side; 2], String, String);
+type RaceKey = ([Side; 2], String, String);
 
 fn main() -> ExitCode {
     let (flags, files): (Vec<String>, Vec<String>) =
@@ -71,9 +71,9 @@ fn bless(file: &Path, write: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Races of one revision over all levels and seeds, with the number of runs
-/// that reported each, and the number of runs.
-fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Key, usize>, usize), String> {
+/// Runs one revision at all levels and with all seeds. Returns its races, each with the number of runs that
+/// reported it, and the number of all runs.
+fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<RaceKey, usize>, usize), String> {
     let (mut seen, mut runs) = (BTreeMap::new(), 0);
     for opt in program.opt_levels(revision.as_deref()) {
         let case = Case { program: program.clone(), revision: revision.clone(), opt };
@@ -85,7 +85,7 @@ fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Key,
         for seed in program.seeds(revision.as_deref()) {
             let report = case.run_seed(&executable, &folder, &seed)?.1?;
             runs += 1;
-            let mut keys: Vec<Key> = report
+            let mut keys: Vec<RaceKey> = report
                 .races
                 .iter()
                 .map(|r| (sides(r, &program.path), r.space.clone(), r.scope.clone()))
@@ -100,7 +100,7 @@ fn observe(program: &Program, revision: Option<String>) -> Result<(BTreeMap<Key,
     Ok((seen, runs))
 }
 
-/// The label of a line, a new one where it has none.
+/// Returns the label of a line. A line without a label gets a new one.
 fn label(line: Option<u32>, labels: &mut BTreeMap<String, u32>) -> String {
     let Some(line) = line else { return "_".into() };
     if let Some((name, _)) = labels.iter().find(|(_, l)| **l == line) {
@@ -114,7 +114,7 @@ fn label(line: Option<u32>, labels: &mut BTreeMap<String, u32>) -> String {
     name
 }
 
-/// The program with these labels, and these declarations in place of its own.
+/// Returns the program with these labels, and with these declarations in place of its own.
 fn rewrite(text: &str, labels: &BTreeMap<String, u32>, declarations: &[String]) -> String {
     let mut out = String::new();
     for (number, line) in (1..).zip(text.lines()) {

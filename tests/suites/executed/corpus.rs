@@ -1,11 +1,13 @@
-//! The programs of `race/` and `clean/` on a GPU of our own: the program as `gclang` makes it for one, the runtime library
-//! and its backend, over a driver that has the executor run the checked kernels. Verdicts are compared with what each program declares.
+//! The programs of `race/` and `clean/`, built by `gclang` for a GPU and run with the runtime library
+//! over a mock of the driver, which lets the executor run the checked kernels. The verdicts are
+//! compared with the programs' declarations.
 //!
-//! What is declared and not found must be counted (`undecided`), or stand in `tests/gpu/known` with its reason, as must what
-//! is found and not declared. An entry that does not hold any more fails. What cannot be run so is in that list as well.
+//! If a declared race is not found, the run must count it as undecided, or `tests/gpu/known` must
+//! list the program with a reason. A race that is found and not declared must be in that list too,
+//! and so must a program that cannot run here. An entry that is no longer right fails.
 //!
-//! `GPURACE_GPU_PROGRAMS=all` takes all programs; `GPURACE_GPU_PROGRAMS=NAME` those whose name has that in it; without it, a
-//! part of them.
+//! `GPURACE_GPU_PROGRAMS=all` takes all programs, and `GPURACE_GPU_PROGRAMS=NAME` those with this
+//! text in their name. By default one of [`SAMPLED`] programs is taken.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,17 +24,17 @@ use gpurace_tests::toolchain::{programs, run, tool, work_folder, workspace};
 use crate::lowering::lower;
 use crate::run_on_executor;
 
-/// One of so many programs is taken, where not all are.
+/// One of this number of programs is in the sample.
 const SAMPLED: u64 = 12;
-/// The executor's schedules.
+/// The seeds of the executor's schedules.
 const SEEDS: [u32; 3] = [0, 1, 2];
 
-/// By what verdicts are made.
+/// The mechanism that makes the verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
-    /// The clocks and the shadow words on the GPU alone, as where a launch has no log.
+    /// Only the clocks and shadow words on the GPU, as in a launch without an event log.
     Clocks,
-    /// Logs, as long as there is room.
+    /// Event logs, as long as there is room for them.
     Logs,
 }
 
@@ -46,9 +48,9 @@ impl By {
         }
     }
 }
-/// The word in the list of what is known, for programs that are not run.
+/// The word for a program that is not run, in `tests/gpu/known`.
 const NOT_RUN: &str = "not-run";
-/// What the notes of a run say where something was left undecided or out.
+/// Texts in the notes of a run that left something undecided or unchecked.
 const COUNTED: [&str; 6] = [
     "undecided on the GPU",
     "dropped from shadow words",
@@ -58,20 +60,20 @@ const COUNTED: [&str; 6] = [
     "not looked at on the GPU",
 ];
 
-/// What came of a program, the better ones first.
+/// The verdict on a program, the better ones first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
-    /// As it declares.
+    /// The report is as the program declares.
     Right,
-    /// As it declares, but that of a race's earlier side it is not known, and not said, where it is.
+    /// The report is as the program declares, but does not know the place of a race's earlier side.
     Unplaced,
-    /// No code for a GPU is made of it.
+    /// No code for a GPU can be made of the program; why.
     Refused(String),
-    /// A race is not reported, and something was counted that was left undecided or out: what.
+    /// A race is not reported, but the run has counted something undecided or unchecked; what.
     Undecided(String),
     /// A race is not reported.
     Miss(String),
-    /// A race is reported that is not declared.
+    /// A race that is not declared is reported.
     Alarm(String),
     Failure(String),
 }
@@ -101,7 +103,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// `race/tree_reduction::racy`
+    /// Returns the name, such as `race/barrier/scan_in_place::racy`.
     fn name(&self) -> String {
         self.revision.as_ref().map_or_else(
             || self.program.name.clone(),
@@ -113,8 +115,9 @@ impl Subject {
         self.revision.as_deref()
     }
 
-    /// Whether its verdict says anything of the GPU's side: threads that wait for ever would hold a GPU, what is known
-    /// not to hold on the executor does not hold here either, options are the executor's, and of separately compiled code nothing is kept to be lowered.
+    /// True if the program can be judged here. Endless waits would hold a GPU, known faults of the
+    /// executor would show here too, options belong to the executor, and separately compiled code
+    /// leaves no bitcode to lower.
     fn is_taken(&self) -> bool {
         let revision = self.revision();
         let has = |key: &str| self.program.all(revision, key).next().is_some();
@@ -132,7 +135,7 @@ impl Subject {
         let folder = work_folder(&format!("corpus/{}", self.name()))?;
         let flags = self.program.words(self.revision(), "compile-flags");
         let mut command = Command::new(tool("gclang++")?);
-        // Before `sm_80` the toolkit's headers lack what some programs use.
+        // For older architectures the toolkit's headers lack functions that some programs use.
         if !flags.iter().any(|flag| flag.contains("gpu-arch")) {
             command.arg("--cuda-gpu-arch=sm_80");
         }
@@ -166,7 +169,7 @@ impl Subject {
         };
         let verdicts = By::ALL.map(of);
         if !verdicts.iter().any(Verdict::is_wrong) {
-            // Kept only where somebody will want to look.
+            // The folder of a wrong verdict stays, for whoever looks for the cause.
             let _ = std::fs::remove_dir_all(&folder);
         }
         Ok(verdicts)
@@ -177,8 +180,8 @@ impl Subject {
         let (outcome, mut report) =
             run_on_executor(folder, &folder.join("program"), container, &arguments, seed, by == By::Logs)?;
         let said = || format!("seed {seed}: {}{}", outcome.stdout, outcome.stderr);
-        // Whether two writes store the same is not known there. Of one launch's pairs of threads at two lines, the schedule says
-        // which is told first, of one warp or of two.
+        // A GPU does not know whether two writes store the same value. The schedule decides which
+        // pair of threads of a launch is reported first, and therefore the scope.
         let declared = self.program.races(self.revision()).into_iter().map(|race| ExpectedRace {
             same_value: None,
             scope: race.scope.clone().filter(|scope| scope == "device"),
@@ -199,8 +202,8 @@ impl Subject {
     }
 }
 
-/// Sides of which a report does not know where they are, are where a declared race has them, if there is one. Whether there is such
-/// a side.
+/// Gives each side whose place the report does not know the place of a declared race that fits. True
+/// if there was such a side.
 fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool {
     let mut placed = false;
     let races = std::mem::take(&mut report.races);
@@ -229,7 +232,8 @@ fn place(report: &mut Report, declared: &[&ExpectedRace], source: &Path) -> bool
     placed
 }
 
-/// What is known: name, by what, verdict and reason, a line each. What is not run is so by both.
+/// Returns the entries of `tests/gpu/known`. Each line has a name, the mechanism, a verdict and a
+/// reason.
 fn known() -> BTreeMap<(String, By), String> {
     let text = std::fs::read_to_string(workspace().join("tests/gpu/known")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -249,8 +253,9 @@ fn known() -> BTreeMap<(String, By), String> {
     known.collect()
 }
 
-/// A number of a name, the same on each machine (FNV-1a).
-fn number(name: &str) -> u64 {
+/// A number for a program, the same on each machine and in each folder: FNV-1a of its file name.
+fn number(program: &Program) -> u64 {
+    let name = program.path.file_stem().unwrap_or_default().to_string_lossy();
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
@@ -259,7 +264,7 @@ fn number(name: &str) -> u64 {
 fn programs_have_the_verdicts_that_they_declare() {
     let mut subjects: Vec<Subject> = Vec::new();
     for case in ["race", "clean"].into_iter().flat_map(|folder| collect(folder).unwrap()) {
-        // One for each optimisation level: device code is the same at each.
+        // Device code is the same at each optimisation level; one case of each revision is taken.
         let subject = Subject { program: case.program, revision: case.revision };
         if subject.is_taken() && subjects.last().is_none_or(|last| last.name() != subject.name()) {
             subjects.push(subject);
@@ -276,7 +281,7 @@ fn programs_have_the_verdicts_that_they_declare() {
     match std::env::var("GPURACE_GPU_PROGRAMS").as_deref() {
         Ok("all") => {}
         Ok(part) => subjects.retain(|subject| subject.name().contains(part)),
-        Err(_) => subjects.retain(|subject| number(&subject.program.name) % SAMPLED == 0),
+        Err(_) => subjects.retain(|subject| number(&subject.program).is_multiple_of(SAMPLED)),
     }
     let (next, verdicts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {

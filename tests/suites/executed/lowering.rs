@@ -1,4 +1,4 @@
-//! Code for a GPU, lowered for the executor: the bitcode that `clang` makes PTX of, the checker's own code in it.
+//! Compiles the bitcode of code for a GPU, with the checker's functions in it, for the executor.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,13 +8,14 @@ use gpurace_abi::image::{SectionKind, build_container};
 use gpurace_tests::toolchain::{run, tool, work_folder};
 use serde_json::Value;
 
-/// What lowered code calls the checker's functions: the executor has entry points of the same names.
+/// The prefix that the checker's functions get in lowered code. The executor has entry points of the
+/// same names.
 const PREFIX: &str = "on_gpu_";
 
-/// Runs a command, and gives what it says on standard error.
+/// Runs a command and returns its standard error.
 ///
 /// # Errors
-/// That it fails.
+/// If the command fails.
 pub fn must_run(command: &mut Command, folder: &Path) -> Result<String, String> {
     let ran = run(command.current_dir(folder), folder)?;
     match ran.status {
@@ -23,7 +24,7 @@ pub fn must_run(command: &mut Command, folder: &Path) -> Result<String, String> 
     }
 }
 
-/// How gclang calls clang: the program, the plugin, the toolkit, and what the plugin is told.
+/// The parts of a command of gclang: clang, the plugin, the toolkit, and the plugin's input.
 pub struct Calls {
     pub clang: String,
     pub plugin: String,
@@ -32,13 +33,13 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Where the runtime library is.
+    /// Returns the folder of the runtime library.
     pub fn libraries(&self) -> &Path {
         Path::new(&self.plugin).parent().unwrap()
     }
 }
 
-/// What gclang's plan says, read once.
+/// Reads gclang's plan, once.
 pub fn calls() -> &'static Calls {
     static CALLS: OnceLock<Calls> = OnceLock::new();
     CALLS.get_or_init(|| {
@@ -66,10 +67,11 @@ pub fn calls() -> &'static Calls {
     })
 }
 
-/// Lowers `bitcode`, in `folder`; gives the container with the code and what the executor does not know of it.
+/// Lowers `bitcode` in `folder`. Returns the container with the code, and the instructions that the
+/// executor does not know.
 ///
 /// # Errors
-/// What fails.
+/// Returns the error of the step that fails.
 pub fn lower(folder: &Path, bitcode: &str) -> Result<(PathBuf, Vec<Value>), String> {
     let calls = calls();
     let clang = || Command::new(&calls.clang);
@@ -83,7 +85,7 @@ pub fn lower(folder: &Path, bitcode: &str) -> Result<(PathBuf, Vec<Value>), Stri
         return Err("the checker's code is not in it".to_owned());
     }
     let code = code.replace("@__gpurace_", &format!("@{PREFIX}"));
-    // The executor has no constant memory to be told from other.
+    // The executor does not distinguish constant memory from other memory.
     let is_constant = "@llvm.nvvm.isspacep.const(ptr";
     let code: String = code
         .lines()

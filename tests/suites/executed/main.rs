@@ -1,9 +1,11 @@
-//! Code for an NVIDIA GPU, executed: the checked kernels of `tests/gpu/kernels.cu` and the checker's own code,
-//! as they are before `clang` makes PTX of them, lowered for the executor. So what the pass puts into a kernel for
-//! a GPU runs with real barriers, warps and schedules, without one. The verdicts must be those by the kernels' names.
+//! Code for an NVIDIA GPU, run on the executor. The suite takes the checked kernels of
+//! `tests/gpu/kernels.cu` and the checker's code before `clang` makes PTX of them, and compiles them for
+//! the executor. There the checks that the pass puts into a kernel for a GPU run with barriers, warps and
+//! schedules, without a GPU. The verdict on each kernel must be the one in its name.
 //!
-//! `tests/gpu/executed.cu` stands for the runtime; `corpus` has the runtime itself, over a driver of our own, and the programs
-//! of `tests/programs`. PTX, `ptxas` and the hardware are what this does not show.
+//! `tests/gpu/executed.cu` takes the place of the runtime library. `corpus` runs the programs of
+//! `tests/programs` with the runtime library itself, over a mock of the driver. The suite does not test
+//! PTX, `ptxas` and the hardware.
 
 mod corpus;
 mod lowering;
@@ -17,7 +19,7 @@ use gpurace_tests::report::Report;
 use gpurace_tests::toolchain::{Outcome, mock_driver, run, tool, work_folder, workspace};
 use lowering::{calls, lower, must_run};
 
-/// The names of the kernels.
+/// Returns the names of the kernels.
 fn kernels() -> Vec<String> {
     let text = std::fs::read_to_string(workspace().join("tests/gpu/kernels.cu")).unwrap();
     text.lines()
@@ -25,7 +27,7 @@ fn kernels() -> Vec<String> {
         .collect()
 }
 
-/// Lowers the code for a GPU and builds the program that runs it; gives its folder.
+/// Compiles the code for a GPU for the executor, and builds the program that runs it. Returns the folder.
 fn program() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -43,7 +45,7 @@ fn program() -> &'static Path {
         ]);
         must_run(command.arg(gpu.join("kernels.cu")).args(["-o", "kernels.o"]), &folder).unwrap();
         let (_, unknown) = lower(&folder, "kernels.gpurace.device.gpu.bc").unwrap();
-        assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
+        assert!(unknown.is_empty(), "the executor does not know these instructions: {unknown:?}");
 
         let stubs: String = kernels().iter().map(|name| format!("K({name})\n")).collect();
         std::fs::write(folder.join("kernels.inc"), stubs).unwrap();
@@ -81,13 +83,13 @@ fn program() -> &'static Path {
     })
 }
 
-/// What a run has counted and found.
-struct Found {
+/// The races and the counters of one run of a kernel.
+struct KernelRun {
     races: usize,
     counted: String,
 }
 
-impl Found {
+impl KernelRun {
     fn count(&self, what: &str) -> u64 {
         let mut words = self.counted.split_whitespace();
         words.find(|word| *word == what).unwrap_or_else(|| panic!("no `{what}` in {}", self.counted));
@@ -95,14 +97,14 @@ impl Found {
     }
 }
 
-fn execute(kernel: &str, seed: u32) -> Found {
+fn execute(kernel: &str, seed: u32) -> KernelRun {
     let folder = program();
     let mut command = Command::new(folder.join("program"));
     command.arg(kernel).current_dir(folder).env("GPURACE_OPTIONS", format!("seed={seed}"));
     let ran = run(&mut command, folder).unwrap();
     assert_eq!(ran.status, Some(0), "{kernel}, seed {seed}: {}{}", ran.stdout, ran.stderr);
     let (counted, races) = ran.stdout.split_once('\n').unwrap();
-    Found {
+    KernelRun {
         races: races.lines().filter(|line| line.starts_with("race ")).count(),
         counted: counted.to_owned(),
     }
@@ -118,11 +120,11 @@ fn verdicts_are_by_the_kernels_names() {
             if kernel.starts_with("clean_") {
                 assert_eq!(found.races, 0, "{said}");
             } else {
-                // What might have been ordered is left undecided, and counted.
+                // A conflict that may be ordered stays undecided, and is counted.
                 assert!(found.races > 0 || found.count("undecided") > 0, "{said}");
                 decided += usize::from(found.races > 0);
             }
-            assert_eq!(found.count("taken"), 0, "each block gives its slot back: {said}");
+            assert_eq!(found.count("taken"), 0, "a block has not given its slot back: {said}");
             assert_eq!(found.count("uids"), 3 * 8, "{said}");
             for lost in ["outside", "shared_outside", "exhausted"] {
                 assert_eq!(found.count(lost), 0, "{said}");
@@ -130,7 +132,7 @@ fn verdicts_are_by_the_kernels_names() {
         }
     }
     assert!(decided > 4 * 6, "{decided} races");
-    // Strong accesses and copies of inline PTX are decided where nothing of the kernel can have ordered them.
+    // Strong accesses and copies of inline PTX are decided if nothing in the kernel can order them.
     for kernel in [
         "racy_guarded_ptx",
         "racy_async_copy",
@@ -142,22 +144,22 @@ fn verdicts_are_by_the_kernels_names() {
     }
 }
 
+/// Builds `tests/gpu/NAME.cu`. Returns the folder of `program`, and the container with its code for a GPU
+/// in the form that the executor runs.
+fn built(name: &str, flags: &[&str]) -> (PathBuf, PathBuf) {
+    let folder = work_folder(&format!("executed-{name}")).unwrap();
+    let mut command = Command::new(tool("gclang++").unwrap());
+    command.args(["-fsanitize=gpurace", "-fgpurace-exec=auto", "--cuda-gpu-arch=sm_80"]).args(flags);
+    command.args(["-O2", "-w", "-save-temps"]).arg(workspace().join(format!("tests/gpu/{name}.cu")));
+    must_run(command.args(["-o", "program"]), &folder).unwrap();
+    let (container, unknown) = lower(&folder, &format!("{name}.gpurace.device.gpu.bc")).unwrap();
+    assert!(unknown.is_empty(), "the executor does not know these instructions: {unknown:?}");
+    (folder, container)
+}
+
 #[test]
 fn races_in_shared_memory_name_the_array_and_the_byte() {
-    let folder = work_folder("executed-shared").unwrap();
-    let source = workspace().join("tests/gpu/shared.cu");
-    let mut command = Command::new(tool("gclang++").unwrap());
-    command.args([
-        "-fsanitize=gpurace",
-        "-fgpurace-exec=auto",
-        "-fgpurace-prune=off",
-        "--cuda-gpu-arch=sm_80",
-        "-O2",
-        "-w",
-        "-save-temps",
-    ]);
-    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
-    let (container, _) = lower(&folder, "shared.gpurace.device.gpu.bc").unwrap();
+    let (folder, container) = built("shared", &["-fgpurace-prune=off"]);
     for logs in [false, true] {
         let report = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, logs).unwrap().1;
         let mut objects: Vec<_> = report
@@ -167,7 +169,7 @@ fn races_in_shared_memory_name_the_array_and_the_byte() {
             .map(|o| (o.name.as_deref(), o.size, o.offset))
             .collect();
         objects.sort_unstable();
-        // A race of 8 bytes is one at its first byte.
+        // The offset of a race on 8 bytes is that of its first byte.
         let wanted = [
             (Some("rest"), Some(128), Some(80)),
             (Some("second"), Some(512), Some(40)),
@@ -179,22 +181,8 @@ fn races_in_shared_memory_name_the_array_and_the_byte() {
 
 #[test]
 fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
-    let folder = work_folder("executed-fetches").unwrap();
-    let source = workspace().join("tests/gpu/fetches.cu");
-    let mut command = Command::new(tool("gclang++").unwrap());
-    command.args([
-        "-fsanitize=gpurace",
-        "-fgpurace-exec=auto",
-        "-fgpurace-prune=off",
-        "--cuda-gpu-arch=sm_80",
-        "-O2",
-        "-w",
-        "-save-temps",
-    ]);
-    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
-    let (container, unknown) = lower(&folder, "fetches.gpurace.device.gpu.bc").unwrap();
-    assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
-    // Of each kernel how many texels that were written are read, and where the first of them is.
+    let (folder, container) = built("fetches", &["-fgpurace-prune=off"]);
+    // For each kernel: the number of texels that are both read and written, and the offset of the first.
     let races = |report: &Report| {
         let of = |race: &gpurace_tests::report::Race| {
             let lines = [race.accesses[0].line, race.accesses[1].line];
@@ -216,14 +204,14 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
     let outcome = run(&mut on_executor, &folder).unwrap();
     assert_eq!(outcome.status, Some(RACE_STATUS), "{}{}", outcome.stdout, outcome.stderr);
     let wanted = races(&Report::parse(&std::fs::read_to_string(&json).unwrap()).unwrap());
-    assert_eq!(wanted.len(), 13, "each shape of coordinates, and each kind of memory: {wanted:?}");
+    assert_eq!(wanted.len(), 13, "one for each form of coordinates and each kind of memory: {wanted:?}");
     for seed in 0..2 {
         let (outcome, report) =
             run_on_executor(&folder, &folder.join("program"), &container, &[], seed, true).unwrap();
         assert_eq!(races(&report), wanted, "seed {seed}: {}", outcome.stderr);
         assert!(!report.notes.iter().any(|note| note.contains("textures")), "{:?}", report.notes);
     }
-    // Without logs nothing is known of them, and that is said.
+    // Without event logs, accesses through textures are not checked. A note says it.
     let (_, report) = run_on_executor(&folder, &folder.join("program"), &container, &[], 0, false).unwrap();
     let said = "accesses to textures and surfaces not checked on the GPU: run with `device=cpu`";
     let count = report.notes.iter().find_map(|note| note.strip_suffix(said)?.trim().parse::<u64>().ok());
@@ -232,20 +220,7 @@ fn a_fetch_reads_the_same_texels_by_a_log_as_on_the_executor() {
 
 #[test]
 fn what_lies_beside_managed_variables_is_ordinary_memory() {
-    let folder = work_folder("executed-managed").unwrap();
-    let source = workspace().join("tests/gpu/managed.cu");
-    let mut command = Command::new(tool("gclang++").unwrap());
-    command.args([
-        "-fsanitize=gpurace",
-        "-fgpurace-exec=auto",
-        "--cuda-gpu-arch=sm_80",
-        "-O2",
-        "-w",
-        "-save-temps",
-    ]);
-    must_run(command.arg(source).args(["-o", "program"]), &folder).unwrap();
-    let (container, unknown) = lower(&folder, "managed.gpurace.device.gpu.bc").unwrap();
-    assert!(unknown.is_empty(), "the executor knows every instruction: {unknown:?}");
+    let (folder, container) = built("managed", &[]);
     let mut on_executor = Command::new(folder.join("program"));
     let outcome = run(on_executor.env("GPURACE_OPTIONS", "device=cpu"), &folder).unwrap();
     assert_eq!((outcome.status, &outcome.stdout[..]), (Some(0), "done\n"), "{}", outcome.stderr);
@@ -255,8 +230,8 @@ fn what_lies_beside_managed_variables_is_ordinary_memory() {
     assert!(report.races.is_empty() && report.stats.checks_executed > 0, "{:?}", report.races);
 }
 
-/// Runs a program over the driver of our own, whose kernels the executor runs; what it left behind, and its report. `logs`: launches may log
-/// what they do.
+/// Runs a program over the mock of the driver, which lets the executor run the kernels. Returns the outcome
+/// and the report. With `logs`, launches may keep event logs.
 fn run_on_executor(
     folder: &Path,
     program: &Path,
@@ -301,6 +276,6 @@ fn each_access_is_checked_once() {
     ] {
         assert_eq!(execute(kernel, 0).count("checks"), threads * of_thread, "{kernel}");
     }
-    // Under a guard that every second thread has.
+    // Only every second thread passes the guard.
     assert_eq!(execute("clean_guarded_ptx", 0).count("checks"), threads / 2);
 }

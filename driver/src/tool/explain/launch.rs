@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gpurace_protocol::client::Solver;
-use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Param, Protocol};
 use gpurace_protocol::show;
 use gpurace_protocol::verdict::{Verdict as Answered, Verdicts, Witness};
@@ -56,7 +56,7 @@ pub fn solve(kernel: &mut Known, text: &str) -> Result<(String, Remarks), Error>
     }
     let remarks = remarks::of_first_warp(protocol, &launch);
     let dims = |[x, y, z]: [u32; 3]| format!("({x},{y},{z})");
-    let mut head = format!("launch: grid {}, block {}\n", dims(launch.grid), dims(launch.block));
+    let mut head = format!("launch: grid {}, block {}\n", dims(launch.shape.grid), dims(launch.shape.block));
     for name in unused {
         head += &format!("note: no access depends on an argument `{name}`; {}\n", takes(protocol));
     }
@@ -130,8 +130,8 @@ fn in_words(race: &Witness, places: &HashMap<u32, Site>) -> Value {
         })
     };
     json!({
-        "grid": race.launch.grid,
-        "block": race.launch.block,
+        "grid": race.launch.shape.grid,
+        "block": race.launch.shape.block,
         "params": {},
         "object": race.object,
         "accesses": [side(&race.accesses[0]), side(&race.accesses[1])],
@@ -192,7 +192,8 @@ fn read<'t>(text: &'t str, protocol: &Protocol, kernel: &str) -> Result<(Launch,
             "a block of {threads} threads, of which `{kernel}` takes {most} at most"
         )));
     }
-    let mut launch = Launch { grid, block, dynamic_shared, ..Launch::default() };
+    let mut launch =
+        Launch { shape: LaunchShape { grid, block, cluster: None, dynamic_shared }, ..Launch::default() };
     arguments(&mut launch, protocol, &values)?;
     Ok((launch, unused))
 }
@@ -325,7 +326,7 @@ mod tests {
     fn launches_are_read() {
         let (launch, unused) = read("grid=4,2,block=256,n=-1", &protocol(), "k").unwrap();
         assert!(unused.is_empty());
-        assert_eq!((launch.grid, launch.block), ([4, 2, 1], [256, 1, 1]));
+        assert_eq!((launch.shape.grid, launch.shape.block), ([4, 2, 1], [256, 1, 1]));
         assert_eq!(launch.params[0], 0xffff_ffff);
         let [x, y] = [0, 1].map(|i| launch.objects[i].unwrap().allocation.unwrap());
         assert!(x.1 <= y.0, "allocations of their own: {x:?}, {y:?}");

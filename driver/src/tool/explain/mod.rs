@@ -1,13 +1,13 @@
-//! `gpurace explain`: what the prover says of each access of a source, and why;
-//! for all launches, or for one.
+//! `gpurace explain`: shows the verdict on each access of a source and its reason, for all launches or
+//! for one.
 //!
-//! | module | what it knows |
+//! | module | content |
 //! |---|---|
 //! | [`launch`] | one launch: reading it, solving for it |
 //! | [`remarks`] | bank conflicts and uncoalesced accesses of a launch's first warp |
 //! | [`table`] | the text |
 //!
-//! The device code alone is compiled, by the step that `gclang++` would run.
+//! It compiles the device code only, with the step that `gclang++` would run.
 
 mod launch;
 mod remarks;
@@ -35,19 +35,19 @@ use crate::{gclang, run};
 pub struct ExplainArgs {
     /// A CUDA source, or the facts of a build (`-fgpurace-facts=FILE.json`)
     file: PathBuf,
-    /// Explain only this kernel: its name, with or without parameters
+    /// Explain only the kernel of this name, given with or without parameters
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Ask about one launch, by the kernel's dimensions and arguments:
+    /// Explain one launch, given by its dimensions and arguments:
     /// `grid=4,2,block=256,shared=1024,n=1000,x=ptr(4096),y=x+64`
     #[arg(long, value_name = "LAUNCH")]
     launch: Option<String>,
-    /// Arguments of the compilation, after all else
+    /// Arguments for clang; they must come last
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "CLANG ARGS")]
     clang: Vec<OsString>,
 }
 
-/// A kernel with all that is known of it.
+/// A kernel, its verdicts and its proofs.
 struct Known {
     /// Name and verdicts.
     facts: Kernel,
@@ -73,17 +73,16 @@ impl Known {
         objects
     }
 
-    /// Whether the user means this kernel: by the whole name, or by the name
-    /// without return type, template arguments and parameters.
+    /// True if `wanted` is a name of this kernel.
     fn is_called(&self, wanted: &str) -> bool {
         is_called(&self.facts.name, wanted)
     }
 }
 
-/// Whether `wanted` is this name of a kernel, or the name without parameters, return
-/// type or template arguments.
+/// True if `wanted` is the whole name of a kernel, or that name without parameters, return type or
+/// template arguments.
 fn is_called(whole: &str, wanted: &str) -> bool {
-    // Parentheses and spaces in template arguments, `<int, (unsigned int)256>`, end nothing.
+    // Ignore parentheses and spaces in template arguments: `<int, (unsigned int)256>`.
     let mut depth = 0usize;
     let outside: Vec<(usize, char)> = whole
         .char_indices()
@@ -111,14 +110,13 @@ fn is_called(whole: &str, wanted: &str) -> bool {
 /// Explains a source or facts.
 ///
 /// # Errors
-/// What cannot be read or compiled, a kernel or an argument that there is not,
-/// a solver that is missing.
+/// The file cannot be read or compiled, there is no such kernel or argument, or the solver is missing.
 pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     let is_facts = args.file.extension().is_some_and(|end| end == "json");
     let mut kernels = if is_facts {
         if args.launch.is_some() {
-            return Err(Error::new("`--launch` asks about a source, not about facts")
-                .hint("name the `.cu` file: facts hold no protocols to solve with"));
+            return Err(Error::new("`--launch` needs a source, found facts")
+                .hint("name the `.cu` file: facts hold no protocols, and the solver needs them"));
         }
         let read = facts::read(&args.file)?;
         let known = |facts| Known { facts, sites: Vec::new(), proofs: None };
@@ -140,14 +138,14 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     };
     let [kernel] = kernels.as_mut_slice() else {
         let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
-        return Err(Error::new(format!("a launch is of one kernel, and there are {}", kernels.len()))
+        return Err(Error::new(format!("`--launch` needs one kernel, found {}", kernels.len()))
             .hint(format!("set `--kernel` to one of {}", names.join(", "))));
     };
     let (head, remarks) = launch::solve(kernel, text)?;
     Ok(Done::success(head + &table::render(kernel, &remarks)))
 }
 
-/// Compiles the device code of a source and reads what the pass says of it.
+/// Compiles the device code of a source and reads the facts and proofs that the pass writes.
 fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let work = tempfile::Builder::new()
         .prefix("gpurace-")
@@ -157,7 +155,8 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let mut words: Vec<OsString> = clang.to_vec();
     let mut facts_word = OsString::from("-fgpurace-facts=");
     facts_word.push(&facts_file);
-    // Behind the user's own, since the last one counts. One file is explained as it is, whatever it is linked to.
+    // They follow the user's arguments, since the last one counts. One file is explained on its own, so
+    // `-fno-gpu-rdc`.
     words.extend(
         ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
     );
@@ -166,7 +165,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     crate::refuse::check(&args)?;
     let toolchain = gclang::find(&args, Driver::Cxx)?;
     let whole = plan::plan(&args, &toolchain, work.path());
-    // The device compilation, which is clang's first run, with what it needs.
+    // Keep the device compilation, which is clang's first run, and the headers that it reads.
     let (mut steps, mut compiles, mut files) = (Vec::new(), false, None);
     for step in whole.steps {
         match step {
@@ -188,7 +187,7 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         }
     }
     let (true, Some((meta, proofs))) = (compiles, files) else {
-        return Err(Error::new(format!("nothing of `{}` is device code to compile", file.display())));
+        return Err(Error::new(format!("`{}` has no device code to compile", file.display())));
     };
     let plan = Plan { steps };
     if run::run(&plan, "gpurace", false, work.path()) != Exit::Success {
@@ -202,8 +201,8 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     Ok(join(facts, &meta.kernels, proofs))
 }
 
-/// Facts name kernels as the user does, proofs as the object code does; both
-/// have the module's order.
+/// Joins facts, which use demangled names, with proofs, which use mangled ones. Facts and `kernels`
+/// have the same order.
 fn join(facts: Facts, kernels: &[KernelMeta], mut proofs: HashMap<String, KernelProofs>) -> Vec<Known> {
     facts
         .kernels

@@ -68,7 +68,7 @@ pub fn of_first_warp(protocol: &Protocol, launch: &Launch) -> HashMap<u32, Vec<S
 
 /// What each lane touches, in order; `None` where that is not known.
 fn lanes(protocol: &Protocol, launch: &Launch) -> Option<Vec<Vec<Touch>>> {
-    let [nx, ny, nz] = launch.block.map(u64::from);
+    let [nx, ny, nz] = launch.shape.block.map(u64::from);
     let count = (nx * ny * nz).min(WARP);
     (0..count)
         .map(|linear| {

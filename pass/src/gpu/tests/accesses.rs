@@ -118,7 +118,8 @@ fn addresses_that_inline_ptx_works_out_are_worked_out_before() {
         "{check}"
     );
     assert!(!f.contains("__gpurace_irregular"), "{f}");
-    // What the asm itself reads is not known before it: the first access is checked, the second announced.
+    // What the asm itself reads is not known before it: the first access is checked, the second
+    // announced.
     assert_eq!(g.matches("call void @__gpurace_read_range(").count(), 1, "{g}");
     assert!(
         g.contains("call void @__gpurace_irregular()") && !g.contains("call void @__gpurace_atomic("),

@@ -4,8 +4,8 @@ use gpurace_abi::event::{EventKind, Fetch};
 
 use super::harness::{checked, printed, stand_in_turn};
 use crate::gpu::hooks;
+use crate::ir::position::Positions;
 use crate::ir::testing::with_module;
-use crate::position::Positions;
 
 #[test]
 fn accesses_through_textures_and_surfaces_are_told_of_before_them() {

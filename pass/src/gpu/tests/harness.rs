@@ -3,11 +3,11 @@
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use crate::checks::{instrument, sites};
 use crate::gpu::{builtins, hooks};
 use crate::ir;
+use crate::ir::position::Positions;
 use crate::ir::testing::with_module;
-use crate::position::Positions;
-use crate::{instrument, sites};
 
 pub fn printed(module: LLVMModuleRef) -> String {
     // SAFETY: live; the text is copied before it is given back.
@@ -50,7 +50,8 @@ pub fn stand_in_turn(text: &str, all: &[&str]) {
     }
 }
 
-/// A checked function whose body is one asm with these arguments: `%a`, `%b` of 32 bits, `%p` of 64.
+/// A checked function whose body is one asm with these arguments: `%a`, `%b` of 32 bits, `%p` of
+/// 64.
 pub fn checked_asm(result: &str, asm: &str, constraints: &str, arguments: &str) -> String {
     let call = if result == "void" { String::new() } else { "%x = ".to_owned() };
     checked(&format!(

@@ -8,8 +8,10 @@ fn matrices_are_accessed_by_the_whole_warp() {
     let asm = "{ .reg .u32 a; add.u32 a, $4, 64; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4]; ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {$0,$1}, [a+16]; }";
     let text = checked_asm("{i32, i32, i32, i32}", asm, "=r,=r,=r,=r,r", "i32 %a");
     // How many, whether transposed, whether stored, the site.
-    let (row, end) =
-        ("call void @__gpurace_rows(ptr %", ["i32 4, i32 0, i32 0, i32 0)", "i32 2, i32 1, i32 0, i32 1)"]);
+    let (row, end) = (
+        "call void @__gpurace_matrix_rows(ptr %",
+        ["i32 4, i32 0, i32 0, i32 0)", "i32 2, i32 1, i32 0, i32 1)"],
+    );
     stand_in_turn(&text, &["add i32 %a, 64", ", 16", row, end[0], row, end[1], "asm sideeffect"]);
     let text =
         checked_asm("void", "stmatrix.sync.aligned.m8n8.x1.shared.b16 [$0], {$1};", "r,r", "i32 %a, i32 %b");
@@ -18,7 +20,10 @@ fn matrices_are_accessed_by_the_whole_warp() {
     // Rows of which the asm reads where they are.
     let asm = "{ .reg .u32 a; ld.shared.u32 a, [$1]; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {$0}, [a]; }";
     let text = checked_asm("i32", asm, "=r,r", "i32 %a");
-    assert!(text.contains("call void @__gpurace_read_range(") && !text.contains("__gpurace_rows"), "{text}");
+    assert!(
+        text.contains("call void @__gpurace_read_range(") && !text.contains("__gpurace_matrix_rows"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -41,14 +46,14 @@ fn matrices_of_intrinsics_are_accessed_too() {
     stand_in_turn(
         text,
         &[
-            "call void @__gpurace_rows(ptr %",
+            "call void @__gpurace_matrix_rows(ptr %",
             "i32 1, i32 0, i32 0, i32 0)",
             "= call i32 @llvm.nvvm.ldmatrix",
             // The stride, rows, columns, whether by column, bytes, whether stored, the site.
-            "call void @__gpurace_tile(ptr %",
+            "call void @__gpurace_matrix_tile(ptr %",
             "i32 %n, i32 16, i32 16, i32 0, i32 1, i32 0, i32 1)",
             "load.a.row",
-            "call void @__gpurace_tile(ptr %",
+            "call void @__gpurace_matrix_tile(ptr %",
             "i32 40, i32 8, i32 32, i32 1, i32 4, i32 1, i32 2)",
             "store.d.col",
         ],

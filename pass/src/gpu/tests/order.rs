@@ -4,10 +4,10 @@ use gpurace_abi::scope::AtomicKind;
 use llvm_sys::core::*;
 
 use super::harness::{checked, checked_asm, line, stand_in_turn};
+use crate::checks::{instrument, sites};
 use crate::gpu::hooks;
+use crate::ir::position::Positions;
 use crate::ir::testing::with_module;
-use crate::position::Positions;
-use crate::{instrument, sites};
 
 #[test]
 fn fences_are_said_before_they_happen() {
@@ -470,7 +470,7 @@ fn features(body: &str) -> gpurace_abi::meta::SyncFeatures {
         hooks::insert(module, found.sites.len(), &mut positions);
         instrument::insert_checks(module, &found.accesses, &Default::default());
         let kernel = LLVMGetNamedFunction(module, c"k".as_ptr());
-        crate::reach::of_kernels(module, &[kernel])[0].features
+        crate::analysis::reach::of_kernels(module, &[kernel])[0].features
     })
 }
 

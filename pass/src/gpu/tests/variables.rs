@@ -73,9 +73,9 @@ fn code_takes_the_addresses_of_managed_variables_from_their_cells() {
         // SAFETY: live.
         unsafe {
             assert_eq!(refuse(module), Ok(()));
-            let cells = crate::lower::managed::add_cells(module, 1);
+            let cells = crate::translate::managed::add_cells(module, 1);
             managed::replace(&cells);
-            crate::lower::verify(module).unwrap();
+            crate::ir::modules::verify(module).unwrap();
             printed(module)
         }
     });
@@ -86,6 +86,7 @@ fn code_takes_the_addresses_of_managed_variables_from_their_cells() {
     assert!(code.contains("load ptr, ptr addrspace(1) @__gpurace_managed_m"), "{text}");
     assert!(!code.contains("@m"), "no use is left: {text}");
     // Nobody would write the variable's address there; addresses of the others are as they are.
+    // SAFETY: the module is live.
     let refused = |globals: &str| with_module(&module(globals), |module| unsafe { refuse(module) });
     let why = "constants that are addresses of `__managed__` variables are not known there";
     let within = "ptr addrspacecast (ptr addrspace(1) getelementptr ([4 x i32], ptr addrspace(1) @m, i64 0, i64 2) to ptr)";

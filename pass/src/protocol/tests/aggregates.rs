@@ -19,7 +19,7 @@ fn indices_handed_on_in_structs() {
         KERNEL k(int *a) { Group g = group(a); at(g)[of(g).y] = of(g).z; }";
     let program = Program::of(source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact([2, 1, 1], [4, 3, 1], &[words(64)]);
+    program.assert_exact([2, 1, 1], [4, 3, 1], &[words(64)]);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn the_part_that_was_put_in_last() {
         !0 = !{ptr @k, !\"kernel\", i32 1}";
     let program = Program::from_bitcode(source.as_bytes());
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact(ONE, [8, 1, 1], &[words(64), Int(3)]);
+    program.assert_exact(ONE, [8, 1, 1], &[words(64), Int(3)]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_number_kept_as_a_pointer() {
     let source = "KERNEL k(int *a, long n) { void *kept = (void *)(n * 2 + tid); a[(long)kept & 31] = 1; }";
     let program = Program::of(source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact(ONE, [8, 1, 1], &[words(64), super::machine::Argument::Long(3)]);
+    program.assert_exact(ONE, [8, 1, 1], &[words(64), super::machine::Argument::Long(3)]);
     // The low bits of a pointer are not all of it.
     let program = Program::of("KERNEL k(int *a, int *b) { a[(int)(long)b & 31] = 1; }");
     assert_eq!(program.protocol.opaques.len(), 1, "{:#?}", program.protocol);

@@ -28,14 +28,14 @@ fn followed_with_its_arguments() {
         __device__ __noinline__ int twice(int x) { if (x > 4) return x * 2; return x + 1; }
         KERNEL k(int *a, int n) { __shared__ int s[64]; put(a, tid, n); put(s + 2, twice(tid), 2);
           for (int i = 0; i < n; ++i) put(a, twice(i), i); }";
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), Int(3)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64), Int(3)]);
 }
 
 #[test]
 fn returns_a_pointer() {
     let source = "__device__ __noinline__ int *pick(int *p, int *q, int n) { return tid < n ? p + 1 : q; }
         KERNEL k(int *a, int *b, int n) { *pick(a, b, n) = 1; pick(b, a, 2)[tid] = 1; }";
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(3)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(3)]);
 }
 
 #[test]
@@ -70,5 +70,5 @@ fn function_that_only_computes_says_nothing() {
     let source = "__device__ __noinline__ float twice(float x) { return x * 2; } KERNEL k(float *a) { a[tid] = twice(a[tid]); }";
     let program = Program::of(source);
     assert_eq!(unknowns(&program.protocol.body), []);
-    program.is_exact(ONE, [8, 1, 1], &[words(64)]);
+    program.assert_exact(ONE, [8, 1, 1], &[words(64)]);
 }

@@ -27,7 +27,7 @@ fn a_struct_handed_on_is_what_the_kernel_was_given() {
     );
     let program = Program::of(&source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact([1, 1, 1], [4, 1, 1], &[pair(6), words(16)]);
+    program.assert_exact([1, 1, 1], [4, 1, 1], &[pair(6), words(16)]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_struct_that_was_changed_is_not_what_was_given() {
         "{PAIR} __device__ __attribute__((noinline)) void put(Pair p, int *to) {{ if (tid < p.n) to[tid] = 1; }}
         KERNEL k(Pair p, int *to) {{ p.n = to[tid]; put(p, to); }}"
     );
-    let open = Program::of(&source).is_covered(ONE, [4, 1, 1], &[pair(2), words(16)], 64);
+    let open = Program::of(&source).assert_covered(ONE, [4, 1, 1], &[pair(2), words(16)], 64);
     assert_eq!(open, 4);
     // In the function, of its own copy.
     let source = format!(
@@ -56,7 +56,7 @@ fn a_struct_that_was_changed_is_not_what_was_given() {
             for (int i = 0; i < 3; ++i) {{ if (tid < p.n) to[tid + 8 * i] = 1; ((volatile Pair &)p).n += to[tid]; }} }}
         KERNEL k(Pair p, int *to) {{ put(p, to); }}"
     );
-    let open = Program::of(&source).is_covered(ONE, [4, 1, 1], &[pair(2), words(32)], 256);
+    let open = Program::of(&source).assert_covered(ONE, [4, 1, 1], &[pair(2), words(32)], 256);
     assert_eq!(open, 4);
 }
 
@@ -68,7 +68,7 @@ fn a_part_that_was_not_changed_is() {
     );
     let program = Program::of(&source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact(ONE, [4, 1, 1], &[pair(2), words(16)]);
+    program.assert_exact(ONE, [4, 1, 1], &[pair(2), words(16)]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn addresses_of_local_memory_in_a_struct() {
         "{:#?}",
         program.protocol
     );
-    program.is_included([1, 1, 1], [4, 1, 1], &[words(80)]);
+    program.assert_included([1, 1, 1], [4, 1, 1], &[words(80)]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_copy_of_constant_memory() {
         struct Table { int at[4]; };
         __device__ __attribute__((noinline)) int of(Table t, int i) { return t.at[i & 3]; }
         KERNEL k(int *a) { Table t = *(const Table *)table; a[of(t, tid)] = 1; }";
-    let open = Program::of(source).is_covered(ONE, [4, 1, 1], &[words(16)], 512);
+    let open = Program::of(source).assert_covered(ONE, [4, 1, 1], &[words(16)], 512);
     assert_eq!(open, 4);
 }
 
@@ -131,7 +131,7 @@ fn a_struct_in_a_loop_is_one_struct_for_each_iteration() {
         "{PAIR} __device__ __attribute__((noinline)) void put(Pair p, int *to) {{ if (tid < p.n) to[tid] = 1; }}
         KERNEL k(Pair p, int *to, int n) {{ for (int i = 0; i < n; ++i) {{ Pair q = p; q.n = i; put(q, to + 8 * i); }} }}"
     );
-    Program::of(&source).is_covered(ONE, [4, 1, 1], &[pair(2), words(64), Int(4)], 512);
+    Program::of(&source).assert_covered(ONE, [4, 1, 1], &[pair(2), words(64), Int(4)], 512);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn values_put_into_a_struct_that_is_handed_on() {
     let program = Program::of(source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
     assert!(program.protocol.objects.iter().all(|o| o.name == "a"), "{:#?}", program.protocol);
-    program.is_exact(ONE, [8, 1, 1], &[words(16), Int(5)]);
+    program.assert_exact(ONE, [8, 1, 1], &[words(16), Int(5)]);
 }
 
 #[test]
@@ -164,6 +164,6 @@ fn values_that_change_are_not_what_a_struct_holds() {
         );
         let program = Program::of(&source);
         assert!(!program.protocol.opaques.is_empty(), "{change}: {:#?}", program.protocol);
-        program.is_covered(ONE, [8, 1, 1], &[words(16), Int(5)], 512);
+        program.assert_covered(ONE, [8, 1, 1], &[words(16), Int(5)], 512);
     }
 }

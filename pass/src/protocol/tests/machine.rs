@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::ptr;
 
 use gpurace_abi::context::ThreadCtx;
-use gpurace_abi::entry;
+use gpurace_abi::entry::Entry;
 use gpurace_abi::image::{IMAGE_SYMBOL, ImageTable};
-use gpurace_protocol::launch::Launch;
+use gpurace_protocol::launch::{Launch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Op, Protocol};
 use gpurace_protocol::run::{Open, Stopped, Thread, Touch, trace};
 use llvm_sys::core::*;
@@ -19,10 +19,16 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::{LLVM_InitializeNativeAsmPrinter, LLVM_InitializeNativeTarget};
 
 use super::repeat;
-use crate::lower::{codegen, image, shared, thread_context};
-use crate::position::Positions;
-use crate::sites::{self, AccessSite};
-use crate::{describe, grid_sync, instrument, ir, lower, prepare, protocol, reach};
+use crate::analysis::reach;
+use crate::checks::instrument;
+use crate::checks::sites::{self, AccessSite};
+use crate::codegen::{describe, image, object};
+use crate::ir::parameters::argument_layout;
+use crate::ir::position::Positions;
+use crate::ir::position::source_name;
+use crate::protocol::grid_sync;
+use crate::translate::{shared, thread_context};
+use crate::{ir, prepare, protocol, translate};
 
 /// What the kernels of the tests may use, without a CUDA toolkit.
 const PRELUDE: &str = r#"
@@ -77,7 +83,7 @@ impl Program {
             assert_eq!(failed, 0, "{}", ir::text(message));
             grid_sync::mark(module);
             prepare::prepare(module).unwrap();
-            let unsupported = lower::normalize(module);
+            let unsupported = translate::normalize(module);
             assert!(unsupported.is_empty(), "{unsupported:?}");
             if std::env::var_os("GPURACE_TEST_DUMP").is_some() {
                 LLVMDumpModule(module);
@@ -95,7 +101,7 @@ impl Program {
 
     /// Checks that each thread of the launch touches exactly what the protocol
     /// says, between the same barriers, and that the protocol leaves nothing open.
-    pub fn is_exact(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
+    pub fn assert_exact(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
             repeat::compare(&protocol, &ran);
             let open = ran.compare(&protocol, 1, false);
@@ -107,14 +113,20 @@ impl Program {
     /// outcome of what it leaves open: of `tries` ones drawn at random. Threads
     /// for which it leaves nothing open touch exactly what it says. Gives the
     /// number of others, of all kernels.
-    pub fn is_covered(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument], tries: u64) -> usize {
+    pub fn assert_covered(
+        self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        arguments: &[Argument],
+        tries: u64,
+    ) -> usize {
         let all = self.run(grid, block, arguments);
         all.iter().for_each(|(protocol, ran)| _ = repeat::compare(protocol, ran));
         all.iter().map(|(protocol, ran)| ran.compare(protocol, tries, false)).sum()
     }
 
     /// Checks that the protocol says whatever a thread touches; it may say more.
-    pub fn is_included(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
+    pub fn assert_included(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
             repeat::compare(&protocol, &ran);
             ran.compare(&protocol, 1, true);
@@ -246,7 +258,7 @@ impl Ran {
 
     /// The address of the shared variable that people call so.
     fn shared(&self, name: &str) -> u64 {
-        let mut named = self.variables.iter().filter(|(symbol, _)| describe::source_name(symbol) == name);
+        let mut named = self.variables.iter().filter(|(symbol, _)| source_name(symbol) == name);
         let (_, address) = named.next().expect("a variable of this name");
         assert!(named.next().is_none(), "two variables `{name}`");
         *address
@@ -295,10 +307,10 @@ impl Machine {
         // SAFETY: by contract.
         unsafe {
             instrument::insert_checks(module, &accesses, &Default::default());
-            let machine = codegen::machine("x86-64", 1).unwrap();
-            codegen::retarget(module, &machine);
+            let machine = object::machine("x86-64", 1).unwrap();
+            object::retarget(module, &machine);
             let kernels: Vec<_> = ir::kernels(module).into_iter().map(|(f, _)| f).collect();
-            let places = kernels.iter().map(|&k| image::argument_layout(module, k).0);
+            let places = kernels.iter().map(|&k| argument_layout(module, k).0);
             let with_places = protocols.into_iter().zip(places).collect();
             let reach = reach::of_kernels(module, &kernels);
             let layout = shared::lay_out(module, &reach);
@@ -319,10 +331,10 @@ impl Machine {
             let mut message = ptr::null_mut();
             let failed = LLVMCreateJITCompilerForModule(&mut engine, module, 1, &mut message);
             assert_eq!(failed, 0, "{}", ir::text(message));
-            for entry in entry::ALL {
-                let function = LLVMGetNamedFunction(module, ir::c(entry.name).as_ptr());
+            for entry in Entry::OF_EXECUTOR {
+                let function = LLVMGetNamedFunction(module, ir::c(entry.symbol()).as_ptr());
                 if !function.is_null() {
-                    LLVMAddGlobalMapping(engine, function, callback(entry.name));
+                    LLVMAddGlobalMapping(engine, function, callback(entry.symbol()));
                 }
             }
             let variables = metas.into_iter().map(|m| m.name).collect();
@@ -365,7 +377,8 @@ impl Machine {
             u64::from_le_bytes(bytes)
         };
         let params = protocol.params.iter().map(|p| p.width.truncate(word(p.offset))).collect();
-        let launch = Launch { grid, block, dynamic_shared: (SHARED / 2) as u32, params, objects: Vec::new() };
+        let shape = LaunchShape { grid, block, cluster: None, dynamic_shared: (SHARED / 2) as u32 };
+        let launch = Launch { shape, params, objects: Vec::new() };
         let mut shared = vec![0u64; SHARED / 8];
         let base = shared.as_mut_ptr().cast::<u8>();
         // SAFETY: the engine is live; the table is what `add_table` made; the
@@ -390,7 +403,7 @@ impl Machine {
                 (context.ntid, context.nctaid) = (block, grid);
                 (context.linear_tid, context.lane, context.warp) = (linear, linear % 32, linear / 32);
                 (context.shared_base, context.dynamic_shared) = (base, dynamic);
-                context.dynamic_shared_bytes = launch.dynamic_shared;
+                context.dynamic_shared_bytes = launch.shape.dynamic_shared;
                 RECORD.with_borrow_mut(|r| *r = Record::default());
                 run(&mut context, buffer.as_ptr());
                 let events = RECORD.with_borrow_mut(|r| std::mem::take(&mut r.events));

@@ -31,7 +31,7 @@ fn opaque_groups(protocol: &Protocol) -> Vec<Uniform> {
 fn index_loaded_from_memory() {
     let program = Program::of("KERNEL k(int *a, int *b) { a[b[tid]] = 1; }");
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread]);
-    program.is_covered(ONE, [4, 1, 1], &[words(64), words(4)], 200);
+    program.assert_covered(ONE, [4, 1, 1], &[words(64), words(4)], 200);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn condition_loaded_from_memory() {
     let program = Program::of("KERNEL k(int *a, int *b) { if (b[0]) a[tid] = 1; sync(); a[tid + 1] = 2; }");
     // The address is the same for all, what lies there need not be.
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread]);
-    program.is_covered(ONE, [4, 1, 1], &[words(64), words(4)], 20);
+    program.assert_covered(ONE, [4, 1, 1], &[words(64), words(4)], 20);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn value_after_a_loop_that_threads_leave_apart() {
         "KERNEL k(int *a, int n) { int i = 0; while (i < tid) { a[i] = 1; ++i; } if (i == n) a[i] = 2; }";
     let program = Program::of(source);
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread], "{:#?}", program.protocol);
-    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(2)], 200);
+    program.assert_covered(ONE, [4, 1, 1], &[words(64), Int(2)], 200);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn value_after_a_loop_that_all_leave_together() {
     let source = "KERNEL k(int *a, int n) { int i = 0; while (i * i < n) { a[i] = 1; ++i; } a[i] = 2; }";
     let program = Program::of(source);
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Grid], "{:#?}", program.protocol);
-    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(10)], 200);
+    program.assert_covered(ONE, [4, 1, 1], &[words(64), Int(10)], 200);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn irregular_steps() {
     let program = Program::of(source);
     let steps: Vec<_> = loops(&program.protocol.body).iter().flat_map(|l| &l.vars).map(|v| v.step).collect();
     assert_eq!(steps, [Step::Any(Uniform::Grid), Step::Any(Uniform::Thread)]);
-    program.is_covered(ONE, [4, 1, 1], &[words(64), Int(13)], 400);
+    program.assert_covered(ONE, [4, 1, 1], &[words(64), Int(13)], 400);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn conditional_increment_is_no_step() {
     let program = Program::of(source);
     let steps: Vec<_> = loops(&program.protocol.body).iter().flat_map(|l| &l.vars).map(|v| v.step).collect();
     assert!(steps.contains(&Step::Any(Uniform::Thread)), "{steps:?}");
-    program.is_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(4)], 2000);
+    program.assert_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(4)], 2000);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn break_on_loaded_value() {
     let source = "KERNEL k(int *a, int *b, int n) { for (int i = 0; i < n; ++i) { if (b[i] == 3) break; a[i] = 1; sync(); } a[tid] = 2; }";
     let program = Program::of(source);
     assert_eq!(loops(&program.protocol.body)[0].may_break, Some(Uniform::Thread));
-    program.is_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(6)], 400);
+    program.assert_covered(ONE, [2, 1, 1], &[words(64), words(8), Int(6)], 400);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn named_barrier_is_unknown() {
 fn partial_mask_is_left_out() {
     let program = Program::of("KERNEL k(int *a) { a[tid] = 1; __nvvm_bar_warp_sync(3); a[tid + 1] = 2; }");
     assert_eq!(program.protocol.body.len(), 2, "{:#?}", program.protocol);
-    program.is_exact(ONE, [2, 1, 1], &[words(64)]);
+    program.assert_exact(ONE, [2, 1, 1], &[words(64)]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn trap_does_not_stand_before_what_follows() {
     // Only the write before the trap is conditional.
     let ifs = program.protocol.body.iter().filter(|s| matches!(s, Stmt::If { .. })).count();
     assert_eq!((ifs, program.protocol.body.len()), (1, 4), "{:#?}", program.protocol);
-    program.is_exact(ONE, [4, 1, 1], &[words(64), Int(8)]);
+    program.assert_exact(ONE, [4, 1, 1], &[words(64), Int(8)]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn words(count: usize) -> super::machine::Argument {
 
 #[test]
 fn two_arrays_that_may_overlap() {
-    Program::of("KERNEL k(int *a, int *b) { a[tid] = b[tid + 1]; }").is_exact(
+    Program::of("KERNEL k(int *a, int *b) { a[tid] = b[tid + 1]; }").assert_exact(
         ONE,
         [8, 1, 1],
         &[words(16), Inside(8)],
@@ -73,7 +73,7 @@ fn scalars_of_a_struct() {
     bytes.extend(2i16.to_le_bytes());
     bytes.extend([1, 0]);
     bytes.extend(5i64.to_le_bytes());
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), Bytes(bytes)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64), Bytes(bytes)]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn selected_and_merged_pointers() {
         int *p = tid < n ? a : b; p[tid] = 1;
         int *q; if (tid & 1) q = s + 1; else q = a + 2; q[tid] = 2;
         int *r = n > 3 ? a + 5 : a + 9; *r = 3; }";
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(4)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64), words(64), Int(4)]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn pointer_that_walks() {
         "KERNEL k(int *a, int n) { int *p = a + tid; for (int i = 0; i < n; ++i) { *p = i; p += ntid; }
         for (int *q = a; q != a + n; ++q) *q = 1;
         for (int *q = a + n; q > a; q -= 2) *q = 1; }";
-    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(64), Int(6)]);
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn swapped_buffers() {
     // Each access may touch either buffer: more than it does.
     let accesses = of.body.iter().filter(|s| matches!(s, Stmt::Access(_))).count();
     assert_eq!(accesses, 4, "{of:#?}");
-    program.is_included(ONE, [4, 1, 1], &[words(64), words(64), Int(3)]);
+    program.assert_included(ONE, [4, 1, 1], &[words(64), words(64), Int(3)]);
 }
 
 #[test]
 fn double_buffer_by_parity() {
     let source = "KERNEL k(int *a, int n) { __shared__ int s[2][32];
         for (int i = 0; i < n; ++i) { s[i & 1][tid] = a[i]; sync(); a[tid] = s[i & 1][31 - tid]; } }";
-    Program::of(source).is_exact(ONE, [32, 1, 1], &[words(64), Int(3)]);
+    Program::of(source).assert_exact(ONE, [32, 1, 1], &[words(64), Int(3)]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn static_dynamic_and_device_variables() {
     let source = "__device__ int counter[4]; extern __shared__ int dynamic[]; __shared__ float tile[4][9];
         KERNEL k(int *a) { dynamic[tid] = 1; ((char *)dynamic)[tid] = 2; tile[tid & 3][tid] = 1; counter[tid & 3] += 1;
           short *h = (short *)(dynamic + 16); h[tid] = 4; a[0] = 1; }";
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(4)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(4)]);
 }
 
 #[test]
@@ -138,21 +138,21 @@ fn addresses_as_integers() {
         unsigned at = (unsigned)(u64)(__attribute__((address_space(3))) int *)s;
         at += tid * 4; *(__attribute__((address_space(3))) int *)(u64)at = 1;
         u64 g = (u64)a; g += 8 * tid; g -= 4 * n; *(int *)g = 2; }";
-    Program::of(source).is_exact(ONE, [8, 1, 1], &[words(64), Long(0)]);
+    Program::of(source).assert_exact(ONE, [8, 1, 1], &[words(64), Long(0)]);
 }
 
 #[test]
 fn copies_and_fills() {
     let source = "struct Big { int v[20]; };
         KERNEL k(Big *a, Big *b, long n) { a[tid] = b[tid + 1]; __builtin_memset(a + 4 + tid, 0, n); }";
-    Program::of(source).is_exact(ONE, [2, 1, 1], &[words(200), words(100), Long(12)]);
+    Program::of(source).assert_exact(ONE, [2, 1, 1], &[words(200), words(100), Long(12)]);
 }
 
 #[test]
 fn vectors_and_bytes() {
     let source = "typedef int int4v __attribute__((ext_vector_type(4)));
         KERNEL k(int *a, char *b) { ((int4v *)a)[tid] = 1; b[tid * 3] = 2; b[-1 + (int)tid] += 1; }";
-    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Inside(64)]);
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(64), Inside(64)]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn linked_list_is_opaque_in_each_iteration() {
 #[test]
 fn address_kept_in_a_local() {
     let source = "KERNEL k(int *a, int *b, int n) { int *volatile p = a + tid; *p = 1; for (int i = 0; i < n; ++i) { volatile int at = i * 2; a[at] = 1; } }";
-    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), words(4), Int(3)]);
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(64), words(4), Int(3)]);
 }
 
 #[test]

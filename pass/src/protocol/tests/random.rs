@@ -221,7 +221,7 @@ fn check(seed: u64, exits: bool, tries: u64) -> usize {
         eprintln!("{source}");
     }
     let arguments = [Words(vec![0; 96]), Int(5), Int(2 + seed as i32)];
-    Program::of(&source).is_covered([2, 1, 1], [3, 2, 1], &arguments, tries)
+    Program::of(&source).assert_covered([2, 1, 1], [3, 2, 1], &arguments, tries)
 }
 
 #[test]

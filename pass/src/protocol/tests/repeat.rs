@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use gpurace_protocol::launch::LaunchShape;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::{Event, Repeat};
 
@@ -22,7 +23,7 @@ pub fn compare(protocol: &Protocol, ran: &Ran) -> bool {
     for (thread, real) in &ran.threads {
         if block != Some(thread.ctaid) {
             block = Some(thread.ctaid);
-            said = vec![BTreeSet::new(); ran.launch.block.iter().product::<u32>() as usize];
+            said = vec![BTreeSet::new(); ran.launch.shape.threads() as usize];
             // Barriers of the block, and syncs of each warp since the last of them.
             let mut passed = [0, 0];
             let told = repeat.block(&ran.launch, thread.ctaid, |event| match event {
@@ -98,8 +99,7 @@ fn a_quotient_by_zero_is_open() {
     let program = Program::of("KERNEL k(int *a, int n) { a[tid / n] = 1; }");
     let repeat = Repeat::of(&program.protocol).unwrap();
     let launch = |n: u64| gpurace_protocol::launch::Launch {
-        grid: [1; 3],
-        block: [4, 1, 1],
+        shape: LaunchShape::flat(1, 4),
         params: vec![0, n],
         ..Default::default()
     };

@@ -16,13 +16,13 @@ fn arithmetic() {
         a[(tid * n + 3) & 255] = 1; a[((unsigned)tid * 7 % m)] = 2; a[(tid * 5) / n] = 3; a[tid * 9 % n] = 4;
         a[(tid << 3 | 2) ^ 1] = 5; a[(unsigned)(tid * 100) >> 2] = 6; a[(tid * 64 - 64 >> 3) + 8] = 7;
         a[tid * 40 / m] = 8; a[tid > n ? tid : n] = 9; a[tid < n ? tid : n] = 10; a[__builtin_abs(n - tid)] = 1; }";
-    Program::of(source).is_exact(ONE, [32, 1, 1], &[words(1024), Int(5), Int(7)]);
+    Program::of(source).assert_exact(ONE, [32, 1, 1], &[words(1024), Int(5), Int(7)]);
 }
 
 #[test]
 fn negative_dividends() {
     let source = "KERNEL k(char *a, int n) { a[64 + (tid - 8) / n] = 1; a[64 + (tid - 8) % n] = 2; a[64 + (tid - 9) / 4] = 3; }";
-    Program::of(source).is_exact(ONE, [16, 1, 1], &[words(64), Int(3)]);
+    Program::of(source).assert_exact(ONE, [16, 1, 1], &[words(64), Int(3)]);
 }
 
 #[test]
@@ -30,34 +30,34 @@ fn widths_and_signs() {
     let source = "KERNEL k(char *a, long n, int m) {
         a[(unsigned char)(tid * 50)] = 1; a[128 + (signed char)(tid * 50)] = 2; a[(unsigned short)(tid + m)] = 3;
         a[(long)tid * n] = 4; a[(u64)(unsigned)(tid + m) & 1023] = 5; a[(int)(n * tid)] = 6; a[(tid == 3) * 9] = 7; }";
-    Program::of(source).is_exact(ONE, [16, 1, 1], &[words(1024), Long(6), Int(-3 + 4)]);
+    Program::of(source).assert_exact(ONE, [16, 1, 1], &[words(1024), Long(6), Int(-3 + 4)]);
 }
 
 #[test]
 fn special_registers() {
     let source = "KERNEL k(char *a) { a[lane] = 1; a[tid / 32 + 40] = 2; a[ntid + nctaid] = 3;
         if (lane == 0) a[ctaid] = 4; a[tidy] = 5; }";
-    Program::of(source).is_exact([2, 1, 1], [16, 3, 1], &[words(64)]);
+    Program::of(source).assert_exact([2, 1, 1], [16, 3, 1], &[words(64)]);
 }
 
 #[test]
 fn rotation_and_saturation() {
     let source = "KERNEL k(char *a, unsigned n) { a[__builtin_rotateleft32(tid * 0x01000000u, 9)] = 1;
         a[__builtin_elementwise_sub_sat((unsigned)tid, n)] = 2; a[__builtin_elementwise_min(tid, 3)] = 3; }";
-    Program::of(source).is_exact(ONE, [16, 1, 1], &[words(16 << 9), Int(5)]);
+    Program::of(source).assert_exact(ONE, [16, 1, 1], &[words(16 << 9), Int(5)]);
 }
 
 #[test]
 fn merged_integers() {
     let source = "KERNEL k(char *a, int n) { int i; if (tid < n) i = tid * 2; else if (tid == n) i = 1; else i = 50 - tid;
         a[i] = 1; bool odd = tid & 1; bool low = tid < n; if (odd && low) a[99] = 1; if (odd != low) a[98] = 2; }";
-    Program::of(source).is_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
+    Program::of(source).assert_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
 }
 
 #[test]
 fn value_used_after_a_loop_that_does_not_change_it() {
     let source = "KERNEL k(char *a, int n) { int at = 0; int i = 0; do { at = n * 2 + tid; a[i] = 1; ++i; } while (i < n); a[at] = 2; }";
-    Program::of(source).is_exact(ONE, [4, 1, 1], &[words(64), Int(5)]);
+    Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(64), Int(5)]);
 }
 
 /// What a loop leaves is known where its iterations can be counted out: of constants, or
@@ -73,11 +73,11 @@ fn values_left_by_loops() {
     let program = Program::of(source);
     let left: Vec<_> = program.protocol.opaques.iter().map(|opaque| opaque.last.is_some()).collect();
     assert!(!left.is_empty() && left.iter().all(|left| *left), "{:#?}", program.protocol);
-    program.is_exact(ONE, [4, 1, 1], &[words(256), Int(20)]);
+    program.assert_exact(ONE, [4, 1, 1], &[words(256), Int(20)]);
     let source = "KERNEL k(char *a) { int up = 1; for (int d = 32; d > 0; d /= 2) { up *= 2; a[d] = 1; } a[up + tid] = 2; }";
     let program = Program::of(source);
     assert!(program.protocol.opaques.is_empty(), "{:#?}", program.protocol);
-    program.is_exact(ONE, [4, 1, 1], &[words(256)]);
+    program.assert_exact(ONE, [4, 1, 1], &[words(256)]);
 }
 
 /// What is left on several ways, or rests on memory, is open.
@@ -94,7 +94,7 @@ fn values_left_by_other_loops() {
         let program = Program::of(&format!("KERNEL k(int *a) {{ {body} }}"));
         let settled = gpurace_protocol::last::settle(&program.protocol, Some(&Default::default()));
         assert!(settled.is_none(), "{body}: {:#?}", program.protocol);
-        assert!(program.is_covered(ONE, [4, 1, 1], &[Words(memory.clone())], 3000) > 0, "{body}");
+        assert!(program.assert_covered(ONE, [4, 1, 1], &[Words(memory.clone())], 3000) > 0, "{body}");
     }
 }
 
@@ -109,5 +109,5 @@ fn truth_values_kept_as_numbers() {
         .iter()
         .filter(|(_, e)| matches!(e, Expr::Cast(_, Width::W32, _) | Expr::Select(..)));
     assert_eq!(casts.count(), 0, "{:#?}", program.protocol);
-    program.is_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
+    program.assert_exact(ONE, [16, 1, 1], &[words(64), Int(5)]);
 }

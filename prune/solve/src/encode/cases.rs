@@ -3,12 +3,12 @@
 use gpurace_protocol::expr::{BinOp, CmpOp, Expr, ExprId, Width};
 use gpurace_protocol::range::{Range, View};
 
-use super::{Cases, Encoder, Frame, Result};
-use crate::linear::{Formula, Lin};
+use super::{Cases, Encoder, Frame};
+use crate::linear::{Encoded, Formula, Lin};
 
 impl<'a> Encoder<'a> {
-    /// The term of a choice.
-    pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Result<Lin> {
+    /// Returns `a` where `cond` holds, else `b`.
+    pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Encoded<Lin> {
         match cond {
             Formula::True => Ok(a.clone()),
             Formula::False => Ok(b.clone()),
@@ -21,14 +21,13 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// An unknown with these values.
-    pub(crate) fn by_cases(&mut self, name: &str, cases: Cases, range: Range) -> Result<Lin> {
+    /// Returns an unknown that has the value of the case whose condition holds.
+    pub(crate) fn by_cases(&mut self, name: &str, cases: Cases, range: Range) -> Encoded<Lin> {
         let cases: Cases = cases.into_iter().filter(|(at, _)| *at != Formula::False).collect();
         if let Some((_, value)) = cases.iter().find(|(at, _)| *at == Formula::True) {
             return Ok(value.clone());
         }
-        // The unknown's range must not exclude a case, even of a moment that is
-        // not reached.
+        // The unknown's range must contain every case, even in moments that are not reached.
         let range = cases.iter().fold(range, |r, (_, value)| r.hull(self.range(value)));
         let atom = self.fresh(name, range);
         let value = Lin::atom(atom);
@@ -40,8 +39,8 @@ impl<'a> Encoder<'a> {
         Ok(value)
     }
 
-    /// A 1-bit expression as a formula.
-    pub fn cond(&mut self, f: &mut Frame<'a>, id: ExprId) -> Result<Formula> {
+    /// Returns a 1-bit expression as a formula.
+    pub fn cond(&mut self, f: &mut Frame<'a>, id: ExprId) -> Encoded<Formula> {
         if let Some(known) = f.conds.get(&id) {
             return Ok(known.clone());
         }
@@ -76,7 +75,7 @@ impl<'a> Encoder<'a> {
         Ok(formula)
     }
 
-    fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Result<Formula> {
+    fn comparison(&mut self, f: &mut Frame<'a>, op: CmpOp, a: ExprId, b: ExprId) -> Encoded<Formula> {
         let exprs = self.setting.exprs;
         if exprs.width(a) == Width::W1 && matches!(op, CmpOp::Eq | CmpOp::Ne) {
             let (x, y) = (self.cond(f, a)?, self.cond(f, b)?);
@@ -90,7 +89,7 @@ impl<'a> Encoder<'a> {
             CmpOp::Ult | CmpOp::Ule => View::Unsigned,
             CmpOp::Slt | CmpOp::Sle => View::Signed,
             CmpOp::Eq | CmpOp::Ne => {
-                // Either will do; the one that needs less is taken.
+                // Both views are right. This takes the one that needs fewer assumptions.
                 let fits = |f: &mut Frame<'a>, view| f.ranges.fits(a, view) && f.ranges.fits(b, view);
                 if fits(f, View::Unsigned) || !fits(f, View::Signed) && exprs.width(a) != Width::W64 {
                     View::Unsigned

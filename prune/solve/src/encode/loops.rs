@@ -1,17 +1,17 @@
-//! What a loop's variables are in an iteration: terms of how many came before.
+//! Loop variables as terms over the iteration number.
 
 use gpurace_protocol::condition::Condition;
 use gpurace_protocol::expr::{Expr, ExprId, LoopId, VarId, Width};
 use gpurace_protocol::protocol::Step;
 use gpurace_protocol::range::{VarInfo, View};
 
-use super::{Encoder, Frame, Key, Result, Wrap};
-use crate::arith::MOST_CASES;
-use crate::linear::{Formula, Lin};
+use super::{Encoder, Frame, Key, Wrap};
+use crate::linear::{Encoded, Formula, Lin};
+use crate::operators::MOST_CASES;
 
 impl<'a> Encoder<'a> {
-    /// A loop variable's value in the view.
-    pub(super) fn var(&mut self, f: &mut Frame<'a>, id: VarId, width: Width, view: View) -> Result<Lin> {
+    /// Returns the value of a loop variable in the view.
+    pub(super) fn var(&mut self, f: &mut Frame<'a>, id: VarId, width: Width, view: View) -> Encoded<Lin> {
         let any = |e: &mut Self| Ok(Lin::atom(e.fresh("variable", view.all(width))));
         let Some(info) = f.ranges.loops().vars.get(&id).copied() else { return any(self) };
         let Some(k) = f.iteration.get(&info.of.id).cloned() else { return any(self) };
@@ -49,8 +49,9 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// `lift`, where it is the variable's value: proved, assumed or followed.
-    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Result<Lin> {
+    /// Returns the variable's value for its lift. If the variable may wrap, either a condition of
+    /// the proof excludes that, or the term includes it.
+    fn steady(&mut self, f: &mut Frame<'a>, info: VarInfo<'a>, lift: Lin, view: View) -> Encoded<Lin> {
         let (id, width) = (info.var.id, info.var.width);
         if f.ranges.never_wraps(id, view).is_some() {
             return Ok(lift);
@@ -69,7 +70,7 @@ impl<'a> Encoder<'a> {
         self.wrapped(&lift, width, view)
     }
 
-    /// Guards of the frame that do not change in a loop.
+    /// Returns the frame's guards whose values do not change in the loop.
     fn guards_outside(&self, f: &Frame<'a>, of: LoopId) -> Vec<(ExprId, bool)> {
         let loops = f.ranges.loops();
         let inside = |e: Expr| match e {
@@ -89,7 +90,7 @@ impl<'a> Encoder<'a> {
         k: &Lin,
         factor: i128,
         view: View,
-    ) -> Result<Lin> {
+    ) -> Encoded<Lin> {
         let width = info.var.width;
         let all = view.all(width);
         let from = self.computed(f, info.var.from, view)?;
@@ -108,7 +109,7 @@ impl<'a> Encoder<'a> {
             power *= factor;
             j += 1;
         }
-        // Beyond the last case it wraps, to any value as far as is known here.
+        // After the last case the variable wraps, and its value is unknown here.
         let value = self.by_cases("variable", cases, all)?;
         let assumed = self.setting.wrap == Wrap::Assume;
         if f.certain && (assumed || f.ranges.never_wraps(info.var.id, view).is_some()) {
@@ -126,7 +127,7 @@ impl<'a> Encoder<'a> {
         by: i128,
         own: View,
         view: View,
-    ) -> Result<Lin> {
+    ) -> Encoded<Lin> {
         let width = info.var.width;
         let from = self.computed(f, info.var.from, own)?;
         let range = f.ranges.computed(info.var.from, own).meet(self.range(&from));
@@ -136,7 +137,7 @@ impl<'a> Encoder<'a> {
             let from = self.computed(f, info.var.from, view)?;
             return self.choice(first, &from, &later);
         }
-        // A start with few values: each of them, halved so often.
+        // If the start has few constant values, each value and iteration is a case.
         if let Some(starts) = self.constant_cases(&from) {
             let mut cases = Vec::new();
             for (start, mut value) in starts.into_iter().filter(|(_, c)| *c >= 0) {

@@ -1,4 +1,4 @@
-//! What is asked of the solver, and the conditions that its answers rest on.
+//! The queries of a proof, and the conditions that their answers need.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use gpurace_protocol::interval::{Group, controls, uniformity};
 
 use super::Prover;
 use crate::encode::{Encoder, Setting, Wrap};
-use crate::linear::{Formula, Lin, TooBig};
+use crate::linear::{Encoded, Formula, Lin, TooBig};
 use crate::pair::{PairFormula, Relation, divergence, needs, reach};
 use crate::smt::{Answer, Query};
 
-/// Most conditions of one query that are tried to be left out.
+/// The largest number of candidates that a query tries to drop.
 const MOST_DROPS: usize = 8;
 
 impl<'a> Prover<'a> {
-    /// Drops candidates until the rest can hold together.
+    /// Drops candidates until the remaining ones can all hold together.
     pub(super) fn keep_consistent_candidates(&mut self) {
         while !self.candidates.is_empty() {
             let mut encoder = Encoder::new(self.setting, Group::Block);
@@ -46,8 +46,8 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Whether barriers of the group may be taken to be passed together, and
-    /// under which conditions.
+    /// Returns the conditions under which the group's threads pass its barriers together, or the
+    /// reason why they may not.
     pub(super) fn align(&mut self, group: Group) -> Result<BTreeSet<Condition>, String> {
         if let Some(known) = self.aligned.get(&group) {
             return known.clone();
@@ -71,7 +71,7 @@ impl<'a> Prover<'a> {
             }
             let differ =
                 |why: &str| format!("barriers under control that threads may decide differently{why}");
-            // For the whole grid, threads of one block count too.
+            // Two threads of the grid may also be in one block.
             let relations: &[Relation] = match group {
                 Group::Grid => &[Relation::OtherBlock, Relation::SameBlock],
                 _ => &[relation],
@@ -88,7 +88,7 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// Asks whether a formula has no solution, and under which conditions.
+    /// Returns the conditions under which a formula has no solution, or the answer that shows none.
     pub(super) fn decide(
         &mut self,
         about: &str,
@@ -97,7 +97,7 @@ impl<'a> Prover<'a> {
         let facts: [&[Formula]; 2] = [&built.race, &built.encoder.facts];
         let query =
             Query { about, atoms: &built.encoder.atoms, facts: &facts, assumptions: &built.assumptions };
-        // What other pairs rest on already costs nothing more.
+        // Conditions that other pairs already need cost nothing extra.
         if !self.accepted.is_empty() {
             let accepted: Vec<_> = self.accepted.iter().copied().collect();
             let assumptions: Vec<_> = accepted.iter().map(|i| built.assumptions[*i].clone()).collect();
@@ -111,8 +111,7 @@ impl<'a> Prover<'a> {
             Answer::Unsat(core) => core,
             answer => return Err(answer),
         };
-        // Weaker conditions, where they will do: those that ask for most come
-        // last, and are left out first.
+        // Fewer conditions may be enough. The most demanding ones come last and are dropped first.
         let mut left: Vec<usize> = (0..built.assumptions.len()).collect();
         for _ in 0..MOST_DROPS {
             let kept = core.iter().rev().find(|i| left.contains(i) && !tried.contains(*i)).copied();
@@ -129,7 +128,7 @@ impl<'a> Prover<'a> {
         Ok(self.conditions(built, core.into_iter()))
     }
 
-    /// Whether a formula has no solution under what proofs rest on already.
+    /// Like [`Self::decide`], but only with candidates that earlier proofs use.
     pub(super) fn decide_simply(
         &mut self,
         about: &str,
@@ -148,18 +147,17 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// What a formula without a solution rests on, with these candidates.
+    /// Returns the conditions of a formula without a solution: on wrapping, and these candidates.
     fn conditions(&self, built: &PairFormula<'a>, used: impl Iterator<Item = usize>) -> BTreeSet<Condition> {
         let mut conditions: BTreeSet<_> = needs(built).into_iter().collect();
         conditions.extend(used.map(|i| Condition::Holds(self.candidates[i])));
         conditions
     }
 
-    /// Whether the access can be reached where the conditions hold, unless it
-    /// can never be reached.
+    /// True if a thread can reach the access under the conditions, or no thread can ever reach it.
     pub(super) fn not_vacuous(&mut self, i: usize, conditions: &BTreeSet<Condition>) -> bool {
         if self.setting.launch.is_some() {
-            // Nothing is assumed of a launch that is known.
+            // Proofs for a known launch assume nothing.
             return true;
         }
         let assumed: Vec<ExprId> = conditions
@@ -182,7 +180,7 @@ impl<'a> Prover<'a> {
         };
         let possible = match reached(self.setting, &assumed) {
             Answer::Sat(_) => true,
-            // Never reached at all: nothing rests on the conditions.
+            // If no thread ever reaches the access, the proof does not depend on the conditions.
             Answer::Unsat(_) => {
                 let exact = Setting { wrap: Wrap::Exact, ..self.setting };
                 matches!(reached(exact, &[]), Answer::Unsat(_))
@@ -194,15 +192,14 @@ impl<'a> Prover<'a> {
     }
 }
 
-fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Result<Vec<Formula>, TooBig> {
+fn encode_candidates<'a>(encoder: &mut Encoder<'a>, candidates: &[ExprId]) -> Encoded<Vec<Formula>> {
     let mut all = Vec::new();
     for cond in candidates {
         let mut frame = crate::encode::Frame::top(encoder.setting, 0);
         frame.certain = false;
         all.push(encoder.cond(&mut frame, *cond)?);
     }
-    // More than one thread, or nothing can race; but a kernel in which nothing
-    // tells threads apart is written for one.
+    // A race needs two threads. Only a kernel whose threads cannot differ is meant for one thread.
     let protocol = encoder.setting.protocol;
     let index = |node| matches!(node, Expr::Tid(_) | Expr::Ctaid(_) | Expr::Lane | Expr::Opaque { .. });
     if !protocol.exprs.iter().any(|(_, node)| index(node)) {

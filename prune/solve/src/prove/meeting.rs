@@ -1,4 +1,5 @@
-//! One pair of accesses to one object: how two threads are related, the ways they can meet, and what keeps them apart in each.
+//! One pair of accesses to one object: the relations of two threads, the ways in which they can
+//! meet, and the proof for each.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,13 +17,13 @@ use crate::smt::{Answer, Query};
 use crate::values::assignments;
 use crate::witness;
 
-/// One question: can two threads race in two accesses, where they meet so?
+/// One question: can two threads of this relation race in two accesses if they meet in this way?
 #[derive(Clone, Copy)]
 struct Ask<'m> {
     /// The accesses, by their numbers.
     i: usize,
     j: usize,
-    /// What has to be added to offsets of the second one.
+    /// The distance from the first base to the second one, bytes.
     apart: i128,
     relation: Relation,
     meeting: &'m Meeting,
@@ -47,7 +48,8 @@ impl<'a> Prover<'a> {
         match block {
             Ok(more) => conditions.extend(more),
             Err(failure) => {
-                // Barriers of warps order threads of one warp only.
+                // Warp barriers order only threads of one warp, so the two cases need separate
+                // proofs.
                 let warps = holds_warp_sync(&protocol.body) && self.align(Group::Warp).is_ok();
                 if !warps {
                     return Err(failure);
@@ -65,8 +67,8 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// Whether two threads related so cannot race in two accesses of one
-    /// object.
+    /// Returns the conditions under which two threads of this relation do not race in two accesses
+    /// of one object.
     fn related(
         &mut self,
         i: usize,
@@ -101,8 +103,8 @@ impl<'a> Prover<'a> {
         Ok(conditions)
     }
 
-    /// What keeps two threads apart for each value that loop variables take, if
-    /// there are few and something does for each of them.
+    /// Returns the conditions of a proof that treats each value of the loop variables separately,
+    /// if there are few values and each has a proof.
     fn value_by_value(&mut self, ask: Ask) -> Option<BTreeSet<Condition>> {
         let all = assignments(self.setting, (&self.places[ask.i], &self.places[ask.j]), ask.meeting);
         if all.is_empty() {
@@ -115,7 +117,7 @@ impl<'a> Prover<'a> {
         Some(conditions)
     }
 
-    /// What keeps two threads apart that meet in one way.
+    /// Returns the conditions under which two threads that meet in one way do not race.
     fn meeting(
         &mut self,
         ask: Ask,
@@ -133,22 +135,21 @@ impl<'a> Prover<'a> {
             let related = (relation, apart);
             formula(self.setting, places, meeting, related, &self.candidates, fixed, detail)
         };
-        // Without the conditions around the two first: where that is
-        // enough, the query is one for many pairs.
+        // The first query leaves out the conditions around the accesses. Many pairs share it, and
+        // often it is enough.
         let simple = if guarded(places.0) || guarded(places.1) { build(Detail::Loops).ok() } else { None };
         let Ok(mut built) = build(Detail::All) else {
             return Err(Failure::Why("numbers too big".into()));
         };
-        if let Some(simple) = simple {
-            if simple.encoder.needs.is_subset(&built.encoder.needs) {
-                if let Some(used) = self.decide_simply(&about, &simple) {
-                    return Ok(used);
-                }
-            }
+        if let Some(simple) = simple
+            && simple.encoder.needs.is_subset(&built.encoder.needs)
+            && let Some(used) = self.decide_simply(&about, &simple)
+        {
+            return Ok(used);
         }
         match self.decide(&about, &built) {
             Ok(used) => Ok(used),
-            // Whether an iteration with these values is ever run is not asked.
+            // A solution here is no witness: no iteration with these values may exist.
             Err(_) if !fixed.is_empty() => Err(Failure::Why("for some values of loop variables".into())),
             Err(Answer::Sat(solution)) => {
                 if let Some(witness) = self.witness(i, j, &mut built, solution) {
@@ -175,7 +176,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// A race, where the solution is one.
+    /// Returns a witness, if the solution or a smaller one is a race.
     fn witness(
         &mut self,
         i: usize,
@@ -183,8 +184,8 @@ impl<'a> Prover<'a> {
         built: &mut PairFormula<'a>,
         solution: HashMap<crate::linear::Atom, i128>,
     ) -> Option<Witness> {
-        // The two threads are run alone: that they come to the same barriers
-        // as the others has to be known.
+        // The witness runs only two threads. They must provably pass the same barriers as the
+        // others.
         for group in [Group::Warp, Group::Block, Group::Grid] {
             self.align(group).ok()?;
         }
@@ -193,24 +194,24 @@ impl<'a> Prover<'a> {
         }
         let numbers = [self.places[i].number, self.places[j].number];
         let protocol = self.setting.protocol;
-        if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution) {
-            if let Some(found) = witness::confirm(protocol, &launch, threads, numbers) {
-                return Some(found);
-            }
+        if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution)
+            && let Some(found) = witness::confirm(protocol, &launch, threads, numbers)
+        {
+            return Some(found);
         }
-        // A smaller one may be quicker to run, or free of products that the
-        // query does not follow.
+        // A smaller solution may run faster, or avoid products that the query does not encode
+        // exactly.
         for (most_threads, most) in [(64, 4), (64, 64), (1024, 4096)] {
             let small = witness::small(&mut built.encoder, most_threads, most).ok()?;
             let facts: [&[Formula]; 4] = [&built.race, &built.encoder.facts, &small, &built.assumptions];
             let query =
                 Query { about: "a small race", atoms: &built.encoder.atoms, facts: &facts, assumptions: &[] };
-            if let Answer::Sat(solution) = self.asker.ask(query) {
-                if let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution) {
-                    let found = witness::confirm(protocol, &launch, threads, numbers);
-                    if found.is_some() {
-                        return found;
-                    }
+            if let Answer::Sat(solution) = self.asker.ask(query)
+                && let Some((launch, threads)) = witness::threads(&mut built.encoder, &solution)
+            {
+                let found = witness::confirm(protocol, &launch, threads, numbers);
+                if found.is_some() {
+                    return found;
                 }
             }
         }

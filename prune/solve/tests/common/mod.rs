@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gpurace_protocol::expr::*;
-use gpurace_protocol::launch::{Extent, Launch};
+use gpurace_protocol::launch::{Extent, Launch, LaunchShape};
 use gpurace_protocol::protocol::*;
 use gpurace_protocol::race::races;
 use gpurace_protocol::show::condition;
@@ -252,7 +252,8 @@ impl Kernel {
 }
 
 pub fn launch(grid: [u32; 3], block: [u32; 3], protocol: &Protocol, scalars: &[u64]) -> Launch {
-    let mut launch = Launch { grid, block, ..Launch::default() };
+    let mut launch =
+        Launch { shape: LaunchShape { grid, block, ..LaunchShape::default() }, ..Launch::default() };
     let mut scalars = scalars.iter();
     for (i, param) in protocol.params.iter().enumerate() {
         launch.params.push(if param.pointer {

@@ -1,4 +1,5 @@
-//! What objects are: which of them may be one memory, which bytes of them are accessed, and which are only read.
+//! What objects are: which of them may be one memory, which bytes of them are accessed, and which
+//! are only read.
 
 use super::*;
 

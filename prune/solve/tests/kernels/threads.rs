@@ -1,4 +1,5 @@
-//! Addresses that tell threads apart: by their indices in block and grid, under conditions, in loops.
+//! Addresses that tell threads apart: by their indices in block and grid, under conditions, in
+//! loops.
 
 use super::*;
 

@@ -1,124 +1,75 @@
-//! Where kernels run: the seam between the CUDA Runtime API and what does its work.
+//! The seam between the CUDA Runtime API and whatever runs kernels and holds memory.
 //!
-//! | module | what it knows |
+//! | module | what it defines |
 //! |---|---|
-//! | this one | what a backend does, and which one this process has |
-//! | [`executor`] | the CPU executor: work is over when it was submitted |
-//! | [`gpu`] | an NVIDIA GPU, by way of gpurace-cuda |
-//! | [`choice`] | which of them a program gets |
+//! | this one | the trait [`Backend`], and the backend of this process |
+//! | [`module`] | modules, kernels, variables and launches as a backend sees them |
+//! | [`memory`] | allocations, arrays and transfers as a backend sees them |
+//! | [`texels`] | the format of texels |
 //!
-//! Above the seam is what CUDA says of arguments, handles and order; below it is what
-//! happens to memory and kernels.
+//! The layers above check arguments, handles and order, as CUDA documents them. The backend moves
+//! bytes and runs kernels. Nothing here names a particular backend.
+//!
+//! Addresses are numbers above the trait, so a device's own addresses work as the host's do. Graphs
+//! are above the trait too: their nodes are submitted one by one. The findings of a GPU become the
+//! checker's race records, so backends share names, filters and reports.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use gpurace_abi::meta::ModuleMeta;
+use gpurace_abi::texture::TextureObject;
 use gpurace_check::RaceRecord;
-use gpurace_cpu::{Image, texture};
 use gpurace_report::schema::Device;
 use parking_lot::MutexGuard;
 
-use crate::errors::{Error, Result};
-use crate::launch::Launch;
-use crate::memory::Kind;
-use crate::memory::arena::Request;
-use crate::memory::array::Array;
-use crate::memory::copy::Rows;
-use crate::modules::{Kernel, Payload};
+use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer};
+use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
+use crate::host::errors::Result;
+use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::order::StreamId;
-use crate::resolve::Object;
-use crate::transfer::Part;
-use crate::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 
-pub mod choice;
-pub mod executor;
-pub mod gpu;
+pub mod memory;
+pub mod module;
+pub mod texels;
 
-/// The code of a module, ready to run.
-pub enum Code {
-    /// For the host's processor.
-    Host(Image),
-    /// For the GPU.
-    Gpu(gpu::Code),
-}
-
-impl Code {
-    /// The device variables: mangled name and address.
-    pub fn variables(&self) -> Vec<(&str, usize)> {
-        match self {
-            Self::Host(image) => image.variables().iter().map(|v| (&v.name[..], v.address)).collect(),
-            Self::Gpu(code) => code.variables(),
-        }
-    }
-
-    /// Address of the device variable with this mangled name.
-    pub fn variable(&self, name: &str) -> Option<usize> {
-        match self {
-            Self::Host(image) => image.variable(name).map(|found| found.address),
-            Self::Gpu(code) => code.variable(name),
-        }
-    }
-
-    /// The kernel with this mangled name.
-    pub fn kernel(&self, name: &str) -> Option<Entry> {
-        match self {
-            Self::Host(image) => image.kernel(name).cloned().map(Entry::Host),
-            Self::Gpu(code) => code.kernel(name).map(Entry::Gpu),
-        }
-    }
-}
-
-/// The code of a kernel.
-pub enum Entry {
-    /// For the host's processor.
-    Host(gpurace_cpu::image::Kernel),
-    /// For the GPU.
-    Gpu(gpu::Entry),
-}
-
-/// A point of a stream, or of all.
+/// Work that the host waits for or asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// All work is over.
+    /// All work of all streams.
     AllIsOver,
-    /// The work of a stream is.
+    /// All work of one stream.
     StreamIsOver(StreamId),
-    /// The event with this handle was reached, where it was recorded.
+    /// The work before the last record of the event with this handle.
     Event(usize),
 }
 
-/// What a backend found since it was asked last.
-pub struct Found {
+/// A race that a backend's own checker found.
+pub struct FoundRace {
     /// The two sides, in the terms of the checker.
     pub record: RaceRecord,
-    /// What they touched, where that is known.
-    pub object: Option<Object>,
-    /// Which byte of a block's shared memory, as the device counts them.
+    /// In shared memory: the offset in the block's shared memory, as the device counts it.
     pub shared_offset: Option<u32>,
 }
 
-/// A copy or fill that something may overlap.
-pub struct Copied {
-    /// Its number among launches and copies.
-    pub number: u64,
-    /// Where it is submitted to.
-    pub stream: StreamId,
-    /// Numbers of earlier operations that nothing orders before it, ascending.
-    pub unordered: Vec<u64>,
-    /// What it touches of memory that kernels reach.
-    pub parts: Vec<Part>,
-}
-
-/// What does the work of the CUDA Runtime API.
+/// Runs kernels and holds memory for the CUDA Runtime API.
 ///
-/// What is given here fits a backend whose work is over when it was submitted.
+/// The default methods suit a backend whose work is over when the call that submits it returns, and
+/// whose device shares the host's address space.
 pub trait Backend: Sync {
     /// Its name in reports.
     fn device(&self) -> Device;
 
-    /// Whether the checker of this process sees what kernels and copies access.
-    fn checks_on_host(&self) -> bool;
+    /// The backend's own checker. `None` if the checker of this process sees what kernels and
+    /// transfers access.
+    fn own_checker(&self) -> Option<&dyn OwnChecker> {
+        None
+    }
+
+    /// Number of this process's threads that run the backend's work.
+    fn worker_threads(&self) -> usize {
+        0
+    }
 
     // ---- the device ----
 
@@ -128,60 +79,62 @@ pub trait Backend: Sync {
     /// `cudaErrorInvalidValue` for a number that is no attribute.
     fn attribute(&self, attribute: u32) -> Result<c_int>;
 
-    /// Everything that `cudaGetDeviceProperties` says.
+    /// The result of `cudaGetDeviceProperties`.
     fn properties(&self) -> cudaDeviceProp;
 
-    /// Bytes of memory that are free, and all of them.
+    /// Bytes of free memory and of all memory.
     fn memory(&self) -> (usize, usize);
 
     /// Most bytes of all allocations together.
     fn memory_limit(&self) -> usize;
 
-    /// A `cudaLimit` was set.
+    /// Sets a `cudaLimit`.
     ///
     /// # Errors
-    /// That it cannot be.
+    /// The device's.
     fn set_limit(&self, number: u32, value: usize) -> Result;
 
     // ---- kernels ----
 
-    /// Makes a module's code ready. Says what is wrong with it; `meta` describes it.
+    /// Makes a module's code ready to run. Prints what is wrong with it. `meta` describes the
+    /// module.
     ///
     /// # Errors
     /// `cudaErrorNoKernelImageForDevice`, `cudaErrorInvalidKernelImage`.
-    fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<Code>;
+    fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<Box<dyn DeviceCode>>;
 
-    /// Has kernels find a `__managed__` variable at `host`, the host program's variable of `size` bytes, which gets its initial value. `cell`:
-    /// where code finds its address, that of the initial value until now.
+    /// Puts a `__managed__` variable at `host`, the host program's variable of `size` bytes, and
+    /// copies its initial value there. `cell` holds the address that kernels use. Until now that is
+    /// the address of the initial value.
     ///
     /// # Errors
-    /// The device's: it cannot reach it.
+    /// The device's, if it cannot access the host's variable.
     ///
     /// # Safety
-    /// `cell` and `host` are such; no kernel has run that uses them.
+    /// `cell` and `host` are as described. No kernel that uses them has run.
     unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result;
 
-    /// What `cudaFuncGetAttributes` says.
+    /// The backend's part of the result of `cudaFuncGetAttributes`.
     ///
     /// # Errors
     /// The device's.
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes>;
 
-    /// The kernel may have so much dynamic shared memory, bytes.
+    /// Allows a kernel this much dynamic shared memory, bytes.
     ///
     /// # Errors
-    /// That it cannot.
+    /// The device's.
     fn allow_dynamic_shared(&self, _kernel: &Kernel, _bytes: usize) -> Result {
         Ok(())
     }
 
-    /// Blocks of so many threads, with so much dynamic shared memory, that fit on a multiprocessor.
+    /// Number of blocks of this size that fit on a multiprocessor.
     ///
     /// # Errors
     /// The device's.
     fn resident_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u32>;
 
-    /// Most blocks of a cooperative launch of such blocks.
+    /// Most blocks of this size in a cooperative launch.
     ///
     /// # Errors
     /// The device's.
@@ -190,85 +143,90 @@ pub trait Backend: Sync {
     /// Runs a launch, or submits it.
     ///
     /// # Errors
-    /// What keeps it from starting.
-    fn run(&self, launch: &Launch<'_>) -> Result;
+    /// The reason why it cannot start.
+    fn run(&self, launch: &KernelLaunch<'_>) -> Result;
 
     // ---- memory ----
 
-    /// Memory for an allocation.
+    /// Returns the address of new memory.
     ///
     /// # Errors
-    /// `cudaErrorMemoryAllocation` where there is not that much.
-    fn take(&self, request: Request, kind: Kind) -> Result<usize>;
-
-    /// An allocation is about to be freed: what may still use it ends.
-    ///
-    /// # Errors
-    /// What a kernel did wrong.
-    fn before_free(&self) -> Result {
-        Ok(())
-    }
+    /// `cudaErrorMemoryAllocation` if there is not enough.
+    fn take(&self, request: MemoryRequest, kind: MemoryKind) -> Result<usize>;
 
     /// Gives memory back.
     ///
     /// # Safety
     /// It came from [`Backend::take`] with the same request, and nobody uses it.
-    unsafe fn give(&self, address: usize, request: Request, kind: Kind);
+    unsafe fn give(&self, address: usize, request: MemoryRequest, kind: MemoryKind);
 
-    /// Memory of the program is page-locked.
+    /// Page-locks memory of the program.
     ///
     /// # Errors
-    /// That it cannot be.
+    /// The device's.
     fn register(&self, _address: usize, _size: usize, _flags: u32) -> Result {
         Ok(())
     }
 
-    /// It is no more.
+    /// Ends the page lock of [`Backend::register`].
     fn unregister(&self, _address: usize) {}
 
-    /// Where kernels reach page-locked memory.
+    /// The address that kernels use for page-locked memory.
     ///
     /// # Errors
-    /// That they do not.
+    /// The device's, if kernels cannot access it.
     fn device_address(&self, host: usize) -> Result<usize> {
         Ok(host)
     }
 
-    /// An array was made, whose memory came from [`Backend::take`] and goes by [`Backend::give`].
+    /// Makes an array. Its memory comes from [`Backend::take`] and goes by [`Backend::give`].
     ///
     /// # Errors
     /// The device's.
-    fn make_array(&self, _array: &Array) -> Result {
+    fn make_array(&self, _array: &CudaArray) -> Result {
         Ok(())
     }
 
-    /// Makes a texture or a surface object; gives its handle. `desc`: of a texture.
+    /// Makes a texture object (`desc` is its description) or a surface object. Returns its handle.
     ///
     /// # Errors
     /// The device's.
     fn create_object(
         &self,
-        object: texture::Object,
+        object: TextureObject,
         resource: &cudaResourceDesc,
         desc: Option<&cudaTextureDesc>,
     ) -> Result<u64>;
 
-    /// Gives it back.
+    /// Destroys a texture or surface object.
     ///
     /// # Errors
-    /// `cudaErrorInvalidValue` where there is none.
+    /// `cudaErrorInvalidValue` if there is none.
     fn destroy_object(&self, handle: u64, is_texture: bool) -> Result;
 
-    /// Copies rows in a stream's order; `wait`: is over when this returns.
+    /// Address of the texels of a texture or surface object. `None` if it is unknown, or if the
+    /// handles of textures and of surfaces are numbered apart, so that the handle names no object.
+    fn texels_of(&self, handle: u64) -> Option<usize>;
+
+    /// Copies `extent` (bytes, rows, slices) in the order of a stream. With `wait`, returns when
+    /// the transfer is over.
     ///
     /// # Safety
-    /// Host memory is as CUDA wants it for such a copy; device memory was checked.
+    /// Host memory is valid for such a transfer. Device memory was checked.
     ///
     /// # Errors
     /// The device's.
-    unsafe fn copy(&self, to: Rows, from: Rows, extent: cudaExtent, stream: StreamId, wait: bool) -> Result;
+    unsafe fn copy(
+        &self,
+        to: PitchedRows,
+        from: PitchedRows,
+        extent: cudaExtent,
+        stream: StreamId,
+        wait: bool,
+    ) -> Result;
 
-    /// Fills rows with a value of so many bytes, as [`Backend::copy`] does.
+    /// Fills `extent` with a value, whose size in bytes comes second. Otherwise as
+    /// [`Backend::copy`].
     ///
     /// # Safety
     /// The memory was checked.
@@ -277,7 +235,7 @@ pub trait Backend: Sync {
     /// The device's.
     unsafe fn fill(
         &self,
-        to: Rows,
+        to: PitchedRows,
         value: (u32, usize),
         extent: cudaExtent,
         stream: StreamId,
@@ -286,7 +244,7 @@ pub trait Backend: Sync {
 
     // ---- order ----
 
-    /// A stream was made.
+    /// Makes a stream.
     ///
     /// # Errors
     /// The device's.
@@ -294,10 +252,10 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// It is destroyed.
+    /// Destroys a stream.
     fn destroy_stream(&self, _stream: StreamId) {}
 
-    /// An event was made.
+    /// Makes an event.
     ///
     /// # Errors
     /// The device's.
@@ -305,10 +263,10 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// It is destroyed.
+    /// Destroys an event.
     fn destroy_event(&self, _event: usize) {}
 
-    /// An event is recorded on a stream.
+    /// Records an event on a stream.
     ///
     /// # Errors
     /// The device's.
@@ -316,7 +274,7 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// A stream waits for an event that was recorded.
+    /// Lets a stream wait for a recorded event.
     ///
     /// # Errors
     /// The device's.
@@ -324,23 +282,24 @@ pub trait Backend: Sync {
         Ok(())
     }
 
-    /// The host waits.
+    /// Waits on the host.
     ///
     /// # Errors
-    /// What a kernel did wrong.
+    /// The fault of a kernel.
     fn wait(&self, _until: Until) -> Result {
         Ok(())
     }
 
-    /// Whether the host need not wait.
+    /// Succeeds if the host need not wait.
     ///
     /// # Errors
-    /// What a kernel did wrong, or `cudaErrorNotReady`.
+    /// The fault of a kernel, or `cudaErrorNotReady`.
     fn query(&self, _until: Until) -> Result {
         Ok(())
     }
 
-    /// Milliseconds between two events that were recorded; `None`: what the host's clock said then.
+    /// Milliseconds between two recorded events. `None` if the host's clock at the two records is
+    /// to be used.
     ///
     /// # Errors
     /// The device's.
@@ -348,10 +307,10 @@ pub trait Backend: Sync {
         Ok(None)
     }
 
-    /// Calls a function of the program in a stream's order.
+    /// Calls a function of the program in the order of a stream.
     ///
     /// # Safety
-    /// The function may be called with `data`, by any thread.
+    /// Any thread may call the function with `data`.
     ///
     /// # Errors
     /// The device's.
@@ -361,58 +320,60 @@ pub trait Backend: Sync {
         function: unsafe extern "C" fn(*mut c_void),
         data: *mut c_void,
     ) -> Result {
-        // SAFETY: as the caller vouches.
+        // SAFETY: the caller keeps the contract above.
         unsafe { function(data) };
         Ok(())
     }
-
-    // ---- what was found elsewhere than by the checker of this process ----
-
-    /// To be held from where an operation gets its place among others until [`Backend::touch`] knows of it.
-    fn placing(&self) -> Option<MutexGuard<'_, ()>> {
-        None
-    }
-
-    /// A copy or fill is about to be submitted that something may overlap: launches are to be compared with it.
-    fn touch(&self, _copied: Copied) {}
-
-    /// Races on these bytes are meant.
-    fn benign(&self, _address: usize, _size: usize) {}
-
-    /// What was found since it was asked last.
-    fn take_found(&self) -> Vec<Found> {
-        Vec::new()
-    }
-
-    /// Where a byte of a block's shared memory lies by the kernel's description.
-    fn shared_place(&self, _kernel: &Kernel, _offset: u32) -> Option<u64> {
-        None
-    }
-
-    /// Checks that launches have made, by the number of the launch, since it was asked last.
-    fn take_checks(&self) -> Vec<(u64, u64)> {
-        Vec::new()
-    }
-
-    /// What was lost or not checked.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
+/// The checker of a backend whose accesses the checker of this process does not see.
+pub trait OwnChecker {
+    /// A lock for the time from when an operation gets its number until [`OwnChecker::touch`] knows
+    /// the operation.
+    fn placing(&self) -> MutexGuard<'_, ()>;
+
+    /// Compares launches with a transfer that another operation may overlap. Comes before the
+    /// transfer is submitted.
+    fn touch(&self, transfer: SubmittedTransfer);
+
+    /// Ignores races on these bytes: the program says that they are intended.
+    fn benign(&self, address: usize, size: usize);
+
+    /// The races that were found since the last call.
+    fn take_found(&self) -> Vec<FoundRace>;
+
+    /// Converts an offset in a block's shared memory from the device's layout to that of the
+    /// kernel's description.
+    fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64>;
+
+    /// Numbers of launches, and the number of checks that each has run, since the last call.
+    fn take_checks(&self) -> Vec<(u64, u64)>;
+
+    /// What was lost or not checked, in words.
+    fn notes(&self) -> Vec<String>;
+}
+
+/// Chooses the backend for the program as it is registered at the time of the call.
+type Choice = fn() -> &'static dyn Backend;
+
+static CHOICE: OnceLock<Choice> = OnceLock::new();
 static CHOSEN: OnceLock<&'static dyn Backend> = OnceLock::new();
 
-/// The backend of this process, chosen when it is first asked for.
-pub fn get() -> &'static dyn Backend {
-    *CHOSEN.get_or_init(choice::choose)
+/// Sets the function that chooses the backend. The start of the library calls this: the layers that
+/// hold the backends lie above this one.
+pub fn set_choice(choice: Choice) {
+    CHOICE.get_or_init(|| choice);
 }
 
-/// The backend, if anything has needed it yet.
+/// The backend of this process, chosen at the first call.
+///
+/// # Panics
+/// If the library's start has not run.
+pub fn get() -> &'static dyn Backend {
+    *CHOSEN.get_or_init(|| CHOICE.get().expect("the library has started")())
+}
+
+/// The backend, if it was chosen already.
 pub fn chosen() -> Option<&'static dyn Backend> {
     CHOSEN.get().copied()
-}
-
-/// The error for a kernel of another backend than the one that is to run it; there is no such kernel.
-fn foreign<T>() -> Result<T> {
-    Err(Error::INVALID_DEVICE_FUNCTION)
 }

@@ -1,27 +1,24 @@
 //! Answers of the solver, kept on disk between runs.
 //!
-//! A file's name is the hash of all that the answer rests on, and so is the
-//! first thing in it; what does not begin so, or does not decode, is ignored.
-//! Files appear whole, by a rename, so that several processes may write and
-//! read at once. Any failure means that the solver is asked.
+//! A file's name is the hash of everything that the answer depends on. The file begins with the
+//! same hash. A file that does not, or cannot be decoded, is ignored. Files appear whole, by a
+//! rename: several processes may write and read at once. After any failure the solver is asked.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use gpurace_options::CacheDir;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::{PROTOCOL_VERSION, Protocol};
 use gpurace_protocol::wire::to_bytes;
 
-use crate::session;
+use crate::prove::solver::SolverFile;
 
-/// Hash of all that an answer rests on.
+/// Hash of everything that an answer depends on.
 pub type Key = [u8; 32];
 
-/// Most files of one folder; there are 256 folders.
+/// Most files of one folder. There are 256 folders.
 const MOST_FILES: usize = 64;
 
 /// A folder of answers.
@@ -29,43 +26,21 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// The key of what the solver says of a launch under a budget; `None` where the
-/// solver is not there.
-pub fn key(protocol: &Protocol, launch: &Launch, budget: Duration) -> Option<Key> {
-    static SOLVER: OnceLock<Option<(u64, u64)>> = OnceLock::new();
-    // Another build of the solver may answer otherwise.
-    let (size, changed) = (*SOLVER.get_or_init(|| {
-        let file = fs::metadata(super::solver::path()).ok()?;
-        let changed = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        Some((file.len(), changed.as_nanos() as u64))
-    }))?;
+/// The key of the solver's answer about a launch under a budget.
+pub fn key(solver: SolverFile, protocol: &Protocol, launch: &Launch, budget: Duration) -> Key {
     let mut hash = blake3::Hasher::new();
     hash.update(env!("CARGO_PKG_VERSION").as_bytes());
-    for number in [u64::from(PROTOCOL_VERSION), size, changed, budget.as_millis() as u64] {
+    for number in [u64::from(PROTOCOL_VERSION), solver.size, solver.changed, budget.as_millis() as u64] {
         hash.update(&number.to_le_bytes());
     }
     for part in [to_bytes(protocol), to_bytes(launch)] {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(&part);
     }
-    Some(*hash.finalize().as_bytes())
+    *hash.finalize().as_bytes()
 }
 
 impl Cache {
-    /// The cache that the options ask for.
-    pub fn of_process() -> Option<&'static Self> {
-        static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
-        let cache = CACHE.get_or_init(|| {
-            let folder = match &session::get().options.cache_dir {
-                CacheDir::Nowhere => return None,
-                CacheDir::Directory(folder) => folder.clone(),
-                CacheDir::User => user_cache()?.join("gpurace"),
-            };
-            Some(Self::at(&folder))
-        });
-        cache.as_ref()
-    }
-
     /// The cache in this folder.
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.join("launches") }
@@ -89,7 +64,7 @@ impl Cache {
 
     /// Keeps the sites that were proved under this key.
     pub fn put(&self, key: &Key, proved: &[u32]) {
-        // What cannot be kept is solved again.
+        // An answer that cannot be kept is computed again.
         let _ = self.try_put(key, proved);
     }
 
@@ -119,7 +94,7 @@ fn make_room(folder: &Path) -> std::io::Result<()> {
     if files.len() >= MOST_FILES {
         files.sort();
         for (_, path) in &files[..=files.len() - MOST_FILES] {
-            // Another process may have been quicker.
+            // Another process may have removed it already.
             let _ = fs::remove_file(path);
         }
     }
@@ -127,7 +102,7 @@ fn make_room(folder: &Path) -> std::io::Result<()> {
 }
 
 /// `$XDG_CACHE_HOME`, or `.cache` in the home folder.
-fn user_cache() -> Option<PathBuf> {
+pub fn user_cache() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))
 }

@@ -1,47 +1,45 @@
 //! A launch as the prover sees it.
 //!
-//! Where allocations lie differs from run to run, and from one half of a double
-//! buffer to the other. A proof asks only how the kernel's objects lie within
-//! their allocations, so each allocation gets an address by the order in which
-//! the kernel's objects name it. Where an address is in no known allocation, all
-//! addresses stay as they are.
+//! The addresses of allocations differ from run to run, and between the halves of a double buffer.
+//! A proof depends only on the positions of the kernel's objects within their allocations. So each
+//! allocation gets an address by the order in which the kernel's objects name it. If an address is
+//! in no known allocation, all addresses stay as they are.
 
-use gpurace_protocol::launch::{Extent, Launch as ProverLaunch};
+use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
-use gpurace_cpu::texture;
+use crate::backend;
+use crate::backend::memory::MemoryKind;
+use crate::backend::module::KernelLaunch;
+use crate::program::allocations;
+use crate::program::modules;
 
-use crate::launch::Launch;
-use crate::memory;
-use crate::modules;
-
-/// Address of the first allocation, beyond all addresses of a program.
+/// New address of the first allocation, beyond all addresses of a program.
 const FIRST: u64 = 1 << 48;
-/// From one allocation to the next, at least: no access to one comes near
-/// another by numbers of 32 bits.
+/// Least distance from one allocation to the next: a 32-bit offset never leads from one to another.
 const GAP: u64 = 1 << 40;
 
-/// A launch, and whether another run of the program would make the same of it.
+/// A launch in the prover's terms.
 pub struct Configuration {
     /// The launch.
     pub launch: ProverLaunch,
-    /// No address of this process is in it.
+    /// It holds no address of this process: another run of the program has the same configuration.
     pub portable: bool,
 }
 
 /// The configuration of a launch of the kernel with this protocol.
-pub fn of(launch: &Launch<'_>, protocol: &Protocol) -> Configuration {
+pub fn of(launch: &KernelLaunch<'_>, protocol: &Protocol) -> Configuration {
     moved(in_place(launch, protocol), protocol)
 }
 
-/// The same, of a launch whose allocations lie where they do.
+/// The configuration of a launch that has the addresses of this process.
 pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
     let portable = place(&mut launch, protocol);
     Configuration { launch, portable }
 }
 
 /// A launch with the addresses that it has in this process.
-pub fn in_place(launch: &Launch<'_>, protocol: &Protocol) -> ProverLaunch {
+pub fn in_place(launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch {
     let params: Vec<u64> =
         protocol.params.iter().map(|param| argument(launch.args, param.offset, param.width.bits())).collect();
     let objects: Vec<Option<Extent>> = protocol
@@ -63,19 +61,13 @@ pub fn in_place(launch: &Launch<'_>, protocol: &Protocol) -> ProverLaunch {
             | ObjectKind::Opaque { .. } => None,
         })
         .collect();
-    ProverLaunch {
-        grid: launch.grid,
-        block: launch.block,
-        dynamic_shared: launch.dynamic_shared,
-        params,
-        objects,
-    }
+    ProverLaunch { shape: LaunchShape { cluster: None, ..launch.shape }, params, objects }
 }
 
-/// Whether an object of the kernel lies in managed memory, or nobody knows where.
-pub fn may_touch_managed(launch: &Launch<'_>, protocol: &Protocol) -> bool {
-    let managed = |address: usize| match memory::find(address) {
-        Some(found) => found.kind == memory::Kind::Managed,
+/// True if an object of the kernel lies in managed memory, or in unknown memory.
+pub fn may_touch_managed(launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
+    let managed = |address: usize| match allocations::find(address) {
+        Some(found) => found.kind == MemoryKind::Managed,
         None => modules::variable_at(address).is_none_or(|variable| variable.managed),
     };
     protocol.objects.iter().any(|object| match &object.kind {
@@ -108,8 +100,7 @@ fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
     })
 }
 
-/// Gives each allocation its place. False where one is not known: then all
-/// addresses stay.
+/// Gives each allocation its new address. False if one is unknown: then all addresses stay.
 fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
     let mut allocations: Vec<(u64, u64)> = Vec::new();
     for extent in launch.objects.iter().flatten() {
@@ -141,7 +132,7 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
         extent.base = moved(extent.base, (start, end));
         extent.allocation = Some((moved(start, (start, end)), moved(end, (start, end))));
     }
-    // Pointers are what their objects' bases are; no expression holds one.
+    // A pointer equals the base of its object. No expression uses it.
     let pointers = protocol.params.iter().enumerate().filter(|(_, param)| param.pointer);
     for (i, _) in pointers {
         let base = protocol.objects.iter().zip(&launch.objects).find_map(|(object, extent)| {
@@ -156,19 +147,15 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
     true
 }
 
-/// Where the texels of a texture or surface object lie.
+/// The texels of a texture or surface object.
 fn image(handle: u64) -> Option<Extent> {
-    let texels = match texture::find(handle)? {
-        texture::Object::Texture(texture) => &texture.texels,
-        texture::Object::Surface(texels) => texels,
-    };
-    Some(Extent { base: texels.address as u64, allocation: extent(texels.address) })
+    let address = backend::get().texels_of(handle)?;
+    Some(Extent { base: address as u64, allocation: extent(address) })
 }
 
-/// The known allocation that an address lies in, or the device variable: first
-/// byte and end.
+/// First byte and end of the allocation or device variable that holds an address.
 fn extent(address: usize) -> Option<(u64, u64)> {
-    if let Some(found) = memory::find(address) {
+    if let Some(found) = allocations::find(address) {
         return Some((found.address as u64, (found.address + found.size) as u64));
     }
     let variable = modules::variable_at(address)?;

@@ -1,5 +1,5 @@
-//! Which memory a launch may touch, for those that may run beside it, and whether its
-//! accesses can be made known after it has run without checks.
+//! Which memory a launch may touch, for operations that may overlap it, and whether its accesses
+//! can be repeated for the checker after it has run without checks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,43 +10,44 @@ use gpurace_protocol::repeat::Repeat;
 use gpurace_protocol::touched::{self, Part};
 
 use super::configuration;
-use crate::launch::Launch;
+use crate::backend::module::KernelLaunch;
 
-/// Bytes that the checker may keep one record of: whose order in it counts.
-const TOGETHER: usize = 128;
+/// Bytes of a region: accesses to one region must reach the checker in their order.
+const REGION: usize = 128;
+
 /// Bytes that an operation may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which.
+    /// The bytes.
     pub bytes: Range<usize>,
     /// It may write them.
     pub writes: bool,
 }
 
-/// All that an operation may touch of memory that others see; `None` for anything.
+/// All memory that an operation may touch and other operations can reach. `None`: any memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Footprint(pub Option<Vec<Span>>);
 
 impl Footprint {
-    /// Anything may be touched.
+    /// Any memory.
     pub const ANYTHING: Self = Self(None);
 
-    /// Whether an access of one may conflict with one of the other.
+    /// True if an access of one may conflict with an access of the other.
     pub fn conflicts(&self, other: &Self) -> bool {
         self.any(other, |a, b| {
             (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
         })
     }
 
-    /// Whether both may leave records in one place.
+    /// True if both may leave records in one region.
     pub fn meets(&self, other: &Self) -> bool {
-        let place = |at: usize| at / TOGETHER;
+        let region = |at: usize| at / REGION;
         self.any(other, |a, b| {
-            place(a.bytes.start) <= place(b.bytes.end) && place(b.bytes.start) <= place(a.bytes.end)
+            region(a.bytes.start) <= region(b.bytes.end) && region(b.bytes.start) <= region(a.bytes.end)
         })
     }
 
-    /// Whether it may touch any of these bytes.
+    /// True if it may touch any of these bytes.
     pub fn touches(&self, bytes: &Range<usize>) -> bool {
         let those = Self(Some(vec![Span { bytes: bytes.clone(), writes: true }]));
         self.conflicts(&those)
@@ -61,40 +62,40 @@ impl Footprint {
     }
 }
 
-/// What a launch does that others may meet.
+/// What other operations may meet of a launch.
 #[derive(Debug)]
 pub struct Reach {
-    /// All that it may touch.
+    /// The memory that it may touch.
     pub footprint: Footprint,
-    /// How its accesses can be made known later, where they can.
+    /// Its accesses, if they can be repeated for the checker.
     pub repeat: Option<Repeatable>,
 }
 
-/// A launch that can be repeated.
+/// A launch whose accesses can be repeated for the checker.
 #[derive(Clone, Debug)]
 pub struct Repeatable {
     /// The kernel's accesses.
     pub repeat: Arc<Repeat>,
     /// The launch, with its addresses.
     pub launch: Arc<ProverLaunch>,
-    /// About how many accesses that is.
+    /// Estimated number of its accesses.
     pub cost: u64,
 }
 
-/// What is known of all launches with the same values, wherever their memory lies.
+/// The part of a launch's footprint that does not depend on where its memory lies.
 #[derive(Debug)]
-pub struct Values {
+pub struct FootprintValues {
     parts: Option<Vec<Part>>,
     cost: Option<u64>,
 }
 
-impl Values {
-    /// Of this launch.
+impl FootprintValues {
+    /// Computes it for a launch.
     pub fn of(launch: &ProverLaunch, protocol: &Protocol, repeat: Option<&Repeat>) -> Self {
         Self { parts: touched::parts(protocol, launch), cost: repeat.and_then(|repeat| repeat.cost(launch)) }
     }
 
-    /// The same in the memory of a launch.
+    /// The footprint of a launch, and its accesses.
     pub fn reach(&self, launch: &Arc<ProverLaunch>, repeat: Option<&Arc<Repeat>>) -> Reach {
         let spans =
             self.parts.as_ref().and_then(|parts| parts.iter().map(|part| span(part, launch)).collect());
@@ -107,7 +108,7 @@ impl Values {
     }
 }
 
-/// Where a part lies; `None` where nobody knows.
+/// The bytes of a part. `None` if they are unknown.
 fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
     let extent = launch.objects.get(part.object.0 as usize).copied().flatten()?;
     let at = |offset: i64| i128::from(extent.base) + i128::from(offset);
@@ -123,8 +124,11 @@ fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
     Some(Span { bytes, writes: part.writes })
 }
 
-/// The launch as it is, and as its decisions are remembered by.
-pub fn places(launch: &Launch<'_>, protocol: &Protocol) -> (Arc<ProverLaunch>, configuration::Configuration) {
+/// The launch with its addresses, and the configuration that its decisions are remembered by.
+pub fn places(
+    launch: &KernelLaunch<'_>,
+    protocol: &Protocol,
+) -> (Arc<ProverLaunch>, configuration::Configuration) {
     let in_place = configuration::in_place(launch, protocol);
     let moved = configuration::moved(in_place.clone(), protocol);
     (Arc::new(in_place), moved)

@@ -1,50 +1,81 @@
-//! The solver's library, opened when the first launch needs it.
+//! The solver's library. It is opened when the first launch needs it.
 
 use std::ffi::{CStr, OsStr, c_void};
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use gpurace_protocol::client::{LIBRARY, Solver};
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::wire::{Answer, Request};
 
-use crate::session;
+use crate::host::notes::Notes;
 
-/// What can be proved of one launch; `None` where the solver is missing or
-/// failed, which is said in the report's notes.
-pub fn ask(protocol: &Protocol, launch: &Launch, budget: Duration) -> Option<Answer> {
-    static SOLVER: OnceLock<Option<Solver>> = OnceLock::new();
-    let solver = SOLVER.get_or_init(|| {
-        let opened = Solver::open(&path());
-        let note = |error| {
-            session::get().note(format!("no proofs at launch, all that needs them is checked: {error}"));
+/// The solver for launches.
+#[derive(Default)]
+pub struct LaunchSolver {
+    library: OnceLock<Option<Solver>>,
+    file: OnceLock<Option<SolverFile>>,
+}
+
+/// Size of the library's file, and when it was changed (nanoseconds): another build of the solver
+/// may give other answers.
+#[derive(Clone, Copy)]
+pub struct SolverFile {
+    /// Bytes.
+    pub size: u64,
+    /// Nanoseconds since 1970.
+    pub changed: u64,
+}
+
+impl LaunchSolver {
+    /// The file of the library. `None` if there is none.
+    pub fn file(&self) -> Option<SolverFile> {
+        *self.file.get_or_init(|| {
+            let file = fs::metadata(path()).ok()?;
+            let changed = file.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            Some(SolverFile { size: file.len(), changed: changed.as_nanos() as u64 })
+        })
+    }
+
+    /// Asks which sites are proved in one launch. `None` if the solver is missing or fails: a note
+    /// says so.
+    pub fn ask(
+        &self,
+        protocol: &Protocol,
+        launch: &Launch,
+        budget: Duration,
+        notes: &Notes,
+    ) -> Option<Answer> {
+        let library = self.library.get_or_init(|| {
+            let note = |error| {
+                notes.add(format!("no proofs at launch, all that needs them is checked: {error}"));
+            };
+            Solver::open(&path()).map_err(note).ok()
+        });
+        let request = Request {
+            protocol: protocol.clone(),
+            launch: Some(launch.clone()),
+            budget_ms: budget.as_millis().max(1).try_into().unwrap_or(u64::MAX),
+            dump: None,
         };
-        opened.map_err(note).ok()
-    });
-    let request = Request {
-        protocol: protocol.clone(),
-        launch: Some(launch.clone()),
-        budget_ms: budget.as_millis().max(1).try_into().unwrap_or(u64::MAX),
-        dump: None,
-    };
-    match solver.as_ref()?.ask(&request) {
-        Ok(answer) => Some(answer),
-        Err(error) => {
-            let kernel = &protocol.kernel;
-            session::get().note(format!("no proofs at launch for `{kernel}`: {error}"));
-            None
+        match library.as_ref()?.ask(&request) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                notes.add(format!("no proofs at launch for `{}`: {error}", protocol.kernel));
+                None
+            }
         }
     }
 }
 
-/// The library beside this one, or where the loader looks.
-pub fn path() -> PathBuf {
+/// Path of the library: in the folder of this one, or left to the loader.
+fn path() -> PathBuf {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is of this library; `info` is filled in where the
-    // result is not 0.
+    // SAFETY: the address is of this library. `info` is filled in if the result is not 0.
     let own = unsafe {
         if libc::dladdr(path as *const c_void, info.as_mut_ptr()) == 0 {
             return LIBRARY.into();

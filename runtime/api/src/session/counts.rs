@@ -1,26 +1,26 @@
-//! What is counted of kernels' launches and accesses.
+//! Counts of the kernels' launches and accesses.
 
 use std::collections::HashMap;
 
 use gpurace_abi::meta::{ModuleMeta, Verdict};
 use gpurace_report::schema::{KernelStats, Sites, Stats};
 
-use crate::modules::{self, Kernel};
-use crate::prove::Fate;
+use crate::backend::module::Kernel;
+use crate::program::modules;
+use crate::prove::SiteFate;
 
 /// Launches of one kernel.
 #[derive(Clone, Default)]
-pub(super) struct Counts {
+pub(super) struct KernelCounts {
     pub(super) launches: u64,
     pub(super) unchecked: u64,
     pub(super) checks: u64,
-    /// What became of its sites, the least of all launches; empty where none
-    /// was to be checked so far.
-    pub(super) fates: Vec<Fate>,
+    /// For each site, the least fate of all launches. Empty if no launch was to be checked so far.
+    pub(super) fates: Vec<SiteFate>,
 }
 
-impl Counts {
-    pub(super) fn add_fates(&mut self, fates: &[Fate]) {
+impl KernelCounts {
+    pub(super) fn add_fates(&mut self, fates: &[SiteFate]) {
         if self.fates.is_empty() {
             self.fates = fates.to_vec();
         }
@@ -30,36 +30,36 @@ impl Counts {
     }
 }
 
-/// How many accesses came to what.
-fn sites(fates: impl Iterator<Item = Fate>) -> Sites {
+/// Number of sites by fate.
+fn sites(fates: impl Iterator<Item = SiteFate>) -> Sites {
     let mut sites = Sites::default();
     for fate in fates {
         sites.total += 1;
         match fate {
-            Fate::Proved => sites.proved += 1,
-            Fate::ProvedAtLaunch => sites.proved_at_launch += 1,
-            Fate::Checked => sites.checked += 1,
+            SiteFate::Proved => sites.proved += 1,
+            SiteFate::ProvedAtLaunch => sites.proved_at_launch += 1,
+            SiteFate::Checked => sites.checked += 1,
         }
     }
     sites
 }
 
-/// What becomes of an access that no launch has reached. A proof under a
-/// condition that nobody has tested is none.
-fn fate_of(verdict: Verdict) -> Fate {
+/// The fate of a site that no launch has reached. A proof under an untested condition does not
+/// count.
+fn fate_of(verdict: Verdict) -> SiteFate {
     match verdict {
-        Verdict::Proved => Fate::Proved,
-        Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => Fate::Checked,
+        Verdict::Proved => SiteFate::Proved,
+        Verdict::ProvedIf | Verdict::Racy | Verdict::Checked => SiteFate::Checked,
     }
 }
 
-pub(super) fn stats(counts: &HashMap<u32, Counts>) -> Stats {
+pub(super) fn stats(counts: &HashMap<u32, KernelCounts>) -> Stats {
     let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
     let mut keys: Vec<_> = counts.iter().collect();
     keys.sort_by_key(|(key, _)| **key);
     let mut stats = Stats::default();
-    // By module and site, the least of the kernels that were launched.
-    let mut least: HashMap<(*const ModuleMeta, u32), Fate> = HashMap::new();
+    // By module and site, the least fate in the kernels that were launched.
+    let mut least: HashMap<(*const ModuleMeta, u32), SiteFate> = HashMap::new();
     for (&key, count) in keys {
         stats.launches += count.launches;
         stats.launches_unchecked += count.unchecked;
@@ -90,7 +90,7 @@ pub(super) fn stats(counts: &HashMap<u32, Counts>) -> Stats {
     stats
 }
 
-fn kernel_fates(kernel: &Kernel, count: &Counts) -> Vec<Fate> {
+fn kernel_fates(kernel: &Kernel, count: &KernelCounts) -> Vec<SiteFate> {
     let meta = &kernel.module.meta;
     if !meta.instrumented {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What was found while the program runs: resolved while its objects are alive, and written.
+//! Races while the program runs: they are resolved while their objects are alive, and written.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use gpurace_check::{Checker, HostAccess, KernelKey, RaceRecord, RaceScope, Space
 use gpurace_report::collect::Added;
 use gpurace_report::schema;
 
-use super::{Session, State};
-use crate::backend::{self, Backend};
+use super::{Session, SessionState};
+use crate::backend::{self, FoundRace, OwnChecker};
 use crate::order::ORDER;
-use crate::resolve::{self, LaunchRecord, Object};
-use crate::transfer;
+use crate::session::resolve::{self, LaunchRecord, MemoryObject};
+use crate::session::transfer_sites;
 
 /// A race that was resolved when it was found, while its objects were alive.
-pub(super) struct Found {
+pub(super) struct ResolvedRace {
     pub(super) race: schema::Race,
-    /// The options leave it out.
+    /// The options or a suppression leave it out.
     pub(super) left_out: bool,
-    /// Its text was written, or another of its entry's.
+    /// Its text was written, or that of an equal race.
     pub(super) written: bool,
 }
 
 impl Session {
-    /// Accesses of the host to managed memory: those to bytes that launches
-    /// have touched which it has not waited for are races.
+    /// Checks accesses of the host to managed memory. They race with launches that the host has not
+    /// waited for.
     pub fn host_accesses(&self, accesses: impl Iterator<Item = HostAccess>) {
         let Some(checker) = self.checker.get() else {
             return;
@@ -32,7 +32,7 @@ impl Session {
         let mut state = self.state.lock();
         let overlaps = |operation| {
             let launch = find_launch(&state.launches, operation);
-            // Through a fence the kernel may have told the host.
+            // A kernel with fences may have synchronised with the host.
             unwaited.binary_search(&operation).is_ok()
                 && launch.is_none_or(|launch| !launch.kernel.meta().sync.fences)
         };
@@ -44,24 +44,26 @@ impl Session {
         self.halt_if_asked();
     }
 
-    /// What a backend has found elsewhere is written.
+    /// Writes the races that were found since the last time.
     pub fn collect(&self) {
         self.write_new_races(&mut self.state.lock());
         self.halt_if_asked();
     }
 
-    /// Resolves the races that were found since the last time and writes those that are new entries.
-    pub(super) fn write_new_races(&self, state: &mut State) {
+    /// Resolves the races that were found since the last time, and writes those that equal no
+    /// earlier one.
+    pub(super) fn write_new_races(&self, state: &mut SessionState) {
         for record in self.checker.get().into_iter().flat_map(Checker::take_new_races) {
             let resolved = resolve::race(&record, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
             state.found.push(found);
         }
-        for backend::Found { mut record, object, shared_offset } in
-            backend::chosen().into_iter().flat_map(Backend::take_found)
+        let own_checker = backend::chosen().and_then(|backend| backend.own_checker());
+        for FoundRace { mut record, shared_offset } in
+            own_checker.into_iter().flat_map(OwnChecker::take_found)
         {
             let launch = find_launch(&state.launches, record.later.launch);
-            // A copy has no kernel; what it races with has.
+            // A transfer has no kernel, but the launch that it races with has one.
             if let Some(launch) = launch.or_else(|| find_launch(&state.launches, record.earlier.launch)) {
                 record.kernel = KernelKey(launch.kernel.key);
                 if record.scope == RaceScope::Grid
@@ -73,19 +75,21 @@ impl Session {
             for side in [&mut record.later, &mut record.earlier] {
                 let Some(launch) = find_launch(&state.launches, side.launch) else { continue };
                 side.site =
-                    side.site.saturating_add(launch.kernel.module.site_base).min(transfer::SITE_BASE - 1);
+                    side.site.saturating_add(launch.kernel.module.site_base).min(transfer_sites::FIRST - 1);
                 side.stream = launch.stream;
             }
             let shared = || {
                 let launch = launch.as_ref()?;
-                let place =
-                    shared_offset.and_then(|offset| backend::get().shared_place(launch.kernel, offset));
+                let place = shared_offset.and_then(|at| own_checker?.shared_place(launch.kernel, at));
                 Some(place.map_or_else(
                     || resolve::some_shared_object(launch),
                     |at| resolve::shared_object(launch, at),
                 ))
             };
-            let object = object.or_else(|| (record.space == Space::Shared).then(shared).flatten());
+            let object = match record.space {
+                Space::Shared => shared(),
+                Space::Global => resolve::global_object(record.address),
+            };
             let resolved =
                 resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
@@ -93,17 +97,18 @@ impl Session {
         }
     }
 
-    /// Writes a race unless it is one of an entry that was written, or is left out.
+    /// Writes a race unless an equal one was written or it is left out.
     fn write_if_new(
         &self,
-        state: &mut State,
+        state: &mut SessionState,
         record: &RaceRecord,
-        resolved: Option<(schema::Race, Option<Object>)>,
-    ) -> Option<Found> {
+        resolved: Option<(schema::Race, Option<MemoryObject>)>,
+    ) -> Option<ResolvedRace> {
         let (race, object) = resolved?;
         let left_out = object.is_some_and(|object| !self.options.checks_object(&object.description()))
             || [&record.later, &record.earlier].iter().any(|side| {
-                !transfer::is_one(side) && side.block.is_some_and(|block| !self.options.checks_block(block))
+                !transfer_sites::is_one(side)
+                    && side.block.is_some_and(|block| !self.options.checks_block(block))
             });
         let suppressed = if left_out { None } else { self.suppressions.of_race(&race) };
         let left_out = left_out || suppressed.is_some();
@@ -115,7 +120,7 @@ impl Session {
             self.log().write(&self.renderer().race(&race));
         }
         let written = matches!(added, Added::First | Added::Again);
-        Some(Found { race, left_out, written })
+        Some(ResolvedRace { race, left_out, written })
     }
 
     /// Adds a divergence or deadlock and writes it if it is new.
@@ -132,7 +137,7 @@ impl Session {
     }
 }
 
-/// The launch that the checker knows by this number.
+/// The launch with this number among the operations.
 pub(super) fn find_launch(launches: &VecDeque<LaunchRecord>, operation: u64) -> Option<LaunchRecord> {
     let at = launches.binary_search_by_key(&operation, |launch| launch.operation).ok()?;
     launches.get(at).copied()

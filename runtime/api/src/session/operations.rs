@@ -1,70 +1,76 @@
-//! Launches and copies as they begin and end: which number each gets, which are checked, and what the checker is told.
+//! Operations as they begin and end: the number that each gets, which of them are checked, and what
+//! the checker learns of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_check::{Clusters, KernelKey, LaunchInfo, Touched, Transfer};
-use gpurace_cpu::LaunchReport;
+use gpurace_report::schema::Divergence;
 
 use super::Session;
-use crate::backend::{self, Copied};
-use crate::beside::{self, Bare, Beside};
-use crate::call_site;
-use crate::launch::Launch;
-use crate::modules;
-use crate::order::{ORDER, Ordered, StreamId};
+use crate::backend;
+use crate::backend::memory::{SubmittedTransfer, TransferSide};
+use crate::backend::module::KernelLaunch;
+use crate::host::stack::{self, LaunchStack};
+use crate::order::{ORDER, OperationOrder, StreamId};
+use crate::program::{managed, modules};
+use crate::prove::Decision;
 use crate::prove::reach::{Footprint, Reach, Span};
-use crate::prove::{self, Decision};
-use crate::resolve::{self, LaunchRecord};
-use crate::transfer::{self, Part};
-use crate::watch;
+use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
+use crate::session::resolve::LaunchRecord;
+use crate::session::{transfer_sites, watch};
 
-/// Launches that a report can still name; what is older is shown without its
-/// grid and line.
+/// Launches that a report can still name. It shows races of older ones without grid and line.
 const LAUNCHES_KEPT: usize = 1 << 16;
 
-/// Launches of a kernel of which it is known what called them, the first ones:
-/// to look takes 5 µs, as long as a launch of one warp.
+/// The first launches of a kernel, for which the call stack is kept. To read it takes 5 µs, as long
+/// as a launch of one warp.
 const STACKS_KEPT: u64 = 256;
 
 /// A launch that has begun.
-pub struct Begun {
-    /// What stays known of it.
+pub struct BegunLaunch {
+    /// The record that is kept of it.
     pub record: LaunchRecord,
-    /// Where it stands to the others.
-    pub ordered: Ordered,
-    /// How it is to be checked; `None` where it runs bare: it is not to be checked, or
-    /// nothing in it needs a check.
+    /// Its order among the operations.
+    pub ordered: OperationOrder,
+    /// Which of its sites are checked. `None` if it runs bare: the options leave it out, or no site
+    /// needs a check.
     pub wanted: Option<Arc<Decision>>,
 }
 
+/// The divergences of a launch that has ended.
+#[derive(Default)]
+pub struct EndedLaunch {
+    /// Those that are shown.
+    pub divergence: Vec<Divergence>,
+    /// Number of further blocks with divergence.
+    pub not_shown: u64,
+}
+
 impl Session {
-    /// A launch begins: it gets its number, and checks if the options say so.
-    pub fn begin(&self, launch: &Launch<'_>) -> Begun {
+    /// Begins a launch: gives it a number, and decides whether it is checked.
+    pub fn begin(&self, launch: &KernelLaunch<'_>) -> BegunLaunch {
         self.pid.store(std::process::id(), Ordering::Relaxed);
         let kernel = launch.kernel;
-        // The numbers and the order are taken together: later launches have
-        // larger numbers.
-        let mut beside = self.beside.lock();
+        // The number and the order are taken under one lock: later launches have larger numbers.
+        let mut overlapped = self.overlapped.lock();
         let (id, operation, ordered) = {
             let mut order = ORDER.lock();
             let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
             let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
             let ordered = order.launch(launch.stream, operation);
-            beside.settle(&order);
+            overlapped.settle(&order);
             (id, operation, ordered)
         };
         let mut record = LaunchRecord {
             id,
             operation,
             kernel,
-            grid: launch.grid,
-            block: launch.block,
-            dynamic_shared: launch.dynamic_shared,
-            cluster: launch.cluster,
+            shape: launch.shape,
             stream: launch.stream.0,
             call_site: launch.call_site,
-            stack: call_site::Stack::default(),
+            stack: LaunchStack::default(),
         };
         let (checked, nth) = {
             let mut state = self.state.lock();
@@ -77,76 +83,81 @@ impl Session {
             counts.launches += 1;
             let checked = self.options.checks_kernel(&kernel.demangled)
                 && nth.is_multiple_of(u64::from(self.options.every.get()));
-            // Code that was built without checks runs unchecked too.
+            // Code without checks runs unchecked too.
             let checked = checked && kernel.module.meta.instrumented;
             counts.unchecked += u64::from(!checked);
             (checked, nth)
         };
         if !checked {
-            return Begun { record, ordered, wanted: None };
+            return BegunLaunch { record, ordered, wanted: None };
         }
-        // Proofs are about one launch: what may be concurrent with the host is checked.
+        // A proof covers one launch alone, neither the host nor other operations.
         let decision = match (ordered.overlaps, watch::may_meet(launch.args)) {
             (false, true) => Arc::new(Decision::unproved(kernel)),
             (false, false) => {
-                drop(beside);
-                prove::decide(launch)
+                drop(overlapped);
+                self.prover.decide(launch)
             }
-            (true, met_by_host) => self.decide_beside(&mut beside, launch, &ordered, operation, met_by_host),
+            (true, met_by_host) => {
+                self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
+            }
         };
         self.state.lock().counts.entry(kernel.key).or_default().add_fates(&decision.fates);
-        // Only what is checked, or may be made known later, can be in a report.
+        // Only a launch that is checked, or may be repeated later, can be in a report.
         if nth < STACKS_KEPT && (ordered.overlaps || !decision.is_bare()) {
-            record.stack = call_site::callers();
+            record.stack = stack::callers();
             self.state.lock().keep_stack(&record);
         }
         if decision.is_bare() {
-            return Begun { record, ordered, wanted: None };
+            return BegunLaunch { record, ordered, wanted: None };
         }
-        Begun { record, ordered, wanted: Some(decision) }
+        BegunLaunch { record, ordered, wanted: Some(decision) }
     }
 
-    /// Decides about a launch that others may run beside. It runs without checks only where
-    /// no operation before it may meet it, and where it can be made known to later ones.
-    fn decide_beside(
+    /// Decides about a launch that others may overlap. It runs without checks only if no earlier
+    /// operation conflicts with it, and if it can be repeated for later ones.
+    fn decide_overlapped(
         &self,
-        beside: &mut Beside,
-        launch: &Launch<'_>,
-        ordered: &Ordered,
+        overlapped: &mut OverlappedOperations,
+        launch: &KernelLaunch<'_>,
+        ordered: &OperationOrder,
         operation: u64,
         met_by_host: bool,
     ) -> Arc<Decision> {
         let kernel = launch.kernel;
         let unproved = || Arc::new(Decision::unproved(kernel));
-        if !backend::get().checks_on_host() {
+        if !ablation::is_on(Mechanism::BareBesideOthers) || backend::get().own_checker().is_some() {
             return unproved();
         }
-        let Reach { footprint, repeat } = prove::reach(launch);
-        let met = met_by_host || kernel.prover.met.load(Ordering::Relaxed) || self.options.blocks.is_some();
+        let Reach { footprint, repeat } = self.prover.reach(launch);
+        let met = met_by_host
+            || self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
+            || self.options.blocks.is_some();
         if let Some(what) =
-            repeat.filter(|what| !met && beside.allows(&footprint, what.cost, &ordered.unordered))
+            repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
         {
-            let decision = prove::decide(launch);
+            let decision = self.prover.decide(launch);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
-                beside.add_bare(footprint, Bare { kernel, info, unordered, what, forgotten: Vec::new() });
+                overlapped
+                    .add_bare(footprint, BareLaunch { kernel, info, unordered, what, forgotten: Vec::new() });
                 return decision;
             }
         }
-        // What its threads learn of others by atomics has to hold all that is before it.
+        // Its threads may learn of others by atomics: then all earlier bare launches are repeated.
         let sync = &kernel.meta().sync;
         let learns = sync.fences || sync.observes;
         let met = if learns { &Footprint::ANYTHING } else { &footprint };
-        self.repeat(beside.before(met, &ordered.unordered, true));
-        beside.add_checked(operation, footprint, &ordered.unordered);
+        self.repeat(overlapped.before(met, &ordered.unordered, true));
+        overlapped.add_checked(operation, footprint, &ordered.unordered);
         unproved()
     }
 
-    /// Makes launches known to the checker that ran without it. Their kernels are checked from here on
-    /// where others may run beside them.
-    fn repeat(&self, launches: Vec<Bare>) {
+    /// Repeats bare launches for the checker. From now on, launches of their kernels that others
+    /// may overlap are checked.
+    fn repeat(&self, launches: Vec<BareLaunch>) {
         for bare in launches {
-            bare.kernel.prover.met.store(true, Ordering::Relaxed);
+            self.prover.of_kernel(bare.kernel).was_repeated.store(true, Ordering::Relaxed);
             match bare.repeat(self.checker()) {
                 Ok(stats) => {
                     let mut state = self.state.lock();
@@ -160,16 +171,22 @@ impl Session {
         }
     }
 
-    /// The checks of a launch that has begun, by the checker of this process.
-    pub fn check(&self, launch: &Launch<'_>, begun: &Begun, wanted: &Decision) -> Arc<gpurace_check::Launch> {
+    /// Starts the checks of a launch in the checker of this process.
+    pub fn check(
+        &self,
+        launch: &KernelLaunch<'_>,
+        begun: &BegunLaunch,
+        wanted: &Decision,
+    ) -> Arc<gpurace_check::Launch> {
         let kernel = launch.kernel;
         let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
-        self.checker().watch_host(watch::is_needed());
+        self.checker().watch_host(managed::exists());
         self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }
 
-    /// A launch that was to be checked runs without: it has no code with checks.
+    /// Notes that a launch runs without checks because its code with checks does not fit the
+    /// device.
     pub fn runs_unchecked(&self, record: &LaunchRecord) {
         self.state.lock().counts.entry(record.kernel.key).or_default().unchecked += 1;
         let kernel = &record.kernel.demangled;
@@ -178,12 +195,12 @@ impl Session {
         ));
     }
 
-    /// A copy or fill is about to happen. Where something may overlap it,
-    /// `parts` says what it touches, and it is checked.
-    pub fn transfer(&self, stream: StreamId, host_waits: bool, parts: impl FnOnce() -> Vec<Part>) {
-        let backend = backend::get();
-        let placing = backend.placing();
-        let mut beside = self.beside.lock();
+    /// Begins a transfer. If another operation may overlap it, it is checked: `sides` returns what
+    /// it touches.
+    pub fn transfer(&self, stream: StreamId, host_waits: bool, sides: impl FnOnce() -> Vec<TransferSide>) {
+        let own_checker = backend::get().own_checker();
+        let placing = own_checker.map(|own| own.placing());
+        let mut overlapped = self.overlapped.lock();
         let (operation, ordered) = {
             let mut order = ORDER.lock();
             let operation = self.last_operation.load(Ordering::Relaxed) + 1;
@@ -191,78 +208,72 @@ impl Session {
                 return;
             };
             self.last_operation.store(operation, Ordering::Relaxed);
-            beside.settle(&order);
+            overlapped.settle(&order);
             (operation, ordered)
         };
-        // A program that was built without checks has asked for none.
+        // Without checks in any module there is nothing to compare with.
         let mut modules = modules::registered().into_iter().flatten();
         if !modules.any(|meta| meta.instrumented) {
             return;
         }
         let transfer = Transfer {
             id: operation,
-            site_base: transfer::SITE_BASE,
+            site_base: transfer_sites::FIRST,
             stream: stream.0,
             settled: ordered.settled,
         };
-        let parts = parts();
-        let touched: Vec<Touched> = parts.iter().flat_map(|part| part.touched()).collect();
-        if backend.checks_on_host() {
+        let sides = sides();
+        let touched: Vec<Touched> = sides.iter().flat_map(|side| side.touched()).collect();
+        let Some(own_checker) = own_checker else {
             let span = |t: &Touched| Span { bytes: t.bytes.clone(), writes: t.writes };
-            let footprint = beside::of_copy(touched.iter().map(span).collect());
-            self.repeat(beside.before(&footprint, &ordered.unordered, false));
+            let footprint = overlapped::of_transfer(touched.iter().map(span).collect());
+            self.repeat(overlapped.before(&footprint, &ordered.unordered, false));
             self.checker().transfer(transfer, &ordered.unordered, touched);
-            beside.add_checked(operation, footprint, &ordered.unordered);
-        } else {
-            // The checker here knows the copies alone, the backend's own knows the launches.
-            self.checker().transfer(transfer, &ordered.unordered, touched);
-            backend.touch(Copied { number: operation, stream, unordered: ordered.unordered, parts });
-        }
-        drop(beside);
+            overlapped.add_checked(operation, footprint, &ordered.unordered);
+            drop(overlapped);
+            return self.collect();
+        };
+        // The checker of this process compares transfers with each other. The backend's own checker
+        // compares them with launches.
+        self.checker().transfer(transfer, &ordered.unordered, touched);
+        let unordered = ordered.unordered;
+        own_checker.touch(SubmittedTransfer { number: operation, stream, unordered, sides });
+        drop(overlapped);
         drop(placing);
-        self.write_new_races(&mut self.state.lock());
-        self.halt_if_asked();
+        self.collect();
     }
 
-    /// A launch has ended: what it found is counted and written.
-    pub fn end(&self, begun: &Begun, checks: Option<&gpurace_check::Launch>, report: Option<&LaunchReport>) {
+    /// Ends a launch: counts and writes its findings.
+    pub fn end(&self, begun: &BegunLaunch, checks: Option<&gpurace_check::Launch>, found: EndedLaunch) {
         if let Some(checks) = checks {
             let stats = self.checker().end_launch(checks);
             let mut state = self.state.lock();
             state.counts.entry(begun.record.kernel.key).or_default().checks += stats.checks_executed;
             self.write_new_races(&mut state);
         }
-        for scattered in report.iter().flat_map(|report| &report.scattered) {
-            if resolve::is_one_place(begun.record.kernel, scattered) {
-                self.add_divergence(resolve::divergence(&begun.record, scattered));
-            }
+        for divergence in found.divergence {
+            self.add_divergence(divergence);
         }
-        if let Some(report) = report.filter(|report| report.divergences > 0) {
-            for divergence in &report.divergence {
-                self.add_divergence(resolve::divergence(&begun.record, divergence));
-            }
-            let rest = report.divergences - report.divergence.len() as u64;
-            if rest > 0 {
-                let kernel = &begun.record.kernel.demangled;
-                self.note(format!("{rest} more blocks of `{kernel}` with barrier divergence not shown"));
-            }
+        if found.not_shown > 0 {
+            let (rest, kernel) = (found.not_shown, &begun.record.kernel.demangled);
+            self.note(format!("{rest} more blocks of `{kernel}` with barrier divergence not shown"));
         }
         self.halt_if_asked();
     }
 }
 
-/// What the checker is to know of a launch.
-fn info(launch: &Launch<'_>, operation: u64, ordered: &Ordered) -> LaunchInfo {
+/// The description of a launch for the checker.
+fn info(launch: &KernelLaunch<'_>, operation: u64, ordered: &OperationOrder) -> LaunchInfo {
     let (kernel, meta) = (launch.kernel, launch.kernel.meta());
     LaunchInfo {
         id: operation,
         kernel: KernelKey(kernel.key),
         site_base: kernel.module.site_base,
         features: meta.sync,
-        threads_per_block: launch.block.iter().product(),
-        blocks: launch.grid.iter().map(|&n| u64::from(n)).product(),
-        clusters: gpurace_cpu::clusters(launch.cluster, meta).map(|blocks| Clusters {
-            grid: launch.grid,
+        threads_per_block: launch.shape.threads(),
+        blocks: launch.shape.blocks(),
+        clusters: launch.shape.clusters(meta.sync.clusters).map(|blocks| Clusters {
+            grid: launch.shape.grid,
             blocks,
             end_of_block: kernel.module.end_of_block(),
         }),

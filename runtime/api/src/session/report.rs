@@ -8,33 +8,33 @@ use parking_lot::MutexGuard;
 
 use super::counts::stats;
 use super::found::find_launch;
-use super::{Session, State, collector};
-use crate::backend::{self, Backend};
+use super::{Session, SessionState, collector};
+use crate::backend::{self, Backend, OwnChecker};
 
-/// Closes the last finding, as the report's text opens each.
+/// The line that closes the last finding.
 const RULE: &str = "==================\n";
 
 impl Session {
-    /// Locks the state, or gives up where a signal interrupted its holder.
-    fn state_at_end(&self) -> Option<MutexGuard<'_, State>> {
+    /// Locks the state. `None` if a signal interrupted the thread that holds the lock.
+    fn state_at_end(&self) -> Option<MutexGuard<'_, SessionState>> {
         self.state.try_lock_for(Duration::from_secs(1))
     }
 
-    /// The whole report, with what was found since the last launch. Gives
-    /// `None` where a signal came while the findings were being changed.
+    /// The whole report. `None` if a signal came while findings were being added.
     pub fn finish(&self) -> Option<Report> {
         let mut state = self.state_at_end()?;
         let state = &mut *state;
         self.write_new_races(state);
         let backend = backend::chosen();
-        for (operation, checks) in backend.into_iter().flat_map(Backend::take_checks) {
+        let own_checker = backend.and_then(|backend| backend.own_checker());
+        for (operation, checks) in own_checker.into_iter().flat_map(OwnChecker::take_checks) {
             if let Some(launch) = find_launch(&state.launches, operation) {
                 state.counts.entry(launch.kernel.key).or_default().checks += checks;
             }
         }
         let mut last = collector(&self.options);
         if let Some(checker) = self.checker.get() {
-            // Counts and values have grown since the races were written.
+            // The checker has updated counts and values since the races were written.
             for (found, record) in state.found.iter_mut().zip(checker.races()) {
                 let Some(found) = found.as_mut().filter(|found| !found.left_out) else {
                     continue;
@@ -56,14 +56,14 @@ impl Session {
                 self.log().write(&self.renderer().race(&found.race));
             }
         }
-        for note in backend.into_iter().flat_map(Backend::notes) {
+        for note in own_checker.into_iter().flat_map(OwnChecker::notes) {
             last.note(note);
         }
         for divergence in &state.divergence {
             last.add_divergence(divergence.clone());
         }
-        for note in &state.notes {
-            last.note(note.clone());
+        for note in self.notes.all()? {
+            last.note(note);
         }
         for (by, count) in &state.suppressed {
             last.note(format!("{count} suppressed by `{by}`"));
@@ -72,8 +72,8 @@ impl Session {
         Some(last.report(device, stats(&state.counts)))
     }
 
-    /// What `stats=1` says of suppressions that left nothing out: whoever mends
-    /// a race forgets the line that hid it.
+    /// The suppressions that left nothing out, for `stats=1`: after a fix, its suppression is
+    /// easily forgotten.
     fn unused_suppressions(&self) -> String {
         let Some(state) = self.state_at_end() else {
             return String::new();
@@ -83,7 +83,7 @@ impl Session {
         lines.collect()
     }
 
-    /// Writes what ends the text of the report.
+    /// Writes the end of the report's text.
     pub fn write_end(&self, report: &Report) {
         let renderer = self.renderer();
         let mut text = String::new();

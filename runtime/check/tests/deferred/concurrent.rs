@@ -108,17 +108,20 @@ impl Round {
             match self.form {
                 Form::Rows => read(&mut block, self.address(first), site),
                 Form::Items => {
-                    let items: Vec<_> =
-                        (0..THREADS).map(|t| Item::new(t, self.address(first + t as usize))).collect();
-                    block.scattered(&items, 4, site, &(0..0));
+                    let items: Vec<_> = (0..THREADS)
+                        .map(|t| GatheredRead::new(t, self.address(first + t as usize)))
+                        .collect();
+                    let reads = Gathered::Each(&items);
+                    block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
                 }
                 Form::Streams => {
                     let half = THREADS as usize / 2;
-                    let stream = |t: u32, word: usize| Stream {
-                        first: Item::new(t, self.address(word)),
+                    let stream = |t: u32, word: usize| ReadRun {
+                        first: GatheredRead::new(t, self.address(word)),
                         end: self.address(word + half) as u64,
                     };
-                    block.streams(&[stream(3, first), stream(4, first + half)], 4, site, &(0..0));
+                    let reads = Gathered::Runs(&[stream(3, first), stream(4, first + half)]);
+                    block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
                 }
             }
             block.end();
@@ -133,8 +136,8 @@ impl Round {
         }
         let active = Threads::marked(&[1; THREADS as usize]);
         let of = image::Lines { first: self.address(words.start) as u64, steps: [4, 0, 0] };
-        let items = Items::Lines(Lines { of: &of, dim: &[THREADS, 1, 1], active: &active });
-        block.rows(&[Row { site, size: 4, writes: true, items, values: None }], &(0..0));
+        let items = Addresses::Affine(AffineAddresses { of: &of, dim: &[THREADS, 1, 1], active: &active });
+        block.rows(&[Row { site, size: 4, writes: true, addresses: items, values: None }], &(0..0));
     }
 }
 
@@ -144,7 +147,8 @@ fn common(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
     start..one.end.min(other.end).max(start)
 }
 
-/// Launches beside each other, the first of which, where `ordered`, comes after one that has read what they write.
+/// Launches beside each other, the first of which, where `ordered`, comes after one that has read
+/// what they write.
 fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     const ROUNDS: usize = 300;
     let mut random = Random(seed);
@@ -179,7 +183,7 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     begun.iter().for_each(|launch| _ = checker.end_launch(launch));
 
     // The reads were over: what races with them comes later. Of two writes either may have come first.
-    let is_read = |pair: (u32, u32)| pair.0.min(pair.1) % (writers as u32 + 1) == 0;
+    let is_read = |pair: (u32, u32)| pair.0.min(pair.1).is_multiple_of(writers as u32 + 1);
     let in_order =
         |pair: (u32, u32)| if is_read(pair) { pair } else { (pair.0.min(pair.1), pair.0.max(pair.1)) };
     let found: BTreeSet<_> = races(&checker).into_iter().map(in_order).collect();
@@ -188,7 +192,8 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
         for (writer, (words, _)) in round.writes.iter().enumerate() {
             let of_read = common(words, &round.read);
             if !of_read.is_empty() && (writer > 0 || !ordered) {
-                // Where the first launch wrote before, and after the reads, its record may have replaced theirs.
+                // Where the first launch wrote before, and after the reads, its record may have replaced
+                // theirs.
                 let is_replaced = ordered && common(&of_read, &round.writes[0].0) == of_read;
                 let pairs = if is_replaced { &mut allowed } else { &mut wanted };
                 pairs.insert((site(at, 0), site(at, 1 + writer)));
@@ -207,7 +212,8 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     assert!(with_reads > ROUNDS / 2 && with_reads < wanted.len(), "{with_reads} of {}", wanted.len());
 }
 
-/// One that comes after the reads must not meet records of them that another one makes later than its own.
+/// One that comes after the reads must not meet records of them that another one makes later than
+/// its own.
 #[test]
 fn launches_that_write_a_page_at_once_and_one_is_after_the_reads() {
     (0..8).for_each(|seed| launches_write_what_one_has_read(seed, true, 2));

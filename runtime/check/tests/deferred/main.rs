@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gpurace_abi::image;
-use gpurace_check::rows::{Items, Lines, Row, Threads};
-use gpurace_check::stream::{Item, Stream};
+use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
+use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
+use gpurace_check::rows::Row;
 use gpurace_check::{
     Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer,
 };
@@ -41,12 +42,15 @@ fn block(launch: &Arc<Launch>, index: u64) -> Block {
 /// Thread after thread reads a word.
 fn read(block: &mut Block, address: usize, site: u32) {
     let active = Threads::marked(&[1; THREADS as usize]);
-    let lines = Lines {
+    let lines = AffineAddresses {
         of: &image::Lines { first: address as u64, steps: [4, 0, 0] },
         dim: &[THREADS, 1, 1],
         active: &active,
     };
-    block.rows(&[Row { site, size: 4, writes: false, items: Items::Lines(lines), values: None }], &(0..0));
+    block.rows(
+        &[Row { site, size: 4, writes: false, addresses: Addresses::Affine(lines), values: None }],
+        &(0..0),
+    );
 }
 
 /// The instructions of the races since the last call, earlier and later.
@@ -54,7 +58,8 @@ fn races(checker: &Checker) -> Vec<(u32, u32)> {
     checker.take_new_races().iter().map(|race| (race.earlier.site, race.later.site)).collect()
 }
 
-/// The races between what a launch does in a block and what a later one does, which is after it or beside it.
+/// The races between what a launch does in a block and what a later one does, which is after it or
+/// beside it.
 fn of_two(
     first: impl Fn(&mut Block),
     second: impl Fn(&mut Block),
@@ -76,19 +81,30 @@ fn of_two(
 
 #[test]
 fn a_write_meets_what_was_read_before_it() {
-    let reads: [(&str, &dyn Fn(&mut Block)); 4] = [
+    type Reads<'a> = (&'a str, &'a dyn Fn(&mut Block));
+    let reads: [Reads; 4] = [
         ("a row", &|block| read(block, GLOBAL, 0)),
         ("a row of addresses", &|block| {
             let items: Vec<_> = (0..THREADS as u64).map(|t| GLOBAL as u64 + 4 * t).collect();
             block.rows(
-                &[Row { site: 0, size: 4, writes: false, items: Items::Each(&items), values: None }],
+                &[Row { site: 0, size: 4, writes: false, addresses: Addresses::Each(&items), values: None }],
                 &(0..0),
             );
         }),
         ("a stream", &|block| {
-            block.streams(&[Stream { first: Item::new(3, GLOBAL), end: GLOBAL as u64 + 64 }], 4, 0, &(0..0))
+            let run = ReadRun { first: GatheredRead::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
+            block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&[run]) }, &(0..0))
         }),
-        ("one read", &|block| block.scattered(&[Item::new(3, GLOBAL + 12)], 4, 0, &(0..0))),
+        ("one read", &|block| {
+            block.gathered(
+                GatheredReads {
+                    site: 0,
+                    size: 4,
+                    reads: Gathered::Each(&[GatheredRead::new(3, GLOBAL + 12)]),
+                },
+                &(0..0),
+            )
+        }),
     ];
     for (what, reads) in reads {
         let write = |block: &mut Block| block.write(3, GLOBAL + 12, 4, 1, None);

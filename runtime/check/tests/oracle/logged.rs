@@ -1,8 +1,8 @@
 //! Random histories as logs that a GPU may write of them, replayed.
 //!
-//! A history says in which order things happened. A log of it says the same of what orders threads, and may differ in the rest: where a
-//! thread says that it comes to a barrier, and that it has passed it; who says that first; where an atomic access is announced, and
-//! where it is done.
+//! A history says in which order things happened. A log of it says the same of what orders threads,
+//! and may differ in the rest: where a thread says that it comes to a barrier, and that it has
+//! passed it; who says that first; where an atomic access is announced, and where it is done.
 
 use std::collections::{HashMap, HashSet};
 
@@ -55,8 +55,9 @@ fn participants(m: &Machine, e: &Event) -> Vec<Thread> {
     }
 }
 
-/// The history that a program may have that does about the same: who waits at a barrier acquires there as by a fence, as it does in the
-/// executor; the barrier of a cluster is passed once all have come to it; nobody reaches another block's shared memory by an offset.
+/// The history that a program may have that does about the same: who waits at a barrier acquires
+/// there as by a fence, as it does in the executor; the barrier of a cluster is passed once all
+/// have come to it; nobody reaches another block's shared memory by an offset.
 fn of_a_program(m: &Machine, history: Vec<Event>) -> Vec<Event> {
     let mut made = Vec::new();
     let fence = |thread| Event::Fence { thread, scope: Scope::System, order: Order::Acquire };
@@ -115,7 +116,8 @@ fn of_a_program(m: &Machine, history: Vec<Event>) -> Vec<Event> {
     made
 }
 
-/// The same to the checker's driver: a barrier with a number at which the whole block waits is one of the whole block.
+/// The same to the checker's driver: a barrier with a number at which the whole block waits is one
+/// of the whole block.
 fn for_the_driver(m: &Machine, history: &[Event]) -> Vec<Event> {
     let plain = |e: &Event| match e {
         Event::NamedBarrier { waited, .. } => {
@@ -154,7 +156,8 @@ fn ordered(
     }
 }
 
-/// What comes when, as a log is made: behind each event of the history, first what is late, then what is early.
+/// What comes when, as a log is made: behind each event of the history, first what is late, then
+/// what is early.
 struct Slots {
     late: Vec<Vec<Logged>>,
     early: Vec<Vec<Logged>>,
@@ -394,7 +397,8 @@ fn counting(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
     of_a_program(m, history)
 }
 
-/// The records of logs are those of the driver, which the oracle has checked: sites, operations, blocks, threads, bytes, scopes, counts.
+/// The records of logs are those of the driver, which the oracle has checked: sites, operations,
+/// blocks, threads, bytes, scopes, counts.
 fn run(name: &str, m: &Machine, mix: &Mix) {
     let (mut events, mut races) = (0, 0);
     let mut replay = Replay::new();
@@ -452,9 +456,10 @@ impl Sites {
     }
 }
 
-/// Where atomic accesses are announced before they happen, and done after it, others between: what is reported is a race in the
-/// history. All that is said of an order then is that of two writes of a location at once either may come first, and that a load may have read
-/// any of those that were there meanwhile. So more may be taken for ordered than is, and never less.
+/// Where atomic accesses are announced before they happen, and done after it, others between: what
+/// is reported is a race in the history. All that is said of an order then is that of two writes of
+/// a location at once either may come first, and that a load may have read any of those that were
+/// there meanwhile. So more may be taken for ordered than is, and never less.
 fn run_split(name: &str, m: &Machine, mix: &Mix, sites: Sites) {
     let (mut races, mut missed) = (0, 0);
     let mut replay = Replay::new();

@@ -60,9 +60,9 @@ impl Accessed {
         self.0.get(&(site, word))
     }
 
-    /// Whether a race with the access through one site may be told as one with that through another one: of two
-    /// accesses of a thread between two barriers, and where one comes before the other, one may have replaced the other.
-    /// Launches are ordered.
+    /// Whether a race with the access through one site may be told as one with that through another
+    /// one: of two accesses of a thread between two barriers, and where one comes before the
+    /// other, one may have replaced the other. Launches are ordered.
     fn may_stand_for(&self, site: u32, other: u32, word: usize) -> bool {
         let replaces = |one: &Who, other: &Who| {
             let by_barrier = (one.0, one.1) == (other.0, other.1) && one.2 > other.2;

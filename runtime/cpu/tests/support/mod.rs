@@ -1,16 +1,16 @@
-//! Kernels written directly in Rust against the entry points, and how they
-//! are launched.
+//! Kernels written in Rust against the entry points, and their launches.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::result_large_err, reason = "as in the library")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use gpurace_abi::LaunchShape;
 use gpurace_abi::context::ThreadCtx;
 use gpurace_abi::image::KernelFn;
 use gpurace_abi::meta::{KernelMeta, SyncFeatures};
 use gpurace_check::{Checker, Clusters, KernelKey, LaunchInfo, RaceRecord};
-use gpurace_cpu::{Config, Executor, Fault, Launch, LaunchReport, clusters};
+use gpurace_cpu::{Config, Executor, Fault, KernelLaunch, LaunchChecks, LaunchReport};
 
 /// The site that stands for the end of a block.
 pub const END_OF_BLOCK: u32 = 99;
@@ -25,7 +25,7 @@ pub mod device {
     pub type Void = ();
 
     macro_rules! declare {
-        ($($(#[$doc:meta])* $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $convergent:literal;)*) => {
+        ($($(#[$doc:meta])* $entry:ident = $name:ident($($param:ident: $ty:ident),*) -> $ret:ident, $effect:expr;)*) => {
             unsafe extern "C" {
                 $(pub fn $name(ctx: *mut ThreadCtx $(, $param: $ty)*) -> $ret;)*
             }
@@ -46,35 +46,29 @@ pub unsafe fn arg<T>(args: *const u8, n: usize) -> *mut T {
     unsafe { args.cast::<*mut T>().add(n).read() }
 }
 
-/// A launch to be made.
+/// A launch that a test makes.
 pub struct Run {
     pub entry: KernelFn,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
+    pub shape: LaunchShape,
     pub args: Vec<u8>,
     pub meta: KernelMeta,
-    pub dynamic: u32,
     pub seed: u64,
     pub cooperative: bool,
-    pub cluster: Option<[u32; 3]>,
 }
 
 /// A launch of `blocks` blocks of `threads` threads.
 pub fn kernel(entry: KernelFn, blocks: u32, threads: u32) -> Run {
     Run {
         entry,
-        grid: [blocks, 1, 1],
-        block: [threads, 1, 1],
+        shape: LaunchShape::flat(blocks, threads),
         args: Vec::new(),
         meta: KernelMeta {
             name: "kernel".into(),
             sync: SyncFeatures { suspends: true, ..SyncFeatures::default() },
             ..KernelMeta::default()
         },
-        dynamic: 0,
         seed: 0,
         cooperative: false,
-        cluster: None,
     }
 }
 
@@ -111,9 +105,9 @@ impl Run {
         self
     }
 
-    /// In clusters of so many blocks.
+    /// With clusters of so many blocks.
     pub fn clusters(mut self, blocks: u32) -> Self {
-        self.cluster = Some([blocks, 1, 1]);
+        self.shape.cluster = Some([blocks, 1, 1]);
         self.meta.sync.clusters = true;
         self
     }
@@ -124,32 +118,32 @@ impl Run {
         self
     }
 
-    pub fn on(&self, executor: &Executor) -> Result<LaunchReport, Fault> {
-        executor.run(&Launch {
+    fn launch(&self, checks: Option<Arc<LaunchChecks>>, blocks: Option<fn(u64) -> bool>) -> KernelLaunch<'_> {
+        KernelLaunch {
             entry: self.entry,
             block_entry: None,
             kernel: &self.meta,
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared_bytes: self.dynamic,
+            shape: self.shape,
             args: &self.args,
             cooperative: self.cooperative,
-            cluster: self.cluster,
             id: 1,
-            checks: None,
-            checked_blocks: None,
+            checks,
+            checked_blocks: blocks.map(|f| Arc::new(f) as _),
             seed: self.seed,
-        })
+        }
     }
 
-    /// What synchronisation the checker is told that the kernel can reach.
+    pub fn on(&self, executor: &Executor) -> Result<LaunchReport, Fault> {
+        executor.run(&self.launch(None, None))
+    }
+
+    /// Changes the synchronisation that the kernel's description has.
     pub fn features(mut self, change: impl FnOnce(&mut SyncFeatures)) -> Self {
         change(&mut self.meta.sync);
         self
     }
 
-    /// Runs it under the checker, on `workers` workers: the races and the
-    /// number of checks made.
+    /// Runs it under the checker, on `workers` workers. Returns the races and the number of checks.
     pub fn races(&self, workers: usize, blocks: Option<fn(u64) -> bool>) -> (Vec<RaceRecord>, u64) {
         let checker = Checker::new();
         let info = LaunchInfo {
@@ -157,10 +151,10 @@ impl Run {
             kernel: KernelKey(0),
             site_base: 0,
             features: self.meta.sync,
-            threads_per_block: self.block.iter().product(),
-            blocks: self.grid.iter().map(|&n| u64::from(n)).product(),
-            clusters: clusters(self.cluster, &self.meta).map(|blocks| Clusters {
-                grid: self.grid,
+            threads_per_block: self.shape.threads(),
+            blocks: self.shape.blocks(),
+            clusters: self.shape.clusters(self.meta.sync.clusters).map(|blocks| Clusters {
+                grid: self.shape.grid,
                 blocks,
                 end_of_block: END_OF_BLOCK,
             }),
@@ -168,23 +162,7 @@ impl Run {
             settled: 0,
         };
         let checks = checker.begin_launch(info, &[]);
-        let report = executor(workers)
-            .run(&Launch {
-                entry: self.entry,
-                block_entry: None,
-                kernel: &self.meta,
-                grid: self.grid,
-                block: self.block,
-                dynamic_shared_bytes: self.dynamic,
-                args: &self.args,
-                cooperative: self.cooperative,
-                cluster: self.cluster,
-                id: 1,
-                checks: Some(checks.clone()),
-                checked_blocks: blocks.map(|f| Arc::new(f) as _),
-                seed: self.seed,
-            })
-            .expect("launch");
+        let report = executor(workers).run(&self.launch(Some(checks.clone()), blocks)).expect("launch");
         assert_eq!(report, LaunchReport::default());
         let stats = checker.end_launch(&checks);
         assert_eq!(Arc::strong_count(&checks), 1, "the executor keeps no checks");
@@ -192,13 +170,13 @@ impl Run {
         (checker.races(), stats.checks_executed)
     }
 
-    /// Runs it on `workers` workers and expects it to end well.
+    /// Runs it on `workers` workers and expects no fault and no divergence.
     pub fn ok_on(&self, workers: usize) {
         let report = self.on(&executor(workers)).expect("launch");
         assert_eq!(report, LaunchReport::default());
     }
 
-    /// Runs it on one worker and on three, and expects it to end well.
+    /// Runs it on one worker and on three, and expects no fault and no divergence.
     pub fn ok(&self) {
         self.ok_on(1);
         self.ok_on(3);

@@ -1,19 +1,19 @@
-//! Runs the kernels of an object, each bare and checked, and prints a table: what was
-//! found, what was expected by the kernel's name, how long both took. For
-//! `scripts/gpu`, on machines that have a GPU and no compiler.
+//! Runs the kernels of an object, each bare and checked, and prints a table: the races found, the
+//! races expected by the kernel's name, the time of both runs. For `scripts/gpu`, on machines that
+//! have a GPU and no compiler.
 //!
-//! A kernel takes the address of an array of numbers and their count. Its name begins with
-//! `racy_` or `clean_`.
+//! A kernel takes the address of an array of numbers, and their count. Its name begins with `racy_`
+//! or `clean_`.
 
 use std::ffi::c_void;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use gpurace_abi::gpu_code;
 use gpurace_abi::image::{MAGIC, section_headers};
 use gpurace_abi::meta::{KernelMeta, ModuleMeta};
+use gpurace_abi::{LaunchShape, gpu_code};
 use gpurace_cuda::driver::{self, Stream};
-use gpurace_cuda::{Code, Gpu, Launch, LeftOut, Module, Variant, notes};
+use gpurace_cuda::{Code, Gpu, KernelLaunch, LeftOut, Module, Variant, notes};
 
 const BLOCKS: u32 = 512;
 const THREADS: u32 = 256;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 /// The sections of the container in an object: kind and content.
 fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
     let at = object.windows(MAGIC.len()).position(|w| w == MAGIC)?;
-    // Aligned as sections of objects need not be.
+    // A copy is aligned; the section need not be.
     let container = object[at..].to_vec();
     if container.len() < 16 {
         return None;
@@ -58,7 +58,7 @@ fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
         .collect()
 }
 
-/// What came of one kernel.
+/// The result of one kernel.
 struct Outcome {
     races: usize,
     undecided: u64,
@@ -96,7 +96,7 @@ fn run(object: &[u8]) -> Result<usize, String> {
         let racy = kernel.name.starts_with("racy_");
         let outcome = one(&mut gpu, &mut module, kernel).map_err(|e| format!("`{}`: {e}", kernel.name))?;
         let found = outcome.races > 0;
-        // Nothing may be reported of the clean ones; a racy one may stay undecided, which is said.
+        // A clean kernel has no race. A racy one may stay undecided, which the table shows.
         wrong += usize::from(if racy { !found && outcome.undecided == 0 } else { found });
         let micros = |d: Duration| d.as_secs_f64() * 1e6;
         println!(
@@ -128,15 +128,12 @@ fn one(gpu: &mut Gpu, module: &mut Module, kernel: &KernelMeta) -> driver::Resul
         for _ in 0..RUNS {
             let (mut array, mut count) = (array, count as i32);
             let arguments = [(&raw mut array).cast::<c_void>(), (&raw mut count).cast()];
-            let launch = Launch {
+            let launch = KernelLaunch {
                 kernel: &kernel.name,
                 variant,
-                grid: [BLOCKS, 1, 1],
-                block: [THREADS, 1, 1],
+                shape: LaunchShape::flat(BLOCKS, THREADS),
                 static_shared: kernel.shared_static,
-                dynamic_shared: 0,
                 cooperative: false,
-                cluster: None,
                 unordered: &[],
                 events: 0,
                 observes: false,

@@ -4,73 +4,52 @@ use std::ptr;
 
 use cudarc::driver::sys;
 
+use gpurace_abi::texture::{ComponentKind, TexelFormat};
+
 use super::{Address, Result, call};
 
-/// An array.
+/// An array in the device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array(sys::CUarray);
 
-// SAFETY: a handle of the driver, which takes it from any thread.
+// SAFETY: a handle of the driver, which any thread may use.
 unsafe impl Send for Array {}
 // SAFETY: as above.
 unsafe impl Sync for Array {}
 
-/// What a component of an element is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Component {
-    /// A signed integer of 8, 16 or 32 bits.
-    Signed(u32),
-    /// An unsigned one.
-    Unsigned(u32),
-    /// A float of 16 or 32 bits.
-    Float(u32),
-}
-
-/// What an element is: 1, 2 or 4 components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
-    /// Each of them.
-    pub component: Component,
-    /// How many.
-    pub channels: u32,
-}
-
-impl Format {
-    /// As the driver has it; `None` where it has no such elements.
-    fn raw(self) -> Option<sys::CUarray_format> {
-        use sys::CUarray_format as Raw;
-        Some(match self.component {
-            Component::Signed(8) => Raw::CU_AD_FORMAT_SIGNED_INT8,
-            Component::Signed(16) => Raw::CU_AD_FORMAT_SIGNED_INT16,
-            Component::Signed(32) => Raw::CU_AD_FORMAT_SIGNED_INT32,
-            Component::Unsigned(8) => Raw::CU_AD_FORMAT_UNSIGNED_INT8,
-            Component::Unsigned(16) => Raw::CU_AD_FORMAT_UNSIGNED_INT16,
-            Component::Unsigned(32) => Raw::CU_AD_FORMAT_UNSIGNED_INT32,
-            Component::Float(16) => Raw::CU_AD_FORMAT_HALF,
-            Component::Float(32) => Raw::CU_AD_FORMAT_FLOAT,
-            _ => return None,
-        })
-    }
-
-    fn known(self) -> Result<sys::CUarray_format> {
-        let name = || format!("no elements of {:?}", self.component);
-        self.raw().ok_or_else(|| super::Error { call: "cuArray3DCreate", name: name(), code: 20 })
-    }
+/// The driver's number of a format's components.
+fn raw_format(format: TexelFormat) -> Result<sys::CUarray_format> {
+    use ComponentKind::{Float, Signed, Unsigned};
+    use sys::CUarray_format as Raw;
+    Ok(match (format.kind, format.bits) {
+        (Signed, 8) => Raw::CU_AD_FORMAT_SIGNED_INT8,
+        (Signed, 16) => Raw::CU_AD_FORMAT_SIGNED_INT16,
+        (Signed, 32) => Raw::CU_AD_FORMAT_SIGNED_INT32,
+        (Unsigned, 8) => Raw::CU_AD_FORMAT_UNSIGNED_INT8,
+        (Unsigned, 16) => Raw::CU_AD_FORMAT_UNSIGNED_INT16,
+        (Unsigned, 32) => Raw::CU_AD_FORMAT_UNSIGNED_INT32,
+        (Float, 16) => Raw::CU_AD_FORMAT_HALF,
+        (Float, 32) => Raw::CU_AD_FORMAT_FLOAT,
+        (kind, bits) => {
+            let name = format!("no elements of {kind:?}({bits})");
+            return Err(super::Error { call: "cuArray3DCreate", name, code: 20 });
+        }
+    })
 }
 
 impl Array {
-    /// Makes one of `[elements of a row, rows, slices]`, 0 for dimensions that it has not. `flags`: `cudaMalloc3DArray` and
-    /// the driver have the same.
+    /// Makes an array of `[elements of a row, rows, slices]`, with 0 for dimensions that it lacks.
+    /// `flags`: those of `cudaMalloc3DArray`, which are the driver's.
     ///
     /// # Errors
     /// The driver's.
-    pub fn create(format: Format, [width, height, depth]: [usize; 3], flags: u32) -> Result<Self> {
+    pub fn create(format: TexelFormat, [width, height, depth]: [usize; 3], flags: u32) -> Result<Self> {
         let description = sys::CUDA_ARRAY3D_DESCRIPTOR {
             Width: width,
             Height: height,
             Depth: depth,
-            Format: format.known()?,
-            NumChannels: format.channels,
+            Format: raw_format(format)?,
+            NumChannels: format.components as u32,
             Flags: flags,
         };
         let mut array = ptr::null_mut();
@@ -78,7 +57,7 @@ impl Array {
         Ok(Self(array))
     }
 
-    /// Gives it back. Nothing runs that may use it.
+    /// Frees it. Nothing that runs may use it.
     ///
     /// # Errors
     /// The driver's.
@@ -91,15 +70,15 @@ impl Array {
     }
 }
 
-/// What a texture or a surface shows.
+/// The memory that a texture or surface shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Resource {
     /// An array.
     Array(Array),
     /// Memory of so many bytes.
-    Linear(Address, Format, usize),
-    /// Rows: `[elements of each, how many, bytes from one to the next]`.
-    Rows(Address, Format, [usize; 3]),
+    Linear(Address, TexelFormat, usize),
+    /// Rows: `[elements of a row, rows, bytes from one row to the next]`.
+    Rows(Address, TexelFormat, [usize; 3]),
 }
 
 impl Resource {
@@ -115,8 +94,8 @@ impl Resource {
                 raw.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR;
                 raw.res.linear = sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 {
                     devPtr: address,
-                    format: format.known()?,
-                    numChannels: format.channels,
+                    format: raw_format(format)?,
+                    numChannels: format.components as u32,
                     sizeInBytes: size,
                 };
             }
@@ -124,8 +103,8 @@ impl Resource {
                 raw.resType = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D;
                 raw.res.pitch2D = sys::CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
                     devPtr: address,
-                    format: format.known()?,
-                    numChannels: format.channels,
+                    format: raw_format(format)?,
+                    numChannels: format.components as u32,
                     width,
                     height,
                     pitchInBytes: pitch,
@@ -136,7 +115,7 @@ impl Resource {
     }
 }
 
-/// `CU_TRSF_READ_AS_INTEGER`: integers are not made floats.
+/// `CU_TRSF_READ_AS_INTEGER`: integers are not converted to floats.
 pub const READ_AS_INTEGER: u32 = 1;
 /// `CU_TRSF_NORMALIZED_COORDINATES`.
 pub const NORMALIZED_COORDINATES: u32 = 2;
@@ -147,16 +126,16 @@ pub const DISABLE_TRILINEAR_OPTIMIZATION: u32 = 0x20;
 /// `CU_TRSF_SEAMLESS_CUBEMAP`.
 pub const SEAMLESS_CUBEMAP: u32 = 0x40;
 
-/// How a texture is read. The modes are numbered as `cudaTextureDesc` has them, too.
+/// How a texture is sampled. The numbers are also those of `cudaTextureDesc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Wrap, clamp, mirror, border, for each dimension.
+    /// For each dimension: wrap, clamp, mirror or border.
     pub address_modes: [u32; 3],
-    /// Neighbouring elements are mixed.
+    /// Linear filtering.
     pub linear: bool,
-    /// [`READ_AS_INTEGER`] and others.
+    /// [`READ_AS_INTEGER`] and the flags below it.
     pub flags: u32,
-    /// Of anisotropic filtering.
+    /// The degree of anisotropic filtering.
     pub max_anisotropy: u32,
     /// Colour outside of the texture.
     pub border: [f32; 4],
@@ -188,7 +167,7 @@ pub fn create_texture(resource: Resource, sampling: &Sampling) -> Result<u64> {
     Ok(texture)
 }
 
-/// Gives it back.
+/// Destroys a texture object.
 ///
 /// # Errors
 /// The driver's.
@@ -196,7 +175,7 @@ pub fn destroy_texture(texture: u64) -> Result {
     call!(cuTexObjectDestroy(texture))
 }
 
-/// Makes a surface object.
+/// Makes a surface object of an array.
 ///
 /// # Errors
 /// The driver's.
@@ -206,7 +185,7 @@ pub fn create_surface(array: Array) -> Result<u64> {
     Ok(surface)
 }
 
-/// Gives it back.
+/// Destroys a surface object.
 ///
 /// # Errors
 /// The driver's.

@@ -1,9 +1,12 @@
-//! Kernels: their attributes, how many of their blocks fit, launches.
+//! Kernels: attributes, occupancy, launches.
 
 use std::ffi::c_void;
 use std::ptr;
 
 use cudarc::driver::sys;
+
+use gpurace_abi::LaunchShape;
+use gpurace_abi::context::MAX_PORTABLE_CLUSTER;
 
 use super::{ModuleHandle, Result, Stream, c, call};
 
@@ -11,15 +14,15 @@ use super::{ModuleHandle, Result, Stream, c, call};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function(sys::CUfunction);
 
-// SAFETY: a handle of the driver, which takes it from any thread.
+// SAFETY: a handle of the driver, which any thread may use.
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
-/// What is known of a kernel as compiled for this GPU.
+/// The attributes of a kernel as compiled for this GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Most threads of a block.
+    /// The most threads of a block.
     pub max_threads: i32,
     /// Static shared memory, bytes.
     pub shared: i32,
@@ -42,32 +45,15 @@ const CARVEOUT: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
 const NON_PORTABLE_CLUSTER: sys::CUfunction_attribute =
     sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-/// Blocks of a cluster that each GPU with clusters takes. Source: CUDA Programming Guide, "Thread Block Clusters".
-const PORTABLE_CLUSTER: u32 = 8;
-
-/// A launch as the driver takes it.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Blocks.
-    pub grid: [u32; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Bytes of a block.
-    pub dynamic_shared: u32,
-    /// All blocks are resident together.
-    pub cooperative: bool,
-    /// Blocks of a cluster, where there are any.
-    pub cluster: Option<[u32; 3]>,
-}
-
 impl Function {
-    /// A kernel of a module, loaded: a driver that loads lazily does so here. Source: CUDA Programming Guide, "Lazy Loading".
+    /// The kernel of a module with this name. A driver that loads lazily loads it here. Source:
+    /// CUDA Programming Guide, "Lazy Loading".
     ///
     /// # Errors
     /// The driver's: not found.
     pub fn of(module: ModuleHandle, name: &str) -> Result<Self> {
         let mut function = ptr::null_mut();
-        call!(cuModuleGetFunction(&mut function, module.0, c(name).as_ptr()))?;
+        call!(cuModuleGetFunction(&mut function, module.raw(), c(name).as_ptr()))?;
         Ok(Self(function))
     }
 
@@ -93,7 +79,7 @@ impl Function {
         })
     }
 
-    /// Lets its blocks have so much dynamic shared memory.
+    /// Raises the limit of its blocks' dynamic shared memory.
     ///
     /// # Errors
     /// The driver's: a block cannot have that much.
@@ -101,7 +87,7 @@ impl Function {
         call!(cuFuncSetAttribute(self.0, MAX_DYNAMIC_SHARED, bytes))
     }
 
-    /// Prefers so many percent of shared memory to cache.
+    /// Sets the percentage of a multiprocessor's memory that is to be shared memory, not cache.
     ///
     /// # Errors
     /// The driver's.
@@ -109,7 +95,7 @@ impl Function {
         call!(cuFuncSetAttribute(self.0, CARVEOUT, percent))
     }
 
-    /// How many blocks fit a multiprocessor.
+    /// The number of blocks that fit a multiprocessor.
     ///
     /// # Errors
     /// The driver's.
@@ -119,20 +105,26 @@ impl Function {
         Ok(blocks)
     }
 
-    /// Launches it.
+    /// Launches it. `cooperative`: all blocks are resident together.
     ///
     /// # Safety
     /// `arguments` has a pointer to a value for each of its parameters.
     ///
     /// # Errors
     /// The driver's.
-    pub unsafe fn launch(self, shape: &Shape, stream: Stream, arguments: &mut [*mut c_void]) -> Result {
+    pub unsafe fn launch(
+        self,
+        shape: &LaunchShape,
+        cooperative: bool,
+        stream: Stream,
+        arguments: &mut [*mut c_void],
+    ) -> Result {
         let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
         let (shared, arguments) = (shape.dynamic_shared, arguments.as_mut_ptr());
         if let Some([x, y, z]) = shape.cluster {
-            if x.saturating_mul(y).saturating_mul(z) > PORTABLE_CLUSTER {
-                // Whether the program has asked for it was looked at when it launched; a kernel's two variants are functions
-                // of their own to the driver.
+            if x.saturating_mul(y).saturating_mul(z) > MAX_PORTABLE_CLUSTER {
+                // The runtime has checked that the program allows it. To the driver the checked
+                // variant is another function, which needs the attribute too.
                 call!(cuFuncSetAttribute(self.0, NON_PORTABLE_CLUSTER, 1))?;
             }
             use sys::CUlaunchAttributeID as Id;
@@ -146,7 +138,7 @@ impl Function {
                 attribute(Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE),
             ];
             attributes[0].value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
-            attributes[1].value.cooperative = shape.cooperative.into();
+            attributes[1].value.cooperative = cooperative.into();
             let config = sys::CUlaunchConfig {
                 gridDimX: gx,
                 gridDimY: gy,
@@ -157,11 +149,11 @@ impl Function {
                 sharedMemBytes: shared,
                 hStream: stream.raw(),
                 attrs: attributes.as_mut_ptr(),
-                numAttrs: 1 + u32::from(shape.cooperative),
+                numAttrs: 1 + u32::from(cooperative),
             };
             return call!(cuLaunchKernelEx(&config, self.0, arguments, ptr::null_mut()));
         }
-        if shape.cooperative {
+        if cooperative {
             call!(cuLaunchCooperativeKernel(self.0, gx, gy, gz, bx, by, bz, shared, stream.raw(), arguments))
         } else {
             call!(cuLaunchKernel(

@@ -1,5 +1,8 @@
-//! The driver's library: opened on demand, by the one name that every driver has. Its functions are looked up when they are first called, with
-//! the parameters that `cudarc` says they have, and give a number: a driver may know errors that the binding's enumeration does not have.
+//! The driver's library, opened on demand by the name that every driver has. Its functions are
+//! looked up when they are first called. They have the parameters that `cudarc` declares, but
+//! return a number: a driver may know errors that the binding's enumeration lacks, and to convert
+//! those to it is undefined behaviour. Nothing links `libcuda`: no stub of it is needed to build,
+//! and a mock can replace it in tests. `cudarc`'s own functions would open the stub for linking.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -11,7 +14,7 @@ use cudarc::driver::sys::CUresult;
 /// The handle of the library; it is never closed.
 struct Library(*mut c_void);
 
-// SAFETY: a handle of the dynamic linker, which takes it from any thread.
+// SAFETY: a handle of the dynamic linker, which any thread may use.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
@@ -26,17 +29,17 @@ fn library() -> Option<&'static Library> {
     opened.as_ref()
 }
 
-/// Whether there is one.
+/// True if there is such a library.
 pub fn is_there() -> bool {
     library().is_some()
 }
 
-/// The file that it is.
+/// The library's file.
 pub fn path() -> Option<String> {
     let function = address(c"cuInit")?;
     // SAFETY: all zeros is a value.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: asks for what an address of a library lies in.
+    // SAFETY: asks for the library that holds an address.
     if unsafe { libc::dladdr(function, &mut found) } == 0 || found.dli_fname.is_null() {
         return None;
     }
@@ -44,19 +47,19 @@ pub fn path() -> Option<String> {
     Some(unsafe { CStr::from_ptr(found.dli_fname) }.to_string_lossy().into_owned())
 }
 
-/// Where a function lies.
+/// The address of a function.
 pub fn address(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: looks a name up.
     let found = unsafe { libc::dlsym(library()?.0, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
 
-/// What the driver calls an error.
+/// The driver's name of an error.
 pub fn name_of_error(code: u32) -> Option<String> {
-    type Ask = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
+    type GetErrorName = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
     let function = address(c"cuGetErrorName")?;
-    // SAFETY: the function's own signature, with the enumeration as the number that it is.
-    let ask = unsafe { std::mem::transmute::<*mut c_void, Ask>(function) };
+    // SAFETY: the function's own signature, with a number in place of the enumeration.
+    let ask = unsafe { std::mem::transmute::<*mut c_void, GetErrorName>(function) };
     let mut name = ptr::null();
     // SAFETY: writes the address of a constant, or nothing.
     if unsafe { ask(code, &mut name) } != 0 || name.is_null() {
@@ -66,26 +69,26 @@ pub fn name_of_error(code: u32) -> Option<String> {
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
-/// A function of the binding, whose type says what parameters the driver's has.
+/// A function of the binding. Its type has the parameters of the driver's function.
 pub trait Binding {
-    /// The driver's, which gives a number.
-    type Function: Copy;
+    /// The driver's function, which returns a number.
+    type Callable: Copy;
 
-    /// The function that lies there.
+    /// The driver's function at an address.
     ///
     /// # Safety
-    /// It is this one.
-    unsafe fn at(address: *mut c_void) -> Self::Function;
+    /// It is the function that the binding declares.
+    unsafe fn at(address: *mut c_void) -> Self::Callable;
 }
 
 macro_rules! bindings {
     ($([$($parameter:ident)*])*) => {
         $(impl<$($parameter),*> Binding for unsafe fn($($parameter),*) -> CUresult {
-            type Function = unsafe extern "C" fn($($parameter),*) -> u32;
+            type Callable = unsafe extern "C" fn($($parameter),*) -> u32;
 
-            unsafe fn at(address: *mut c_void) -> Self::Function {
-                // SAFETY: as the caller vouches; `CUresult` is an enumeration of C, which is such a number.
-                unsafe { std::mem::transmute::<*mut c_void, Self::Function>(address) }
+            unsafe fn at(address: *mut c_void) -> Self::Callable {
+                // SAFETY: the caller's; `CUresult` is an enumeration of C, which is such a number.
+                unsafe { std::mem::transmute::<*mut c_void, Self::Callable>(address) }
             }
         })*
     };
@@ -95,8 +98,9 @@ bindings! {
     [A B C D E F G H I J K]
 }
 
-/// The driver's function of this name, which is the binding's; `None`: it has none. `place` keeps it.
-pub fn function<B: Binding>(_: B, name: &CStr, place: &AtomicPtr<c_void>) -> Option<B::Function> {
+/// The driver's function of this name, with the binding's type; `None` if the driver lacks it.
+/// `place` caches its address.
+pub fn function<B: Binding>(_: B, name: &CStr, place: &AtomicPtr<c_void>) -> Option<B::Callable> {
     let mut found = place.load(Ordering::Relaxed);
     if found.is_null() {
         found = address(name)?;

@@ -1,4 +1,4 @@
-//! Streams, events, and what runs in their order.
+//! Streams and events, and the copies and fills that they order.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -16,7 +16,7 @@ pub const NON_BLOCKING: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 pub struct Stream(sys::CUstream);
 
-/// Which stream a handle names: one of them names another stream in each thread.
+/// A stream's identity. The handle [`Stream::PER_THREAD`] means another stream in each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Queue(usize, Option<ThreadId>);
 
@@ -24,7 +24,7 @@ pub struct Queue(usize, Option<ThreadId>);
 #[derive(Clone, Copy, Debug)]
 pub struct Event(sys::CUevent);
 
-// SAFETY: handles of the driver, which takes them from any thread.
+// SAFETY: handles of the driver, which any thread may use.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
@@ -41,13 +41,13 @@ impl Stream {
         self.0
     }
 
-    /// Which one the handle names in this thread.
+    /// The stream that the handle means in this thread.
     pub fn queue(self) -> Queue {
         let is_own = self.0 == Self::PER_THREAD.0;
         Queue(self.0.addr(), is_own.then(|| thread::current().id()))
     }
 
-    /// Makes one. `flags`: [`NON_BLOCKING`] or 0.
+    /// Makes a stream. `flags`: [`NON_BLOCKING`] or 0.
     ///
     /// # Errors
     /// The driver's.
@@ -57,7 +57,7 @@ impl Stream {
         Ok(Self(stream))
     }
 
-    /// Makes one for what is not to wait behind other work.
+    /// Makes a stream of the greatest priority, which waits for no other.
     ///
     /// # Errors
     /// The driver's.
@@ -67,7 +67,7 @@ impl Stream {
         Self::create(NON_BLOCKING, greatest)
     }
 
-    /// Gives it back; its work goes on.
+    /// Destroys it; its work goes on.
     ///
     /// # Errors
     /// The driver's.
@@ -78,20 +78,20 @@ impl Stream {
     /// Waits for its work.
     ///
     /// # Errors
-    /// The driver's, and what a kernel did wrong.
+    /// The driver's, and the fault of a kernel.
     pub fn wait(self) -> Result {
         call!(cuStreamSynchronize(self.0))
     }
 
-    /// Whether its work is over.
+    /// True if its work is over.
     ///
     /// # Errors
-    /// As [`Stream::wait`]; that it is not is none.
+    /// As [`Stream::wait`].
     pub fn is_over(self) -> Result<bool> {
         over(call!(cuStreamQuery(self.0)))
     }
 
-    /// What comes later waits for an event.
+    /// Lets its later work wait for an event.
     ///
     /// # Errors
     /// The driver's.
@@ -110,10 +110,11 @@ impl Stream {
         call!(cuLaunchHostFunc(self.0, Some(function), data))
     }
 
-    /// Copies bytes; each side is the device's or the host's.
+    /// Copies bytes. Each side is memory of the device or of the host.
     ///
     /// # Safety
-    /// Host memory is valid until the copy is over, for memory that is not page-locked until this returns.
+    /// Host memory is valid until the copy is over. Memory that is not page-locked need only be
+    /// valid until this returns.
     ///
     /// # Errors
     /// The driver's.
@@ -128,7 +129,7 @@ impl Stream {
     ///
     /// # Errors
     /// The driver's.
-    pub unsafe fn copy_rows(self, to: Place, from: Place, [width, rows, slices]: [usize; 3]) -> Result {
+    pub unsafe fn copy_rows(self, to: CopySide, from: CopySide, [width, rows, slices]: [usize; 3]) -> Result {
         let (to, from) = (to.raw(), from.raw());
         let copy = sys::CUDA_MEMCPY3D {
             srcXInBytes: from.at[0],
@@ -183,10 +184,10 @@ impl Stream {
     }
 }
 
-/// Where rows lie.
+/// Rows of memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Pitched {
-    /// Of the first byte.
+    /// Address of the first byte.
     pub address: Address,
     /// Bytes from one row to the next.
     pub pitch: usize,
@@ -194,32 +195,32 @@ pub struct Pitched {
     pub rows: usize,
 }
 
-/// A side of a copy of rows.
+/// The source or the destination of a copy of rows.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum CopySide {
     /// Memory.
     Memory(Pitched),
     /// An array, from `[byte of a row, row, slice]` on.
     Array(Array, [usize; 3]),
 }
 
-/// As the driver's description of a copy has it.
-struct RawPlace {
+/// The fields of the driver's description of a copy, for one side.
+struct RawCopySide {
     kind: sys::CUmemorytype,
     at: [usize; 3],
     memory: Pitched,
     array: sys::CUarray,
 }
 
-/// Whether the driver knows the memory at an address.
+/// True if the driver knows the memory at an address.
 fn is_known(address: Address) -> bool {
     let mut kind = 0u32;
     let attribute = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
     call!(cuPointerGetAttribute((&raw mut kind).cast(), attribute, address)).is_ok()
 }
 
-impl RawPlace {
-    /// Memory of the program, where it is that.
+impl RawCopySide {
+    /// The address of host memory, or null.
     fn host(&self) -> *mut c_void {
         match self.kind {
             sys::CUmemorytype::CU_MEMORYTYPE_HOST => {
@@ -230,19 +231,20 @@ impl RawPlace {
     }
 }
 
-impl Place {
-    fn raw(self) -> RawPlace {
+impl CopySide {
+    fn raw(self) -> RawCopySide {
         let nowhere = Pitched { address: 0, pitch: 0, rows: 0 };
         match self {
             Self::Memory(memory) => {
-                // The driver takes addresses that it knows for what they are; the others are the program's, which it has not locked.
+                // The driver knows what its addresses refer to. Others are memory of the program
+                // that is not page-locked.
                 let kind = match is_known(memory.address) {
                     true => sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED,
                     false => sys::CUmemorytype::CU_MEMORYTYPE_HOST,
                 };
-                RawPlace { kind, at: [0; 3], memory, array: ptr::null_mut() }
+                RawCopySide { kind, at: [0; 3], memory, array: ptr::null_mut() }
             }
-            Self::Array(array, at) => RawPlace {
+            Self::Array(array, at) => RawCopySide {
                 kind: sys::CUmemorytype::CU_MEMORYTYPE_ARRAY,
                 at,
                 memory: nowhere,
@@ -253,7 +255,7 @@ impl Place {
 }
 
 impl Event {
-    /// Makes one. `flags`: `cudaEventCreateWithFlags` and the driver have the same.
+    /// Makes an event. `flags`: those of `cudaEventCreateWithFlags`, which are the driver's.
     ///
     /// # Errors
     /// The driver's.
@@ -263,7 +265,7 @@ impl Event {
         Ok(Self(event))
     }
 
-    /// Gives it back.
+    /// Destroys it.
     ///
     /// # Errors
     /// The driver's.
@@ -282,15 +284,15 @@ impl Event {
     /// Waits for its last record.
     ///
     /// # Errors
-    /// The driver's, and what a kernel did wrong.
+    /// The driver's, and the fault of a kernel.
     pub fn wait(self) -> Result {
         call!(cuEventSynchronize(self.0))
     }
 
-    /// Whether its last record was reached.
+    /// True if its last record was reached.
     ///
     /// # Errors
-    /// As [`Event::wait`]; that it was not is none.
+    /// As [`Event::wait`].
     pub fn is_over(self) -> Result<bool> {
         over(call!(cuEventQuery(self.0)))
     }
@@ -306,6 +308,7 @@ impl Event {
     }
 }
 
+/// The answer to a query: false for "not ready".
 fn over(asked: Result) -> Result<bool> {
     match asked {
         Ok(()) => Ok(true),

@@ -1,10 +1,10 @@
-// Kernels of real PTX, run by the executor: code for a GPU that was lowered for the host (the suite
-// `executed` says how) stands for what the driver would compile of the PTX. The executor is the runtime
-// library itself, opened a second time in a namespace of its own, so that it knows nothing of the one that
-// the program is linked to.
+// Runs kernels of real PTX by the executor. The driver would compile the PTX; here code for a GPU
+// that was lowered for the host takes its place (see the suite `executed`). The executor is the
+// runtime library, opened a second time in a namespace of its own: it shares no state with the one
+// that the program is linked to.
 //
-// MOCK_EXECUTED: the file with the lowered code; MOCK_RUNTIME: the runtime library; MOCKRUN_OPTIONS: the
-// GPURACE_OPTIONS of the executor.
+// MOCK_EXECUTED: the file with the lowered code; MOCK_RUNTIME: the runtime library;
+// MOCKRUN_OPTIONS: the GPURACE_OPTIONS of the executor.
 #pragma once
 #include <dlfcn.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct Dim3 {
   unsigned x, y, z;
 };
 
-// The names of the checker's own symbols, which the executor has, too, are others in lowered code.
+// The checker's own symbols, which the executor has too, have other names in lowered code.
 inline std::string lowered_name(const std::string &name) {
   const std::string own = "__gpurace_";
   return name.compare(0, own.size(), own) ? name : "on_gpu_" + name.substr(own.size());
@@ -32,13 +32,13 @@ inline std::string lowered_name(const std::string &name) {
 
 class Executor {
 public:
-  // Null where there is none.
+  // Null if there is none.
   static Executor *get() {
     static Executor *opened = getenv("MOCK_EXECUTED") ? new Executor() : nullptr;
     return opened;
   }
 
-  // A stub for a kernel, registered once.
+  // The stub of a kernel, registered once.
   void *kernel(const std::string &name) {
     std::string &stub = stubs_[name];
     if (stub.empty()) {
@@ -49,7 +49,7 @@ public:
     return (void *)stub.c_str();
   }
 
-  // A variable's address and size; false: there is none.
+  // Address and size of a variable. False if there is none.
   bool variable(const std::string &name, void **address, size_t *size) {
     std::string &host = variables_[name];
     if (host.empty()) {
@@ -59,8 +59,8 @@ public:
     return !symbol_address_(address, host.c_str()) && !symbol_size_(size, host.c_str());
   }
 
-  // An array, which is rows at the address that it gives; null: none. `format`: a cudaChannelFormatDesc,
-  // `extent`: a cudaExtent.
+  // Makes an array: rows at the address that it returns, or null. `format`: a
+  // cudaChannelFormatDesc; `extent`: a cudaExtent.
   struct Extent {
     size_t width, height, depth;
   };
@@ -70,7 +70,8 @@ public:
   }
   int free_array(void *array) { return free_array_(array); }
 
-  // A texture or a surface, of a cudaResourceDesc and a cudaTextureDesc, which surfaces have not; 0: none.
+  // Makes a texture, of a cudaResourceDesc and a cudaTextureDesc, or a surface, without the latter.
+  // Returns 0 on an error.
   u64 object(const void *resource, const void *texture) {
     u64 made = 0;
     int error = texture ? texture_(&made, resource, texture, nullptr) : surface_(&made, resource);
@@ -80,13 +81,13 @@ public:
     return (is_texture ? free_texture_ : free_surface_)(object);
   }
 
-  // Its static shared memory, bytes.
+  // Bytes of its static shared memory.
   int shared(void *stub) {
     size_t attributes[64] = {};
     return attributes_(attributes, stub) ? 0 : (int)attributes[0];
   }
 
-  // Runs a launch to its end: the error, 0 for none.
+  // Runs a launch to its end. Returns the error, or 0.
   int run(void *stub, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster,
           void **arguments) {
     // cudaLaunchAttribute, cudaLaunchConfig_t.
@@ -118,8 +119,8 @@ public:
 
 private:
   Executor() {
-    // The library reads its options when it is opened, out of the environment that the process began with:
-    // there they are for the moment.
+    // When it is opened, the library reads its options from the environment that the process began
+    // with. They are put there for the moment.
     const std::string first = "GPURACE", second = "MOCKRUN", behind = "_OPTIONS=";
     auto swap = [&] {
       for (char **variable = environ; *variable; variable++) {

@@ -1,14 +1,13 @@
-// Modules of the driver of the tests and their kernels: those that it knows by name, the checker's own, and
-// what a launch of each does. Of `libcuda.cpp`, which has the order of work, the log and the variables of the
-// environment.
+// The mock driver's modules and kernels: those that it knows by name, and the checker's own. A part
+// of `libcuda.cpp`.
 #pragma once
 
 namespace {
 
 struct MockModule {
-  State state;
+  CheckerState state;
   std::string text;
-  // A variable, with something on both sides.
+  // A variable, with other bytes on both sides.
   alignas(8) int variables[4];
   std::map<std::string, std::pair<char *, size_t>> named;
 
@@ -18,7 +17,7 @@ struct MockFunction {
   MockModule *module;
   std::string name;
   int dynamic_shared;
-  // Where the executor runs it: what it knows it by, and the bytes of its parameters.
+  // If the executor runs it: its handle there, and the bytes of its parameters.
   void *stub;
   std::vector<size_t> parameters;
 };
@@ -41,8 +40,8 @@ u32 site(const std::string &kernel, u32 n, u32 otherwise) {
   return (u32)strtoul(from, nullptr, 10);
 }
 
-// The kernels. `argument(n)` is the nth.
-void run(const std::string &kernel, bool checked, void **arguments, u64 cell, State *state, u32 blocks,
+// Runs a kernel. `argument(n)` is its nth argument.
+void run(const std::string &kernel, bool checked, void **arguments, u64 cell, CheckerState *state, u32 blocks,
          u32 threads) {
   auto pointer = [&](u32 n) { return *(int **)arguments[n]; };
   static std::vector<u32> shared(1 << 14);
@@ -77,7 +76,7 @@ void run(const std::string &kernel, bool checked, void **arguments, u64 cell, St
         return;
       }
     } else if (kernel == "_Z5emptyv") {
-      // That of tests/bench/launch.cu.
+      // The kernel of tests/bench/launch.cu.
     } else if (kernel == "racy_shared") {
       // s[t] = t; a[t] = s[t ^ 1], without a barrier.
       each([&](u32 thread) {
@@ -113,7 +112,7 @@ void run(const std::string &kernel, bool checked, void **arguments, u64 cell, St
   }
 }
 
-// Bytes of a parameter of a kernel, for keeping its arguments: 0 behind the last.
+// Bytes of a parameter of a kernel, or 0 behind the last.
 size_t parameter(const std::string &kernel, u32 n) {
   if (kernel == "__gpurace_begin") return n < 17 ? 8 : 0;
   if (kernel == "__gpurace_touch") return n < 9 ? 8 : 0;
@@ -122,7 +121,7 @@ size_t parameter(const std::string &kernel, u32 n) {
   return n < 1 ? 8 : 0;
 }
 
-// The same of an entry of real PTX: `.param .u64 .ptr .align 1 k_param_0,`, `.param .align 8 .b8
+// The same for an entry of real PTX: `.param .u64 .ptr .align 1 k_param_0,`, `.param .align 8 .b8
 // k_param_1[24]`.
 std::vector<size_t> parameters_of(const std::string &ptx, const std::string &kernel) {
   std::vector<size_t> sizes;
@@ -139,7 +138,7 @@ std::vector<size_t> parameters_of(const std::string &ptx, const std::string &ker
   return sizes;
 }
 
-// As the driver does: arguments are copied before the call returns. The executor runs the kernel.
+// Launches a kernel. Copies its arguments before the call returns, as the driver does.
 int launch_executed(MockFunction &f, Dim3 grid, Dim3 block, unsigned shared, bool cooperative, Dim3 cluster,
                     void *stream, void **arguments) {
   auto kept = std::make_shared<std::vector<std::vector<char>>>();

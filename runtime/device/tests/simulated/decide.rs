@@ -1,10 +1,13 @@
-//! Every state of a word against every access: the decision follows the
-//! checker's state machine, and where that keeps two records, never adds a race.
+//! Every state of a word with every access. The decision equals that of the checker's state
+//! machine. Where the state machine keeps two records, the decision adds no race.
 
 use gpurace_abi::device::{OP_READ, OP_WRITE};
 use gpurace_check::Scope;
-use gpurace_check::state::{Next, Relation, Status, same_touch, step};
-use gpurace_check::word::{Compact, FULL, Op, Span, Touch, Word, op_code, state_bits};
+use gpurace_check::access::{FULL, Op, Touch};
+use gpurace_check::record::{Content, OpCode, Record, RecordFields};
+use gpurace_check::relation::Span;
+use gpurace_check::relation::{Relation, Status};
+use gpurace_check::step::{Next, same_touch, step};
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -35,22 +38,22 @@ struct Decision {
     earlier_op: u32,
 }
 
-/// `Quick` of `cpp/quick.h`.
+/// `QuickStep` of `cpp/quick.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Quick {
+struct QuickStep {
     known: bool,
     next: u64,
 }
 
 unsafe extern "C" {
-    fn __gpurace_quick(word: u64, access: *const Access, found: *mut Quick);
+    fn __gpurace_quick(word: u64, access: *const Access, found: *mut QuickStep);
     fn __gpurace_decide(word: u64, access: *const Access, decision: *mut Decision);
 }
 
 fn decide(word: u64, access: &Access) -> Decision {
     let mut decision = Decision::default();
-    // SAFETY: touches nothing but its arguments.
+    // SAFETY: accesses its arguments alone.
     unsafe { __gpurace_decide(word, access, &mut decision) };
     decision
 }
@@ -70,11 +73,11 @@ fn ops() -> Vec<Op> {
 const SPANS: [Span; 4] = [Span::Thread, Span::Warp, Span::Block, Span::Grid];
 const FIRST: u64 = 100;
 const BLOCKS: u64 = 8;
-/// The accessing thread: lane 5 of warp 1, block 3, whose last barrier was at
-/// clock 10 and whose warp has since counted to 12.
+/// The accessing thread: lane 5 of warp 1 of block 3. The block's last barrier was at clock 10; the
+/// warp's clock is 12.
 const ME: (u32, u32, u32, u32) = (37, 103, 10, 12);
 
-/// What the checker says of a record by this thread at this time.
+/// The checker's relation and status of a record of this thread and time.
 fn standing(span: Span, thread: u32, uid: u32, clock: u32) -> Option<(Relation, Status)> {
     let (me, my_uid, base, now) = ME;
     if !(FIRST..FIRST + BLOCKS).contains(&u64::from(uid)) {
@@ -104,7 +107,7 @@ fn every_state_meets_every_access() {
                 for clock in [0, 9, 10, 11, 12] {
                     for site in [7, 8] {
                         let touch = Touch { op: earlier, mask: FULL };
-                        let record = Compact { touch, span, site, thread, uid, clock };
+                        let record = RecordFields { touch, span, site, thread, uid, clock };
                         for (later, shared) in ops().into_iter().flat_map(|op| [(op, false), (op, true)]) {
                             if shared && (uid != 103 || span == Span::Grid) {
                                 continue;
@@ -120,15 +123,15 @@ fn every_state_meets_every_access() {
     assert!(compared > 500_000 && races > 50_000, "{compared} compared, {races} races");
 }
 
-/// A shared word: its clock counts on from block to block.
+/// A word of shared memory. Its clock continues from block to block.
 const START: u64 = 1 << 33;
 
-/// Compares one decision; gives whether it is a race.
-fn one(record: &Compact, later: Op, shared: bool) -> bool {
+/// Compares one decision. Returns true if it is a race.
+fn one(record: &RecordFields, later: Op, shared: bool) -> bool {
     let (me, my_uid, base, now) = ME;
     let touch = Touch { op: later, mask: FULL };
     let access = Access {
-        op: op_code(touch).unwrap() as u32,
+        op: OpCode::of(touch).unwrap().0 as u32,
         site: 7,
         thread: me,
         base,
@@ -145,10 +148,16 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         let clock = word & 0x1fff;
         if shared { word & !((1 << 37) - 1) | (START + clock) } else { word }
     };
-    let word = in_shared(record.pack().unwrap());
-    let mine =
-        Compact { touch, span: Span::Thread, site: 7, thread: me as u16, uid: my_uid, clock: now as u16 };
-    let mine = in_shared(mine.pack().unwrap());
+    let word = in_shared(record.pack().unwrap().bits());
+    let mine = RecordFields {
+        touch,
+        span: Span::Thread,
+        site: 7,
+        thread: me as u16,
+        uid: my_uid,
+        clock: now as u16,
+    };
+    let mine = in_shared(mine.pack().unwrap().bits());
     let d = decide(word, &access);
     let after = if d.changed { d.word } else { word };
     let Some((relation, status)) =
@@ -161,9 +170,9 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
     let what =
         || format!("{record:?} | {later:?} | {relation:?} {status:?} shared {shared}: {s:?}, but {d:?}");
     assert_eq!(d.race, s.race, "{}", what());
-    assert_eq!(d.earlier_op, op_code(record.touch).unwrap() as u32, "{}", what());
+    assert_eq!(d.earlier_op, OpCode::of(record.touch).unwrap().0 as u32, "{}", what());
     let joined = |span: Span| {
-        let state = (Compact { span, ..*record }).pack().unwrap();
+        let state = (RecordFields { span, ..*record }).pack().unwrap().bits();
         word & !(0x7f << 57) | state & (0x7f << 57)
     };
     match s.next {
@@ -172,12 +181,12 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
         Next::Join(span) => assert_eq!((after, d.dropped), (joined(span), false), "{}", what()),
         Next::Both if s.race => assert_eq!(after, mine, "{}", what()),
         Next::Both if d.dropped => assert!(after == word || after == mine, "{}", what()),
-        // Both are still represented: one record of several threads, or reads after a write.
+        // The word still represents both: one record of several threads, or reads after a write.
         Next::Both => {
             let state = after >> 57;
             let several = same_touch(record.touch, touch) && after & !(0x7f << 57) == word & !(0x7f << 57);
             let behind = (record.touch.op, later) == (Op::Write, Op::Read)
-                && state == state_bits(26, Span::Thread) >> 57;
+                && state == OpCode(26).state(Span::Thread) >> 57;
             assert!(several || behind, "{}", what());
             if behind {
                 assert!(u32::from(record.clock) < base, "a barrier lies between: {}", what());
@@ -188,17 +197,16 @@ fn one(record: &Compact, later: Op, shared: bool) -> bool {
     s.race
 }
 
-/// A word that stands for reads and the write before them: for threads of the
-/// block the reads count, for others both.
+/// Tests words of reads after a write. Threads of the block meet the reads, other threads both.
 fn reads_after_a_write(word: u64, reader: &Access) {
     for op in ops() {
-        let code = op_code(Touch { op, mask: FULL }).unwrap() as u32;
+        let code = OpCode::of(Touch { op, mask: FULL }).unwrap().0 as u32;
         let writes = !matches!(op, Op::Read | Op::Atomic { modifies: false, .. });
         let lane = Access { op: code, thread: reader.thread + 1, ..*reader };
         let d = decide(word, &lane);
         assert_eq!((d.race, d.earlier_op), (writes, OP_READ), "{op:?} of the warp");
-        // Reads of several threads, the last of which was the one that accesses now: with another of them.
-        let several = state_bits(26, Span::Warp) | word & !(0x7f << 57);
+        // Reads of several threads; the record names the accessing thread itself.
+        let several = OpCode(26).state(Span::Warp) | word & !(0x7f << 57);
         let d = decide(several, &Access { op: code, ..*reader });
         assert_eq!((d.race, d.earlier_op, d.earlier_known), (writes, OP_READ, false), "{op:?} of a reader");
         let behind = Access { base: 20, clock: 20, ..lane };
@@ -220,7 +228,8 @@ fn reads_after_a_write(word: u64, reader: &Access) {
 #[test]
 fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
     let (me, my_uid, base, now) = ME;
-    // Uids 20 to 22 and 40; those between are of launches that are over. Those behind the launch's own were submitted later, and run already.
+    // Uids 20 to 22 and 40 may overlap; those between are of launches that are over. Launches with
+    // greater uids than the launch's own were submitted later, and run already.
     let unordered = [20 << 32 | 3, 40 << 32 | 1, 0, 0];
     let mut races = 0;
     for (earlier, span) in ops().into_iter().flat_map(|op| SPANS.map(|s| (op, s))) {
@@ -239,11 +248,11 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
         ] {
             for (thread, later) in ops().into_iter().flat_map(|op| [(me, op), (me + 1, op)]) {
                 let touch = Touch { op: earlier, mask: FULL };
-                let record = Compact { touch, span, site: 8, thread: thread as u16, uid, clock: 12 };
-                let word = record.pack().unwrap();
+                let record = RecordFields { touch, span, site: 8, thread: thread as u16, uid, clock: 12 };
+                let word = record.pack().unwrap().bits();
                 let later = Touch { op: later, mask: FULL };
                 let access = Access {
-                    op: op_code(later).unwrap() as u32,
+                    op: OpCode::of(later).unwrap().0 as u32,
                     site: 7,
                     thread: me,
                     base,
@@ -261,8 +270,8 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
                 assert_eq!(d.race, beside && s.race, "{record:?} {later:?}");
                 assert!(!beside || d.relation == 4, "{record:?} {later:?}");
                 races += u32::from(d.race);
-                // What is lost of two launches' records is counted.
-                let mine = Compact {
+                // A dropped record of one of two launches is counted.
+                let mine = RecordFields {
                     touch: later,
                     span: Span::Thread,
                     site: 7,
@@ -275,11 +284,11 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
                     s.race
                         || !beside
                         || d.dropped
-                        || kept == mine.pack().unwrap()
+                        || kept == mine.pack().unwrap().bits()
                         || matches!(s.next, Next::Keep),
                     "{record:?} {later:?}"
                 );
-                assert!(beside || kept == mine.pack().unwrap(), "over: {record:?} {later:?}");
+                assert!(beside || kept == mine.pack().unwrap().bits(), "over: {record:?} {later:?}");
             }
         }
     }
@@ -288,7 +297,7 @@ fn launches_that_nothing_orders_are_as_blocks_that_nothing_orders() {
 
 #[test]
 fn words_say_what_the_checkers_say() {
-    let c = Compact {
+    let c = RecordFields {
         touch: Touch { op: Op::Write, mask: FULL },
         span: Span::Thread,
         site: 7,
@@ -310,12 +319,12 @@ fn words_say_what_the_checkers_say() {
         shared: false,
         mask: 15,
     };
-    assert_eq!(Word::unpack(decide(0, &access).word), Word::Compact(c));
-    // Bytes of a word race with a record of the whole, which stays.
+    assert_eq!(Record::from_bits(decide(0, &access).word).content(), Content::Record(c));
+    // An access to bytes races with the record of the whole word, which stays.
     let byte = Access { mask: 2, thread: 70, ..access };
-    let d = decide(c.pack().unwrap(), &byte);
+    let d = decide(c.pack().unwrap().bits(), &byte);
     assert_eq!((d.race, d.changed, d.dropped), (true, false, true));
-    // A site without a place in the word is unknown, not another one.
+    // A site that does not fit the word is unknown, not another site.
     let far = Access { site: 5000, ..access };
     assert_eq!(decide(0, &far).word >> 47 & 1023, 1023);
 }
@@ -323,7 +332,7 @@ fn words_say_what_the_checkers_say() {
 #[test]
 fn what_is_quick_is_what_is_decided() {
     let (me, my_uid, base, now) = ME;
-    // A launch before that it may overlap, beside those that it may not.
+    // One earlier launch may overlap it, others may not.
     let beside: [u64; 4] = [96 << 32 | 2, 0, 0, 0];
     let (mut known, mut joined, mut quiet) = (0, 0, 0);
     for state in 0..128u64 {
@@ -353,15 +362,15 @@ fn what_is_quick_is_what_is_decided() {
                         mask: 15,
                     };
                     let when = match shared {
-                        // Also of the block that had the slot before.
+                        // Also a record of the block that had the slot before.
                         true => START + clock - if uid == 0 { 20 } else { 0 },
                         false => uid << 13 | clock,
                     };
                     let word = state << 57 | site << 47 | thread << 37 | when;
-                    let mut found = Quick::default();
-                    // SAFETY: touches nothing but its arguments.
+                    let mut found = QuickStep::default();
+                    // SAFETY: accesses its arguments alone.
                     unsafe { __gpurace_quick(word, &access, &mut found) };
-                    // Records of lines are no words.
+                    // Records of regions are no records of words.
                     let is_line = (112..126).contains(&state);
                     assert!(!(is_line && found.known));
                     if is_line {
@@ -369,7 +378,8 @@ fn what_is_quick_is_what_is_decided() {
                     }
                     let d = decide(word, &access);
                     let next = if d.changed { d.word } else { word };
-                    // A record of the thread's own epoch that the checker replaces by one of another instruction may stay.
+                    // A record of the thread's own epoch may stay where the checker replaces it by
+                    // that of another site.
                     let what = || {
                         format!(
                             "state {state} thread {thread} uid {uid} clock {clock} site {site}, {access:?}: {found:?}, {d:?}"

@@ -1,15 +1,15 @@
-//! Accesses through textures and surfaces: what their launch's log has, and what is counted.
+//! Accesses to textures and surfaces: the events in their launch's log, and the counters.
 
 use std::mem::size_of;
 
-use gpurace_abi::device::{Counters, LaunchCell, State};
-use gpurace_abi::event::{Event, EventKind, Fetch, LogHead};
+use gpurace_abi::device::{CheckerState, Counters, LaunchCell};
+use gpurace_abi::event::{Event, EventKind, EventLogHead, Fetch};
 
 use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    fn __gpurace_stand_for(who: *const Simulated);
+    fn __gpurace_simulate(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
     fn __gpurace_coordinates(third: u32, fourth: u32);
@@ -19,14 +19,14 @@ unsafe extern "C" {
 const HANDLE: u64 = 0x1234_5678_9abc_def0;
 const ROOM: usize = 8;
 
-/// What a launch of one thread leaves that makes `fetches` accesses of four coordinates: what is counted, its cell, the log. `room`: of
-/// the log; 0 for none.
+/// Launches one thread that makes `fetches` accesses with four coordinates. Returns the counters,
+/// the cell and the event log. `room`: the log's; 0 for no log.
 fn launched(what: Fetch, fetches: u32, room: u64) -> (Counters, LaunchCell, [Event; ROOM]) {
     let (mut counters, mut control, mut cell) =
         (Counters::default(), Control::default(), LaunchCell::default());
-    let state = State { counters: &raw mut counters as u64, ..State::default() };
+    let state = CheckerState { counters: &raw mut counters as u64, ..CheckerState::default() };
     let mut log = [Event::default(); ROOM + 1];
-    let first = if room == 0 { 0 } else { log.as_mut_ptr() as u64 + size_of::<LogHead>() as u64 };
+    let first = if room == 0 { 0 } else { log.as_mut_ptr() as u64 + size_of::<EventLogHead>() as u64 };
     let at = &raw mut cell as u64;
     let who = Simulated {
         control: &raw mut control,
@@ -39,7 +39,7 @@ fn launched(what: Fetch, fetches: u32, room: u64) -> (Counters, LaunchCell, [Eve
     };
     // SAFETY: all of it lives until the last call.
     unsafe {
-        __gpurace_stand_for(&who);
+        __gpurace_simulate(&who);
         begin(
             at,
             &LaunchCell {
@@ -88,7 +88,7 @@ fn a_log_has_the_handle_the_coordinates_and_what_is_done() {
             );
         }
         assert_eq!((events[4].kind(), events[5]), (Some(EventKind::Leave), Event::default()));
-        // Launches that may overlap this one do not meet them.
+        // Launches that overlap this one miss the accesses.
         assert_eq!((counters.fetches, cell.held, cell.checks), (0, 2, 2));
     }
 }
@@ -98,7 +98,7 @@ fn what_no_log_has_is_counted() {
     let what = Fetch { kind: EventKind::Fetch, operation: 2, size: 1 };
     let (counters, cell, _) = launched(what, 3, 0);
     assert_eq!((counters.fetches, cell.held, cell.checks), (3, 0, 0));
-    // The log ends between the coordinates and what they are of.
+    // The log ends between the coordinates and their access.
     let (counters, cell, events) = launched(what, 3, 3);
     assert_eq!((counters.fetches, cell.held, cell.checks), (2, 1, 1));
     assert_eq!(events.iter().filter(|event| event.is_complete()).count(), 3);

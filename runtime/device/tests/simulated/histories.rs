@@ -1,12 +1,12 @@
-//! Random histories of blocks: what the device runtime reports is a race by the
-//! oracle's vector clocks, and what it does not report it has counted.
+//! Random histories of blocks. A race that the device runtime reports is a race by the oracle's
+//! vector clocks; a race that it does not report, it has counted.
 //!
-//! A thread does what stands behind a barrier when it next does something, so
-//! that threads run ahead of each other as far as a GPU lets them.
+//! A thread runs the code behind a barrier as late as possible, before its next action: threads run
+//! ahead of each other as far as on a GPU.
 
 use std::collections::HashMap;
 
-use gpurace_abi::device::{Counters, Found, LaunchCell, SEEN, Slots, State, UNKNOWN};
+use gpurace_abi::device::{CheckerState, Counters, FoundRace, LaunchCell, RACE_COUNTERS, SlotSet, UNKNOWN};
 use gpurace_check::{AtomicKind, Order, Scope};
 use gpurace_random::Random;
 
@@ -15,7 +15,7 @@ use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    fn __gpurace_stand_for(who: *const Simulated);
+    fn __gpurace_simulate(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_leave();
     fn __gpurace_read(address: u64, size: u32, site: u32);
@@ -35,7 +35,7 @@ const SHARED_SIZE: usize = 64;
 const THREADS: u32 = 64;
 const SLOTS: usize = 3;
 
-/// What stands behind a synchronisation that a thread is past.
+/// The code behind a synchronisation, which the thread has still to run.
 #[derive(Clone, Copy)]
 enum Behind {
     Barrier(u64),
@@ -44,14 +44,14 @@ enum Behind {
 
 /// A simulated device with its memory.
 struct Device {
-    state: Box<State>,
+    state: Box<CheckerState>,
     counters: Box<Counters>,
-    records: Vec<Found>,
-    seen: Vec<u32>,
+    records: Vec<FoundRace>,
+    race_counters: Vec<u32>,
     window: Vec<u64>,
     slots: Vec<u64>,
     bits: u32,
-    set: Box<Slots>,
+    set: Box<SlotSet>,
     cell: Box<LaunchCell>,
     controls: Vec<Control>,
     behind: HashMap<(usize, u32), Behind>,
@@ -63,8 +63,8 @@ impl Device {
         let mut device = Box::new(Self {
             state: Box::default(),
             counters: Box::default(),
-            records: vec![Found::default(); 64],
-            seen: vec![0; SEEN as usize],
+            records: vec![FoundRace::default(); 64],
+            race_counters: vec![0; RACE_COUNTERS as usize],
             window: vec![0; 64],
             slots: vec![0; stride * SLOTS / 8],
             bits: 0,
@@ -73,18 +73,18 @@ impl Device {
             controls: vec![Control::default(); 2],
             behind: HashMap::new(),
         });
-        *device.state = State {
+        *device.state = CheckerState {
             window: GLOBAL as u64,
             window_size: 256,
             shadow: device.window.as_ptr() as u64,
             counters: &raw const *device.counters as u64,
-            records: device.records.as_ptr() as u64,
-            record_capacity: 64,
-            seen: device.seen.as_ptr() as u64,
+            races: device.records.as_ptr() as u64,
+            race_capacity: 64,
+            race_counters: device.race_counters.as_ptr() as u64,
             orders: orders.into(),
-            ..State::default()
+            ..CheckerState::default()
         };
-        *device.set = Slots {
+        *device.set = SlotSet {
             bits: &raw const device.bits as u64,
             first: device.slots.as_ptr() as u64,
             count: SLOTS as u64,
@@ -94,11 +94,11 @@ impl Device {
         device
     }
 
-    /// Makes the next calls those of a thread of a block.
-    fn stand_for(&mut self, block: usize, thread: u32) {
+    /// Simulates a thread of a block in the calls that follow.
+    fn simulate(&mut self, block: usize, thread: u32) {
         // SAFETY: the memory lives as long as the device.
         unsafe {
-            __gpurace_stand_for(&Simulated {
+            __gpurace_simulate(&Simulated {
                 control: &raw mut self.controls[block],
                 state: &raw const *self.state,
                 thread,
@@ -118,7 +118,7 @@ impl Device {
     }
 
     fn begin(&mut self) {
-        self.stand_for(0, 0);
+        self.simulate(0, 0);
         let slots = &raw const *self.set as u64;
         let told = LaunchCell {
             blocks: 2,
@@ -131,7 +131,7 @@ impl Device {
         unsafe { begin(&raw const *self.cell as u64, &told, None) };
         for block in 0..2 {
             for thread in 0..THREADS {
-                self.stand_for(block, thread);
+                self.simulate(block, thread);
                 // SAFETY: as above.
                 unsafe { __gpurace_enter(&raw const *self.cell as u64) };
             }
@@ -141,7 +141,7 @@ impl Device {
     fn end(&mut self) {
         for block in 0..2 {
             for thread in 0..THREADS {
-                self.stand_for(block, thread);
+                self.simulate(block, thread);
                 // SAFETY: as above.
                 unsafe { __gpurace_leave() };
             }
@@ -154,9 +154,9 @@ impl Device {
         match *event {
             Event::Access { thread, op, address, size, site } => {
                 let (_, block, tid) = machine.threads[thread];
-                self.stand_for(block as usize, tid);
+                self.simulate(block as usize, tid);
                 let (address, size) = (address as u64, size as u32);
-                // SAFETY: looks at shadow alone.
+                // SAFETY: accesses shadow alone.
                 unsafe {
                     match op {
                         Op::Read => __gpurace_read(address, size, site),
@@ -169,7 +169,7 @@ impl Device {
             }
             Event::Fence { thread, .. } => {
                 let (_, block, tid) = machine.threads[thread];
-                self.stand_for(block as usize, tid);
+                self.simulate(block as usize, tid);
                 // SAFETY: as above.
                 unsafe { __gpurace_fence(2, 4, 0) };
             }
@@ -178,7 +178,7 @@ impl Device {
                     of_block(block).filter(|t| t / 32 == warp && mask >> (t % 32) & 1 == 1).collect();
                 let mut before = Vec::new();
                 for &lane in &lanes {
-                    self.stand_for(block as usize, lane);
+                    self.simulate(block as usize, lane);
                     // SAFETY: as above.
                     before.push(unsafe { __gpurace_before_syncwarp(mask) });
                 }
@@ -189,7 +189,7 @@ impl Device {
             Event::Barrier { block, .. } => {
                 let mut before = Vec::new();
                 for tid in of_block(block) {
-                    self.stand_for(block as usize, tid);
+                    self.simulate(block as usize, tid);
                     // SAFETY: as above.
                     before.push((tid, unsafe { __gpurace_before_barrier() }));
                 }
@@ -200,7 +200,7 @@ impl Device {
             Event::NamedBarrier { ref waited, .. } => {
                 for &thread in waited {
                     let (_, block, tid) = machine.threads[thread];
-                    self.stand_for(block as usize, tid);
+                    self.simulate(block as usize, tid);
                     // SAFETY: as above.
                     unsafe { __gpurace_irregular() };
                 }
@@ -209,7 +209,7 @@ impl Device {
         }
     }
 
-    /// What kept it from knowing.
+    /// The number of counted reasons for a missed race.
     fn not_known(&self) -> u64 {
         let c = &self.counters;
         c.undecided + c.narrowed + c.repeated
@@ -245,7 +245,7 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
                 1 if mix.partial => 3,
                 _ => !0,
             };
-            // The oracle has two lanes of a warp, the device all 32: both of them are not all.
+            // The oracle has two lanes of a warp, the device 32: a mask of both is partial.
             return Event::Syncwarp { launch, block, warp: tid / 32, mask };
         }
         2 if mix.named => {
@@ -290,38 +290,38 @@ fn event(r: &mut Random, m: &Machine, mix: Mix) -> Event {
     Event::Access { thread, op, address: base + word + offset, size, site: r.below(4) as u32 }
 }
 
-/// Runs random histories. Gives how many racing accesses the oracle has, and how
-/// many of those the device reports.
+/// Runs random histories. Returns the number of racing accesses by the oracle, and the number of
+/// these that the device reports.
 fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
     let m = machine();
     let mut device = Device::new(mix.fences);
     let (mut racy, mut reported) = (0, 0);
     for n in 0..histories {
         let mut r = Random(seed << 32 | n);
-        // A launch after others: what they left in the shadow is behind it.
+        // The launch follows others, whose records are settled.
         if device.counters.next_uid > 1 << 20 {
             device = Device::new(mix.fences);
         }
         device.begin();
-        device.seen.fill(0);
+        device.race_counters.fill(0);
         let (undecided, lost) = (device.counters.undecided, device.not_known());
         let mut oracle = Oracle::new(m.clone());
         oracle.begin_launch(0);
-        // Words of which a race has been found, whose older records may be gone.
+        // Words with a race, whose older records may be lost.
         let mut known: Vec<usize> = Vec::new();
         let mut history = Vec::new();
         for _ in 0..40 {
             let e = event(&mut r, &m, mix);
             history.push(e.clone());
-            let before = device.counters.records;
+            let before = device.counters.races;
             device.step(&m, &e);
             let pairs = oracle.step(&e);
-            let found = device.counters.records > before;
+            let found = device.counters.races > before;
             let Event::Access { thread, address, site, size, .. } = e else {
                 assert!(!found);
                 continue;
             };
-            for f in &mut device.records[..(device.counters.records as usize).min(64)] {
+            for f in &mut device.records[..(device.counters.races as usize).min(64)] {
                 if f.complete == 0 {
                     continue;
                 }
@@ -335,7 +335,7 @@ fn run(mix: Mix, seed: u64, histories: u64) -> (u64, u64) {
                 });
                 assert!(real, "seed {seed}, history {n}: no race: {f:?}\n{pairs:?}\n{history:#?}");
             }
-            device.counters.records = 0;
+            device.counters.races = 0;
             racy += u64::from(!pairs.is_empty());
             reported += u64::from(found);
             let words = (address & !3..address + size).step_by(4);
@@ -358,8 +358,8 @@ fn histories() -> u64 {
     std::env::var("GPURACE_ORACLE_HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(3000)
 }
 
-/// Runs a mix and wants at least `percent` of the racing accesses reported: a
-/// floor under what was measured.
+/// Runs a mix of histories. At least `percent` of the racing accesses must be reported: a bit less
+/// than was measured.
 fn at_least(mix: Mix, percent: u64) {
     let (racy, reported) = run(mix, 1, histories());
     println!("{racy} racing accesses, {reported} reported");

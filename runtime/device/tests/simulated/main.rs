@@ -1,23 +1,23 @@
-//! The device runtime, compiled for the host, against the checker: what it makes
-//! of one word, and histories of whole blocks against vector clocks.
+//! The device runtime, compiled for the host, compared with the checker: decisions on one word, and
+//! histories of whole blocks against vector clocks.
 
-// The build script's library is linked where the crate is named.
+// Naming the crate links the build script's library.
 use gpurace_device as _;
 
 mod decide;
 mod fetches;
 mod histories;
 mod layout;
-mod lines;
 #[path = "../../../check/tests/oracle/model/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "written for the checker's tests")]
 mod model;
+mod regions;
 mod touch;
 
 use gpurace_abi::device::LaunchCell;
 
 unsafe extern "C" {
-    #[allow(clippy::too_many_arguments, reason = "LaunchCell::told")]
+    #[allow(clippy::too_many_arguments, reason = "LaunchCell::begin_arguments")]
     fn __gpurace_begin(
         cell: u64,
         turn: u64,
@@ -39,11 +39,11 @@ unsafe extern "C" {
     );
 }
 
-/// Has what the host says of a launch be written into a cell, by the simulated thread. `before`: [`LaunchCell::told`].
+/// Fills a launch cell, as the simulated thread. `before`: see [`LaunchCell::begin_arguments`].
 ///
 /// # Safety
 /// There is a simulated thread, and a cell.
-unsafe fn begin(cell: u64, told: &LaunchCell, before: Option<(u64, u64)>) {
+unsafe fn begin(cell: u64, contents: &LaunchCell, before: Option<(u64, u64)>) {
     let [
         cell,
         turn,
@@ -62,8 +62,8 @@ unsafe fn begin(cell: u64, told: &LaunchCell, before: Option<(u64, u64)>) {
         range_count,
         before,
         turn_before,
-    ] = told.told(cell, before);
-    // SAFETY: as the caller vouches.
+    ] = contents.begin_arguments(cell, before);
+    // SAFETY: the caller's.
     unsafe {
         __gpurace_begin(
             cell,
@@ -119,7 +119,7 @@ pub struct Control {
 #[repr(C)]
 pub struct Simulated {
     control: *mut Control,
-    state: *const gpurace_abi::device::State,
+    state: *const gpurace_abi::device::CheckerState,
     thread: u32,
     threads: u32,
     block: u64,

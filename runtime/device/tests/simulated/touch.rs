@@ -1,13 +1,13 @@
 //! Copies and fills: the records of rows of bytes, against a table of bytes.
 
-use gpurace_abi::device::{Counters, Found, LaunchCell, OP_READ, OP_WRITE, SEEN, State};
+use gpurace_abi::device::{CheckerState, Counters, FoundRace, LaunchCell, OP_READ, OP_WRITE, RACE_COUNTERS};
 use gpurace_random::Random;
 
 use super::{Control, Simulated, begin};
 
 #[allow(improper_ctypes)]
 unsafe extern "C" {
-    fn __gpurace_stand_for(who: *const Simulated);
+    fn __gpurace_simulate(who: *const Simulated);
     fn __gpurace_enter(cell: u64);
     fn __gpurace_touch(
         cell: u64,
@@ -31,10 +31,10 @@ const THREADS: u32 = 32;
 const UIDS: [u64; 3] = [5, 7, 8];
 
 struct Device {
-    state: State,
+    state: CheckerState,
     counters: Counters,
-    records: Vec<Found>,
-    seen: Vec<u32>,
+    records: Vec<FoundRace>,
+    race_counters: Vec<u32>,
     window: Vec<u64>,
     cells: [LaunchCell; 3],
     control: Control,
@@ -43,31 +43,31 @@ struct Device {
 impl Device {
     fn new() -> Box<Self> {
         let mut device = Box::new(Self {
-            state: State::default(),
+            state: CheckerState::default(),
             counters: Counters::default(),
-            records: vec![Found::default(); 4096],
-            seen: vec![0; SEEN as usize],
+            records: vec![FoundRace::default(); 4096],
+            race_counters: vec![0; RACE_COUNTERS as usize],
             window: vec![0; WORDS],
             cells: [LaunchCell::default(); 3],
             control: Control::default(),
         });
-        device.state = State {
+        device.state = CheckerState {
             window: GLOBAL,
             window_size: WORDS as u64 * 4,
             shadow: device.window.as_ptr() as u64,
             counters: &raw const device.counters as u64,
-            records: device.records.as_ptr() as u64,
-            record_capacity: 4096,
-            seen: device.seen.as_ptr() as u64,
-            ..State::default()
+            races: device.records.as_ptr() as u64,
+            race_capacity: 4096,
+            race_counters: device.race_counters.as_ptr() as u64,
+            ..CheckerState::default()
         };
         device
     }
 
-    fn stand_for(&mut self, block: u64, thread: u32) {
+    fn simulate(&mut self, block: u64, thread: u32) {
         // SAFETY: the memory lives as long as the device.
         unsafe {
-            __gpurace_stand_for(&Simulated {
+            __gpurace_simulate(&Simulated {
                 control: &raw mut self.control,
                 state: &raw const self.state,
                 thread,
@@ -79,10 +79,10 @@ impl Device {
         }
     }
 
-    /// An operation begins: its cell. `beside`: uids that it may overlap.
+    /// Begins an operation, and returns its cell. `beside`: uids that it may overlap.
     fn begin(&mut self, which: usize, blocks: u64, beside: u64) -> u64 {
         let cell = &raw const self.cells[which] as u64;
-        self.stand_for(0, 0);
+        self.simulate(0, 0);
         let (number, unordered) = (which as u64 + 1, [beside, 0, 0, 0]);
         // SAFETY: the cell lives as long as the device.
         unsafe {
@@ -95,16 +95,16 @@ impl Device {
         cell
     }
 
-    /// Races that were found since the last call, also those that were not written singly.
+    /// The number of races found since the last call, repeated ones included.
     fn races(&mut self) -> u64 {
-        let found = self.counters.records + self.counters.repeated;
-        (self.counters.records, self.counters.repeated) = (0, 0);
-        self.seen.fill(0);
+        let found = self.counters.races + self.counters.repeated;
+        (self.counters.races, self.counters.repeated) = (0, 0);
+        self.race_counters.fill(0);
         found
     }
 }
 
-/// What somebody has done to a word: `false` read, `true` written.
+/// The access that a word has had: `false` a read, `true` a write.
 type Words = [Option<bool>; WORDS];
 
 fn conflicts(a: Option<bool>, b: Option<bool>) -> bool {
@@ -120,23 +120,24 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
         // A launch reads and writes words.
         let mut first: Words = [None; WORDS];
         let cell = device.begin(0, 2, 0);
-        device.stand_for(1, 0);
+        device.simulate(1, 0);
         // SAFETY: the cell lives as long as the device.
         unsafe { __gpurace_enter(cell) };
         for (word, did) in first.iter_mut().enumerate() {
             *did = [None, Some(false), Some(true)][r.below(3)];
             let address = GLOBAL + word as u64 * 4;
-            device.stand_for(1, (word % THREADS as usize) as u32);
-            // SAFETY: looks at shadow alone.
+            device.simulate(1, (word % THREADS as usize) as u32);
             match *did {
+                // SAFETY: accesses shadow alone.
                 Some(true) => unsafe { __gpurace_write(address, 4, 3, 0) },
+                // SAFETY: as above.
                 Some(false) => unsafe { __gpurace_read(address, 4, 2) },
                 None => {}
             }
         }
         assert_eq!(device.races(), 0);
 
-        // A copy, ordered behind it or not.
+        // A copy, ordered after the launch or not.
         let (beside, writes) = (r.below(2) == 0, r.below(2) == 0);
         let (rows, width) = (1 + r.below(4) as u64, 1 + r.below(40) as u64);
         let pitch = width + r.below(9) as u64;
@@ -149,8 +150,8 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
         let (op, shadow) = (if writes { OP_WRITE } else { OP_READ }, device.state.shadow + start / 4 * 8);
         for block in 0..blocks {
             for thread in 0..THREADS {
-                device.stand_for(block, thread);
-                // SAFETY: looks at shadow alone.
+                device.simulate(block, thread);
+                // SAFETY: accesses shadow alone.
                 unsafe {
                     __gpurace_touch(
                         cell,
@@ -166,13 +167,13 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
                 };
             }
         }
-        for found in &device.records[..device.counters.records as usize] {
+        for found in &device.records[..device.counters.races as usize] {
             let word = ((found.address - GLOBAL) / 4) as usize;
             assert_eq!((found.site, found.launch, found.relation), (9, 2, 3));
             assert_eq!((found.earlier_launch, found.earlier_block, found.op), (u64::MAX, UIDS[0] + 1, op));
             assert!(conflicts(first[word], Some(writes)) && of_word(word) > 0, "{found:?}");
         }
-        // Rows that are no multiple of words apart may touch a word twice: each time it is told.
+        // Rows whose pitch is no multiple of a word may touch a word twice, and race twice.
         let times = |word: usize| {
             (0..rows)
                 .filter(|row| {
@@ -182,18 +183,18 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
                 })
                 .count()
         };
-        // What wrote a word stands for it from then on.
+        // The last writer's record stays in the word.
         let wanted: usize =
             (0..WORDS).filter(|&word| beside && conflicts(first[word], Some(writes))).map(times).sum();
         let races = device.races();
         assert!(races <= wanted as u64 && (races > 0) == (wanted > 0), "{races} races of {wanted}");
-        if pitch % 4 == 0 || rows == 1 {
+        if pitch.is_multiple_of(4) || rows == 1 {
             assert_eq!(races, wanted as u64);
         }
         met += races;
         apart += u64::from(!beside);
 
-        // A launch after the first one, beside the copy, writes what lies in whole words.
+        // A launch after the first one, which may overlap the copy, writes whole words.
         let whole: Vec<usize> = (0..WORDS)
             .filter(|&word| {
                 (0..rows).any(|row| {
@@ -205,7 +206,7 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
             })
             .collect();
         let cell = device.begin(2, 1, UIDS[1] << 32 | 1);
-        device.stand_for(0, 0);
+        device.simulate(0, 0);
         // SAFETY: as above.
         unsafe { __gpurace_enter(cell) };
         for word in 0..WORDS {
@@ -214,7 +215,7 @@ fn rows_meet_the_launches_beside_them_and_no_others() {
             let kept = device.counters.narrowed == 0 || writes && !beside;
             let races = device.races();
             assert!(races == 0 || of_word(word) > 0, "word {word}: not of the copy");
-            // Of two readers the word may have kept the launch's record, which is counted.
+            // After two reads the word may hold the launch's record; the dropped one is counted.
             assert!(
                 races == 1 || !whole.contains(&word) || !kept,
                 "word {word} of a copy that {}",
@@ -232,13 +233,13 @@ fn what_was_submitted_later_and_ran_before_is_met() {
         let mut device = Device::new();
         let write = |device: &mut Device, which: usize| {
             let cell = device.begin(which, 1, 0);
-            // SAFETY: looks at shadow alone.
+            // SAFETY: accesses shadow alone.
             unsafe {
                 __gpurace_enter(cell);
                 __gpurace_write(GLOBAL, 4, 1, 0);
             }
         };
-        // Uids are given in the order of submission. Neither was told of the other.
+        // Uids are assigned in the order of submission. Neither operation has the other's uids.
         for which in if later_first { [2, 0] } else { [0, 2] } {
             write(&mut device, which);
         }

@@ -135,7 +135,7 @@ fn notes(notes: &[String]) -> Markup {
 fn code_spans(text: &str) -> Markup {
     let parts: Vec<&str> = text.split('`').collect();
     // A backtick without its partner begins no code span.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html! { (text) };
     }
     html! {
@@ -283,7 +283,7 @@ fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push('\u{202f}');
         }
         out.push(digit);

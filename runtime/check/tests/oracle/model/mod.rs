@@ -1,5 +1,5 @@
-//! What happens before what by the definitions of the PTX memory model: `event.rs` says what may happen, this file
-//! keeps each thread's clock, `race.rs` compares accesses.
+//! What happens before what by the definitions of the PTX memory model: `event.rs` says what may
+//! happen, this file keeps each thread's clock, `race.rs` compares accesses.
 
 mod event;
 mod race;

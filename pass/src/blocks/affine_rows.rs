@@ -1,0 +1,607 @@
+//! Affine rows: rows whose addresses follow from the thread's index.
+//!
+//! Most addresses of a kernel are `first + x * step_x + y * step_y + z * step_z`, in which only
+//! `x`, `y` and `z` differ from thread to thread. The threads of a segment need not store them
+//! ([`super::rows`]): a function that runs before them computes the four numbers ([`Lines`]), and
+//! each thread only stores that it makes the access, once for all such accesses of a basic block.
+//!
+//! Index arithmetic mostly has 32 bits, and may wrap around. Where the kernel extends a number to
+//! more bits, the function computes with 64 bits and compares with the range of the fewer bits. If
+//! some thread of the block leaves that range, a second function stores the addresses that the
+//! kernel's own arithmetic gives, thread by thread.
+//!
+//! Addresses that depend on values from memory, or on values that each thread keeps for itself over
+//! a barrier, are not affine. Their rows hold one address per thread.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::image::{BLOCK_FRAME_COMMON, BLOCK_LINES, BLOCK_LINES_HOLD, Lines};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::{LLVMGetModuleDataLayout, LLVMOffsetOfElement};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
+
+use super::number::from_number;
+use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter};
+use crate::analysis::uniform::Uniform;
+use crate::ir;
+use crate::ir::entry_calls::checked_address;
+
+/// The functions that run before the threads of a segment. Both have the parameters of the
+/// segments' function.
+#[derive(Clone, Copy, Debug)]
+pub struct AffineFunctions {
+    /// Stores the [`Lines`], and whether the rows are affine in this block. The parameters for the
+    /// thread's index hold the block's dimensions.
+    pub find: LLVMValueRef,
+    /// Stores the addresses of one thread.
+    pub fill: LLVMValueRef,
+}
+
+/// A segment: the basic blocks from a point to the next points.
+pub struct Segment<'a> {
+    /// Its number; 0 is the kernel's start.
+    pub point: usize,
+    /// Where it starts.
+    pub start: LLVMBasicBlockRef,
+    /// For each basic block of the function, its successors, none where a point is between.
+    pub next: &'a HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>>,
+}
+
+impl Segment<'_> {
+    /// The basic blocks that control reaches after `from`.
+    pub fn after(&self, from: LLVMBasicBlockRef) -> HashSet<LLVMBasicBlockRef> {
+        let mut found = HashSet::new();
+        let mut pending = vec![from];
+        while let Some(block) = pending.pop() {
+            pending.extend(self.next.get(&block).into_iter().flatten().filter(|&&b| found.insert(b)));
+        }
+        found
+    }
+
+    /// Its basic blocks.
+    pub fn blocks(&self) -> HashSet<LLVMBasicBlockRef> {
+        let mut found = self.after(self.start);
+        found.insert(self.start);
+        found
+    }
+}
+
+/// The function that the segments are parts of, and what is known of it.
+pub struct SegmentSource<'a> {
+    /// The module.
+    pub module: LLVMModuleRef,
+    /// The segments' function.
+    pub function: LLVMValueRef,
+    /// Number of its parameters that are the kernel's.
+    pub kernel_parameters: usize,
+    /// The basic block that computes what needs parameters alone.
+    pub computed: LLVMBasicBlockRef,
+    /// Which values differ from thread to thread.
+    pub uniform: &'a Uniform,
+    /// Values that are kept over points: the numbers of the points, and the index among the values
+    /// that all threads share, if it is one.
+    pub kept: &'a HashMap<LLVMValueRef, (Vec<usize>, Option<usize>)>,
+    /// Parameters that point to a copy for each thread.
+    pub by_value: Vec<LLVMValueRef>,
+}
+
+/// The functions for a segment, if it has an affine row. `calls` are the checks of accesses that
+/// are made at most once there, each with the number of its [`Lines`]. `found` gets each check and
+/// whether it is an affine row, and returns the offset in the frame for the addresses of blocks in
+/// which the row is not affine.
+///
+/// # Safety
+/// The function is live, and no value was moved to the frame yet. Numbers are below
+/// [`gpurace_abi::image::MOST_ROWS`].
+pub unsafe fn functions(
+    source: &SegmentSource<'_>,
+    segment: &Segment<'_>,
+    calls: &[(u64, LLVMValueRef)],
+    mut found: impl FnMut(LLVMValueRef, bool) -> u64,
+) -> Option<AffineFunctions> {
+    // SAFETY: by contract; what is deleted nothing refers to.
+    unsafe {
+        let [mut find, mut fill] = [false, true].map(|each| AffineBuilder::new(source, segment, each));
+        let mut any = false;
+        for &(number, call) in calls {
+            let (address, block) = (checked_address(call), LLVMGetInstructionParent(call));
+            (find.budget, fill.budget) = (AffineBuilder::MOST, AffineBuilder::MOST);
+            let conditions = find.holds.len();
+            let both =
+                find.affine(address, block).and_then(|lines| Some((lines, fill.exact(address, block)?)));
+            let at = found(call, both.is_some());
+            match both {
+                Some((lines, address)) => {
+                    find.store_lines(number, lines);
+                    fill.store_item(at, address);
+                    any = true;
+                }
+                None => find.holds.truncate(conditions),
+            }
+        }
+        let [find, fill] = [find, fill].map(|copy| copy.end());
+        if any {
+            return Some(AffineFunctions { find, fill });
+        }
+        [find, fill].into_iter().for_each(|f| LLVMDeleteFunction(f));
+        None
+    }
+}
+
+/// A number that is `rest + x * by[0] + y * by[1] + z * by[2]`, modulo the values of its type; an
+/// address is a 64-bit one.
+#[derive(Clone, Copy)]
+struct Affine {
+    rest: LLVMValueRef,
+    by: [Option<LLVMValueRef>; 3],
+}
+
+/// When a value that a segment uses was computed.
+enum When {
+    /// In the segment, before the use.
+    There,
+    /// Before the segment; the threads share it.
+    Before(usize),
+}
+
+/// Builds one of the functions.
+struct AffineBuilder<'a> {
+    source: &'a SegmentSource<'a>,
+    segment: &'a Segment<'a>,
+    blocks: HashSet<LLVMBasicBlockRef>,
+    context: LLVMContextRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+    /// True for the function that stores the addresses of a thread.
+    each: bool,
+    /// Conditions for the rows to be affine, single bits.
+    holds: Vec<LLVMValueRef>,
+    /// Values that are being followed.
+    open: Vec<LLVMValueRef>,
+    budget: u32,
+}
+
+impl<'a> AffineBuilder<'a> {
+    /// Most values that are followed for one address.
+    const MOST: u32 = 256;
+
+    unsafe fn new(source: &'a SegmentSource<'a>, segment: &'a Segment<'a>, each: bool) -> Self {
+        // SAFETY: by contract.
+        unsafe {
+            let context = ir::context(source.module);
+            let function =
+                LLVMAddFunction(source.module, c"".as_ptr(), LLVMGlobalGetValueType(source.function));
+            LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            // Few blocks need their addresses stored.
+            for name in if each { ["nounwind", "noinline"] } else { ["nounwind", "alwaysinline"] } {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                LLVMAddAttributeAtIndex(
+                    function,
+                    LLVMAttributeFunctionIndex,
+                    LLVMCreateEnumAttribute(context, kind, 0),
+                );
+            }
+            let builder = LLVMCreateBuilderInContext(context);
+            LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
+            let (holds, open) = (Vec::new(), Vec::new());
+            Self {
+                source,
+                segment,
+                blocks: segment.blocks(),
+                context,
+                builder,
+                function,
+                each,
+                holds,
+                open,
+                budget: 0,
+            }
+        }
+    }
+
+    unsafe fn end(self) -> LLVMValueRef {
+        // SAFETY: by contract; the builder is disposed of once.
+        unsafe {
+            if !self.each {
+                let mut all = LLVMConstInt(LLVMInt1TypeInContext(self.context), 1, 0);
+                for &holds in &self.holds {
+                    all = LLVMBuildAnd(self.builder, all, holds, c"".as_ptr());
+                }
+                // A value that no thread computes may be poison.
+                let all = LLVMBuildFreeze(self.builder, all, c"".as_ptr());
+                let place = self.common(BLOCK_LINES_HOLD);
+                LLVMBuildStore(
+                    self.builder,
+                    LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr()),
+                    place,
+                );
+            }
+            LLVMBuildRetVoid(self.builder);
+            LLVMDisposeBuilder(self.builder);
+            self.function
+        }
+    }
+
+    unsafe fn store_lines(&self, number: u64, Affine { rest, by }: Affine) {
+        // SAFETY: by contract.
+        unsafe {
+            const { assert!(size_of::<Lines>() == 32 && std::mem::offset_of!(Lines, steps) == 8) };
+            let at = BLOCK_LINES + number * size_of::<Lines>() as u64;
+            let zero = LLVMConstInt(self.long(), 0, 0);
+            for (i, value) in (0..).zip([Some(rest)].into_iter().chain(by)) {
+                LLVMBuildStore(self.builder, value.unwrap_or(zero), self.common(at + 8 * i));
+            }
+        }
+    }
+
+    /// Stores the address of a thread.
+    unsafe fn store_item(&self, at: u64, address: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let number = LLVMBuildPtrToInt(b, address, self.long(), none);
+            let n = |n| LLVMConstInt(self.long(), n, 0);
+            let row = LLVMBuildMul(b, self.own(ThreadParameter::Threads), n(at), none);
+            let at =
+                LLVMBuildAdd(b, row, LLVMBuildMul(b, self.own(ThreadParameter::Linear), n(8), none), none);
+            LLVMBuildStore(b, number, self.in_frame(at));
+        }
+    }
+
+    fn long(&self) -> LLVMTypeRef {
+        // SAFETY: the context is live.
+        unsafe { LLVMInt64TypeInContext(self.context) }
+    }
+
+    unsafe fn own(&self, which: ThreadParameter) -> LLVMValueRef {
+        // SAFETY: the function has these parameters.
+        unsafe { LLVMGetParam(self.function, (self.source.kernel_parameters + which as usize) as u32) }
+    }
+
+    unsafe fn in_frame(&self, offset: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            LLVMBuildInBoundsGEP2(
+                self.builder,
+                byte,
+                self.own(ThreadParameter::Frame),
+                [offset].as_mut_ptr(),
+                1,
+                c"".as_ptr(),
+            )
+        }
+    }
+
+    /// A place that all threads share.
+    unsafe fn common(&self, at: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { self.in_frame(LLVMConstInt(self.long(), at.wrapping_sub(BLOCK_FRAME_COMMON), 1)) }
+    }
+
+    /// When a value that a basic block of the segment uses was computed; `None` if that depends on
+    /// the way, or if each thread keeps its own value.
+    unsafe fn when(&self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<When> {
+        // SAFETY: by contract.
+        let computed = unsafe { LLVMGetInstructionParent(value) };
+        if computed == self.source.computed || computed == used {
+            return Some(When::There);
+        }
+        let kept = self
+            .segment
+            .point
+            .checked_sub(1)
+            .and_then(|after| self.source.kept.get(&value).filter(|(points, _)| points.contains(&after)));
+        let there = self.blocks.contains(&computed) && self.segment.after(computed).contains(&used);
+        match (kept, there) {
+            (None, true) => Some(When::There),
+            (Some((_, shared)), false) => shared.map(When::Before),
+            // Before the segment on one way, and in it on another.
+            (Some(_), true) => None,
+            (None, false) => None,
+        }
+    }
+
+    /// The value that a phi takes in the segment, and the basic block that uses it.
+    unsafe fn chosen(&self, phi: LLVMValueRef) -> Option<(LLVMValueRef, LLVMBasicBlockRef)> {
+        // SAFETY: by contract.
+        unsafe {
+            let block = LLVMGetInstructionParent(phi);
+            let leads = |from: &LLVMBasicBlockRef| {
+                self.blocks.contains(from) && self.segment.next[from].contains(&block)
+            };
+            let mut ways = (0..LLVMCountIncoming(phi))
+                .map(|i| (LLVMGetIncomingValue(phi, i), LLVMGetIncomingBlock(phi, i)));
+            let way = ways.find(|(_, from)| leads(from))?;
+            // A basic block may lead there by several ways, with one value.
+            ways.all(|(value, from)| !leads(&from) || value == way.0 && from == way.1).then_some(way)
+        }
+    }
+
+    /// The parameter of this function for one of the segments' function.
+    unsafe fn parameter(&self, value: LLVMValueRef) -> Option<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let at = ir::params(self.source.function).iter().position(|&p| p == value)?;
+            (!self.source.by_value.contains(&value)).then(|| LLVMGetParam(self.function, at as u32))
+        }
+    }
+
+    /// The axis whose thread index a value is, if it is one.
+    unsafe fn axis(&self, value: LLVMValueRef) -> Option<usize> {
+        // SAFETY: by contract.
+        let own = |which: ThreadParameter| unsafe {
+            LLVMGetParam(self.source.function, (self.source.kernel_parameters + which as usize) as u32)
+        };
+        [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z]
+            .into_iter()
+            .position(|which| own(which) == value)
+    }
+
+    /// Follows a value, unless it is being followed already or the budget is spent.
+    unsafe fn following<T>(
+        &mut self,
+        value: LLVMValueRef,
+        look: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        if self.open.contains(&value) {
+            return None;
+        }
+        self.budget = self.budget.checked_sub(1)?;
+        self.open.push(value);
+        let found = look(self);
+        self.open.pop();
+        found
+    }
+
+    /// The value itself: the one of all threads, or, in the function that stores addresses, the one
+    /// of the thread.
+    unsafe fn exact(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            if !LLVMIsAConstant(value).is_null() {
+                return Some(value);
+            }
+            if !self.each && self.source.uniform.varies(value) {
+                return None;
+            }
+            if LLVMIsAInstruction(value).is_null() {
+                return self.parameter(value);
+            }
+            match self.when(value, used)? {
+                When::Before(shared) => {
+                    let number = LLVMGetParam(
+                        self.function,
+                        (self.source.kernel_parameters + THREAD_PARAMETERS + FIELDS + shared) as u32,
+                    );
+                    Some(from_number(self.builder, self.context, number, LLVMTypeOf(value)))
+                }
+                When::There if ir::opcode(value) == LLVMOpcode::LLVMPHI => {
+                    let (chosen, from) = self.chosen(value)?;
+                    self.following(value, |copy| copy.exact(chosen, from))
+                }
+                When::There if ir::is_speculatable(value) => self.following(value, |copy| {
+                    let block = LLVMGetInstructionParent(value);
+                    let operands: Option<Vec<_>> =
+                        ir::operands(value).into_iter().map(|o| copy.exact(o, block)).collect();
+                    let (operands, cloned) = (operands?, LLVMInstructionClone(value));
+                    for (i, operand) in (0..).zip(operands) {
+                        LLVMSetOperand(cloned, i, operand);
+                    }
+                    LLVMInsertIntoBuilder(copy.builder, cloned);
+                    Some(cloned)
+                }),
+                When::There => None,
+            }
+        }
+    }
+
+    /// The value as a sum of multiples of the index.
+    unsafe fn affine(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<Affine> {
+        // SAFETY: by contract.
+        unsafe {
+            let ty = LLVMTypeOf(value);
+            let is_pointer = LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind;
+            if !is_pointer
+                && (LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ty) > 64)
+            {
+                return None;
+            }
+            if !self.source.uniform.varies(value) {
+                let rest = self.exact(value, used)?;
+                let rest = if is_pointer {
+                    LLVMBuildPtrToInt(self.builder, rest, self.long(), c"".as_ptr())
+                } else {
+                    rest
+                };
+                return Some(Affine { rest, by: [None; 3] });
+            }
+            if LLVMIsAInstruction(value).is_null() {
+                let one = LLVMConstInt(ty, 1, 0);
+                let rest = LLVMConstInt(ty, 0, 0);
+                if let Some(axis) = self.axis(value) {
+                    return Some(Affine { rest, by: std::array::from_fn(|i| (i == axis).then_some(one)) });
+                }
+                // The linear index. The parameters for the index hold the dimensions.
+                let linear = LLVMGetParam(
+                    self.source.function,
+                    (self.source.kernel_parameters + ThreadParameter::Linear as usize) as u32,
+                );
+                let [x, y] = [ThreadParameter::X, ThreadParameter::Y]
+                    .map(|d| LLVMBuildZExt(self.builder, self.own(d), self.long(), c"".as_ptr()));
+                let by = [one, x, LLVMBuildMul(self.builder, x, y, c"".as_ptr())].map(Some);
+                return (value == linear).then_some(Affine { rest, by });
+            }
+            match self.when(value, used)? {
+                When::There if ir::opcode(value) == LLVMOpcode::LLVMPHI => {
+                    let (chosen, from) = self.chosen(value)?;
+                    self.following(value, |copy| copy.affine(chosen, from))
+                }
+                When::There => self.following(value, |copy| copy.computed(value, ty)),
+                When::Before(_) => None,
+            }
+        }
+    }
+
+    /// The result of an instruction.
+    unsafe fn computed(&mut self, value: LLVMValueRef, ty: LLVMTypeRef) -> Option<Affine> {
+        // SAFETY: by contract.
+        unsafe {
+            let block = LLVMGetInstructionParent(value);
+            let b = self.builder;
+            let operand = |copy: &mut Self, i| copy.affine(LLVMGetOperand(value, i), block);
+            type Build = unsafe extern "C" fn(
+                LLVMBuilderRef,
+                LLVMValueRef,
+                LLVMValueRef,
+                *const std::ffi::c_char,
+            ) -> LLVMValueRef;
+            let each = |a: Affine, other: LLVMValueRef, build: Build| Affine {
+                rest: build(b, a.rest, other, c"".as_ptr()),
+                by: a.by.map(|by| by.map(|by| build(b, by, other, c"".as_ptr()))),
+            };
+            Some(match ir::opcode(value) {
+                opcode @ (LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMOr) => {
+                    if opcode == LLVMOpcode::LLVMOr && LLVMGetIsDisjoint(value) == 0 {
+                        return None;
+                    }
+                    let (a, other) = (operand(self, 0)?, operand(self, 1)?);
+                    self.sum(a, other, opcode == LLVMOpcode::LLVMSub)
+                }
+                LLVMOpcode::LLVMMul => match (operand(self, 0)?, operand(self, 1)?) {
+                    (a, Affine { rest, by: [None, None, None] })
+                    | (Affine { rest, by: [None, None, None] }, a) => each(a, rest, LLVMBuildMul),
+                    _ => return None,
+                },
+                LLVMOpcode::LLVMShl => match operand(self, 1)? {
+                    Affine { rest, by: [None, None, None] } => each(operand(self, 0)?, rest, LLVMBuildShl),
+                    _ => return None,
+                },
+                opcode @ (LLVMOpcode::LLVMSExt | LLVMOpcode::LLVMZExt) => {
+                    let fewer = operand(self, 0)?;
+                    self.extended(fewer, opcode == LLVMOpcode::LLVMSExt, ty)?
+                }
+                LLVMOpcode::LLVMTrunc => {
+                    let Affine { rest, by } = operand(self, 0)?;
+                    let part = |v| LLVMBuildTrunc(b, v, ty, c"".as_ptr());
+                    Affine { rest: part(rest), by: by.map(|by| by.map(part)) }
+                }
+                LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr | LLVMOpcode::LLVMAddrSpaceCast => {
+                    let whole =
+                        |ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind || ty == self.long();
+                    if !whole(ty) || !whole(LLVMTypeOf(LLVMGetOperand(value, 0))) {
+                        return None;
+                    }
+                    operand(self, 0)?
+                }
+                LLVMOpcode::LLVMGetElementPtr => self.element(value, block)?,
+                _ => return None,
+            })
+        }
+    }
+
+    unsafe fn sum(&self, a: Affine, other: Affine, minus: bool) -> Affine {
+        let (b, none) = (self.builder, c"".as_ptr());
+        // SAFETY: by contract.
+        let of =
+            |x, y| unsafe { if minus { LLVMBuildSub(b, x, y, none) } else { LLVMBuildAdd(b, x, y, none) } };
+        // SAFETY: by contract.
+        let negative = |y| unsafe { if minus { LLVMBuildNeg(b, y, none) } else { y } };
+        let by = std::array::from_fn(|i| match (a.by[i], other.by[i]) {
+            (Some(x), Some(y)) => Some(of(x, y)),
+            (x, y) => x.or(y.map(negative)),
+        });
+        Affine { rest: of(a.rest, other.rest), by }
+    }
+
+    /// Extends a number to more bits. The result is the same sum if no thread of the block leaves
+    /// the range of the fewer bits, which becomes a condition.
+    unsafe fn extended(&mut self, a: Affine, signed: bool, ty: LLVMTypeRef) -> Option<Affine> {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none, long) = (self.builder, c"".as_ptr(), self.long());
+            let bits = LLVMGetIntTypeWidth(LLVMTypeOf(a.rest));
+            // So a step times an index has at most 43 bits.
+            if bits > 32 || a.by == [None; 3] {
+                return None;
+            }
+            let rest = if signed {
+                LLVMBuildSExt(b, a.rest, long, none)
+            } else {
+                LLVMBuildZExt(b, a.rest, long, none)
+            };
+            let by = a.by.map(|by| by.map(|by| LLVMBuildSExt(b, by, long, none)));
+            let zero = LLVMConstInt(long, 0, 0);
+            let (mut least, mut most) = (rest, rest);
+            for (by, dim) in by.into_iter().zip([ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z])
+            {
+                let Some(by) = by else { continue };
+                let last = LLVMBuildSub(
+                    b,
+                    LLVMBuildZExt(b, self.own(dim), long, none),
+                    LLVMConstInt(long, 1, 0),
+                    none,
+                );
+                let far = LLVMBuildMul(b, by, last, none);
+                let below = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLT, far, zero, none);
+                least = LLVMBuildAdd(b, least, LLVMBuildSelect(b, below, far, zero, none), none);
+                most = LLVMBuildAdd(b, most, LLVMBuildSelect(b, below, zero, far, none), none);
+            }
+            let (low, high) = if signed {
+                (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1)
+            } else {
+                (0, (1i64 << bits) - 1)
+            };
+            let n = |n: i64| LLVMConstInt(long, n as u64, 1);
+            self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSGE, least, n(low), none));
+            self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLE, most, n(high), none));
+            let part = |v| if ty == long { v } else { LLVMBuildTrunc(b, v, ty, none) };
+            Some(Affine { rest: part(rest), by: by.map(|by| by.map(part)) })
+        }
+    }
+
+    /// The address of an element.
+    unsafe fn element(&mut self, value: LLVMValueRef, block: LLVMBasicBlockRef) -> Option<Affine> {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, long) = (self.builder, self.long());
+            let mut sum = self.affine(LLVMGetOperand(value, 0), block)?;
+            let mut ty = LLVMGetGEPSourceElementType(value);
+            for (i, &index) in ir::operands(value).iter().enumerate().skip(1) {
+                match LLVMGetTypeKind(ty) {
+                    LLVMTypeKind::LLVMStructTypeKind if i > 1 => {
+                        let field = LLVMConstIntGetZExtValue(index) as u32;
+                        let offset =
+                            LLVMOffsetOfElement(LLVMGetModuleDataLayout(self.source.module), ty, field);
+                        sum.rest = LLVMBuildAdd(b, sum.rest, LLVMConstInt(long, offset, 0), c"".as_ptr());
+                        ty = LLVMStructGetTypeAtIndex(ty, field);
+                        continue;
+                    }
+                    LLVMTypeKind::LLVMArrayTypeKind if i > 1 => ty = LLVMGetElementType(ty),
+                    _ if i > 1 => return None,
+                    _ => {}
+                }
+                let number = self.affine(index, block)?;
+                let number = match LLVMGetIntTypeWidth(LLVMTypeOf(number.rest)) {
+                    64 => number,
+                    _ if number.by == [None; 3] => {
+                        Affine { rest: LLVMBuildSExt(b, number.rest, long, c"".as_ptr()), ..number }
+                    }
+                    _ => self.extended(number, true, long)?,
+                };
+                let size = LLVMConstInt(long, ir::alloc_size(self.source.module, ty), 0);
+                let times = |v| LLVMBuildMul(b, v, size, c"".as_ptr());
+                sum = self.sum(
+                    sum,
+                    Affine { rest: times(number.rest), by: number.by.map(|by| by.map(times)) },
+                    false,
+                );
+            }
+            Some(sum)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,398 @@
+//! Gathered reads: batches of reads from loops that a block's threads leave one by one.
+//!
+//! Such a loop is not cut into rows ([`super::rows`]): a thread runs through the whole loop, and
+//! may read any number of times through one instruction. Each instruction has a buffer in the
+//! block's frame. Each read becomes an item of the buffer. A full buffer is handed to the checker,
+//! and so is every buffer at the end of the segment (`gpurace_check::stream`).
+//!
+//! | address in the loop | item |
+//! |---|---|
+//! | may follow the thread's last read | the thread, the first byte, and the end of all reads that follow each other |
+//! | depends on a value that is read in the loop, or clearly does not follow | the thread and the address |
+//!
+//! A buffer is also handed over before each write that a call checks, and before rows. So the
+//! checker sees reads and writes in the order in which calls would show them. That matters where a
+//! thread writes a word twice: its first write stands for both, and a read that came after both
+//! would be reported to race with one of them alone.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use gpurace_abi::entry::Entry;
+use gpurace_abi::image::POOL_THREAD_SHIFT;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode};
+
+use super::batch::Batch;
+use super::rows::{self, BatchedAccess};
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::loops::Loops;
+use crate::ir;
+use crate::ir::entry_calls::{EntryCalls, checked_address, entry_of};
+
+unsafe extern "C" {
+    fn gpurace_split_before(instruction: LLVMValueRef) -> LLVMBasicBlockRef;
+    fn gpurace_address_number(builder: LLVMBuilderRef, address: LLVMValueRef) -> LLVMValueRef;
+}
+
+/// Bytes of a buffer for each thread of the block.
+pub const BUFFER_BYTES: u64 = 32;
+/// Most bytes of a buffer that are used: several buffers fit into a core's nearest cache.
+const MOST_BYTES: u64 = 4096;
+/// Most buffers of a kernel.
+const MOST_BUFFERS: usize = 32;
+/// Bytes of a buffer before its items: the number of items.
+const HEADER: u64 = 8;
+/// The entry point that hands a buffer to the checker.
+const HAND_OVER: Entry = Entry::Reads;
+
+/// An instruction whose reads are gathered.
+#[derive(Clone, Debug)]
+pub struct GatheredRead {
+    access: BatchedAccess,
+    /// Each read is an item of its own.
+    scattered: bool,
+    /// The basic blocks of the outermost loop around it.
+    around: Rc<[LLVMBasicBlockRef]>,
+}
+
+impl GatheredRead {
+    /// The basic blocks of the outermost loop around it.
+    pub fn blocks(&self) -> &[LLVMBasicBlockRef] {
+        &self.around
+    }
+
+    /// The batch of its reads, whose buffer lies at this offset of the frame's part of each thread.
+    pub fn batch(&self, buffer: u64) -> Batch {
+        let (site, size) = (self.access.site, self.access.size());
+        Batch::GatheredReads { site, size, buffer, scattered: self.scattered }
+    }
+
+    fn item_bytes(&self) -> u64 {
+        if self.scattered { 8 } else { 16 }
+    }
+}
+
+/// Finds the reads of a cut function that can be gathered: those in the outermost loops that do not
+/// write.
+///
+/// # Safety
+/// `function` is a live definition.
+pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
+    // SAFETY: by contract.
+    unsafe {
+        let flow = ControlFlow::of(function);
+        let Loops { loops, .. } = Loops::of(&flow.successors);
+        let blocks = |l: usize| loops[l].nodes.iter().map(|&node| flow.blocks[node]);
+        let writes: Vec<bool> = (0..loops.len())
+            .map(|l| blocks(l).any(|block| ir::block_instructions(block).any(|i| rows::is_write(i))))
+            .collect();
+        let mut outermost: Vec<Rc<[LLVMBasicBlockRef]>> = Vec::new();
+        let mut found = Vec::new();
+        for (l, of) in loops.iter().enumerate() {
+            outermost.push(of.parent.map_or_else(|| blocks(l).collect(), |parent| outermost[parent].clone()));
+            if writes[l] || of.parent.is_some_and(|parent| !writes[parent]) {
+                continue;
+            }
+            let inside: HashSet<_> = blocks(l).collect();
+            let checks = blocks(l).flat_map(|block| ir::block_instructions(block));
+            found.extend(checks.filter_map(|i| rows::batched_access(i)).map(|access| GatheredRead {
+                access,
+                scattered: is_scattered(access.address(), &inside),
+                around: outermost[l].clone(),
+            }));
+        }
+        found.truncate(MOST_BUFFERS);
+        found
+    }
+}
+
+/// True if an address in a loop clearly does not follow the one before: it depends on a value that
+/// is read or called there, or on a variable that grows by something other than 1.
+unsafe fn is_scattered(address: LLVMValueRef, inside: &HashSet<LLVMBasicBlockRef>) -> bool {
+    let mut seen = HashSet::new();
+    let mut pending = vec![address];
+    // SAFETY: by contract.
+    unsafe {
+        while let Some(value) = pending.pop() {
+            if LLVMIsAInstruction(value).is_null()
+                || !inside.contains(&LLVMGetInstructionParent(value))
+                || !seen.insert(value)
+            {
+                continue;
+            }
+            match ir::opcode(value) {
+                LLVMOpcode::LLVMLoad | LLVMOpcode::LLVMCall => return true,
+                LLVMOpcode::LLVMPHI if ir::operands(value).into_iter().any(|next| jumps(value, next)) => {
+                    return true;
+                }
+                _ => pending.extend(ir::operands(value)),
+            }
+        }
+    }
+    false
+}
+
+/// True if a loop adds something other than 1 to its variable.
+unsafe fn jumps(variable: LLVMValueRef, next: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        if ir::value_opcode(next) != Some(LLVMOpcode::LLVMAdd) {
+            return false;
+        }
+        let operands = ir::operands(next);
+        let more = operands.iter().find(|&&o| o != variable);
+        let is_one = |&o: &LLVMValueRef| !LLVMIsAConstantInt(o).is_null() && LLVMConstIntGetSExtValue(o) == 1;
+        operands.contains(&variable) && !more.is_some_and(is_one)
+    }
+}
+
+/// The buffer of an instruction, and what all buffers of a function need.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadBuffer {
+    /// The function's first basic block, which computes the address.
+    pub start: LLVMBasicBlockRef,
+    /// Its address.
+    pub place: LLVMValueRef,
+    /// Linear index of the thread, `i64`.
+    pub linear: LLVMValueRef,
+    /// Number of threads of the block, `i64`.
+    pub threads: LLVMValueRef,
+    /// The thread context.
+    pub thread_context: LLVMValueRef,
+}
+
+/// Builds the code that gathers the reads of one instruction.
+struct GatherBuilder<'a> {
+    module: LLVMModuleRef,
+    context: LLVMContextRef,
+    b: LLVMBuilderRef,
+    read: &'a GatheredRead,
+    buffer: ReadBuffer,
+    long: LLVMTypeRef,
+    /// A variable: the number of items in the buffer.
+    count: LLVMValueRef,
+    /// Variables, unless the reads are scattered: the end of the thread's last read, and where the
+    /// last item holds it.
+    expected: LLVMValueRef,
+    end: LLVMValueRef,
+    /// Most items of the buffer.
+    most: LLVMValueRef,
+    /// The thread, in the form of an item.
+    thread: LLVMValueRef,
+}
+
+/// Replaces the check of a read by code that gathers it. `writes` are the checks of writes that
+/// stay calls.
+///
+/// # Safety
+/// The read was found in a live function of the module, and its check is still there; the buffer's
+/// values are computed in the first basic block.
+pub unsafe fn gather(
+    module: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    read: &GatheredRead,
+    buffer: ReadBuffer,
+    writes: &[LLVMValueRef],
+) {
+    // SAFETY: by contract; the call is erased once.
+    unsafe {
+        let context = ir::context(module);
+        let b = builder;
+        let long = LLVMInt64TypeInContext(context);
+        let none = c"".as_ptr();
+        let n = |n| LLVMConstInt(long, n, 0);
+        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(buffer.start));
+        let [count, expected, end] =
+            [long, long, LLVMPointerTypeInContext(context, 0)].map(|ty| LLVMBuildAlloca(b, ty, none));
+        let bytes = LLVMBuildMul(b, buffer.threads, n(BUFFER_BYTES), none);
+        let many = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntUGT, bytes, n(MOST_BYTES), none);
+        let bytes = LLVMBuildSelect(b, many, n(MOST_BYTES), bytes, none);
+        let items = LLVMBuildSub(b, bytes, n(HEADER), none);
+        let most = LLVMBuildUDiv(b, items, n(read.item_bytes()), none);
+        let thread = LLVMBuildShl(b, buffer.linear, n(POOL_THREAD_SHIFT.into()), none);
+        let build =
+            GatherBuilder { module, context, b, read, buffer, long, count, expected, end, most, thread };
+        if read.scattered {
+            LLVMBuildStore(b, LLVMBuildLoad2(b, long, buffer.place, none), count);
+        } else {
+            // No read follows one of another thread.
+            LLVMBuildStore(b, build.no_address(), expected);
+            LLVMBuildStore(b, build.at(build.item(n(0)), 8), end);
+        }
+        build.before(writes);
+        let call = read.access.call();
+        if read.scattered {
+            build.each(call);
+        } else {
+            build.follow(call);
+        }
+        LLVMInstructionEraseFromParent(call);
+    }
+}
+
+impl GatherBuilder<'_> {
+    fn n(&self, n: u64) -> LLVMValueRef {
+        // SAFETY: the type is live with the module.
+        unsafe { LLVMConstInt(self.long, n, 0) }
+    }
+
+    /// An address that no read ends at.
+    fn no_address(&self) -> LLVMValueRef {
+        self.n(u64::MAX)
+    }
+
+    unsafe fn at(&self, place: LLVMValueRef, offset: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            LLVMBuildInBoundsGEP2(self.b, byte, place, [self.n(offset)].as_mut_ptr(), 1, c"".as_ptr())
+        }
+    }
+
+    /// The address of an item.
+    unsafe fn item(&self, index: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            let offset = LLVMBuildMul(self.b, index, self.n(self.read.item_bytes()), c"".as_ptr());
+            let items = self.at(self.buffer.place, HEADER);
+            LLVMBuildInBoundsGEP2(self.b, byte, items, [offset].as_mut_ptr(), 1, c"".as_ptr())
+        }
+    }
+
+    /// Builds a basic block before an instruction that runs if `condition` holds; `then` fills it.
+    /// The builder stands before the instruction afterwards.
+    unsafe fn when(&self, before: LLVMValueRef, condition: LLVMValueRef, rare: bool, then: impl FnOnce()) {
+        // SAFETY: by contract; the builder is right before the instruction.
+        unsafe {
+            let block = LLVMGetInstructionParent(before);
+            let on = gpurace_split_before(before);
+            let inside = LLVMInsertBasicBlockInContext(self.context, on, c"".as_ptr());
+            LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(block));
+            LLVMPositionBuilderAtEnd(self.b, block);
+            let branch = LLVMBuildCondBr(self.b, condition, inside, on);
+            if rare {
+                let int = LLVMInt32TypeInContext(self.context);
+                let kind = LLVMGetMDKindIDInContext(self.context, c"prof".as_ptr(), 4);
+                let weight = |n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0));
+                let mut items = [
+                    LLVMMDStringInContext2(self.context, c"branch_weights".as_ptr(), 14),
+                    weight(1),
+                    weight(2000),
+                ];
+                let weights = LLVMMDNodeInContext2(self.context, items.as_mut_ptr(), 3);
+                LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(self.context, weights));
+            }
+            let last = {
+                LLVMPositionBuilderAtEnd(self.b, inside);
+                LLVMBuildBr(self.b, on)
+            };
+            LLVMPositionBuilderBefore(self.b, last);
+            then();
+            LLVMPositionBuilderBefore(self.b, before);
+        }
+    }
+
+    /// Hands the buffer over, at the builder's position.
+    unsafe fn hand_over(&self) {
+        // SAFETY: by contract.
+        unsafe {
+            let int = LLVMInt32TypeInContext(self.context);
+            let ty = EntryCalls::new(self.module).function_type(HAND_OVER, true);
+            let symbol = ir::c(HAND_OVER.symbol());
+            let known = LLVMGetNamedFunction(self.module, symbol.as_ptr());
+            let function =
+                if known.is_null() { LLVMAddFunction(self.module, symbol.as_ptr(), ty) } else { known };
+            let site = self.read.batch(0).table_entry();
+            let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
+            let mut arguments = [self.buffer.thread_context, self.buffer.place, kind, site];
+            LLVMBuildCall2(
+                self.b,
+                ty,
+                function,
+                arguments.as_mut_ptr(),
+                arguments.len() as u32,
+                c"".as_ptr(),
+            );
+            let (value, variable) = match self.read.scattered {
+                true => (self.n(0), self.count),
+                false => (self.no_address(), self.expected),
+            };
+            LLVMBuildStore(self.b, value, variable);
+        }
+    }
+
+    /// Hands the buffer over before writes, of its thread and of threads that run later.
+    unsafe fn before(&self, writes: &[LLVMValueRef]) {
+        // SAFETY: by contract.
+        unsafe {
+            for &write in writes {
+                LLVMPositionBuilderBefore(self.b, write);
+                let count = LLVMBuildLoad2(self.b, self.long, self.buffer.place, c"".as_ptr());
+                let any = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntNE, count, self.n(0), c"".as_ptr());
+                self.when(write, any, false, || self.hand_over());
+            }
+        }
+    }
+
+    /// Adds an item for each read.
+    unsafe fn each(&self, call: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let none = c"".as_ptr();
+            LLVMPositionBuilderBefore(self.b, call);
+            let address = gpurace_address_number(self.b, checked_address(call));
+            let count = LLVMBuildLoad2(self.b, self.long, self.count, none);
+            LLVMBuildStore(self.b, LLVMBuildOr(self.b, address, self.thread, none), self.item(count));
+            let count = LLVMBuildAdd(self.b, count, self.n(1), none);
+            LLVMBuildStore(self.b, count, self.count);
+            LLVMBuildStore(self.b, count, self.buffer.place);
+            let full = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntEQ, count, self.most, none);
+            self.when(call, full, true, || self.hand_over());
+        }
+    }
+
+    /// Adds one item for all reads that follow each other.
+    unsafe fn follow(&self, call: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let none = c"".as_ptr();
+            LLVMPositionBuilderBefore(self.b, call);
+            let address = gpurace_address_number(self.b, checked_address(call));
+            let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
+            // Neither where the last read ended nor where it was.
+            let size = self.n(self.read.access.size().into());
+            let back = LLVMBuildSub(self.b, expected, address, none);
+            let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);
+            self.when(call, elsewhere, false, || {
+                let last = LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(self.b));
+                let count = LLVMBuildLoad2(self.b, self.long, self.buffer.place, none);
+                let full = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntEQ, count, self.most, none);
+                self.when(last, full, true, || self.hand_over());
+                let count = LLVMBuildLoad2(self.b, self.long, self.buffer.place, none);
+                let item = self.item(count);
+                LLVMBuildStore(self.b, LLVMBuildOr(self.b, address, self.thread, none), item);
+                LLVMBuildStore(self.b, LLVMBuildAdd(self.b, count, self.n(1), none), self.buffer.place);
+                LLVMBuildStore(self.b, self.at(item, 8), self.end);
+            });
+            let next = LLVMBuildAdd(self.b, address, size, none);
+            LLVMBuildStore(self.b, next, self.expected);
+            let end = LLVMBuildLoad2(self.b, LLVMPointerTypeInContext(self.context, 0), self.end, none);
+            LLVMBuildStore(self.b, next, end);
+        }
+    }
+}
+
+/// True for a call that hands a buffer over. It is not made for the running thread.
+///
+/// # Safety
+/// The instruction is live.
+pub unsafe fn hands_over(instruction: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { entry_of(instruction) == Some(HAND_OVER) }
+}
+
+#[cfg(test)]
+mod tests;

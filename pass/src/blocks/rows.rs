@@ -1,0 +1,297 @@
+//! Rows: batches in which each thread of a segment makes at most one access.
+//!
+//! In code that runs a block's threads in loops ([`super::entries`]) a call for each access would
+//! keep LLVM from vectorising over threads, and would cost more than the access. Instead, a thread
+//! stores the address of its access in the block's frame, beside those of the other threads. One
+//! call hands all rows to the checker once the threads have reached the next barrier
+//! (`gpurace_check::rows`).
+//!
+//! | access | its check |
+//! |---|---|
+//! | of 4, 8 or 16 bytes, at most once for each thread and segment | in a row |
+//! | a read in a loop that threads leave one by one | gathered: see [`super::gathered_reads`] |
+//! | another one in a loop, of another size, or after the first [`MOST_ROWS`] | a call before the access |
+//!
+//! A loop with reads and without writes that all threads run alike is cut at its end, as at a
+//! barrier: each iteration has rows of its own.
+//!
+//! A write also stores its value and the previous content of memory. All threads store these at the
+//! end of the segment: LLVM masks a store that only some threads execute, which is many times
+//! slower on some processors.
+//!
+//! Kernels in which the place of a check among other operations matters have no rows: see
+//! [`allows`].
+
+use std::collections::HashMap;
+
+use gpurace_abi::entry::{CheckedAccess, Effect, Entry};
+use gpurace_abi::image::MOST_ROWS;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::batch::{Batch, RowAddresses, ValueOffsets};
+use crate::analysis::control_flow::ControlFlow;
+use crate::analysis::loops::{BackEdge, Loops};
+use crate::ir;
+use crate::ir::entry_calls::{EntryCall, checked_address, entry_of};
+
+unsafe extern "C" {
+    fn gpurace_address_number(builder: LLVMBuilderRef, address: LLVMValueRef) -> LLVMValueRef;
+}
+
+/// True if a kernel that calls this entry point may have rows: no order depends on the time of a
+/// check, no memory is freed, and the block goes on to the end of the segment.
+pub fn allows(entry: Entry) -> bool {
+    matches!(entry.effect(), Effect::Check(CheckedAccess::Read | CheckedAccess::Write) | Effect::Service)
+        || entry == Entry::Barrier
+}
+
+/// True for the check of an atomic access. A kernel that calls it may have rows if none of its
+/// atomics and fences orders anything.
+pub fn is_atomic(entry: Entry) -> bool {
+    matches!(entry.effect(), Effect::Check(CheckedAccess::Atomic) | Effect::AtomicDone)
+}
+
+/// An access that can be part of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchedAccess {
+    /// The call that checks it.
+    call: LLVMValueRef,
+    block: LLVMBasicBlockRef,
+    /// The module's index of the instruction.
+    pub site: u32,
+    size: u32,
+    writes: bool,
+    /// The value that it writes, if the check has one.
+    value: Option<LLVMValueRef>,
+}
+
+/// What a thread stores in the frame for an access.
+#[derive(Clone, Copy, Debug)]
+pub enum FrameStore {
+    /// The address of the access, at this place.
+    Address(LLVMValueRef),
+    /// That it makes the access, at this place; nothing where another access of the basic block
+    /// stores it.
+    Active(Option<LLVMValueRef>),
+}
+
+impl BatchedAccess {
+    /// The call that checks it.
+    pub fn call(&self) -> LLVMValueRef {
+        self.call
+    }
+
+    /// The address that it checks.
+    pub fn address(&self) -> LLVMValueRef {
+        // SAFETY: the call is there until the access is batched.
+        unsafe { checked_address(self.call) }
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The basic block that it is in.
+    pub fn block(&self) -> LLVMBasicBlockRef {
+        self.block
+    }
+
+    /// Bytes of the value that each thread stores beside the address, if it does.
+    pub fn value_bytes(&self) -> Option<u64> {
+        self.value.map(|_| self.size.into())
+    }
+
+    /// Its row, with addresses and values at these offsets.
+    pub fn batch(&self, addresses: RowAddresses, values: Option<ValueOffsets>) -> Batch {
+        Batch::Row { site: self.site, size: self.size, writes: self.writes, addresses, values }
+    }
+}
+
+/// Finds the accesses of a cut function that can be in rows.
+///
+/// # Safety
+/// `function` is a live definition.
+pub unsafe fn find(function: LLVMValueRef) -> Vec<BatchedAccess> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut found = Vec::new();
+        let flow = ControlFlow::of(function);
+        let mut cyclic = HashMap::new();
+        let is_in_cycle =
+            |block: &LLVMBasicBlockRef| flow.index.get(block).is_some_and(|&node| flow.is_in_cycle(node));
+        for call in ir::instructions(function) {
+            if found.len() < MOST_ROWS
+                && let Some(access) = batched_access(call)
+                && !*cyclic.entry(access.block).or_insert_with_key(is_in_cycle)
+            {
+                found.push(access);
+            }
+        }
+        found
+    }
+}
+
+/// The basic blocks from which loops with reads, and without writes, go back to their header.
+///
+/// A loop that is cut there runs iteration by iteration for all threads, and its reads are rows. A
+/// loop with writes is not cut, since a race could then show other lines than without the cut: a
+/// thread's first write to a word stands for its next ones, and more reads of other threads would
+/// come after both.
+///
+/// # Safety
+/// `function` is a live definition.
+pub unsafe fn loop_ends(function: LLVMValueRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let flow = ControlFlow::of(function);
+        let any = |nodes: &[usize], which: &dyn Fn(LLVMValueRef) -> bool| {
+            nodes.iter().any(|&node| ir::block_instructions(flow.blocks[node]).any(which))
+        };
+        let is_cut = |edge: &BackEdge| {
+            any(&edge.nodes, &|i| batched_access(i).is_some_and(|access| !access.writes))
+                && !any(&edge.nodes, &|i| is_write(i))
+        };
+        let edges = Loops::of(&flow.successors).back_edges(&flow);
+        edges.iter().filter(|&edge| is_cut(edge)).map(|edge| flow.blocks[edge.latch]).collect()
+    }
+}
+
+/// True for the check of a write.
+///
+/// # Safety
+/// It is live.
+pub unsafe fn is_write(i: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { entry_of(i) }.is_some_and(|entry| entry.effect() == Effect::Check(CheckedAccess::Write))
+}
+
+/// The access that a call checks, if it can be part of a batch.
+///
+/// # Safety
+/// The instruction is live.
+pub unsafe fn batched_access(call: LLVMValueRef) -> Option<BatchedAccess> {
+    // SAFETY: by contract.
+    unsafe {
+        let check = EntryCall::of(call)?;
+        let writes = match check.entry.effect() {
+            Effect::Check(CheckedAccess::Read) => false,
+            Effect::Check(CheckedAccess::Write) => true,
+            _ => return None,
+        };
+        let size = u32::try_from(check.size()?).ok().filter(|size| [4, 8, 16].contains(size))?;
+        let value = (check.entry == Entry::Write && size <= 8).then(|| check.operand(3));
+        Some(BatchedAccess {
+            call,
+            block: LLVMGetInstructionParent(call),
+            site: check.site()?,
+            size,
+            writes,
+            value,
+        })
+    }
+}
+
+/// The basic blocks that are reached from `block` and return.
+///
+/// # Safety
+/// It is live.
+pub unsafe fn ends(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut found = ControlFlow::from(block).blocks;
+        found.retain(|&b| ir::opcode(LLVMGetBasicBlockTerminator(b)) == LLVMOpcode::LLVMRet);
+        found
+    }
+}
+
+/// The places, each a list of basic blocks, that a thread may reach from `start`: their indices, in
+/// an order that agrees with each thread's.
+///
+/// # Safety
+/// `start` is a block of the function of the places.
+pub unsafe fn of_segment(start: LLVMBasicBlockRef, places: &[&[LLVMBasicBlockRef]]) -> Vec<usize> {
+    // SAFETY: by contract.
+    let position = unsafe { ControlFlow::from(start) }.index;
+    let first =
+        |blocks: &[LLVMBasicBlockRef]| blocks.iter().filter_map(|block| position.get(block)).min().copied();
+    let mut found: Vec<_> = (0..).zip(places).filter_map(|(i, blocks)| Some((first(blocks)?, i))).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, i)| i).collect()
+}
+
+/// Replaces the check of an access by stores into the frame.
+///
+/// # Safety
+/// The access was found in a live function, and its check is still there. The place in `stores` is
+/// computed at the function's start; `values` are variables for what is written and for what was
+/// there before.
+pub unsafe fn add_to_row(
+    builder: LLVMBuilderRef,
+    context: LLVMContextRef,
+    access: &BatchedAccess,
+    stores: FrameStore,
+    values: Option<[LLVMValueRef; 2]>,
+) {
+    // SAFETY: by contract; the call is erased once.
+    unsafe {
+        let none = c"".as_ptr();
+        let call = access.call;
+        LLVMPositionBuilderBefore(builder, call);
+        let address = checked_address(call);
+        match stores {
+            FrameStore::Address(place) => {
+                LLVMBuildStore(builder, gpurace_address_number(builder, address), place);
+            }
+            FrameStore::Active(Some(place)) => {
+                let mark = comes_there(builder, context, access.block);
+                LLVMBuildStore(builder, mark, place);
+                LLVMPositionBuilderBefore(builder, call);
+            }
+            FrameStore::Active(None) => {}
+        }
+        if let (Some(value), Some([written, before])) = (access.value, values) {
+            let ty = LLVMIntTypeInContext(context, 8 * access.size);
+            let value = if access.size == 8 { value } else { LLVMBuildTrunc(builder, value, ty, none) };
+            LLVMBuildStore(builder, value, written);
+            let there = LLVMBuildLoad2(builder, ty, address, none);
+            LLVMSetAlignment(there, 1);
+            LLVMBuildStore(builder, there, before);
+        }
+        LLVMInstructionEraseFromParent(call);
+    }
+}
+
+/// Whether a thread reaches a basic block, as a 32-bit number. Where the one block that leads there
+/// decides, the number is built there, and the builder stays there. So threads that do not reach
+/// the block store as well, and LLVM needs no masked store, which takes many times as long.
+unsafe fn comes_there(
+    builder: LLVMBuilderRef,
+    context: LLVMContextRef,
+    block: LLVMBasicBlockRef,
+) -> LLVMValueRef {
+    // SAFETY: by contract; the builder is in the block.
+    unsafe {
+        let int = LLVMInt32TypeInContext(context);
+        let function = LLVMGetBasicBlockParent(block);
+        let mut before = ir::blocks(function).filter(|&b| ir::successors(b).contains(&block));
+        if let (Some(one), None) = (before.next(), before.next()) {
+            let last = LLVMGetBasicBlockTerminator(one);
+            if let [yes, no] = ir::successors(one)[..]
+                && ir::opcode(last) == LLVMOpcode::LLVMBr
+                && yes != no
+            {
+                LLVMPositionBuilderBefore(builder, last);
+                let (condition, none) = (LLVMGetCondition(last), c"".as_ptr());
+                let comes = if yes == block { condition } else { LLVMBuildNot(builder, condition, none) };
+                return LLVMBuildZExt(builder, comes, int, none);
+            }
+        }
+        LLVMConstInt(int, 1, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

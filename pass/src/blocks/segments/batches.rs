@@ -1,0 +1,222 @@
+//! Batches of a cut kernel: which checks become affine rows ([`crate::blocks::affine_rows`]), rows
+//! ([`crate::blocks::rows`]) and gathered reads ([`crate::blocks::gathered_reads`]), and where they
+//! lie in the frame.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::image::MOST_ROWS;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::crossing::Crossing;
+use super::{Cutter, ThreadParameter};
+use crate::analysis::uniform::Uniform;
+use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
+use crate::blocks::batch::{Batch, RowAddresses, ValueOffsets};
+use crate::blocks::gathered_reads::{self, GatheredRead, ReadBuffer};
+use crate::blocks::rows::{self, BatchedAccess, FrameStore};
+use crate::ir;
+
+/// Most places at which buffers are handed over before writes.
+const MOST_HANDED_OVER: usize = 512;
+
+/// The affine rows of a cut function.
+#[derive(Default)]
+pub(super) struct AffineRows {
+    /// For the check of each access: the number of its affine row, and the offset of the addresses
+    /// in blocks in which the row is not affine.
+    pub(super) rows: HashMap<LLVMValueRef, (u64, u64)>,
+    /// For each point, the functions that compute the rows.
+    pub(super) functions: Vec<Option<AffineFunctions>>,
+}
+
+impl Cutter {
+    /// Finds the accesses that are affine rows in all segments that they are made in.
+    pub(super) unsafe fn affine_rows(
+        &mut self,
+        barriers: &[LLVMValueRef],
+        after: &[LLVMBasicBlockRef],
+        uniform: &Uniform,
+        crossing: &[Crossing],
+    ) -> AffineRows {
+        // SAFETY: by contract.
+        unsafe {
+            let ends: HashSet<_> = barriers.iter().map(|&b| LLVMGetInstructionParent(b)).collect();
+            let next: HashMap<_, _> = ir::blocks(self.function)
+                .map(|block| (block, if ends.contains(&block) { Vec::new() } else { ir::successors(block) }))
+                .collect();
+            let kept = crossing.iter().map(|c| (c.value, (c.points.clone(), c.shared))).collect();
+            let by_value = (0..self.kernel_parameters as u32)
+                .filter(|&i| self.is_by_value(i))
+                .map(|i| LLVMGetParam(self.function, i))
+                .collect();
+            let source = SegmentSource {
+                module: self.module,
+                function: self.function,
+                kernel_parameters: self.kernel_parameters,
+                computed: self.start,
+                uniform,
+                kept: &kept,
+                by_value,
+            };
+            let starts = std::iter::once(self.first).chain(after.iter().copied());
+            let segments: Vec<_> =
+                starts.enumerate().map(|(point, start)| Segment { point, start, next: &next }).collect();
+            let once = |&call: &LLVMValueRef| {
+                let block = LLVMGetInstructionParent(call);
+                !segments[0].after(block).contains(&block)
+            };
+            let checks = ir::instructions(self.function)
+                .into_iter()
+                .filter(|&i| rows::batched_access(i).is_some())
+                .filter(once);
+            let most = if ablation::is_on(Mechanism::AffineRows) { MOST_ROWS } else { 0 };
+            let calls: Vec<_> = (0..).zip(checks.take(most)).collect();
+            let mut found = AffineRows::default();
+            let mut none = HashSet::new();
+            for segment in &segments {
+                let blocks = segment.blocks();
+                let calls: Vec<_> = calls
+                    .iter()
+                    .copied()
+                    .filter(|(_, call)| blocks.contains(&LLVMGetInstructionParent(*call)))
+                    .collect();
+                let number = |call| calls.iter().find(|c| c.1 == call).map_or(0, |c| c.0);
+                found.functions.push(affine_rows::functions(&source, segment, &calls, |call, is_affine| {
+                    if !is_affine {
+                        none.insert(call);
+                        return 0;
+                    }
+                    found
+                        .rows
+                        .entry(call)
+                        .or_insert_with(|| {
+                            let at = self.thread_bytes.next_multiple_of(8);
+                            self.thread_bytes = at + 8;
+                            (number(call), at)
+                        })
+                        .1
+                }));
+            }
+            found.rows.retain(|call, _| !none.contains(call));
+            found
+        }
+    }
+
+    /// Turns checks into batches. Returns for each point the batches that are reached from it.
+    pub(super) unsafe fn batch_checks(
+        &mut self,
+        after: &[LLVMBasicBlockRef],
+        affine: &HashMap<LLVMValueRef, (u64, u64)>,
+    ) -> Vec<Vec<Batch>> {
+        // SAFETY: by contract.
+        unsafe {
+            let accesses = rows::find(self.function);
+            let is_row = |i: &LLVMValueRef| accesses.iter().any(|access| access.call() == *i);
+            let writes: Vec<_> = ir::instructions(self.function)
+                .into_iter()
+                .filter(|&i| rows::is_write(i) && !is_row(&i))
+                .collect();
+            let mut reads = gathered_reads::find(self.function);
+            reads.retain(|_| ablation::is_on(Mechanism::GatheredReads));
+            // Each write hands over each buffer.
+            reads.truncate(MOST_HANDED_OVER / writes.len().max(1));
+            let (mut places, mut batches) = (Vec::new(), Vec::new());
+            let mut marks = HashMap::new();
+            for access in &accesses {
+                let (addresses, place) = match affine.get(&access.call()) {
+                    Some(&(number, items)) => {
+                        let mark = *marks.entry(access.block()).or_insert_with(|| {
+                            let at = self.thread_bytes.next_multiple_of(4);
+                            (at, self.thread_place(4, 4))
+                        });
+                        (RowAddresses::Affine { number, items, active: mark.0 }, mark.1)
+                    }
+                    None => {
+                        (RowAddresses::Each(self.thread_bytes.next_multiple_of(8)), self.thread_place(8, 8))
+                    }
+                };
+                let values = access.value_bytes().map(|n| {
+                    [(); 2].map(|()| {
+                        let at = self.thread_bytes.next_multiple_of(n);
+                        let place = self.thread_place(n, n);
+                        (
+                            at,
+                            self.stored_at_end(
+                                access.block(),
+                                LLVMIntTypeInContext(self.context, 8 * n as u32),
+                                place,
+                            ),
+                        )
+                    })
+                });
+                let offsets = values.map(|[(written, _), (before, _)]| ValueOffsets { written, before });
+                batches.push(access.batch(addresses, offsets));
+                places.push((place, values.map(|v| v.map(|(_, place)| place))));
+            }
+            let mut buffers = Vec::new();
+            for read in &reads {
+                let offset = self.thread_bytes.next_multiple_of(8);
+                buffers.push(self.array(gathered_reads::BUFFER_BYTES, 8));
+                batches.push(read.batch(offset));
+            }
+            let blocks: Vec<_> = accesses.iter().map(BatchedAccess::block).collect();
+            let at: Vec<_> = blocks
+                .iter()
+                .map(std::slice::from_ref)
+                .chain(reads.iter().map(GatheredRead::blocks))
+                .collect();
+            let starts = std::iter::once(self.first).chain(after.iter().copied());
+            let of_points = starts
+                .map(|start| {
+                    let all = rows::of_segment(start, &at).into_iter().map(|i| batches[i]);
+                    let (gathered, rows): (Vec<_>, Vec<_>) = all.partition(Batch::is_gathered);
+                    [gathered, rows].concat()
+                })
+                .collect();
+            for (access, &(place, values)) in accesses.iter().zip(&places) {
+                // The first access of a basic block stores for all of them that they are made.
+                let stores = match affine.contains_key(&access.call()) {
+                    true => FrameStore::Active(marks.remove(&access.block()).map(|_| place)),
+                    false => FrameStore::Address(place),
+                };
+                rows::add_to_row(self.builder, self.context, access, stores, values);
+            }
+            for (read, place) in reads.iter().zip(buffers) {
+                let [linear, threads] =
+                    [ThreadParameter::Linear, ThreadParameter::Threads].map(|p| self.parameter(p));
+                let buffer = ReadBuffer {
+                    start: self.start,
+                    place,
+                    linear,
+                    threads,
+                    thread_context: LLVMGetParam(self.function, 0),
+                };
+                gathered_reads::gather(self.module, self.builder, read, buffer, &writes);
+            }
+            of_points
+        }
+    }
+
+    /// A variable whose value each thread that may have run `block` stores at the end of the
+    /// segment. All threads store there, so that LLVM needs no masked store.
+    unsafe fn stored_at_end(
+        &self,
+        block: LLVMBasicBlockRef,
+        ty: LLVMTypeRef,
+        place: LLVMValueRef,
+    ) -> LLVMValueRef {
+        // SAFETY: by contract; each end is a block of the function.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            self.at_start();
+            let variable = LLVMBuildAlloca(b, ty, none);
+            for end in rows::ends(block) {
+                LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(end));
+                LLVMBuildStore(b, LLVMBuildLoad2(b, ty, variable, none), place);
+            }
+            variable
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Values that are computed before a barrier and needed after it. They are computed again if they
+//! need parameters alone, and kept in the frame otherwise.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::image::BLOCK_LINES;
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::context::FIELDS;
+use super::frame::{self, NEXT, Slot};
+use super::{Cutter, THREAD_PARAMETERS};
+use crate::analysis::uniform::Uniform;
+use crate::blocks::number::{from_number, is_number, to_number};
+use crate::ir;
+
+unsafe extern "C" {
+    fn gpurace_demote(instruction: LLVMValueRef) -> LLVMValueRef;
+}
+
+/// Most values that all threads share. Parameters for them are made before they are known.
+pub const SHARED: usize = 24;
+
+/// A value that is needed after a barrier.
+pub(super) struct Crossing {
+    pub(super) value: LLVMValueRef,
+    /// Its index among the values that all threads share, if it is one.
+    pub(super) shared: Option<usize>,
+    /// The barriers after which it is needed.
+    pub(super) points: Vec<usize>,
+}
+
+impl Cutter {
+    /// Moves instructions to the start block that need parameters alone and may be computed in
+    /// vain.
+    pub(super) unsafe fn compute_at_start(&self) {
+        // SAFETY: by contract; an instruction moves after its operands.
+        unsafe {
+            let mut moved = true;
+            while moved {
+                moved = false;
+                for i in ir::instructions(self.function) {
+                    if LLVMGetInstructionParent(i) == self.start || !ir::is_speculatable(i) {
+                        continue;
+                    }
+                    let ready = ir::operands(i).into_iter().all(|o| {
+                        LLVMIsAInstruction(o).is_null() || LLVMGetInstructionParent(o) == self.start
+                    });
+                    if ready {
+                        LLVMInstructionRemoveFromParent(i);
+                        self.at_start();
+                        LLVMInsertIntoBuilder(self.builder, i);
+                        moved = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds the values that are used after a barrier and computed before it.
+    pub(super) unsafe fn crossing(&self, after: &[LLVMBasicBlockRef], uniform: &Uniform) -> Vec<Crossing> {
+        // SAFETY: by contract.
+        unsafe {
+            let points: HashMap<_, _> = after.iter().enumerate().map(|(p, &b)| (b, p)).collect();
+            let mut before: HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>> = HashMap::new();
+            for block in ir::blocks(self.function) {
+                let end = LLVMGetBasicBlockTerminator(block);
+                for i in 0..LLVMGetNumSuccessors(end) {
+                    before.entry(LLVMGetSuccessor(end, i)).or_default().push(block);
+                }
+            }
+            let (mut found, mut shared) = (Vec::new(), 0);
+            for value in ir::instructions(self.function) {
+                let defined = LLVMGetInstructionParent(value);
+                if defined == self.start {
+                    continue;
+                }
+                // Backwards from its uses to its computation.
+                let mut live = HashSet::new();
+                let mut pending: Vec<_> = Vec::new();
+                for user in ir::users(value) {
+                    if ir::opcode(user) == LLVMOpcode::LLVMPHI {
+                        for i in 0..LLVMCountIncoming(user) {
+                            if LLVMGetIncomingValue(user, i) == value {
+                                let from = LLVMGetIncomingBlock(user, i);
+                                if from != defined && live.insert(from) {
+                                    pending.push(from);
+                                }
+                            }
+                        }
+                    } else {
+                        let block = LLVMGetInstructionParent(user);
+                        if block != defined && live.insert(block) {
+                            pending.push(block);
+                        }
+                    }
+                }
+                while let Some(block) = pending.pop() {
+                    for &b in before.get(&block).into_iter().flatten() {
+                        if b != defined && live.insert(b) {
+                            pending.push(b);
+                        }
+                    }
+                }
+                let mut points: Vec<_> = live.iter().filter_map(|b| points.get(b).copied()).collect();
+                points.sort_unstable();
+                if !points.is_empty() {
+                    // Shared values are passed as 64-bit numbers.
+                    let ty = LLVMTypeOf(value);
+                    let may_be = !uniform.varies(value)
+                        && ir::alloc_size(self.module, ty) <= 8
+                        && is_number(ty)
+                        && shared < SHARED;
+                    found.push(Crossing { value, shared: may_be.then_some(shared), points });
+                    shared += usize::from(may_be);
+                }
+            }
+            found
+        }
+    }
+
+    /// Keeps the crossing values in the frame, and cuts the function at the barriers. Returns the
+    /// places of the values that all threads share; `None` if there are too many.
+    pub(super) unsafe fn keep_over(
+        &mut self,
+        barriers: &[LLVMValueRef],
+        after: &[LLVMBasicBlockRef],
+        crossing: Vec<Crossing>,
+    ) -> Option<Vec<Slot>> {
+        // SAFETY: by contract.
+        unsafe {
+            let mut shared = Vec::new();
+            let mut kept = vec![Vec::new(); after.len()];
+            for c in crossing {
+                let ty = LLVMTypeOf(c.value);
+                let variable = gpurace_demote(c.value);
+                if variable.is_null() {
+                    return None;
+                }
+                let place = if let Some(number) = c.shared {
+                    let offset = self.common_bytes;
+                    self.common_bytes += 8;
+                    if self.common_bytes > BLOCK_LINES {
+                        return None;
+                    }
+                    shared.push(Slot { offset, ty });
+                    (self.common_place(offset), Some(number))
+                } else {
+                    let size = ir::alloc_size(self.module, ty);
+                    let alignment = u64::from(ir::abi_alignment(self.module, ty)).clamp(1, 16);
+                    (self.thread_place(size.next_multiple_of(alignment), alignment), None)
+                };
+                for &p in &c.points {
+                    kept[p].push((variable, ty, place));
+                }
+            }
+            let next = self.common_place(NEXT);
+            let int = LLVMInt32TypeInContext(self.context);
+            for (p, (&barrier, &block)) in barriers.iter().zip(after).enumerate() {
+                for &(variable, ty, (place, parameter)) in &kept[p] {
+                    LLVMPositionBuilderBefore(self.builder, barrier);
+                    let value = LLVMBuildLoad2(self.builder, ty, variable, c"".as_ptr());
+                    match parameter {
+                        Some(_) => {
+                            let number = to_number(self.builder, self.context, value);
+                            LLVMBuildStore(self.builder, number, place);
+                        }
+                        None => frame::store(self.builder, self.context, value, place),
+                    }
+                    LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(block));
+                    let value = match parameter {
+                        Some(i) => {
+                            let number = LLVMGetParam(
+                                self.function,
+                                (self.kernel_parameters + THREAD_PARAMETERS + FIELDS + i) as u32,
+                            );
+                            from_number(self.builder, self.context, number, ty)
+                        }
+                        None => frame::load(self.builder, self.context, ty, place),
+                    };
+                    LLVMBuildStore(self.builder, value, variable);
+                }
+                LLVMPositionBuilderBefore(self.builder, barrier);
+                LLVMBuildStore(self.builder, LLVMConstInt(int, p as u64 + 1, 0), next);
+                let block = LLVMGetInstructionParent(barrier);
+                LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(block));
+                LLVMInstructionEraseFromParent(barrier);
+                LLVMPositionBuilderAtEnd(self.builder, block);
+                LLVMBuildRetVoid(self.builder);
+            }
+            Some(shared)
+        }
+    }
+}

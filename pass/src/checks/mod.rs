@@ -1,0 +1,7 @@
+//! The checks: which accesses get one, which of them stand for others, and their insertion.
+
+pub mod annotations;
+pub mod covered;
+pub mod instrument;
+pub mod sites;
+pub mod sync;

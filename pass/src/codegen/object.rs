@@ -1,0 +1,180 @@
+//! Makes an object file for the host's processor from lowered IR.
+
+use std::ffi::c_uint;
+use std::ptr;
+
+use gpurace_abi::image::IMAGE_SYMBOL;
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use llvm_sys::comdat::LLVMSetComdat;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::{LLVMDisposeTargetData, LLVMSetModuleDataLayout};
+use llvm_sys::target_machine::{
+    LLVMCodeGenFileType, LLVMCreateTargetDataLayout, LLVMTargetMachineEmitToFile, LLVMTargetMachineRef,
+};
+use llvm_sys::{LLVMLinkage, LLVMVisibility};
+
+use crate::ir;
+
+unsafe extern "C" {
+    fn gpurace_optimize(module: LLVMModuleRef, machine: LLVMTargetMachineRef, level: c_uint);
+}
+
+/// The host's triple.
+const TRIPLE: &str = "x86_64-pc-linux-gnu";
+
+/// Makes the code generator for `cpu` (`x86-64`, `x86-64-v3`) at `-O` level `level`.
+///
+/// # Errors
+/// If LLVM refuses the processor.
+pub fn machine(cpu: &str, level: u8) -> Result<TargetMachine, String> {
+    Target::initialize_x86(&InitializationConfig::default());
+    let triple = TargetTriple::create(TRIPLE);
+    let target = Target::from_triple(&triple).map_err(|e| format!("LLVM has no target `{TRIPLE}`: {e}"))?;
+    let level = match level {
+        0 | 1 => OptimizationLevel::Less,
+        2 => OptimizationLevel::Default,
+        _ => OptimizationLevel::Aggressive,
+    };
+    target
+        .create_target_machine(&triple, cpu, "", level, RelocMode::PIC, CodeModel::Default)
+        .ok_or_else(|| format!("LLVM cannot generate code for `{cpu}`"))
+}
+
+/// Gives the module the host's triple and data layout. Sizes and alignments of
+/// types are the same on NVPTX and on x86-64.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn retarget(module: LLVMModuleRef, machine: &TargetMachine) {
+    // SAFETY: by contract; the layout is copied into the module.
+    unsafe {
+        LLVMSetTarget(module, ir::c(TRIPLE).as_ptr());
+        let layout = LLVMCreateTargetDataLayout(machine.as_mut_ptr());
+        LLVMSetModuleDataLayout(module, layout);
+        LLVMDisposeTargetData(layout);
+    }
+}
+
+/// Deletes LLVM's lists of used symbols and of constructors: an image has neither, and their
+/// symbols are replaced.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn drop_lists(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for name in ["llvm.used", "llvm.compiler.used", "llvm.global_ctors", "llvm.global_dtors"] {
+            let global = LLVMGetNamedGlobal(module, ir::c(name).as_ptr());
+            if !global.is_null() {
+                LLVMDeleteGlobal(global);
+            }
+        }
+    }
+}
+
+/// Makes every symbol except the table local to the image, so that device code cannot clash with
+/// symbols of the host program.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn internalise(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for global in ir::globals(module).chain(ir::definitions(module)) {
+            if LLVMIsDeclaration(global) == 0 && ir::name(global) != IMAGE_SYMBOL {
+                LLVMSetComdat(global, ptr::null_mut());
+                LLVMSetVisibility(global, LLVMVisibility::LLVMDefaultVisibility);
+                LLVMSetLinkage(global, LLVMLinkage::LLVMInternalLinkage);
+            }
+        }
+    }
+}
+
+/// Optimises the module at one of clang's levels.
+///
+/// # Safety
+/// `module` is live and retargeted to `machine`.
+unsafe fn optimize(module: LLVMModuleRef, machine: &TargetMachine, level: u8) {
+    // SAFETY: by contract.
+    unsafe { gpurace_optimize(module, machine.as_mut_ptr(), level.clamp(1, 3).into()) }
+}
+
+/// Optimises the module and writes it as an object file.
+///
+/// # Safety
+/// `module` is live and retargeted to `machine`.
+///
+/// # Errors
+/// LLVM's message.
+pub unsafe fn emit(
+    module: LLVMModuleRef,
+    machine: &TargetMachine,
+    level: u8,
+    path: &str,
+) -> Result<(), String> {
+    // SAFETY: by contract; the message is freed once.
+    unsafe {
+        optimize(module, machine, level);
+        let mut message = ptr::null_mut();
+        let failed = LLVMTargetMachineEmitToFile(
+            machine.as_mut_ptr(),
+            module,
+            ir::c(path).into_raw(),
+            LLVMCodeGenFileType::LLVMObjectFile,
+            &mut message,
+        );
+        if failed == 0 {
+            return Ok(());
+        }
+        let text = ir::text(message);
+        LLVMDisposeMessage(message);
+        Err(format!("cannot write object file `{path}`: {text}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop in which one access has lost its group, at `-O2`.
+    fn optimised(properties: &str) -> String {
+        let text = format!(
+            "define void @k(ptr %a, ptr %b, i64 %n) {{
+             start:
+               br label %loop
+             loop:
+               %i = phi i64 [ 0, %start ], [ %next, %loop ]
+               %from = getelementptr inbounds i32, ptr %a, i64 %i
+               %value = load i32, ptr %from, !llvm.access.group !0
+               %more = add i32 %value, 1
+               %to = getelementptr inbounds i32, ptr %b, i64 %i
+               store i32 %more, ptr %to
+               %next = add nuw i64 %i, 1
+               %again = icmp ult i64 %next, %n
+               br i1 %again, label %loop, label %end, !llvm.loop !1
+             end:
+               ret void
+             }}
+             !0 = distinct !{{}}
+             !1 = distinct !{{!1{properties}}}
+             !2 = !{{!\"llvm.loop.parallel_accesses\", !0}}"
+        );
+        let machine = machine("x86-64-v3", 2).expect("a host");
+        // SAFETY: the module is live.
+        ir::testing::with_module(&text, |module| unsafe {
+            retarget(module, &machine);
+            optimize(module, &machine, 2);
+            ir::text(LLVMPrintModuleToString(module))
+        })
+    }
+
+    #[test]
+    fn loops_over_threads_compare_no_addresses() {
+        let threads = optimised(", !2");
+        assert!(threads.contains("vector.body") && !threads.contains("diff.check"), "{threads}");
+        let other = optimised("");
+        assert!(other.contains("diff.check"), "{other}");
+    }
+}

@@ -1,0 +1,438 @@
+//! Access to LLVM IR through llvm-c: iterators, names, types; [`entry_calls`] builds calls of entry
+//! points, [`modules`] and [`passes`] handle whole modules, [`parameters`] those of kernels,
+//! [`position`] reads debug info.
+//!
+//! inkwell cannot work on a module that somebody else owns, and the pass works on clang's. So it
+//! uses llvm-c with these few wrappers. Each `unsafe fn` of this module asks for live references in
+//! one thread.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod debug_info;
+pub mod entry_calls;
+#[cfg(test)]
+pub mod jit;
+pub mod modules;
+pub mod parameters;
+pub mod passes;
+pub mod position;
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+
+use llvm_sys::LLVMOpcode;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::*;
+
+/// Address spaces of NVPTX (LLVM, "User Guide for NVPTX Back-end").
+pub mod address_space {
+    /// Generic addresses.
+    pub const GENERIC: u32 = 0;
+    /// Global memory.
+    pub const GLOBAL: u32 = 1;
+    /// Shared memory.
+    pub const SHARED: u32 = 3;
+    /// Constant memory.
+    pub const CONSTANT: u32 = 4;
+    /// Local memory.
+    pub const LOCAL: u32 = 5;
+    /// Kernel parameters.
+    pub const PARAM: u32 = 101;
+}
+
+/// Walks an intrusive list of llvm-c: the first element, then `next` until null.
+/// The next element is read before the current one is handed out, so that the
+/// current one may be removed.
+struct List<T> {
+    next: *mut T,
+    step: unsafe extern "C" fn(*mut T) -> *mut T,
+}
+
+impl<T> Iterator for List<T> {
+    type Item = *mut T;
+    fn next(&mut self) -> Option<*mut T> {
+        let current = self.next;
+        if current.is_null() {
+            return None;
+        }
+        // SAFETY: `current` is a live element of the list.
+        self.next = unsafe { (self.step)(current) };
+        Some(current)
+    }
+}
+
+/// The functions of a module, declarations included.
+pub unsafe fn functions(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstFunction(module) }, step: LLVMGetNextFunction }
+}
+
+/// The functions of a module that have a body.
+pub unsafe fn definitions(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { functions(module).filter(|&f| LLVMIsDeclaration(f) == 0) }
+}
+
+/// The global variables of a module.
+pub unsafe fn globals(module: LLVMModuleRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstGlobal(module) }, step: LLVMGetNextGlobal }
+}
+
+/// The basic blocks of a function.
+pub unsafe fn blocks(function: LLVMValueRef) -> impl Iterator<Item = LLVMBasicBlockRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstBasicBlock(function) }, step: LLVMGetNextBasicBlock }
+}
+
+/// The successors of a basic block, one for each way of its terminator.
+pub unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
+    // SAFETY: by contract; every block of a definition has a terminator.
+    unsafe {
+        let terminator = LLVMGetBasicBlockTerminator(block);
+        (0..LLVMGetNumSuccessors(terminator)).map(|i| LLVMGetSuccessor(terminator, i)).collect()
+    }
+}
+
+/// The instructions of a basic block.
+pub unsafe fn block_instructions(block: LLVMBasicBlockRef) -> impl Iterator<Item = LLVMValueRef> {
+    // SAFETY: by contract.
+    List { next: unsafe { LLVMGetFirstInstruction(block) }, step: LLVMGetNextInstruction }
+}
+
+/// All instructions of a function, collected so that the function may change meanwhile.
+pub unsafe fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { blocks(function).flat_map(|b| block_instructions(b)).collect() }
+}
+
+/// The operands of an instruction or constant.
+pub unsafe fn operands(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { (0..LLVMGetNumOperands(value).max(0) as u32).map(|i| LLVMGetOperand(value, i)).collect() }
+}
+
+/// The uses of a value: who uses it, as which operand.
+pub unsafe fn uses(value: LLVMValueRef) -> Vec<(LLVMValueRef, u32)> {
+    let mut uses = Vec::new();
+    // SAFETY: by contract; the list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(value);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            let operands = (0u32..).zip(operands(user));
+            uses.extend(operands.filter(|o| o.1 == value).map(|o| (user, o.0)));
+            used = LLVMGetNextUse(used);
+        }
+    }
+    uses
+}
+
+/// The users of a value, each once, in the order of the use list.
+pub unsafe fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    // SAFETY: by contract; the list is walked to its end.
+    unsafe {
+        let mut used = LLVMGetFirstUse(value);
+        while !used.is_null() {
+            let user = LLVMGetUser(used);
+            if seen.insert(user) {
+                found.push(user);
+            }
+            used = LLVMGetNextUse(used);
+        }
+    }
+    found
+}
+
+/// True if an instruction computes its value from its operands alone, whatever they are, so that it
+/// may be computed elsewhere, and in vain. A division is not speculatable, since it traps.
+pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
+    use LLVMOpcode::*;
+    // SAFETY: by contract.
+    let opcode = unsafe { opcode(instruction) };
+    let is_cast = matches!(
+        opcode,
+        LLVMTrunc | LLVMZExt | LLVMSExt | LLVMPtrToInt | LLVMIntToPtr | LLVMBitCast | LLVMAddrSpaceCast
+    );
+    let is_arithmetic = matches!(
+        opcode,
+        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor
+    );
+    is_cast || is_arithmetic || matches!(opcode, LLVMGetElementPtr | LLVMICmp | LLVMSelect)
+}
+
+/// True for an LLVM intrinsic that computes its result from its operands alone.
+pub fn is_pure_intrinsic(name: &str) -> bool {
+    const PURE: &[&str] = &[
+        "abs",
+        "bitreverse",
+        "bswap",
+        "canonicalize",
+        "ceil",
+        "copysign",
+        "cos",
+        "ctlz",
+        "ctpop",
+        "cttz",
+        "exp",
+        "exp2",
+        "expect",
+        "fabs",
+        "floor",
+        "fma",
+        "fmuladd",
+        "fptosi",
+        "fptoui",
+        "fshl",
+        "fshr",
+        "is",
+        "log",
+        "log10",
+        "log2",
+        "maximum",
+        "maxnum",
+        "minimum",
+        "minnum",
+        "nearbyint",
+        "pow",
+        "powi",
+        "rint",
+        "round",
+        "roundeven",
+        "sadd",
+        "sin",
+        "smax",
+        "smin",
+        "smul",
+        "sqrt",
+        "sshl",
+        "ssub",
+        "trunc",
+        "uadd",
+        "umax",
+        "umin",
+        "umul",
+        "ushl",
+        "usub",
+        "vector",
+        "ldexp",
+        "frexp",
+        "convert",
+    ];
+    name.strip_prefix("llvm.").is_some_and(|rest| PURE.contains(&rest.split('.').next().unwrap_or_default()))
+}
+
+/// Address space of a pointer, `None` for other types.
+pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
+    // SAFETY: by contract.
+    unsafe {
+        let ty = LLVMTypeOf(value);
+        matches!(LLVMGetTypeKind(ty), llvm_sys::LLVMTypeKind::LLVMPointerTypeKind)
+            .then(|| LLVMGetPointerAddressSpace(ty))
+    }
+}
+
+/// The type of the copy behind a parameter that is passed by value through a pointer.
+pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
+        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, kind);
+        (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
+    }
+}
+
+/// The parameters of a function.
+pub unsafe fn params(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe { (0..LLVMCountParams(function)).map(|i| LLVMGetParam(function, i)).collect() }
+}
+
+/// A value's name.
+pub unsafe fn name(value: LLVMValueRef) -> String {
+    let mut len = 0;
+    // SAFETY: by contract; llvm-c gives a pointer to `len` bytes.
+    unsafe {
+        let data = LLVMGetValueName2(value, &mut len);
+        String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
+    }
+}
+
+/// A C string; interior nul bytes, which no symbol has, end it.
+pub fn c(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+/// The text of a C string owned by LLVM, or nothing.
+pub unsafe fn text(data: *const std::ffi::c_char) -> String {
+    if data.is_null() {
+        return String::new();
+    }
+    // SAFETY: by contract a C string.
+    unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned()
+}
+
+/// An instruction's opcode.
+pub unsafe fn opcode(instruction: LLVMValueRef) -> LLVMOpcode {
+    // SAFETY: by contract.
+    unsafe { LLVMGetInstructionOpcode(instruction) }
+}
+
+/// The opcode of an instruction or of a constant expression; `None` of any other value.
+pub unsafe fn value_opcode(value: LLVMValueRef) -> Option<LLVMOpcode> {
+    // SAFETY: by contract.
+    unsafe {
+        if !LLVMIsAInstruction(value).is_null() {
+            Some(opcode(value))
+        } else if !LLVMIsAConstantExpr(value).is_null() {
+            Some(LLVMGetConstOpcode(value))
+        } else {
+            None
+        }
+    }
+}
+
+/// The function that a call calls; `None` if that is known at run time only.
+pub unsafe fn callee(call: LLVMValueRef) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    unsafe {
+        let callee = LLVMGetCalledValue(call);
+        (!LLVMIsAFunction(callee).is_null()).then_some(callee)
+    }
+}
+
+/// True for a call of inline assembly.
+pub unsafe fn calls_asm(call: LLVMValueRef) -> bool {
+    // SAFETY: by contract.
+    unsafe { !LLVMIsAInlineAsm(LLVMGetCalledValue(call)).is_null() }
+}
+
+/// The text of the asm that a call calls, and its constraints.
+pub unsafe fn asm_text(call: LLVMValueRef) -> (String, String) {
+    // SAFETY: by contract a call of inline asm; lengths are llvm-c's.
+    unsafe {
+        let asm = LLVMGetCalledValue(call);
+        let text = |read: unsafe extern "C" fn(LLVMValueRef, *mut usize) -> *const std::ffi::c_char| {
+            let mut len = 0;
+            let data = read(asm, &mut len);
+            String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
+        };
+        (text(LLVMGetInlineAsmAsmString), text(LLVMGetInlineAsmConstraintString))
+    }
+}
+
+/// The context of a module.
+pub unsafe fn context(module: LLVMModuleRef) -> LLVMContextRef {
+    // SAFETY: by contract.
+    unsafe { LLVMGetModuleContext(module) }
+}
+
+/// Size of a type in memory without tail padding, bytes.
+pub unsafe fn store_size(module: LLVMModuleRef, ty: LLVMTypeRef) -> u64 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// Size of a type in memory with tail padding, bytes.
+pub unsafe fn alloc_size(module: LLVMModuleRef, ty: LLVMTypeRef) -> u64 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// Alignment of a type by the module's layout, bytes.
+pub unsafe fn abi_alignment(module: LLVMModuleRef, ty: LLVMTypeRef) -> u32 {
+    // SAFETY: by contract; the layout lives as long as the module.
+    unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(module), ty) }
+}
+
+/// The kernels of a module, as `nvvm.annotations` lists them, each with the product of its
+/// `maxntid`; 0 if the program gives no bound.
+pub unsafe fn kernels(module: LLVMModuleRef) -> Vec<(LLVMValueRef, u32)> {
+    let mut found: Vec<(LLVMValueRef, [u32; 3])> = Vec::new();
+    let mut is_kernel = std::collections::HashSet::new();
+    // SAFETY: by contract; the operand vectors are as long as llvm-c says.
+    unsafe {
+        let name = c"nvvm.annotations";
+        let count = LLVMGetNamedMetadataNumOperands(module, name.as_ptr());
+        let mut nodes = vec![std::ptr::null_mut(); count as usize];
+        LLVMGetNamedMetadataOperands(module, name.as_ptr(), nodes.as_mut_ptr());
+        for node in nodes {
+            let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
+            LLVMGetMDNodeOperands(node, operands.as_mut_ptr());
+            let Some((&function, properties)) = operands.split_first() else { continue };
+            if function.is_null() || LLVMIsAFunction(function).is_null() {
+                continue;
+            }
+            for pair in properties.chunks_exact(2) {
+                let mut len = 0;
+                let key = LLVMGetMDString(pair[0], &mut len);
+                if key.is_null() {
+                    continue;
+                }
+                let key = std::slice::from_raw_parts(key.cast::<u8>(), len as usize);
+                let value = if LLVMIsAConstantInt(pair[1]).is_null() {
+                    0
+                } else {
+                    LLVMConstIntGetZExtValue(pair[1]) as u32
+                };
+                let entry = match found.iter().position(|(f, _)| *f == function) {
+                    Some(at) => at,
+                    None => {
+                        found.push((function, [0; 3]));
+                        found.len() - 1
+                    }
+                };
+                match key {
+                    b"kernel" if value == 1 => {
+                        is_kernel.insert(function);
+                    }
+                    b"maxntidx" => found[entry].1[0] = value,
+                    b"maxntidy" => found[entry].1[1] = value,
+                    b"maxntidz" => found[entry].1[2] = value,
+                    _ => {}
+                }
+            }
+        }
+    }
+    found
+        .into_iter()
+        .filter(|(f, _)| is_kernel.contains(f))
+        .map(|(f, n)| (f, if n[0] == 0 { 0 } else { n.iter().map(|&d| d.max(1)).product() }))
+        .collect()
+}
+
+/// A call's argument, if it is a constant.
+pub unsafe fn constant_argument(call: LLVMValueRef, index: u32) -> Option<u64> {
+    // SAFETY: by contract.
+    unsafe {
+        let value = LLVMGetOperand(call, index);
+        (!LLVMIsAConstantInt(value).is_null()).then(|| LLVMConstIntGetZExtValue(value))
+    }
+}
+
+/// Modules from text, for tests.
+#[cfg(test)]
+pub mod testing {
+    use super::*;
+
+    /// Shows a module, written as text, that lives as long as `see` looks at it.
+    #[track_caller]
+    pub fn with_module<T>(text: &str, see: impl FnOnce(LLVMModuleRef) -> T) -> T {
+        // SAFETY: the module is parsed, shown and disposed of here.
+        unsafe {
+            let context = LLVMContextCreate();
+            let buffer =
+                LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"test".as_ptr());
+            let (mut module, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let failed =
+                llvm_sys::ir_reader::LLVMParseIRInContext(context, buffer, &mut module, &mut message);
+            assert_eq!(failed, 0, "{}\n{text}", super::text(message));
+            let seen = see(module);
+            LLVMDisposeModule(module);
+            LLVMContextDispose(context);
+            seen
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Whole modules: reads bitcode, verifies.
+
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
+use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir;
+
+/// Writes a module as bitcode and reads it again; the original is disposed of.
+///
+/// A copy shares its struct types with the original. LLVM's linker renames and merges the types of
+/// the module that it links in, and would then leave values of two types for one. A module that was
+/// read has types of its own.
+pub unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
+    // SAFETY: by `to_object`'s contract; buffer and module are freed once.
+    unsafe {
+        let context = ir::context(module);
+        let buffer = LLVMWriteBitcodeToMemoryBuffer(module);
+        LLVMDisposeModule(module);
+        let mut read = std::ptr::null_mut();
+        let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
+        LLVMDisposeMemoryBuffer(buffer);
+        if failed == 0 { Ok(read) } else { Err("internal error: cannot read back the bare code".to_owned()) }
+    }
+}
+
+/// Reads bitcode that came with the pass.
+///
+/// # Safety
+/// `context` is live.
+pub unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<LLVMModuleRef> {
+    // SAFETY: by contract; the buffer is a copy, freed once.
+    unsafe {
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(bitcode.as_ptr().cast(), bitcode.len(), c"".as_ptr());
+        let mut read = std::ptr::null_mut();
+        let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
+        LLVMDisposeMemoryBuffer(buffer);
+        (failed == 0).then_some(read)
+    }
+}
+
+/// Checks that a lowered module is valid IR.
+pub unsafe fn verify(module: LLVMModuleRef) -> Result<(), String> {
+    let mut message = std::ptr::null_mut();
+    // SAFETY: by contract; the message is freed once.
+    unsafe {
+        let broken =
+            LLVMVerifyModule(module, LLVMVerifierFailureAction::LLVMReturnStatusAction, &mut message);
+        let text = ir::text(message);
+        LLVMDisposeMessage(message);
+        if broken == 0 {
+            Ok(())
+        } else {
+            Err(format!("internal error: the lowered module is not valid: {text}"))
+        }
+    }
+}

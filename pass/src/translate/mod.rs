@@ -1,0 +1,62 @@
+//! From clang's device IR to plain IR: inline PTX ([`ptx`], [`ptx_to_ir`]) and NVVM intrinsics
+//! ([`nvvm`]) become plain IR and calls of gpurace's entry points, so that accesses and
+//! synchronisation have one form each.
+//!
+//! Atomics built here carry their scope and order as metadata ([`atomics`]). Calls of entry points
+//! are built without the thread context, their `sync` argument as the constant -1 or -2
+//! ([`crate::checks::sync`] reads it and fills it in). Code that needs the thread context calls
+//! [`crate::ir::entry_calls::CONTEXT_FUNCTION`], until [`thread_context`] gives every function the
+//! context as its first parameter. Shared variables become offsets from the block's base
+//! ([`shared`]), managed ones are found through a cell ([`managed`]).
+
+pub mod atomics;
+pub mod managed;
+pub mod nvvm;
+pub mod ptx;
+pub mod ptx_to_ir;
+pub mod shared;
+pub mod thread_context;
+
+use llvm_sys::LLVMFastMathAllowContract;
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use crate::ir;
+
+/// Turns inline PTX and NVVM intrinsics into plain IR and calls of entry
+/// points. Returns the names of the instructions and functions that it cannot translate. A launch
+/// that reaches one ends with an error that names it.
+///
+/// # Safety
+/// `module` is live and prepared.
+pub unsafe fn normalize(module: LLVMModuleRef) -> Vec<String> {
+    // SAFETY: by contract.
+    unsafe {
+        let mut unsupported = ptx_to_ir::lower_ptx(module);
+        unsupported.extend(nvvm::lower_nvvm(module).into_iter().map(|u| u.what));
+        nvvm::make_division_total(module);
+        settle_contraction(module);
+        unsupported.sort();
+        unsupported.dedup();
+        unsupported
+    }
+}
+
+/// Removes the permission to fuse a multiplication with an addition. Otherwise the result could
+/// depend on a check between the two.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn settle_contraction(module: LLVMModuleRef) {
+    // SAFETY: by contract.
+    unsafe {
+        for function in ir::definitions(module) {
+            for instruction in ir::instructions(function) {
+                if LLVMCanValueUseFastMathFlags(instruction) != 0 {
+                    let flags = LLVMGetFastMathFlags(instruction);
+                    LLVMSetFastMathFlags(instruction, flags & !LLVMFastMathAllowContract);
+                }
+            }
+        }
+    }
+}

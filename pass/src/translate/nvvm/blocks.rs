@@ -1,0 +1,182 @@
+//! Building blocks that are not arithmetic: the thread context, bytes and bits,
+//! barriers in memory.
+
+use super::template::Block;
+
+/// The blocks of this file.
+pub const BLOCKS: &[Block] = &[
+    // ---- the thread context: a field at the sum of two offsets ----
+    Block("ctx.{i32=i32,4|i64=i64,8}", "$1(i64, i64)", "
+        %c = call ptr @gpurace.context()
+        %o = add i64 %0, %1
+        %p = getelementptr i8, ptr %c, i64 %o
+        %v = load $1, ptr %p, align $1:1, !nosanitize !{}
+        ret $1 %v"),
+    // Lanes below this one.
+    Block("lanes_below", "i32()", "
+        %l = call i32 @gr.ctx.i32(i64 $LANE, i64 0)
+        %b = shl i32 1, %l
+        %m = sub i32 %b, 1
+        ret i32 %m"),
+    Block("lane_bit", "i32()", "
+        %l = call i32 @gr.ctx.i32(i64 $LANE, i64 0)
+        %b = shl i32 1, %l
+        ret i32 %b"),
+
+    // ---- collectives ----
+    Block("shfl", "i64(i32, i32, i32, i32, i32)",
+        "call i64 @entry.shfl(i32 %0, i32 %1, i32 %2, i32 %3, i32 %4, i32 -1)"),
+    Block("as_bits.{i32=i32|f32=float}", "i32($1)", "bitcast $1 %0 to i32"),
+    Block("low.{i32=i32|f32=float}", "$1(i64)", "
+        %t = trunc i64 %0 to i32
+        %v = bitcast i32 %t to $1
+        ret $1 %v"),
+    Block("bit32", "i1(i64)", "
+        %b = and i64 %0, 4294967296
+        %p = icmp ne i64 %b, 0
+        ret i1 %p"),
+    Block("vote", "i32(i32, i32, i1)", "
+        %p = zext i1 %2 to i32
+        %v = call i32 @entry.vote(i32 %0, i32 %1, i32 %p, i32 -1)
+        ret i32 %v"),
+
+    // The highest bit alone.
+    Block("top.{i32=i32,-2147483648|i64=i64,-9223372036854775808}", "$1()", "ret $1 $1:1"),
+    // ---- one byte of prmt: the selector's nibble at bit %1, the byte in place ----
+    Block("prmt_byte", "i32(i64, i32, i32)", "
+        %n = lshr i32 %1, %2
+        %i = and i32 %n, 7
+        %at = shl i32 %i, 3
+        %at64 = zext i32 %at to i64
+        %v = lshr i64 %0, %at64
+        %byte = trunc i64 %v to i8
+        %sign = ashr i8 %byte, 7
+        %mode = and i32 %n, 8
+        %replicate = icmp ne i32 %mode, 0
+        %r = select i1 %replicate, i8 %sign, i8 %byte
+        %w = zext i8 %r to i32
+        %to = shl i32 %2, 1
+        %b = shl i32 %w, %to
+        ret i32 %b"),
+    // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, up for
+    // positive %2, down for negative, or -1.
+    Block("fns", "i32(i32, i32, i32); noinline", "
+        %down = icmp slt i32 %2, 0
+        %step = select i1 %down, i32 -1, i32 1
+        %distance = call i32 @llvm.abs.i32(i32 %2, i1 false)
+        %wanted = call i32 @llvm.umax.i32(i32 %distance, i32 1)
+        %once = icmp eq i32 %2, 0
+        br label %loop
+    loop:
+        %at = phi i32 [ %1, %entry ], [ %next, %more ]
+        %left = phi i32 [ %wanted, %entry ], [ %left2, %more ]
+        %inside = icmp ult i32 %at, 32
+        br i1 %inside, label %look, label %none
+    look:
+        %m = lshr i32 %0, %at
+        %bit = and i32 %m, 1
+        %left2 = sub i32 %left, %bit
+        %found = icmp eq i32 %left2, 0
+        br i1 %found, label %done, label %advance
+    advance:
+        br i1 %once, label %none, label %more
+    more:
+        %next = add i32 %at, %step
+        br label %loop
+    none:
+        ret i32 -1
+    done:
+        ret i32 %at"),
+
+    Block("generic.p0", "ptr(ptr)", "ret ptr %0"),
+    Block("generic.p3", "ptr(ptr addrspace(3))", "addrspacecast ptr addrspace(3) %0 to ptr"),
+
+    // ---- a fetch through a texture: its texels are read here, one access each ----
+    Block("texture", "{ i64, i64 }(i64, i32, i32, i32, i32, i32)", "
+        %texels = alloca [128 x i8], align 16
+        %n = call i32 @entry.texture(i64 %0, i32 %1, i32 %2, i32 %3, i32 %4, i32 %5)
+        br label %loop
+    loop:
+        %i = phi i32 [ 0, %entry ], [ %next, %one ]
+        %more = icmp ult i32 %i, %n
+        br i1 %more, label %one, label %done
+    one:
+        %from = call ptr @entry.texel(i64 %0, i32 %i)
+        %size = call i64 @entry.texel_size()
+        %i64 = zext i32 %i to i64
+        %at = shl i64 %i64, 4
+        %to = getelementptr i8, ptr %texels, i64 %at
+        call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
+        %next = add i32 %i, 1
+        br label %loop
+    done:
+        %low = call i64 @entry.texture_value(ptr %texels, i32 0)
+        %high = call i64 @entry.texture_value(ptr %texels, i32 1)
+        %r = insertvalue { i64, i64 } poison, i64 %low, 0
+        %r2 = insertvalue { i64, i64 } %r, i64 %high, 1
+        ret { i64, i64 } %r2"),
+
+    // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
+    // phase above. An arrival releases; who sees the phase end acquires what all
+    // of them released. Whatever scope an operation names, it reaches the cluster:
+    // one that is nearer means no other when blocks use the barrier of another. ----
+    Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
+        %c = zext i32 %1 to i64
+        %e = shl i64 %c, 20
+        %w = or i64 %e, %c
+        store i64 %w, $1 %0, align 8
+        ret void"),
+    // Takes %1 pending and %2 expected arrivals away; gives the word before.
+    Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
+        %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+        br label %loop
+    loop:
+        %old = phi i64 [ %first, %entry ], [ %seen, %loop ]
+        %pending = and i64 %old, 1048575
+        %left = sub i64 %pending, %1
+        %e = lshr i64 %old, 20
+        %expected = and i64 %e, 1048575
+        %expected2 = sub i64 %expected, %2
+        %phase = lshr i64 %old, 40
+        %last = icmp eq i64 %left, 0
+        %bump = zext i1 %last to i64
+        %phase2 = add i64 %phase, %bump
+        %pending2 = select i1 %last, i64 %expected2, i64 %left
+        %p = shl i64 %phase2, 40
+        %x = shl i64 %expected2, 20
+        %px = or i64 %p, %x
+        %new = or i64 %px, %pending2
+        %pair = cmpxchg $1 %0, i64 %old, i64 %new syncscope(\"cluster\") acq_rel monotonic, align 8, !gpurace.atomic !{i32 1, i32 2, i32 2}
+        %seen = extractvalue { i64, i1 } %pair, 0
+        %done = extractvalue { i64, i1 } %pair, 1
+        br i1 %done, label %end, label %loop
+    end:
+        ret i64 %old"),
+    Block("mbarrier.test.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i64)", "
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+        %now = lshr i64 %w, 40
+        %then = lshr i64 %1, 40
+        %done = icmp ne i64 %now, %then
+        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
+        ret i1 %r"),
+    // Whether the phase of this parity is over: the current one has the other.
+    Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
+        %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
+        %phase = lshr i64 %w, 40
+        %now = trunc i64 %phase to i1
+        %done = icmp ne i1 %now, %1
+        %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
+        ret i1 %r"),
+    // Acquires where the phase that was asked about is over; gives way where it is not.
+    Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
+        br i1 %1, label %acquire, label %wait
+    acquire:
+        %g = call ptr @gr.generic.$1:1($1 %0)
+        call void @entry.atomic_done(ptr %g, i32 8, i32 0, i32 0, i32 1, i32 1)
+        br label %end
+    wait:
+        call void @entry.yield()
+        br label %end
+    end:
+        ret i1 %1"),
+];

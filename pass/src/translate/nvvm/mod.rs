@@ -1,0 +1,406 @@
+//! NVVM intrinsics and device-only functions, as IR that runs on the host.
+//!
+//! One table lists them: [`table::INTRINSICS`] and [`table::FUNCTIONS`] map names to bodies in LLVM's
+//! textual IR, which call the building blocks of [`floats`] and [`blocks`]. [`lower_nvvm`] writes one
+//! function for each intrinsic that a module uses ([`template`]), links the functions into the
+//! module, replaces the intrinsics by them and inlines them. LLVM gives instructions that it inlines
+//! from a function without debug info the position of the call, so accesses keep their source lines.
+//!
+//! A name that the table refuses or does not know becomes a call of
+//! [`Entry::Unsupported`] with that name. A launch that reaches the call ends; the compilation does
+//! not, and no value is wrong.
+//!
+//! [`totality`] gives integer division and float-to-integer conversion the results that PTX defines
+//! for operands at which LLVM's are undefined or trap on the host.
+
+mod blocks;
+mod floats;
+pub(crate) mod matrix;
+mod table;
+pub(in crate::translate) mod template;
+mod totality;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::ptr;
+
+use gpurace_abi::entry::Entry;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
+use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::linker::LLVMLinkModules2;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMLinkage, LLVMTypeKind};
+
+use crate::ir;
+use crate::ir::entry_calls::EntryCalls;
+use crate::ir::passes::run_passes;
+use template::{Lowering, Signature};
+pub use totality::make_division_total;
+
+/// A function that the program uses and the executor cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unsupported {
+    /// Its name, for instance `llvm.nvvm.tex.1d.v4f32.f32`.
+    pub what: String,
+}
+
+/// A declaration of the module and the text of the function that replaces it.
+struct Replacement {
+    declaration: LLVMValueRef,
+    what: String,
+    signature: Signature,
+    functions: template::Functions,
+}
+
+/// Replaces every call of an NVVM intrinsic and of the other functions that
+/// exist on devices only: see the module's comment. Returns the functions that became a call of
+/// [`Entry::Unsupported`], each name once, in order.
+///
+/// Entry points are called without the thread context and with the `sync`
+/// argument -1; the context is the result of [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Loads from it
+/// carry `!nosanitize`: they are no accesses of the program. Atomics carry
+/// their scope and order as [`crate::translate::atomics`] says.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
+    let mut refused = BTreeSet::new();
+    // SAFETY: by contract; the declarations stay live until `replace` removes them.
+    unsafe {
+        let folded = fold_reflect(module, &mut refused);
+        let mut replacements = Vec::new();
+        for function in ir::functions(module) {
+            if LLVMIsDeclaration(function) == 0 {
+                continue;
+            }
+            let Some(found) = template::find(&base_name(function)) else {
+                continue;
+            };
+            if LLVMGetFirstUse(function).is_null() {
+                LLVMDeleteFunction(function);
+                continue;
+            }
+            let what = base_name(function);
+            let signature = signature(function);
+            if takes_metadata(function) {
+                refuse_calls(module, function, &what);
+                refused.insert(what);
+                continue;
+            }
+            let expanded = match found {
+                Lowering::Body(rule) => template::expand(&rule, &ir::name(function), &signature),
+                Lowering::Refused => None,
+            };
+            let expanded = expanded.filter(|f| parses(module, f));
+            let functions = expanded.unwrap_or_else(|| {
+                refused.insert(what.clone());
+                template::refusal(&what, &ir::name(function), &signature)
+            });
+            replacements.push(Replacement { declaration: function, what, signature, functions });
+        }
+        replace(module, replacements, &mut refused);
+        // The passes' only failure is an unknown name, and these are known.
+        let passes =
+            if folded { "always-inline,function(instsimplify,simplifycfg)" } else { "always-inline" };
+        let _ = run_passes(module, passes, ptr::null_mut());
+        remove_unused(module);
+    }
+    refused.into_iter().map(|what| Unsupported { what }).collect()
+}
+
+/// Links the replacements in, and replaces the declarations by them.
+unsafe fn replace(module: LLVMModuleRef, replacements: Vec<Replacement>, refused: &mut BTreeSet<String>) {
+    if replacements.is_empty() {
+        return;
+    }
+    // SAFETY: by `lower_nvvm`'s contract; linking consumes the parsed module.
+    unsafe {
+        let all = template::Functions::merge(replacements.iter().map(|r| &r.functions));
+        let linked = match parse(module, &all.text()) {
+            Some(source) => LLVMLinkModules2(module, source) == 0,
+            None => false,
+        };
+        for replacement in replacements {
+            let name = ir::c(&replacement.functions.entry);
+            let function = LLVMGetNamedFunction(module, name.as_ptr());
+            if !linked || function.is_null() {
+                refuse_calls(module, replacement.declaration, &replacement.what);
+                refused.insert(replacement.what);
+                continue;
+            }
+            LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            LLVMReplaceAllUsesWith(replacement.declaration, function);
+            LLVMDeleteFunction(replacement.declaration);
+            debug_assert_eq!(signature(function), replacement.signature);
+        }
+    }
+}
+
+/// Deletes the functions of [`template`] that nothing calls any more.
+unsafe fn remove_unused(module: LLVMModuleRef) {
+    // SAFETY: by `lower_nvvm`'s contract; a function without uses may go.
+    unsafe {
+        loop {
+            let unused: Vec<_> = ir::functions(module)
+                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
+                .collect();
+            if unused.is_empty() {
+                return;
+            }
+            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
+        }
+    }
+}
+
+/// The name of an overloaded intrinsic without the types at its end.
+unsafe fn base_name(function: LLVMValueRef) -> String {
+    // SAFETY: by `lower_nvvm`'s contract; LLVM's names of intrinsics live forever.
+    unsafe {
+        let id = LLVMGetIntrinsicID(function);
+        if id == 0 {
+            return ir::name(function);
+        }
+        let mut len = 0;
+        let data = LLVMIntrinsicGetName(id, &mut len);
+        String::from_utf8_lossy(std::slice::from_raw_parts(data.cast(), len)).into_owned()
+    }
+}
+
+unsafe fn type_text(ty: LLVMTypeRef) -> String {
+    // SAFETY: by `lower_nvvm`'s contract; the message is freed once.
+    unsafe {
+        let text = LLVMPrintTypeToString(ty);
+        let owned = ir::text(text);
+        LLVMDisposeMessage(text);
+        owned
+    }
+}
+
+unsafe fn parameter_types(function: LLVMValueRef) -> Vec<LLVMTypeRef> {
+    // SAFETY: by `lower_nvvm`'s contract; the vector is as long as llvm-c says.
+    unsafe {
+        let ty = LLVMGlobalGetValueType(function);
+        let mut types = vec![ptr::null_mut(); LLVMCountParamTypes(ty) as usize];
+        LLVMGetParamTypes(ty, types.as_mut_ptr());
+        types
+    }
+}
+
+unsafe fn signature(function: LLVMValueRef) -> Signature {
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        Signature {
+            result: type_text(LLVMGetReturnType(LLVMGlobalGetValueType(function))),
+            params: parameter_types(function).into_iter().map(|t| type_text(t)).collect(),
+        }
+    }
+}
+
+unsafe fn takes_metadata(function: LLVMValueRef) -> bool {
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        parameter_types(function)
+            .into_iter()
+            .any(|t| LLVMGetTypeKind(t) == LLVMTypeKind::LLVMMetadataTypeKind)
+    }
+}
+
+/// Parses IR text with the module's data layout. `None` if it is malformed.
+unsafe fn parse(module: LLVMModuleRef, text: &str) -> Option<LLVMModuleRef> {
+    // SAFETY: by `lower_nvvm`'s contract; the parser takes the buffer, and the
+    // message, if any, is freed once.
+    unsafe {
+        let name = c"gpurace-nvvm";
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
+        let mut parsed = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
+            if cfg!(test) {
+                eprintln!("{}\n{text}", ir::text(message));
+            }
+            LLVMDisposeMessage(message);
+            return None;
+        }
+        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
+        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        Some(parsed)
+    }
+}
+
+/// True if the functions are valid IR. They are not if a declaration has other types than the table
+/// expects: a program may declare `malloc` as it likes.
+unsafe fn parses(module: LLVMModuleRef, functions: &template::Functions) -> bool {
+    // SAFETY: by `lower_nvvm`'s contract.
+    match unsafe { parse(module, &functions.text()) } {
+        Some(parsed) => {
+            // SAFETY: just parsed, used by nobody.
+            unsafe { LLVMDisposeModule(parsed) };
+            true
+        }
+        None => false,
+    }
+}
+
+/// The calls of a function.
+unsafe fn calls(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let mut found = Vec::new();
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        let mut r#use = LLVMGetFirstUse(function);
+        while !r#use.is_null() {
+            let user = LLVMGetUser(r#use);
+            if !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function {
+                found.push(user);
+            }
+            r#use = LLVMGetNextUse(r#use);
+        }
+    }
+    found
+}
+
+/// Replaces a call's result by `value` and removes the call.
+unsafe fn replace_call(call: LLVMValueRef, value: Option<LLVMValueRef>) {
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        if let Some(value) = value {
+            LLVMReplaceAllUsesWith(call, value);
+        }
+        LLVMInstructionEraseFromParent(call);
+    }
+}
+
+/// Replaces each call of a function, which no definition can replace, by one of
+/// [`Entry::Unsupported`].
+unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str) {
+    // SAFETY: by `lower_nvvm`'s contract; the builder is freed once.
+    unsafe {
+        let context = ir::context(module);
+        let entries = EntryCalls::new(module);
+        let builder = LLVMCreateBuilderInContext(context);
+        for call in calls(function) {
+            LLVMPositionBuilderBefore(builder, call);
+            LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
+            let what = LLVMBuildGlobalStringPtr(builder, ir::c(what).as_ptr(), c"".as_ptr());
+            entries.call(builder, Entry::Unsupported, &mut [what, entries.i32(u64::MAX)]);
+            let result = LLVMTypeOf(call);
+            let void = LLVMGetTypeKind(result) == LLVMTypeKind::LLVMVoidTypeKind;
+            replace_call(call, (!void).then(|| LLVMConstNull(result)));
+        }
+        LLVMDisposeBuilder(builder);
+        if LLVMGetFirstUse(function).is_null() {
+            LLVMDeleteFunction(function);
+        }
+    }
+}
+
+/// Replaces `__nvvm_reflect` by the constants that it asks for: IEEE results
+/// unless the module's `nvvm-reflect-ftz` flag says to flush subnormals. True if there were any.
+unsafe fn fold_reflect(module: LLVMModuleRef, refused: &mut BTreeSet<String>) -> bool {
+    let mut folded = false;
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        for function in ir::functions(module) {
+            let name = base_name(function);
+            if !matches!(name.as_str(), "__nvvm_reflect" | "llvm.nvvm.reflect") {
+                continue;
+            }
+            for call in calls(function) {
+                let value = match constant_string(LLVMGetOperand(call, 0)).as_deref() {
+                    Some("__CUDA_FTZ") => module_flag(module, "nvvm-reflect-ftz"),
+                    Some("__CUDA_ARCH") => architecture(module),
+                    Some("__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV") => 1,
+                    // LLVM's own pass gives 0 to what it does not know.
+                    Some(_) => 0,
+                    None => {
+                        refused.insert(format!("{name} of a string that is not constant"));
+                        0
+                    }
+                };
+                let constant = LLVMConstInt(LLVMTypeOf(call), value, 0);
+                replace_call(call, Some(constant));
+                folded = true;
+            }
+            if LLVMGetFirstUse(function).is_null() {
+                LLVMDeleteFunction(function);
+            }
+        }
+    }
+    folded
+}
+
+/// The characters of the constant string that a value points to.
+unsafe fn constant_string(mut value: LLVMValueRef) -> Option<String> {
+    // SAFETY: by `lower_nvvm`'s contract; the string's length is llvm-c's.
+    unsafe {
+        while LLVMIsAGlobalVariable(value).is_null() {
+            let cast = !LLVMIsAConstantExpr(value).is_null()
+                || !LLVMIsAAddrSpaceCastInst(value).is_null()
+                || !LLVMIsACallInst(value).is_null();
+            if !cast {
+                return None;
+            }
+            value = LLVMGetOperand(value, 0);
+        }
+        let data = LLVMGetInitializer(value);
+        if data.is_null() || LLVMIsConstantString(data) == 0 {
+            return None;
+        }
+        let mut len = 0;
+        let bytes = LLVMGetAsString(data, &mut len);
+        let bytes: &[u8] = std::slice::from_raw_parts(bytes.cast(), len);
+        let bytes = bytes.split(|&b| b == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+}
+
+/// An integer flag of the module, or 0.
+unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
+    // SAFETY: by `lower_nvvm`'s contract.
+    unsafe {
+        let flag = LLVMGetModuleFlag(module, key.as_ptr().cast(), key.len());
+        if flag.is_null() {
+            return 0;
+        }
+        let value = LLVMMetadataAsValue(ir::context(module), flag);
+        let constant = LLVMGetOperand(value, 0);
+        if constant.is_null() || LLVMIsAConstantInt(constant).is_null() {
+            return 0;
+        }
+        LLVMConstIntGetZExtValue(constant)
+    }
+}
+
+/// `__CUDA_ARCH__` of the module: 800 for `sm_80`, also where nothing says.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn architecture(module: LLVMModuleRef) -> u64 {
+    let key = "target-cpu";
+    // SAFETY: by `lower_nvvm`'s contract; the attribute's string is as long as llvm-c says.
+    unsafe {
+        for function in ir::definitions(module) {
+            let attribute = LLVMGetStringAttributeAtIndex(
+                function,
+                llvm_sys::LLVMAttributeFunctionIndex,
+                key.as_ptr().cast(),
+                key.len() as u32,
+            );
+            if attribute.is_null() {
+                continue;
+            }
+            let mut len = 0;
+            let value = LLVMGetStringAttributeValue(attribute, &mut len);
+            let value: &[u8] = std::slice::from_raw_parts(value.cast(), len as usize);
+            let digits = String::from_utf8_lossy(value);
+            let digits = digits.strip_prefix("sm_").unwrap_or_default();
+            if let Ok(number) = digits.trim_end_matches('a').parse::<u64>() {
+                return number * 10;
+            }
+        }
+    }
+    800
+}

@@ -1,0 +1,255 @@
+//! Accesses, fences, asynchronous copies, hints.
+
+use gpurace_abi::scope::{Order, Scope};
+
+use crate::translate::ptx::op::{AtomOp, CacheHints, Op, Operand};
+use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
+use crate::translate::ptx::types::{Space, Strength, Ty, scope_from_suffix};
+
+const ORDERS: &[(&str, Order)] = &[
+    ("relaxed", Order::Relaxed),
+    ("acquire", Order::Acquire),
+    ("release", Order::Release),
+    ("acq_rel", Order::AcqRel),
+];
+
+pub(super) fn order(i: &mut Instruction) -> Option<Order> {
+    i.choice(ORDERS)
+}
+
+pub(super) fn scope(i: &mut Instruction) -> Option<Scope> {
+    i.one(scope_from_suffix)
+}
+
+/// The state space; without one, generic.
+pub(super) fn space(i: &mut Instruction) -> Space {
+    i.one(Space::from_suffix).unwrap_or(Space::Generic)
+}
+
+/// Takes `.ca`, `.L1::evict_last`, `.L2::128B`, ... . True if a cache policy operand follows.
+fn cache(i: &mut Instruction) -> (CacheHints, bool) {
+    let policy = i.flag("L2::cache_hint") | i.flag("L1::cache_hint");
+    let mut any = policy;
+    let hint = |m: &str| {
+        let operator = matches!(m, "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt");
+        let level = m.starts_with("L1::") || m.starts_with("L2::");
+        (operator || level).then_some(())
+    };
+    while i.one(hint).is_some() {
+        any = true;
+    }
+    (CacheHints { non_coherent: i.flag("nc"), any }, policy)
+}
+
+fn strength(i: &mut Instruction) -> Decoded<Strength> {
+    if i.flag("weak") {
+        return Ok(Strength::Weak);
+    }
+    if i.flag("volatile") {
+        return Ok(Strength::Volatile);
+    }
+    let mmio = i.flag("mmio");
+    match order(i) {
+        Some(order) => {
+            let scope = scope(i).ok_or_else(|| i.lacks("a scope"))?;
+            Ok(if mmio { Strength::Mmio } else { Strength::Strong(order, scope) })
+        }
+        None if mmio => Err(i.lacks("`.relaxed.sys`")),
+        None => Ok(Strength::Weak),
+    }
+}
+
+fn vector(i: &mut Instruction) -> usize {
+    i.choice(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1)
+}
+
+fn accessible(ty: Ty) -> bool {
+    matches!(ty, Ty::B(8..=128) | Ty::U(8..=64) | Ty::S(8..=64) | Ty::F(_))
+}
+
+fn checked_size(n: usize, ty: Ty) -> Decoded<()> {
+    // Vectors of 32 bytes are for later architectures.
+    if n as u32 * ty.bytes() <= 16 { Ok(()) } else { Err(Refusal::Unsupported) }
+}
+
+fn refuse_cluster(space: Space) -> Decoded<Space> {
+    if space == Space::SharedCluster { Err(Refusal::Unsupported) } else { Ok(space) }
+}
+
+pub(in crate::translate::ptx) fn ld(i: &mut Instruction) -> Decoded {
+    let strength = strength(i)?;
+    let space = space(i);
+    let (hints, policy) = cache(i);
+    let n = vector(i);
+    let ty = i.ty_of(accessible)?;
+    checked_size(n, ty)?;
+    if let Strength::Strong(Order::Release | Order::AcqRel | Order::SeqCst, _) = strength {
+        return Err(i.lacks("an order that a load can have"));
+    }
+    let (d, from) = (i.elements(n)?, i.address()?);
+    if d.iter().any(|d| !matches!(d, Operand::Reg(_) | Operand::Sink)) {
+        return Err(i.operands_wanted("registers to write"));
+    }
+    if policy {
+        i.scalar()?;
+    }
+    Ok(Op::Ld { strength, space, hints, ty, d, from })
+}
+
+pub(in crate::translate::ptx) fn ldu(i: &mut Instruction) -> Decoded {
+    ld(i)
+}
+
+pub(in crate::translate::ptx) fn st(i: &mut Instruction) -> Decoded {
+    let strength = strength(i)?;
+    // `st.async` tells an mbarrier of another block; it is left over and refused.
+    let space = space(i);
+    let (hints, policy) = cache(i);
+    let n = vector(i);
+    let ty = i.ty_of(accessible)?;
+    checked_size(n, ty)?;
+    if let Strength::Strong(Order::Acquire | Order::AcqRel | Order::SeqCst, _) = strength {
+        return Err(i.lacks("an order that a store can have"));
+    }
+    if matches!(space, Space::Const) {
+        return Err(i.lacks("a state space that can be written"));
+    }
+    let (to, a) = (i.address()?, i.elements(n)?);
+    if policy {
+        i.scalar()?;
+    }
+    Ok(Op::St { strength, space, hints, ty, to, a })
+}
+
+const ATOMS: &[(&str, AtomOp)] = &[
+    ("and", AtomOp::And),
+    ("or", AtomOp::Or),
+    ("xor", AtomOp::Xor),
+    ("exch", AtomOp::Exchange),
+    ("cas", AtomOp::CompareAndSwap),
+    ("add", AtomOp::Add),
+    ("inc", AtomOp::Inc),
+    ("dec", AtomOp::Dec),
+    ("min", AtomOp::Min),
+    ("max", AtomOp::Max),
+];
+
+/// True if an operation is defined for a type (PTX ISA, `atom`).
+fn atomic_type(op: AtomOp, ty: Ty, n: usize) -> bool {
+    let half = matches!(ty, Ty::F(16) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2);
+    match op {
+        AtomOp::And | AtomOp::Or | AtomOp::Xor => {
+            matches!(ty, Ty::B(32 | 64) | Ty::U(32 | 64) | Ty::S(32 | 64))
+        }
+        AtomOp::Exchange | AtomOp::CompareAndSwap => {
+            matches!(ty, Ty::B(16..=128) | Ty::U(32 | 64) | Ty::S(32 | 64) | Ty::F(32))
+        }
+        AtomOp::Add => matches!(ty, Ty::U(32 | 64) | Ty::S(32 | 64) | Ty::F(32 | 64)) || half,
+        AtomOp::Inc | AtomOp::Dec => ty == Ty::U(32),
+        AtomOp::Min | AtomOp::Max => matches!(ty, Ty::U(32 | 64) | Ty::S(32 | 64)) || (half && n > 1),
+    }
+}
+
+fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
+    let order = order(i).unwrap_or(Order::Relaxed);
+    let scope = scope(i).unwrap_or(Scope::Device);
+    let space = space(i);
+    let op = i.choice(ATOMS).ok_or_else(|| i.lacks("an operation"))?;
+    // 16-bit atomics keep subnormals here, as `.noftz` demands.
+    i.flag("noftz");
+    let (_, policy) = cache(i);
+    let n = vector(i);
+    let ty = i.ty_of(|_| true)?;
+    if !atomic_type(op, ty, n)
+        || !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
+    {
+        return Err(Refusal::Unsupported);
+    }
+    checked_size(n, ty)?;
+    let d = if returns { i.elements(n)? } else { vec![Operand::Sink; n] };
+    if d.iter().any(|d| !matches!(d, Operand::Reg(_) | Operand::Sink)) {
+        return Err(i.operands_wanted("registers to write"));
+    }
+    let at = i.address()?;
+    let b = i.elements(n)?;
+    let c = if op == AtomOp::CompareAndSwap { Some(i.scalar()?) } else { None };
+    if policy {
+        i.scalar()?;
+    }
+    Ok(Op::Atom { op, order, scope, space, ty, d, at, b, c })
+}
+
+pub(in crate::translate::ptx) fn atom(i: &mut Instruction) -> Decoded {
+    atomic(i, true)
+}
+
+pub(in crate::translate::ptx) fn red(i: &mut Instruction) -> Decoded {
+    // `red.async` tells an mbarrier of another block; it is left over and refused.
+    atomic(i, false)
+}
+
+/// `fence` and `membar`. Proxy fences are left over and refused.
+pub(in crate::translate::ptx) fn fence(i: &mut Instruction) -> Decoded {
+    let sc = i.flag("sc");
+    // `membar` is `fence.sc` since sm_70 (PTX ISA, `membar`).
+    let weakest = if i.base() == "membar" { Order::SeqCst } else { Order::AcqRel };
+    let order = if sc { Order::SeqCst } else { order(i).unwrap_or(weakest) };
+    let scope = scope(i).ok_or_else(|| i.lacks("a scope"))?;
+    Ok(Op::Fence { order, scope })
+}
+
+/// `cp.async`. Bulk and tensor copies, and `cp.reduce.async`, are refused.
+pub(in crate::translate::ptx) fn cp(i: &mut Instruction) -> Decoded {
+    if !i.flag("async") {
+        return Err(Refusal::Unsupported);
+    }
+    if i.flag("commit_group") {
+        return Ok(Op::CpAsyncCommit);
+    }
+    if i.flag("wait_all") {
+        return Ok(Op::CpAsyncWait { pending: None });
+    }
+    if i.flag("wait_group") {
+        return Ok(Op::CpAsyncWait { pending: Some(i.scalar()?) });
+    }
+    if i.flag("mbarrier") {
+        if !i.flag("arrive") {
+            return Err(Refusal::Unsupported);
+        }
+        let noinc = i.flag("noinc");
+        let space = refuse_cluster(space(i))?;
+        i.ty_of(|ty| ty == Ty::B(64))?;
+        return Ok(Op::CpAsyncArrive { noinc, space, at: i.address()? });
+    }
+    if i.flag("bulk") {
+        return Err(Refusal::Unsupported);
+    }
+    let (hints, policy) = cache(i);
+    if !hints.any {
+        return Err(i.lacks("`.ca` or `.cg`"));
+    }
+    let spaces = (i.one(Space::from_suffix), i.one(Space::from_suffix));
+    if spaces != (Some(Space::Shared), Some(Space::Global)) {
+        return Err(i.lacks("`.shared.global`"));
+    }
+    let (to, from, size) = (i.address()?, i.address()?, i.scalar()?);
+    let extra = i.left() > usize::from(policy);
+    let source_size = if extra { Some(i.scalar()?) } else { None };
+    if policy {
+        i.scalar()?;
+    }
+    Ok(Op::CpAsync { to, from, size, source_size, ignore: None })
+}
+
+/// An instruction that changes nothing here, whatever its modifiers and operands.
+pub(in crate::translate::ptx) fn hint(i: &mut Instruction) -> Decoded {
+    i.accept_all();
+    Ok(Op::Nop)
+}
+
+/// `createpolicy`: any policy will do, since policies are hints.
+pub(in crate::translate::ptx) fn createpolicy(i: &mut Instruction) -> Decoded {
+    let d = i.destination()?;
+    i.accept_all();
+    Ok(Op::Mov { ty: Ty::B(64), d, a: Operand::Int(0) })
+}

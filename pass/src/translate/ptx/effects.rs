@@ -1,0 +1,321 @@
+//! Which memory an instruction touches and how it orders threads.
+
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+
+use super::op::{Address, AtomOp, BarrierOp, MbarrierPhase, Op, Operand};
+use super::types::{Space, Strength};
+use super::{Asm, Guard, Stmt};
+
+/// The kind of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// A plain read.
+    Read,
+    /// A plain write.
+    Write,
+    /// An access at a strength above weak.
+    Atomic(AtomicKind, Order, Scope),
+}
+
+/// How many bytes an access touches.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Size {
+    /// So many.
+    Bytes(u32),
+    /// As many as an operand says, a constant of the asm as a rule.
+    Operand(Operand),
+}
+
+/// One access of an instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PtxAccess<'a> {
+    /// Its kind.
+    pub kind: AccessKind,
+    /// How much it touches.
+    pub size: Size,
+    /// Which memory.
+    pub space: Space,
+    /// `.volatile`: an atomic access at system scope that reports itself by its own kind.
+    pub volatile: bool,
+    /// Where.
+    pub address: &'a Address,
+    /// Offset of this access from [`Self::address`], bytes: elements of a strong
+    /// vector are accesses of their own.
+    pub element_offset: u32,
+}
+
+/// The synchronisation of an instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sync<'a> {
+    /// A fence.
+    Fence(Order, Scope),
+    /// A barrier of the block: `id` and how many threads it waits for, `None` for all.
+    Barrier {
+        /// True if the thread waits, false if it only arrives.
+        waits: bool,
+        /// Which of the 16 barriers.
+        id: &'a Operand,
+        /// Threads expected.
+        threads: Option<&'a Operand>,
+    },
+    /// The barrier of the cluster: the thread waits, or only arrives.
+    Cluster {
+        /// `barrier.cluster.wait`.
+        waits: bool,
+    },
+    /// A warp barrier among the lanes of a mask.
+    Warp(&'a Operand),
+    /// Lanes exchange values; gives no order of memory. `None`: among the active lanes.
+    Collective(Option<&'a Operand>),
+    /// An asynchronous copy starts, is committed to a group, or is waited for.
+    AsyncCopy(AsyncCopy<'a>),
+    /// An operation of an mbarrier.
+    Mbarrier(Mbarrier<'a>),
+    /// The thread ends, the launch is aborted, or a debugger is called.
+    End,
+    /// A branch.
+    Branch,
+}
+
+/// An operation on asynchronous copies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AsyncCopy<'a> {
+    /// The accesses of this statement happen at an unknown time until they are waited for.
+    Start,
+    /// The copies so far become a group.
+    Commit,
+    /// Waits until at most this many groups are pending; `None`: until no copy is pending.
+    Wait(Option<&'a Operand>),
+    /// An mbarrier is told when the copies so far are done.
+    Arrive(&'a Address),
+}
+
+/// An operation on an mbarrier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mbarrier<'a> {
+    /// Begins or ends its life.
+    Lifetime(&'a Address),
+    /// The thread arrives.
+    Arrive(&'a Address),
+    /// The thread tests a phase, and acquires if it is over.
+    Wait(&'a Address, &'a MbarrierPhase),
+}
+
+/// The effects of a statement other than the values of registers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects<'a> {
+    /// The statement's guard: without it nothing happens.
+    pub guard: Option<Guard>,
+    /// Accesses, in the order in which they happen.
+    pub accesses: Vec<PtxAccess<'a>>,
+    /// Synchronisation.
+    pub sync: Option<Sync<'a>>,
+    /// The mnemonic of an instruction that is not modelled: it may do anything.
+    pub unsupported: Option<&'a str>,
+}
+
+/// The accesses and the synchronisation of a statement.
+pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
+    let mut effects = Effects { guard: statement.guard, ..Effects::default() };
+    match &statement.op {
+        Op::Ld { strength, space, ty, d, from, .. } => {
+            elements(&mut effects, *strength, AtomicKind::Load, *space, ty.bytes(), d.len(), from);
+        }
+        Op::St { strength, space, ty, to, a, .. } => {
+            elements(&mut effects, *strength, AtomicKind::Store, *space, ty.bytes(), a.len(), to);
+        }
+        Op::Atom { order, scope, space, ty, d, at, .. } => {
+            let strength = Strength::Strong(*order, *scope);
+            elements(&mut effects, strength, AtomicKind::Rmw, *space, ty.bytes(), d.len(), at);
+        }
+        Op::CpAsync { to, from, size, source_size, .. } => {
+            let read = source_size.as_ref().unwrap_or(size);
+            let access = |kind, size: &Operand, space, address| PtxAccess {
+                kind,
+                size: bytes(size),
+                space,
+                volatile: false,
+                address,
+                element_offset: 0,
+            };
+            effects.accesses.push(access(AccessKind::Read, read, Space::Global, from));
+            effects.accesses.push(access(AccessKind::Write, size, Space::Shared, to));
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Start));
+        }
+        Op::CpAsyncCommit => effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Commit)),
+        Op::CpAsyncWait { pending } => {
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Wait(pending.as_ref())));
+        }
+        Op::CpAsyncArrive { space, at, .. } => {
+            barrier_word(
+                &mut effects,
+                AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Block),
+                *space,
+                at,
+            );
+            effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Arrive(at)));
+        }
+        Op::MbarrierInit { space, at, .. } | Op::MbarrierInval { space, at } => {
+            barrier_word(&mut effects, AccessKind::Write, *space, at);
+            effects.sync = Some(Sync::Mbarrier(Mbarrier::Lifetime(at)));
+        }
+        Op::MbarrierArrive { order, scope, space, at, .. } => {
+            barrier_word(&mut effects, AccessKind::Atomic(AtomicKind::Rmw, *order, *scope), *space, at);
+            effects.sync = Some(Sync::Mbarrier(Mbarrier::Arrive(at)));
+        }
+        Op::MbarrierTx { scope, space, at, .. } => {
+            let kind = AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, *scope);
+            barrier_word(&mut effects, kind, *space, at);
+        }
+        Op::MbarrierWait { order, scope, space, at, phase, .. } => {
+            barrier_word(&mut effects, AccessKind::Atomic(AtomicKind::Load, *order, *scope), *space, at);
+            effects.sync = Some(Sync::Mbarrier(Mbarrier::Wait(at, phase)));
+        }
+        Op::Fence { order, scope } => effects.sync = Some(Sync::Fence(*order, *scope)),
+        Op::Barrier { op, id, threads, .. } => {
+            let waits = *op != BarrierOp::Arrive;
+            effects.sync = Some(Sync::Barrier { waits, id, threads: threads.as_ref() });
+        }
+        Op::ClusterArrive { .. } => effects.sync = Some(Sync::Cluster { waits: false }),
+        Op::ClusterWait => effects.sync = Some(Sync::Cluster { waits: true }),
+        Op::WarpSync { mask } => effects.sync = Some(Sync::Warp(mask)),
+        Op::Shfl { mask, .. } | Op::Vote { mask, .. } => {
+            effects.sync = Some(Sync::Collective(mask.as_ref()));
+        }
+        Op::Match { mask, .. } | Op::Redux { mask, .. } | Op::Elect { mask, .. } => {
+            effects.sync = Some(Sync::Collective(Some(mask)));
+        }
+        // Each lane gives the address of a row, and may get another one's.
+        Op::Ldmatrix { space, from, .. } => row(&mut effects, AccessKind::Read, *space, from),
+        Op::Stmatrix { space, to, .. } => row(&mut effects, AccessKind::Write, *space, to),
+        Op::Movmatrix { .. } | Op::Mma { .. } => effects.sync = Some(Sync::Collective(Some(&WARP))),
+        Op::Activemask { .. } => effects.sync = Some(Sync::Collective(None)),
+        Op::Trap | Op::Exit | Op::Brkpt => effects.sync = Some(Sync::End),
+        Op::Bra { .. } => effects.sync = Some(Sync::Branch),
+        Op::Unsupported(name) => effects.unsupported = Some(name),
+        Op::Nop
+        | Op::Mov { .. }
+        | Op::Binary { .. }
+        | Op::Unary { .. }
+        | Op::MulAdd { .. }
+        | Op::Sad { .. }
+        | Op::DotProduct { .. }
+        | Op::Video { .. }
+        | Op::FunnelShift { .. }
+        | Op::Bfe { .. }
+        | Op::Bfi { .. }
+        | Op::Fns { .. }
+        | Op::Prmt { .. }
+        | Op::Lop3 { .. }
+        | Op::Szext { .. }
+        | Op::Bmsk { .. }
+        | Op::Setp { .. }
+        | Op::Set { .. }
+        | Op::Selp { .. }
+        | Op::Slct { .. }
+        | Op::Testp { .. }
+        | Op::Cvt { .. }
+        | Op::CvtPack { .. }
+        | Op::Cvta { .. }
+        | Op::Isspacep { .. }
+        | Op::Mapa { .. }
+        | Op::ClusterRank { .. }
+        | Op::MbarrierPendingCount { .. }
+        | Op::Nanosleep { .. } => {}
+        // The memory of a texture or surface is known only at run time.
+        Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {}
+    }
+    effects
+}
+
+/// Which arguments of an asm that is one compare-and-swap are the expected and the new value, and
+/// how many bits these have; `None` where they, or what it gives back, are not the asm's own.
+pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
+    let [
+        Stmt {
+            guard: None, op: Op::Atom { op: AtomOp::CompareAndSwap, ty, d, at, b, c: Some(new), .. }, ..
+        },
+    ] = &asm.statements[..]
+    else {
+        return None;
+    };
+    let operand = |operand: &Operand| match operand {
+        Operand::Reg(reg) => asm.regs.get(reg.0 as usize)?.operand,
+        _ => None,
+    };
+    let argument = |of: &Operand| operand(of)?.argument;
+    let ([expected], [old]) = (&b[..], &d[..]) else { return None };
+    let (expected, new) = (argument(expected)?, argument(new)?);
+    // Each of them alone is changed.
+    let apart =
+        expected != new && argument(&at.base).is_none_or(|address| address != expected && address != new);
+    let given = *old == Operand::Sink || operand(old).is_some_and(|old| old.result == Some(0));
+    (apart && given && matches!(ty.bits(), 32 | 64)).then_some(([expected, new], ty.bits()))
+}
+
+fn bytes(size: &Operand) -> Size {
+    match size {
+        Operand::Int(n) => u32::try_from(*n).map_or_else(|_| Size::Operand(size.clone()), Size::Bytes),
+        other => Size::Operand(other.clone()),
+    }
+}
+
+/// The accesses of a load, store or atomic of `count` elements: a weak vector is
+/// one access, a strong one as many as it has elements (PTX ISA, "Vector Data-types").
+fn elements<'a>(
+    effects: &mut Effects<'a>,
+    strength: Strength,
+    kind: AtomicKind,
+    space: Space,
+    element: u32,
+    count: usize,
+    address: &'a Address,
+) {
+    let (kind, volatile) = match strength {
+        Strength::Weak if kind == AtomicKind::Store => (AccessKind::Write, false),
+        Strength::Weak => (AccessKind::Read, false),
+        Strength::Volatile => {
+            let kind =
+                if kind == AtomicKind::Store { AtomicKind::VolatileStore } else { AtomicKind::VolatileLoad };
+            (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), true)
+        }
+        Strength::Mmio => (AccessKind::Atomic(kind, Order::Relaxed, Scope::System), false),
+        Strength::Strong(order, scope) => (AccessKind::Atomic(kind, order, scope), false),
+    };
+    let (size, pieces) = match kind {
+        AccessKind::Atomic(..) => (element, count as u32),
+        AccessKind::Read | AccessKind::Write => (element * count as u32, 1),
+    };
+    for piece in 0..pieces {
+        effects.accesses.push(PtxAccess {
+            kind,
+            size: Size::Bytes(size),
+            space,
+            volatile,
+            address,
+            element_offset: piece * size,
+        });
+    }
+}
+
+/// The mask of all lanes.
+const WARP: Operand = Operand::Int(0xffff_ffff);
+
+/// An access to a row of a matrix of 8 by 8 elements of 16 bits.
+fn row<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
+    effects.accesses.push(PtxAccess {
+        kind,
+        size: Size::Bytes(16),
+        space,
+        volatile: false,
+        address,
+        element_offset: 0,
+    });
+    effects.sync = Some(Sync::Collective(Some(&WARP)));
+}
+
+/// An access to the 8 bytes of an mbarrier.
+fn barrier_word<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
+    let size = Size::Bytes(8);
+    effects.accesses.push(PtxAccess { kind, size, space, volatile: false, address, element_offset: 0 });
+}

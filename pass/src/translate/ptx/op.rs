@@ -1,0 +1,469 @@
+//! The instructions of inline PTX, typed.
+//!
+//! There is one variant for each shape of instruction; the operation within a shape is an enum of
+//! its own ([`operation`](super::operation)). Destinations are operands too: `_` if the result is
+//! not wanted, and `{a, b}` for packing moves and vector loads.
+
+use gpurace_abi::matrix::Product;
+use gpurace_abi::scope::{Order, Scope};
+
+use super::types::{BoolOp, Cmp, FloatMode, Space, Strength, Ty};
+
+pub use super::operand::{Address, BlockId, Operand, Reg, Special};
+pub use super::operation::{
+    AtomOp, BarrierOp, BinaryOp, CacheHints, Carry, CvtRound, FloatClass, Geometry, MbarrierPhase, MulAddOp,
+    Outside, PrmtMode, ReduxOp, ShflMode, UnaryOp, VideoOp, VoteMode,
+};
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named as the PTX ISA names operands: d, a, b, c, p, q")]
+pub enum Op {
+    /// No effect in the model: hints, and waits for events that have already happened.
+    Nop,
+    /// `mov`, packing and unpacking included.
+    Mov {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
+    Binary {
+        op: BinaryOp,
+        ty: Ty,
+        mode: FloatMode,
+        carry: Carry,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
+    Unary {
+        op: UnaryOp,
+        ty: Ty,
+        mode: FloatMode,
+        d: Operand,
+        a: Operand,
+    },
+    MulAdd {
+        op: MulAddOp,
+        ty: Ty,
+        mode: FloatMode,
+        carry: Carry,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    /// `sad`: `c + |a - b|`.
+    Sad {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    /// `dp4a`; or `dp2a` with `halves`: true for the upper half of `b`.
+    DotProduct {
+        halves: Option<bool>,
+        a_signed: bool,
+        b_signed: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    /// A video instruction on 1, 2 or 4 lanes of 32 bits.
+    Video {
+        op: VideoOp,
+        lanes: u8,
+        d_signed: bool,
+        a_signed: bool,
+        b_signed: bool,
+        sat: bool,
+        /// The operation that joins the result (of one lane) or the sum of the lanes with `c`.
+        then: Option<BinaryOp>,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Option<Operand>,
+    },
+    /// `shf`.
+    FunnelShift {
+        left: bool,
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Bfe {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Bfi {
+        ty: Ty,
+        f: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        d: Operand,
+    },
+    Fns {
+        d: Operand,
+        mask: Operand,
+        base: Operand,
+        offset: Operand,
+    },
+    Prmt {
+        mode: PrmtMode,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Lop3 {
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        table: Operand,
+    },
+    Szext {
+        ty: Ty,
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
+    Bmsk {
+        wrap: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+    },
+    /// `setp`: `p = (a cmp b) bool c`, `q = !(a cmp b) bool c`.
+    Setp {
+        cmp: Cmp,
+        ty: Ty,
+        ftz: bool,
+        p: Operand,
+        q: Option<Operand>,
+        a: Operand,
+        b: Operand,
+        join: Option<(BoolOp, Operand)>,
+    },
+    /// `set`: `d` becomes all ones or 1.0 if true, else 0.
+    Set {
+        cmp: Cmp,
+        d_ty: Ty,
+        ty: Ty,
+        ftz: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        join: Option<(BoolOp, Operand)>,
+    },
+    Selp {
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        p: Operand,
+    },
+    /// `slct`: `c >= 0 ? a : b`.
+    Slct {
+        ty: Ty,
+        c_ty: Ty,
+        ftz: bool,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+    },
+    Testp {
+        class: FloatClass,
+        ty: Ty,
+        p: Operand,
+        a: Operand,
+    },
+    /// `cvt`; the packing forms have a second source, the lower half.
+    Cvt {
+        d_ty: Ty,
+        a_ty: Ty,
+        round: Option<CvtRound>,
+        ftz: bool,
+        sat: bool,
+        satfinite: bool,
+        relu: bool,
+        d: Operand,
+        a: Operand,
+        b: Option<Operand>,
+    },
+    /// `cvt.pack`: two `s32` saturated to narrower lanes, above those of `c`.
+    CvtPack {
+        d_ty: Ty,
+        d: Operand,
+        a: Operand,
+        b: Operand,
+        c: Option<Operand>,
+    },
+    /// `cvta`: from a space to generic, or with `to` the other way.
+    Cvta {
+        to: bool,
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
+    Isspacep {
+        space: Space,
+        p: Operand,
+        a: Operand,
+    },
+    /// `mapa`: an address in shared memory to that of the block of a rank; generic, or
+    /// with `.shared::cluster` as shared memory has it.
+    Mapa {
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+        rank: Operand,
+    },
+    /// `getctarank`: the rank of the block in whose shared memory an address lies.
+    ClusterRank {
+        space: Space,
+        ty: Ty,
+        d: Operand,
+        a: Operand,
+    },
+    /// `ld`, `ldu`; one destination per element.
+    Ld {
+        strength: Strength,
+        space: Space,
+        hints: CacheHints,
+        ty: Ty,
+        d: Vec<Operand>,
+        from: Address,
+    },
+    /// `st`; one source per element.
+    St {
+        strength: Strength,
+        space: Space,
+        hints: CacheHints,
+        ty: Ty,
+        to: Address,
+        a: Vec<Operand>,
+    },
+    /// `atom`, and `red` with [`Operand::Sink`]; vectors as one element each.
+    Atom {
+        op: AtomOp,
+        order: Order,
+        scope: Scope,
+        space: Space,
+        ty: Ty,
+        d: Vec<Operand>,
+        at: Address,
+        b: Vec<Operand>,
+        c: Option<Operand>,
+    },
+    /// `fence`, `membar`.
+    Fence {
+        order: Order,
+        scope: Scope,
+    },
+    /// `bar`, `barrier`. `threads`: the number of threads expected; `None` for the whole block.
+    Barrier {
+        op: BarrierOp,
+        d: Option<Operand>,
+        id: Operand,
+        threads: Option<Operand>,
+        p: Option<Operand>,
+    },
+    /// `barrier.cluster.arrive`, which releases or is relaxed.
+    ClusterArrive {
+        order: Order,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait,
+    /// `bar.warp.sync`.
+    WarpSync {
+        mask: Operand,
+    },
+    /// `shfl`; without a mask the legacy form, among the active threads.
+    Shfl {
+        mode: ShflMode,
+        d: Operand,
+        p: Option<Operand>,
+        a: Operand,
+        b: Operand,
+        c: Operand,
+        mask: Option<Operand>,
+    },
+    /// `vote`; without a mask the legacy form, among the active threads.
+    Vote {
+        mode: VoteMode,
+        d: Operand,
+        a: Operand,
+        mask: Option<Operand>,
+    },
+    /// `match.sync`; `all` also gives a predicate.
+    Match {
+        all: bool,
+        ty: Ty,
+        d: Operand,
+        p: Option<Operand>,
+        a: Operand,
+        mask: Operand,
+    },
+    /// `redux.sync`.
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+        d: Operand,
+        a: Operand,
+        mask: Operand,
+    },
+    Activemask {
+        d: Operand,
+    },
+    /// `ldmatrix`: each lane of a group of 8 gives the address of a row of 8 elements of 16 bits;
+    /// one matrix for each destination.
+    Ldmatrix {
+        transposed: bool,
+        space: Space,
+        d: Vec<Operand>,
+        from: Address,
+    },
+    /// `stmatrix`, likewise.
+    Stmatrix {
+        transposed: bool,
+        space: Space,
+        to: Address,
+        a: Vec<Operand>,
+    },
+    /// `movmatrix`: transposes.
+    Movmatrix {
+        d: Operand,
+        a: Operand,
+    },
+    /// `mma`; one operand for each register.
+    Mma {
+        product: Product,
+        d: Vec<Operand>,
+        a: Vec<Operand>,
+        b: Vec<Operand>,
+        c: Vec<Operand>,
+    },
+    /// `elect.sync`: the leader's lane, and true if this thread is the leader.
+    Elect {
+        d: Operand,
+        p: Operand,
+        mask: Operand,
+    },
+    /// `cp.async`: copies `size` bytes from global to shared memory, of which
+    /// `source_size` are read and the rest are zeros. With `ignore` true, all are zeros.
+    CpAsync {
+        to: Address,
+        from: Address,
+        size: Operand,
+        source_size: Option<Operand>,
+        ignore: Option<Operand>,
+    },
+    CpAsyncCommit,
+    /// `cp.async.wait_group n`; without `n`, `wait_all`.
+    CpAsyncWait {
+        pending: Option<Operand>,
+    },
+    /// `cp.async.mbarrier.arrive`.
+    CpAsyncArrive {
+        noinc: bool,
+        space: Space,
+        at: Address,
+    },
+    MbarrierInit {
+        space: Space,
+        at: Address,
+        count: Operand,
+    },
+    MbarrierInval {
+        space: Space,
+        at: Address,
+    },
+    /// `mbarrier.arrive`, `.arrive_drop`, with their `.noComplete` and `.expect_tx` forms.
+    MbarrierArrive {
+        drop: bool,
+        no_complete: bool,
+        expect_tx: Option<Operand>,
+        order: Order,
+        scope: Scope,
+        space: Space,
+        state: Operand,
+        at: Address,
+        count: Option<Operand>,
+    },
+    /// `mbarrier.expect_tx`, and `mbarrier.complete_tx` with `complete`.
+    MbarrierTx {
+        complete: bool,
+        scope: Scope,
+        space: Space,
+        at: Address,
+        bytes: Operand,
+    },
+    /// `mbarrier.test_wait`, and `mbarrier.try_wait` with `suspends`.
+    MbarrierWait {
+        suspends: bool,
+        order: Order,
+        scope: Scope,
+        space: Space,
+        p: Operand,
+        at: Address,
+        phase: MbarrierPhase,
+    },
+    MbarrierPendingCount {
+        d: Operand,
+        state: Operand,
+    },
+    Nanosleep {
+        t: Operand,
+    },
+    /// `tex`, and `tld4` with the component that it gathers. Coordinates are as many as
+    /// the geometry has; the predicate says that the texels are there.
+    Texture {
+        geometry: Geometry,
+        integer: bool,
+        gather: Option<u8>,
+        d: Vec<Operand>,
+        p: Option<Operand>,
+        texture: Operand,
+        at: Vec<Operand>,
+    },
+    /// `suld.b`; one destination per element.
+    SurfaceLoad {
+        geometry: Geometry,
+        outside: Outside,
+        ty: Ty,
+        d: Vec<Operand>,
+        surface: Operand,
+        at: Vec<Operand>,
+    },
+    /// `sust.b`; one source per element.
+    SurfaceStore {
+        geometry: Geometry,
+        outside: Outside,
+        ty: Ty,
+        surface: Operand,
+        at: Vec<Operand>,
+        a: Vec<Operand>,
+    },
+    Trap,
+    Exit,
+    Brkpt,
+    /// `bra`; the block to go to when the statement's guard holds.
+    Bra {
+        target: BlockId,
+    },
+    /// Anything else, by the mnemonic as written.
+    Unsupported(String),
+}

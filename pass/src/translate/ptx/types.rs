@@ -1,0 +1,290 @@
+//! Types and qualifiers of PTX instructions.
+
+use gpurace_abi::scope::{Order, Scope};
+
+/// A fundamental or packed type of an instruction or of a declared register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ty {
+    /// A predicate.
+    Pred,
+    /// Untyped bits: 8, 16, 32, 64 or 128.
+    B(u16),
+    /// Unsigned integer: 8, 16, 32 or 64 bits.
+    U(u16),
+    /// Signed integer: 8, 16, 32 or 64 bits.
+    S(u16),
+    /// IEEE floating point: 16, 32 or 64 bits.
+    F(u16),
+    /// `bf16`.
+    Bf16,
+    /// `tf32`: an `f32` whose low 13 bits of fraction do not count.
+    Tf32,
+    /// Two `f16` in 32 bits.
+    F16x2,
+    /// Two `bf16` in 32 bits.
+    Bf16x2,
+    /// Two unsigned 16-bit integers in 32 bits.
+    U16x2,
+    /// Two signed 16-bit integers in 32 bits.
+    S16x2,
+    /// Two 8-bit floats in 16 bits, 4 bits of exponent and 3 of fraction.
+    E4m3x2,
+    /// Two 8-bit floats in 16 bits, 5 bits of exponent and 2 of fraction.
+    E5m2x2,
+}
+
+impl Ty {
+    /// Width in bits; 1 for a predicate.
+    pub const fn bits(self) -> u16 {
+        match self {
+            Ty::Pred => 1,
+            Ty::B(n) | Ty::U(n) | Ty::S(n) | Ty::F(n) => n,
+            Ty::Bf16 | Ty::E4m3x2 | Ty::E5m2x2 => 16,
+            Ty::Tf32 | Ty::F16x2 | Ty::Bf16x2 | Ty::U16x2 | Ty::S16x2 => 32,
+        }
+    }
+
+    /// Width in bytes; 1 for a predicate.
+    pub const fn bytes(self) -> u32 {
+        (self.bits() as u32).div_ceil(8)
+    }
+
+    /// The type of one half of a packed type.
+    pub const fn lane(self) -> Option<Ty> {
+        match self {
+            Ty::F16x2 => Some(Ty::F(16)),
+            Ty::Bf16x2 => Some(Ty::Bf16),
+            Ty::U16x2 => Some(Ty::U(16)),
+            Ty::S16x2 => Some(Ty::S(16)),
+            _ => None,
+        }
+    }
+
+    /// True for signed integers, packed ones included.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Ty::S(_) | Ty::S16x2)
+    }
+
+    /// True for floating-point types, packed ones included.
+    pub const fn is_float(self) -> bool {
+        matches!(self, Ty::F(_) | Ty::Bf16 | Ty::Tf32 | Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2)
+    }
+
+    /// True for one integer, or untyped bits.
+    pub const fn is_int(self) -> bool {
+        matches!(self, Ty::B(_) | Ty::U(_) | Ty::S(_))
+    }
+
+    /// The type that a suffix names, without its dot.
+    pub fn from_suffix(suffix: &str) -> Option<Ty> {
+        Some(match suffix {
+            "pred" => Ty::Pred,
+            "b8" => Ty::B(8),
+            "b16" => Ty::B(16),
+            "b32" => Ty::B(32),
+            "b64" => Ty::B(64),
+            "b128" => Ty::B(128),
+            "u8" => Ty::U(8),
+            "u16" => Ty::U(16),
+            "u32" => Ty::U(32),
+            "u64" => Ty::U(64),
+            "s8" => Ty::S(8),
+            "s16" => Ty::S(16),
+            "s32" => Ty::S(32),
+            "s64" => Ty::S(64),
+            "f16" => Ty::F(16),
+            "f32" => Ty::F(32),
+            "f64" => Ty::F(64),
+            "bf16" => Ty::Bf16,
+            "tf32" => Ty::Tf32,
+            "f16x2" => Ty::F16x2,
+            "bf16x2" => Ty::Bf16x2,
+            "u16x2" => Ty::U16x2,
+            "s16x2" => Ty::S16x2,
+            "e4m3x2" => Ty::E4m3x2,
+            "e5m2x2" => Ty::E5m2x2,
+            _ => return None,
+        })
+    }
+}
+
+/// State space of an address (PTX ISA, "State Spaces").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Known at run time only.
+    Generic,
+    /// `.global`.
+    Global,
+    /// `.shared`, `.shared::cta`: the block's own.
+    Shared,
+    /// `.shared::cluster`: of any block of the cluster.
+    SharedCluster,
+    /// `.local`.
+    Local,
+    /// `.const`.
+    Const,
+    /// `.param`.
+    Param,
+}
+
+impl Space {
+    /// The space that a suffix names, without its dot.
+    pub fn from_suffix(suffix: &str) -> Option<Space> {
+        Some(match suffix {
+            "global" => Space::Global,
+            "shared" | "shared::cta" => Space::Shared,
+            "shared::cluster" => Space::SharedCluster,
+            "local" => Space::Local,
+            "const" => Space::Const,
+            "param" | "param::entry" | "param::func" => Space::Param,
+            _ => return None,
+        })
+    }
+}
+
+/// How strong a memory access is (PTX ISA, "Memory Consistency Model").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strength {
+    /// `.weak`, or nothing said.
+    Weak,
+    /// `.volatile`: relaxed at system scope.
+    Volatile,
+    /// `.mmio`: relaxed at system scope, never merged.
+    Mmio,
+    /// An order and a scope: `.relaxed.gpu`, `.acquire.cta`, ...
+    Strong(Order, Scope),
+}
+
+/// The scope that a suffix names, without its dot.
+pub fn scope_from_suffix(suffix: &str) -> Option<Scope> {
+    Some(match suffix {
+        "cta" => Scope::Block,
+        "cluster" => Scope::Cluster,
+        "gpu" | "gl" => Scope::Device,
+        "sys" => Scope::System,
+        _ => return None,
+    })
+}
+
+/// A rounding mode of floating-point arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Round {
+    /// `.rn`: to nearest, ties to even.
+    Nearest,
+    /// `.rna`: to nearest, ties away from zero.
+    NearestAway,
+    /// `.rz`: toward zero.
+    Zero,
+    /// `.rm`: toward negative infinity.
+    Down,
+    /// `.rp`: toward positive infinity.
+    Up,
+}
+
+/// How a floating-point instruction computes, beside its operation and type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FloatMode {
+    /// The rounding that the instruction names; without one, `.rn`.
+    pub round: Option<Round>,
+    /// `.ftz`: subnormal inputs and results become zeros of their sign.
+    pub ftz: bool,
+    /// `.sat`: the result is clamped to `[0, 1]`, NaN becomes 0.
+    pub sat: bool,
+    /// `.relu`: a negative result becomes 0, NaN the canonical NaN.
+    pub relu: bool,
+    /// `.approx` or `.full`: an approximation is allowed.
+    pub approx: bool,
+    /// `.NaN`: `min` and `max` propagate NaN.
+    pub nan: bool,
+    /// `.xorsign.abs`: magnitudes are compared, signs are multiplied.
+    pub xorsign_abs: bool,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cmp {
+    /// Equal.
+    Eq,
+    /// Not equal; for floats, ordered and not equal.
+    Ne,
+    /// Less; signed or unsigned by the type.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Unsigned less.
+    Lo,
+    /// Unsigned less or equal.
+    Ls,
+    /// Unsigned greater.
+    Hi,
+    /// Unsigned greater or equal.
+    Hs,
+    /// Equal or unordered.
+    Equ,
+    /// Not equal or unordered.
+    Neu,
+    /// Less or unordered.
+    Ltu,
+    /// Less, equal or unordered.
+    Leu,
+    /// Greater or unordered.
+    Gtu,
+    /// Greater, equal or unordered.
+    Geu,
+    /// Both are numbers.
+    Num,
+    /// One is NaN.
+    Nan,
+}
+
+impl Cmp {
+    /// The comparison that a suffix names, without its dot.
+    pub fn from_suffix(suffix: &str) -> Option<Cmp> {
+        Some(match suffix {
+            "eq" => Cmp::Eq,
+            "ne" => Cmp::Ne,
+            "lt" => Cmp::Lt,
+            "le" => Cmp::Le,
+            "gt" => Cmp::Gt,
+            "ge" => Cmp::Ge,
+            "lo" => Cmp::Lo,
+            "ls" => Cmp::Ls,
+            "hi" => Cmp::Hi,
+            "hs" => Cmp::Hs,
+            "equ" => Cmp::Equ,
+            "neu" => Cmp::Neu,
+            "ltu" => Cmp::Ltu,
+            "leu" => Cmp::Leu,
+            "gtu" => Cmp::Gtu,
+            "geu" => Cmp::Geu,
+            "num" => Cmp::Num,
+            "nan" => Cmp::Nan,
+            _ => return None,
+        })
+    }
+
+    /// True if it compares integers.
+    pub const fn for_ints(self) -> bool {
+        !matches!(self, Cmp::Equ | Cmp::Neu | Cmp::Ltu | Cmp::Leu | Cmp::Gtu | Cmp::Geu | Cmp::Num | Cmp::Nan)
+    }
+
+    /// True if it compares floating-point values.
+    pub const fn for_floats(self) -> bool {
+        !matches!(self, Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs)
+    }
+}
+
+/// The operation that joins a comparison with a further predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BoolOp {
+    /// `.and`.
+    And,
+    /// `.or`.
+    Or,
+    /// `.xor`.
+    Xor,
+}

@@ -1,0 +1,480 @@
+//! Accesses, asynchronous copies and mbarriers.
+//!
+//! Accesses become loads, stores and atomics of IR, so that what looks for
+//! accesses finds one form of each. A weak vector is one access, a strong one
+//! as many as it has elements.
+
+use gpurace_abi::entry::Entry;
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+
+use crate::translate::ptx::op::{Address, AtomOp, MbarrierPhase, Op, Operand};
+use crate::translate::ptx::types::{Space, Strength, Ty};
+
+use super::address::pointer;
+use super::body::{Body, Refused, Translated};
+use super::floats::{by_lane, load, small, store};
+
+pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
+    match op {
+        Op::Ld { strength, space, ty, d, from, .. } => ld(body, *strength, *space, *ty, d, from),
+        Op::St { strength, space, ty, to, a, .. } => st(body, *strength, *space, *ty, to, a),
+        Op::Atom { .. } => atom(body, op),
+        Op::CpAsync { to, from, size, source_size, ignore } => {
+            copy(body, to, from, size, source_size.as_ref(), ignore.as_ref())
+        }
+        Op::CpAsyncCommit => {
+            body.entry(Entry::AsyncCommit, &[]);
+            Ok(())
+        }
+        Op::CpAsyncWait { pending: Some(pending) } => {
+            let pending = body.get(pending, Ty::U(32))?;
+            body.entry(Entry::AsyncWait, &[&pending]);
+            Ok(())
+        }
+        Op::CpAsyncWait { pending: None } => {
+            body.entry(Entry::AsyncCommit, &[]);
+            body.entry(Entry::AsyncWait, &["0"]);
+            Ok(())
+        }
+        // Copies happen at once, so without `.noinc` the pending count is raised for
+        // no time; the arrival then only publishes.
+        Op::CpAsyncArrive { noinc, space, at } => {
+            let (pointer, kind) = barrier(body, *space, at)?;
+            let generic = body.value(format_args!("call ptr @gr.generic.{kind}({pointer})"));
+            body.entry(Entry::AsyncArrive, &[&generic]);
+            arrive(body, &pointer, kind, if *noinc { "1" } else { "0" }, "0");
+            Ok(())
+        }
+        Op::MbarrierInit { space, at, count } => {
+            let (pointer, kind) = barrier(body, *space, at)?;
+            let count = body.get(count, Ty::U(32))?;
+            body.line(format_args!("call void @gr.mbarrier.init.{kind}({pointer}, i32 {count})"));
+            Ok(())
+        }
+        Op::MbarrierInval { .. } => Ok(()),
+        Op::MbarrierArrive { drop, expect_tx: None, space, state, at, count, .. } => {
+            let (pointer, kind) = barrier(body, *space, at)?;
+            let count = match count {
+                Some(count) => {
+                    let count = body.get(count, Ty::U(32))?;
+                    body.resize(&count, 32, 64, "zext")
+                }
+                None => "1".to_owned(),
+            };
+            let dropped = if *drop { count.as_str() } else { "0" };
+            let token = arrive(body, &pointer, kind, &count, dropped);
+            body.set(state, Ty::B(64), &token)
+        }
+        Op::MbarrierWait { space, p, at, phase, .. } => {
+            let (pointer, kind) = barrier(body, *space, at)?;
+            let done = match phase {
+                MbarrierPhase::Token(token) => {
+                    let token = body.get(token, Ty::B(64))?;
+                    body.value(format_args!("call i1 @gr.mbarrier.test.{kind}({pointer}, i64 {token})"))
+                }
+                MbarrierPhase::Parity(parity) => {
+                    let parity = body.get(parity, Ty::U(32))?;
+                    let parity = body.resize(&parity, 32, 1, "zext");
+                    body.value(format_args!("call i1 @gr.mbarrier.parity.{kind}({pointer}, i1 {parity})"))
+                }
+            };
+            body.set(p, Ty::Pred, &done)
+        }
+        Op::MbarrierPendingCount { d, state } => {
+            let token = body.get(state, Ty::B(64))?;
+            let pending = body.value(format_args!("and i64 {token}, 1048575"));
+            let pending = body.resize(&pending, 64, 32, "zext");
+            body.set(d, Ty::U(32), &pending)
+        }
+        // Bytes are told to an mbarrier by bulk copies only, which are refused.
+        _ => Err(Refused),
+    }
+}
+
+/// `syncscope` of a scope, in IR text.
+fn syncscope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Block => "block",
+        Scope::Cluster => "cluster",
+        Scope::Device => "device",
+        Scope::System => "system",
+    }
+}
+
+fn ordering(order: Order) -> &'static str {
+    match order {
+        Order::Relaxed => "monotonic",
+        Order::Acquire => "acquire",
+        Order::Release => "release",
+        Order::AcqRel => "acq_rel",
+        Order::SeqCst => "seq_cst",
+    }
+}
+
+/// The metadata that carries scope and order: see [`crate::translate::atomics`].
+fn semantics(scope: Scope, order: Order, kind: Option<AtomicKind>) -> String {
+    let kind = kind.map_or(String::new(), |kind| format!(", i32 {}", kind as u32));
+    format!("!gpurace.atomic !{{i32 {}, i32 {}{kind}}}", scope as u32, order as u32)
+}
+
+/// The text after an atomic instruction's operands.
+fn atomic(scope: Scope, order: Order, bytes: u32, kind: Option<AtomicKind>) -> String {
+    format!(
+        "syncscope(\"{}\") {}, align {bytes}, {}",
+        syncscope(scope),
+        ordering(order),
+        semantics(scope, order, kind)
+    )
+}
+
+/// Scope and order of a strong access; `None` for a weak or volatile one.
+fn strong(strength: Strength) -> Option<(Scope, Order)> {
+    match strength {
+        Strength::Weak | Strength::Volatile => None,
+        Strength::Mmio => Some((Scope::System, Order::Relaxed)),
+        Strength::Strong(order, scope) => Some((scope, order)),
+    }
+}
+
+fn ld(
+    body: &mut Body,
+    strength: Strength,
+    space: Space,
+    ty: Ty,
+    d: &[Operand],
+    from: &Address,
+) -> Translated {
+    let (bits, bytes) = (ty.bits(), ty.bytes());
+    if bits > 64 && strength != Strength::Weak {
+        return Err(Refused);
+    }
+    if strength == Strength::Weak && d.len() > 1 {
+        let at = pointer(body, space, from, 0)?;
+        let n = d.len();
+        let vector = body.value(format_args!("load <{n} x i{bits}>, {at}, align {bytes}"));
+        for (i, d) in d.iter().enumerate() {
+            let value = body.value(format_args!("extractelement <{n} x i{bits}> {vector}, i32 {i}"));
+            body.set(d, ty, &value)?;
+        }
+        return Ok(());
+    }
+    if d.len() > 1 {
+        let at = pointer(body, space, from, 0)?;
+        let parts = load_at_once(body, strength, ty, d.len(), &at);
+        for (d, value) in d.iter().zip(parts) {
+            body.set(d, ty, &value)?;
+        }
+        return Ok(());
+    }
+    // A destination may hold the address: all elements are read before one is written.
+    let mut values = Vec::new();
+    for i in 0..d.len() {
+        let at = pointer(body, space, from, i as u32 * bytes)?;
+        values.push(match strong(strength) {
+            Some((scope, order)) => {
+                let how = atomic(scope, order, bytes, None);
+                body.value(format_args!("load atomic i{bits}, {at} {how}"))
+            }
+            None if strength == Strength::Volatile => {
+                body.value(format_args!("load volatile i{bits}, {at}, align {bytes}"))
+            }
+            None => body.value(format_args!("load i{bits}, {at}, align {bytes}")),
+        });
+    }
+    for (d, value) in d.iter().zip(values) {
+        body.set(d, ty, &value)?;
+    }
+    Ok(())
+}
+
+fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a: &[Operand]) -> Translated {
+    let (bits, bytes) = (ty.bits(), ty.bytes());
+    if bits > 64 && strength != Strength::Weak {
+        return Err(Refused);
+    }
+    let mut values = Vec::new();
+    for a in a {
+        values.push(body.get(a, ty)?);
+    }
+    if strength == Strength::Weak && a.len() > 1 {
+        let n = a.len();
+        let mut vector = "poison".to_owned();
+        for (i, value) in values.iter().enumerate() {
+            vector =
+                body.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+        }
+        let at = pointer(body, space, to, 0)?;
+        body.line(format_args!("store <{n} x i{bits}> {vector}, {at}, align {bytes}"));
+        return Ok(());
+    }
+    if values.len() > 1 {
+        let at = pointer(body, space, to, 0)?;
+        store_at_once(body, strength, ty, &values, &at);
+        return Ok(());
+    }
+    for (i, value) in values.iter().enumerate() {
+        let at = pointer(body, space, to, i as u32 * bytes)?;
+        match strong(strength) {
+            Some((scope, order)) => {
+                let how = atomic(scope, order, bytes, None);
+                body.line(format_args!("store atomic i{bits} {value}, {at} {how}"));
+            }
+            None => {
+                let volatile = if strength == Strength::Volatile { "volatile " } else { "" };
+                body.line(format_args!("store {volatile}i{bits} {value}, {at}, align {bytes}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How the host makes an access to a strong vector. PTX takes its elements for accesses of their
+/// own, so each has its check ([`crate::translate::atomics::ELEMENTS_METADATA`]); but GPUs move them together,
+/// and libraries count on that (CUB keeps status and value of a tile in a vector of two).
+struct AtOnce {
+    /// `load` or `store` is one of this type.
+    ty: String,
+    /// The text between the instruction's name and its type.
+    prefix: &'static str,
+    /// The text after its address.
+    how: String,
+    /// The order, if the instruction does not carry it.
+    order: Option<Order>,
+}
+
+impl AtOnce {
+    fn new(strength: Strength, ty: Ty, n: usize) -> Self {
+        let (bits, bytes) = (ty.bits(), n as u32 * ty.bytes());
+        let elements = format!(", !{} !{{i32 {n}}}", crate::translate::atomics::ELEMENTS_METADATA);
+        // Processors with AVX move 16 bytes at once (Intel SDM, vol. 3, 9.1.1), and LLVM has no atomic
+        // access that does.
+        let ty = if bytes <= 8 { format!("i{}", 8 * bytes) } else { format!("<{n} x i{bits}>") };
+        match strong(strength) {
+            Some((scope, order)) if bytes <= 8 => Self {
+                ty,
+                prefix: "atomic ",
+                how: format!(" {}{elements}", atomic(scope, order, bytes, None)),
+                order: None,
+            },
+            Some((scope, order)) => {
+                let how = format!(", align {bytes}, {}{elements}", semantics(scope, order, None));
+                Self { ty, prefix: "volatile ", how, order: Some(order) }
+            }
+            None => Self { ty, prefix: "volatile ", how: format!(", align {bytes}{elements}"), order: None },
+        }
+    }
+}
+
+/// Keeps the compiler from moving accesses across this place.
+const KEEP_ORDER: &str = "call void asm sideeffect \"\", \"~{memory}\"()";
+
+fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str) -> Vec<String> {
+    let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
+    let value = body.value(format_args!("load {prefix}{whole}, {at}{how}"));
+    if order.is_some_and(|order| order != Order::Relaxed) {
+        body.line(KEEP_ORDER);
+    }
+    let vector = format!("<{n} x i{}>", ty.bits());
+    let value =
+        if whole == vector { value } else { body.value(format_args!("bitcast {whole} {value} to {vector}")) };
+    (0..n).map(|i| body.value(format_args!("extractelement {vector} {value}, i32 {i}"))).collect()
+}
+
+fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String], at: &str) {
+    let (n, bits) = (values.len(), ty.bits());
+    let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
+    let vector = format!("<{n} x i{bits}>");
+    let mut value = "poison".to_owned();
+    for (i, element) in values.iter().enumerate() {
+        value = body.value(format_args!("insertelement {vector} {value}, i{bits} {element}, i32 {i}"));
+    }
+    if whole != vector {
+        value = body.value(format_args!("bitcast {vector} {value} to {whole}"));
+    }
+    if order.is_some_and(|order| order != Order::Relaxed) {
+        body.line(KEEP_ORDER);
+    }
+    body.line(format_args!("store {prefix}{whole} {value}, {at}{how}"));
+}
+
+fn atom(body: &mut Body, op: &Op) -> Translated {
+    let Op::Atom { op, order, scope, space, ty, d, at, b, c } = op else { return Err(Refused) };
+    if ty.bits() > 64 {
+        return Err(Refused);
+    }
+    let mut operands = Vec::new();
+    for b in b {
+        operands.push(body.get(b, *ty)?);
+    }
+    let c = match c {
+        Some(c) => Some(body.get(c, *ty)?),
+        None => None,
+    };
+    // `red`, and an `atom` that is one by its destination `_` (PTX ISA, `atom`).
+    let reduction =
+        d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
+    let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };
+    let mut results = Vec::new();
+    for (i, operand) in operands.iter().enumerate() {
+        let at = pointer(body, *space, at, i as u32 * ty.bytes())?;
+        results.push(one_atom(body, *op, how, *ty, &at, operand, c.as_deref())?);
+    }
+    for (d, value) in d.iter().zip(results) {
+        body.set(d, *ty, &value)?;
+    }
+    Ok(())
+}
+
+/// Scope and order of a read-modify-write, and what it stands for where its instruction does not
+/// tell.
+#[derive(Clone, Copy)]
+struct How {
+    scope: Scope,
+    order: Order,
+    kind: Option<AtomicKind>,
+}
+
+/// One read-modify-write; gives the bits before it.
+fn one_atom(
+    body: &mut Body,
+    op: AtomOp,
+    how: How,
+    ty: Ty,
+    at: &str,
+    operand: &str,
+    new: Option<&str>,
+) -> Translated<String> {
+    let t = format!("i{}", ty.bits());
+    let flags = atomic(how.scope, how.order, ty.bytes(), how.kind);
+    let signed = ty.is_signed();
+    let name = match op {
+        AtomOp::CompareAndSwap => {
+            let new = new.ok_or(Refused)?;
+            return Ok(compare_and_swap(body, how, ty, at, operand, new).0);
+        }
+        _ if small(ty.lane().unwrap_or(ty)).is_some() => {
+            return small_atom(body, op, how, ty, at, operand);
+        }
+        AtomOp::Add if ty.is_float() => {
+            let (value, float) = load(body, ty, operand)?;
+            let old = body.value(format_args!("atomicrmw fadd {at}, {float} {value} {flags}"));
+            return store(body, ty, &old);
+        }
+        AtomOp::And => "and",
+        AtomOp::Or => "or",
+        AtomOp::Xor => "xor",
+        AtomOp::Exchange => "xchg",
+        AtomOp::Add => "add",
+        AtomOp::Inc => "uinc_wrap",
+        AtomOp::Dec => "udec_wrap",
+        AtomOp::Min if signed => "min",
+        AtomOp::Min => "umin",
+        AtomOp::Max if signed => "max",
+        AtomOp::Max => "umax",
+    };
+    Ok(body.value(format_args!("atomicrmw {name} {at}, {t} {operand} {flags}")))
+}
+
+/// Returns the bits before, and true if they were as expected.
+fn compare_and_swap(
+    body: &mut Body,
+    How { scope, order, kind }: How,
+    ty: Ty,
+    at: &str,
+    expected: &str,
+    new: &str,
+) -> (String, String) {
+    let t = format!("i{}", ty.bits());
+    let failure = if order.acquires() { "acquire" } else { "monotonic" };
+    let pair = body.value(format_args!(
+        "cmpxchg {at}, {t} {expected}, {t} {new} syncscope(\"{}\") {} {failure}, align {}, {}",
+        syncscope(scope),
+        ordering(order),
+        ty.bytes(),
+        semantics(scope, order, kind)
+    ));
+    let old = body.value(format_args!("extractvalue {{ {t}, i1 }} {pair}, 0"));
+    let done = body.value(format_args!("extractvalue {{ {t}, i1 }} {pair}, 1"));
+    (old, done)
+}
+
+/// Atomics on 16-bit formats: a compare-and-swap in a loop, with zero as the first guess. So one
+/// instruction makes all accesses.
+fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: &str) -> Translated<String> {
+    let t = format!("i{}", ty.bits());
+    let (before, again, after) = (body.label(), body.label(), body.label());
+    body.line(format_args!("br label %{before}\n{before}:\nbr label %{again}\n{again}:"));
+    let guess = format!("%{again}.guess");
+    let seen = format!("%{again}.seen");
+    body.line(format_args!("{guess} = phi {t} [ 0, %{before} ], [ {seen}, %{again} ]"));
+    let new = by_lane(body, ty, &[guess.clone(), operand.to_owned()], |body, ty, v| {
+        let ((x, _), (y, _)) = (load(body, ty, &v[0])?, load(body, ty, &v[1])?);
+        let name = match op {
+            AtomOp::Add => "gr.add.rn.f",
+            AtomOp::Min => "gr.minimum.num.float",
+            AtomOp::Max => "gr.maximum.num.float",
+            _ => return Err(Refused),
+        };
+        let r = body.call("float", name, &[("float", &x), ("float", &y)]);
+        store(body, ty, &r)
+    })?;
+    // Swaps that fail are no accesses of the program's.
+    let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
+    let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);
+    body.line(format_args!(
+        "{seen} = or {t} {old}, 0\nbr i1 {done}, label %{after}, label %{again}\n{after}:"
+    ));
+    Ok(old)
+}
+
+/// `cp.async`: copies at once, and marks the accesses as asynchronous. Zeros fill the bytes that are
+/// not read.
+fn copy(
+    body: &mut Body,
+    to: &Address,
+    from: &Address,
+    size: &Operand,
+    source_size: Option<&Operand>,
+    ignore: Option<&Operand>,
+) -> Translated {
+    let (to, from) = (pointer(body, Space::Shared, to, 0)?, pointer(body, Space::Global, from, 0)?);
+    let size = body.get(size, Ty::U(64))?;
+    let mut read = match source_size {
+        Some(n) => {
+            let n = body.get(n, Ty::U(32))?;
+            let n = body.resize(&n, 32, 64, "zext");
+            body.call("i64", "llvm.umin.i64", &[("i64", &n), ("i64", &size)])
+        }
+        None => size.clone(),
+    };
+    if let Some(ignore) = ignore {
+        let ignore = body.get(ignore, Ty::Pred)?;
+        read = body.value(format_args!("select i1 {ignore}, i64 0, i64 {read}"));
+    }
+    body.line(format_args!(
+        "call void @llvm.memcpy.p3.p1.i64({to}, {from}, i64 {read}, i1 false), !gpurace.async !{{}}"
+    ));
+    if source_size.is_some() || ignore.is_some() {
+        let rest = body.value(format_args!("sub i64 {size}, {read}"));
+        let (ty, start) = to.rsplit_once(' ').ok_or(Refused)?;
+        let end = body.value(format_args!("getelementptr i8, {ty} {start}, i64 {read}"));
+        body.line(format_args!(
+            "call void @llvm.memset.p3.i64({ty} {end}, i8 0, i64 {rest}, i1 false), !gpurace.async !{{}}"
+        ));
+    }
+    Ok(())
+}
+
+/// An mbarrier's address, and the suffix of the building blocks for its state space.
+fn barrier(body: &mut Body, space: Space, at: &Address) -> Translated<(String, &'static str)> {
+    let kind = match space {
+        Space::Shared | Space::SharedCluster => "p3",
+        Space::Generic => "p0",
+        _ => return Err(Refused),
+    };
+    Ok((pointer(body, space, at, 0)?, kind))
+}
+
+fn arrive(body: &mut Body, pointer: &str, kind: &str, count: &str, dropped: &str) -> String {
+    body.value(format_args!("call i64 @gr.mbarrier.arrive.{kind}({pointer}, i64 {count}, i64 {dropped})"))
+}

@@ -1,0 +1,263 @@
+//! Inline PTX as IR that runs on the host.
+//!
+//! For each distinct asm of a module, [`lower_ptx`] writes one function in
+//! LLVM's textual IR ([`body`]), which uses the same building blocks as the NVVM intrinsics
+//! ([`super::nvvm`]), links it into the module and replaces the asm by a call. The functions are
+//! inlined at once. LLVM gives instructions that it inlines from a function without debug info the
+//! position of the call, so accesses keep their source lines.
+//!
+//! An instruction that cannot be translated becomes a call of
+//! [`gpurace_abi::entry::Entry::Unsupported`] with its name. A launch that reaches the call ends; the
+//! compilation does not, and no value is wrong.
+//!
+//! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are
+//! nearer to the exact ones than a GPU's. Asynchronous copies happen at once, and their groups are
+//! done when they are committed.
+
+mod address;
+mod body;
+mod control;
+mod convert;
+mod float8;
+mod floats;
+mod integers;
+mod matrix;
+mod memory;
+mod special;
+mod texture;
+mod video;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ptr;
+
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
+use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::linker::LLVMLinkModules2;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMLinkage, LLVMTypeKind};
+
+use crate::ir;
+use crate::ir::passes::run_passes;
+use crate::translate::ptx;
+
+use super::nvvm::template;
+use body::Types;
+
+/// An asm: template, constraints, types of the call.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    template: String,
+    constraints: String,
+    types: Types,
+}
+
+/// Replaces every inline asm of `module`: see the module's comment. Returns the names of untranslated
+/// instructions, each once, in order.
+///
+/// An asm without text and operands stays: it keeps the compiler from moving
+/// accesses across it, on the host as on a GPU.
+///
+/// # Safety
+/// `module` is live and used by this thread alone.
+pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
+    let mut refused = BTreeSet::new();
+    // SAFETY: by contract; calls stay live until they are replaced.
+    unsafe {
+        let mut calls: HashMap<Key, Vec<LLVMValueRef>> = HashMap::new();
+        let mut order = Vec::new();
+        for function in ir::definitions(module) {
+            for instruction in ir::instructions(function) {
+                if LLVMIsACallInst(instruction).is_null() || !ir::calls_asm(instruction) {
+                    continue;
+                }
+                let asm = LLVMGetCalledValue(instruction);
+                let unused = LLVMGetFirstUse(instruction).is_null();
+                let key = key(instruction);
+                // libcu++ omits `volatile` for an asm with a memory clobber.
+                let silent =
+                    LLVMGetInlineAsmHasSideEffects(asm) == 0 && !key.constraints.contains("~{memory}");
+                if unused && silent {
+                    LLVMInstructionEraseFromParent(instruction);
+                    continue;
+                }
+                if key.template.trim().is_empty() && unused && key.types.arguments.is_empty() {
+                    continue;
+                }
+                let list = calls.entry(key.clone()).or_default();
+                if list.is_empty() {
+                    order.push(key);
+                }
+                list.push(instruction);
+            }
+        }
+        if order.is_empty() {
+            return Vec::new();
+        }
+        let functions = write_all(module, &order, &mut refused);
+        link(module, &functions);
+        for (n, key) in order.iter().enumerate() {
+            let function = LLVMGetNamedFunction(module, ir::c(&name(n)).as_ptr());
+            // The linker leaves out internal functions that nothing calls yet.
+            LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            for &call in &calls[key] {
+                replace(call, function);
+            }
+        }
+        // The pass's only failure is an unknown name, and this one is known.
+        let _ = run_passes(module, "always-inline", ptr::null_mut());
+        remove_unused(module);
+    }
+    refused.into_iter().collect()
+}
+
+/// The function for the `n`-th distinct asm.
+fn name(n: usize) -> String {
+    format!("{}ptx.{n}", template::PREFIX)
+}
+
+unsafe fn key(call: LLVMValueRef) -> Key {
+    // SAFETY: by `lower_ptx`'s contract.
+    unsafe {
+        let (template, constraints) = ir::asm_text(call);
+        let result = LLVMTypeOf(call);
+        let results = match LLVMGetTypeKind(result) {
+            LLVMTypeKind::LLVMVoidTypeKind => Vec::new(),
+            LLVMTypeKind::LLVMStructTypeKind => (0..LLVMCountStructElementTypes(result))
+                .map(|i| type_text(LLVMStructGetTypeAtIndex(result, i)))
+                .collect(),
+            _ => vec![type_text(result)],
+        };
+        let arguments = (0..LLVMGetNumArgOperands(call))
+            .map(|i| type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
+            .collect();
+        Key { template, constraints, types: Types { results, arguments } }
+    }
+}
+
+unsafe fn type_text(ty: LLVMTypeRef) -> String {
+    // SAFETY: by `lower_ptx`'s contract; the message is freed once.
+    unsafe {
+        let text = LLVMPrintTypeToString(ty);
+        let owned = ir::text(text);
+        LLVMDisposeMessage(text);
+        owned
+    }
+}
+
+/// Writes the functions for all asms, with the building blocks that they call.
+unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<String>) -> String {
+    let mut definitions = BTreeMap::new();
+    let mut symbols: BTreeMap<String, u32> = BTreeMap::new();
+    let mut reserved_shared = false;
+    let find_symbol = |name: &str| {
+        let name = ir::c(name);
+        // SAFETY: by `lower_ptx`'s contract.
+        unsafe {
+            let mut symbol = LLVMGetNamedGlobal(module, name.as_ptr());
+            if symbol.is_null() {
+                symbol = LLVMGetNamedFunction(module, name.as_ptr());
+            }
+            (!symbol.is_null()).then(|| LLVMGetPointerAddressSpace(LLVMTypeOf(symbol)))
+        }
+    };
+    for (n, key) in keys.iter().enumerate() {
+        let name = name(n);
+        let parsed = ptx::parse(&key.template, &key.constraints);
+        let written = match &parsed {
+            Ok(asm) => body::write(asm, &name, &key.types, &find_symbol)
+                .ok_or_else(|| "operands of another type than their constraints".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        let text = match written {
+            Ok(written) => {
+                refused.extend(written.refused);
+                symbols.extend(written.symbols);
+                reserved_shared |= written.reserved_shared;
+                written.text
+            }
+            Err(why) => {
+                let what = format!("inline PTX: {why}");
+                let text = body::write_refusal(&name, &key.types, &what);
+                refused.insert(what);
+                text
+            }
+        };
+        definitions.insert(name, text);
+    }
+    let mut text = template::complete(definitions);
+    for (name, space) in symbols {
+        text += &format!("@\"{name}\" = external addrspace({space}) global i8\n");
+    }
+    if reserved_shared {
+        text += &special::reserved_shared();
+    }
+    text
+}
+
+/// Parses the functions, promotes their registers and links them in.
+unsafe fn link(module: LLVMModuleRef, text: &str) {
+    // SAFETY: by `lower_ptx`'s contract; the parser takes the buffer, the linker
+    // the parsed module, and the message is freed once.
+    unsafe {
+        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+            text.as_ptr().cast(),
+            text.len(),
+            c"gpurace-ptx".as_ptr(),
+        );
+        let mut parsed = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
+            let message = ir::text(message);
+            // Caught at the plugin's edge and reported as an internal error.
+            panic!("the translation of inline PTX is not valid IR: {message}");
+        }
+        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
+        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        let _ = run_passes(parsed, "function(mem2reg,instsimplify)", ptr::null_mut());
+        assert_eq!(LLVMLinkModules2(module, parsed), 0, "the translation of inline PTX cannot be linked");
+    }
+}
+
+/// Calls `function` in place of an asm call.
+unsafe fn replace(call: LLVMValueRef, function: LLVMValueRef) {
+    // SAFETY: by `lower_ptx`'s contract; the types are those that the function was written for.
+    unsafe {
+        let builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
+        LLVMPositionBuilderBefore(builder, call);
+        let mut arguments: Vec<_> =
+            (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
+        let ty = LLVMGlobalGetValueType(function);
+        let new = LLVMBuildCall2(
+            builder,
+            ty,
+            function,
+            arguments.as_mut_ptr(),
+            arguments.len() as u32,
+            c"".as_ptr(),
+        );
+        LLVMInstructionSetDebugLoc(new, LLVMInstructionGetDebugLoc(call));
+        LLVMReplaceAllUsesWith(call, new);
+        LLVMInstructionEraseFromParent(call);
+        LLVMDisposeBuilder(builder);
+    }
+}
+
+/// Deletes the functions written here that nothing calls any more.
+unsafe fn remove_unused(module: LLVMModuleRef) {
+    // SAFETY: by `lower_ptx`'s contract; a function without uses may go.
+    unsafe {
+        loop {
+            let unused: Vec<_> = ir::functions(module)
+                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
+                .collect();
+            if unused.is_empty() {
+                return;
+            }
+            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
+        }
+    }
+}

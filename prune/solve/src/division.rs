@@ -1,0 +1,169 @@
+//! Quotients and remainders as linear terms. Each is one unknown, with the facts that define it.
+
+use gpurace_protocol::expr::{BinOp, Width};
+use gpurace_protocol::range::{Range, View};
+
+use crate::encode::{Division, Encoder};
+use crate::linear::{Encoded, Formula, Lin, TooBig, gcd};
+
+impl Encoder<'_> {
+    /// Returns the quotient and remainder of a division by a positive constant. The remainder is
+    /// not negative.
+    pub(crate) fn divide(&mut self, x: &Lin, by: i128) -> Encoded<(Lin, Lin)> {
+        if by == 1 {
+            return Ok((x.clone(), Lin::constant(0)));
+        }
+        // Terms that are multiples of the divisor need no new unknown.
+        let (mut whole, mut rest) = (Lin::default(), Lin::default());
+        for (atom, c) in &x.terms {
+            if c % by == 0 {
+                whole.terms.push((*atom, c / by));
+            } else {
+                rest.terms.push((*atom, *c));
+            }
+        }
+        whole.constant = x.constant.div_euclid(by);
+        rest.constant = x.constant.rem_euclid(by);
+        let range = self.range(&rest);
+        if range.lo >= 0 && range.hi < by {
+            return Ok((whole, rest));
+        }
+        if rest.terms.is_empty() {
+            return Ok((whole, rest));
+        }
+        // A digit below a factor of the divisor stays in the remainder:
+        // (g h + l) / by == h / (by / g), where 0 <= l < g.
+        if let Some((g, high, low)) = self.low_digit(&rest, by) {
+            let (q, r) = self.divide(&high, by / g)?;
+            return Ok((whole.plus(1, &q)?, r.times(g)?.plus(1, &low)?));
+        }
+        // If the rest and the divisor have a common factor, both are divided by it first.
+        let g = gcd(rest.gcd(), by);
+        let low = rest.constant.rem_euclid(g);
+        let small = Lin {
+            constant: (rest.constant - low) / g,
+            terms: rest.terms.iter().map(|(a, c)| (*a, c / g)).collect(),
+        };
+        let key = Division::new(small.clone(), Lin::constant(by / g));
+        let (q, r) = match self.quotients.get(&key) {
+            Some(known) => known.clone(),
+            None => {
+                let by = by / g;
+                let range = self.range(&small);
+                if !range.bounded() {
+                    return Err(TooBig);
+                }
+                let range = Range::new(range.lo.div_euclid(by), range.hi.div_euclid(by));
+                let q = match self.constant_cases(&small) {
+                    Some(cases) => {
+                        let quotient = |(at, c): (Formula, i128)| (at, Lin::constant(c.div_euclid(by)));
+                        self.by_cases("quotient", cases.into_iter().map(quotient).collect(), range)?
+                    }
+                    None => Lin::atom(self.fresh("quotient", range)),
+                };
+                let r = small.plus(-by, &q)?;
+                self.facts.push(Formula::within(&r, Range::new(0, by - 1))?);
+                self.quotients.insert(key, (q.clone(), r.clone()));
+                (q, r)
+            }
+        };
+        Ok((whole.plus(1, &q)?, r.times(g)?.shifted(low)?))
+    }
+
+    /// Splits `x` into `g * high + low`, where `0 <= low < g` and `g` divides `by`.
+    fn low_digit(&self, x: &Lin, by: i128) -> Option<(i128, Lin, Lin)> {
+        let mut radices: Vec<_> =
+            x.terms.iter().map(|(_, c)| c.abs()).filter(|c| *c > 1 && by % c == 0).collect();
+        radices.sort_unstable();
+        radices.dedup();
+        radices.into_iter().rev().find_map(|g| {
+            let (mut high, mut low) = (Lin::default(), Lin::default());
+            for (atom, c) in &x.terms {
+                if c % g == 0 {
+                    high.terms.push((*atom, c / g));
+                } else {
+                    low.terms.push((*atom, *c));
+                }
+            }
+            high.constant = x.constant.div_euclid(g);
+            low.constant = x.constant.rem_euclid(g);
+            let range = self.range(&low);
+            (!low.terms.is_empty() && range.lo >= 0 && range.hi < g).then_some((g, high, low))
+        })
+    }
+
+    /// Returns the quotient, rounded towards zero, and its remainder. Both are unknown where the
+    /// divisor is not positive. With `Unsigned` the dividend is not negative.
+    pub(crate) fn divide_by(
+        &mut self,
+        x: &Lin,
+        by: &Lin,
+        view: View,
+        op: BinOp,
+        width: Width,
+    ) -> Encoded<(Lin, Lin)> {
+        let floor = view == View::Unsigned || self.range(x).lo >= 0;
+        if let Some(c) = by.as_constant()
+            && c >= 1
+            && floor
+        {
+            return self.divide(x, c);
+        }
+        let positive = self.range(by).lo >= 1;
+        let key = Division {
+            towards_zero: !floor,
+            otherwise: (!positive).then_some((matches!(op, BinOp::SDiv | BinOp::SRem), width)),
+            ..Division::new(x.clone(), by.clone())
+        };
+        if let Some(known) = self.quotients.get(&key) {
+            return Ok(known.clone());
+        }
+        // A divisor with few constant values gets one case for each value.
+        if let Some(cases) = self.constant_cases(by)
+            && floor
+            && cases.iter().all(|(_, c)| *c >= 0)
+        {
+            let (mut quotients, mut remainders) = (Vec::new(), Vec::new());
+            for (at, c) in cases {
+                if c >= 1 {
+                    let (q, r) = self.divide(x, c)?;
+                    quotients.push((at.clone(), q));
+                    remainders.push((at, r));
+                }
+            }
+            let all = View::Unsigned.all(width);
+            let q = self.by_cases("quotient", quotients, all)?;
+            let r = self.by_cases("remainder", remainders, all)?;
+            self.quotients.insert(key, (q.clone(), r.clone()));
+            return Ok((q, r));
+        }
+        // Neither is further from 0 than the dividend, or any value.
+        let all = View::Signed.all(width).hull(View::Unsigned.all(width)).hull(self.range(x));
+        let q = Lin::atom(self.fresh("quotient", all));
+        let r = Lin::atom(self.fresh("remainder", all));
+        let (zero, one) = (Lin::constant(0), Lin::constant(1));
+        let product = self.product(&q, by)?;
+        let divides = Formula::all([
+            Formula::eq(x, &product.plus(1, &r)?)?,
+            Formula::any([
+                Formula::all([
+                    Formula::le(&zero, x)?,
+                    Formula::le(&zero, &r)?,
+                    Formula::lt(&r, by)?,
+                    Formula::le(&zero, &q)?,
+                    Formula::le(&q, x)?,
+                ]),
+                Formula::all([
+                    Formula::lt(x, &zero)?,
+                    Formula::le(&r, &zero)?,
+                    Formula::lt(&zero.minus(by)?, &r)?,
+                    Formula::le(&q, &zero)?,
+                    Formula::le(x, &q)?,
+                ]),
+            ]),
+        ]);
+        self.facts.push(Formula::le(&one, by)?.implies(divides));
+        self.quotients.insert(key, (q.clone(), r.clone()));
+        Ok((q, r))
+    }
+}

@@ -1,0 +1,379 @@
+//! The CPU executor as a backend. A launch is over when the call that submits it returns. The
+//! device shares the host's address space.
+
+use std::any::Any;
+use std::ffi::c_int;
+use std::sync::{Arc, OnceLock};
+
+use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::meta::ModuleMeta;
+use gpurace_abi::texture::TextureObject;
+use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image, LaunchReport, texture};
+use gpurace_report::schema::{Device, Divergence, Waiting};
+
+use crate::backend::Backend;
+use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows};
+use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
+use crate::backends::{arena, claims};
+use crate::host::errors::{self, Error, Result};
+use crate::host::message;
+use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::order::StreamId;
+use crate::program::allocations;
+use crate::session::resolve::{self, LaunchRecord};
+use crate::session::{self, BegunLaunch, EndedLaunch};
+
+/// Number of `cudaLimitStackSize`.
+const LIMIT_STACK: u32 = 0;
+/// The registers of a thread that the executor claims: 2,048 threads then fit on a multiprocessor.
+const REGISTERS_PER_THREAD: c_int = 32;
+
+/// The executor of this process.
+fn executor() -> &'static Executor {
+    static EXECUTOR: OnceLock<Executor> = OnceLock::new();
+    EXECUTOR.get_or_init(|| Executor::new(Config::default()))
+}
+
+/// Most blocks of a cooperative launch. Each has `threads` threads and `shared` bytes of shared
+/// memory.
+pub fn max_cooperative_blocks(threads: u32, shared: usize) -> u64 {
+    executor().max_cooperative_blocks(threads, shared)
+}
+
+/// Raises the stack size of device threads, bytes, if the program asks for more than they have.
+fn raise_stack(bytes: usize) {
+    let executor = executor();
+    if bytes > executor.config().stack_bytes {
+        executor.set_stack_bytes(bytes.next_multiple_of(4096));
+    }
+}
+
+/// Code for the host's processor.
+struct HostCode(Image);
+
+impl DeviceCode for HostCode {
+    fn variables(&self) -> Vec<(&str, usize)> {
+        self.0.variables().iter().map(|v| (&v.name[..], v.address)).collect()
+    }
+
+    fn variable(&self, name: &str) -> Option<usize> {
+        self.0.variable(name).map(|found| found.address)
+    }
+
+    fn kernel(&self, name: &str) -> Option<Box<dyn Any + Send + Sync>> {
+        Some(Box::new(self.0.kernel(name)?.clone()))
+    }
+
+    fn own_meta(&self) -> Option<&'static ModuleMeta> {
+        None
+    }
+}
+
+/// The executor as a backend.
+pub struct OnHost;
+
+impl Backend for OnHost {
+    fn device(&self) -> Device {
+        Device::Cpu
+    }
+
+    fn worker_threads(&self) -> usize {
+        executor().threads()
+    }
+
+    fn attribute(&self, attribute: u32) -> Result<c_int> {
+        claims::attribute(attribute)
+    }
+
+    fn properties(&self) -> cudaDeviceProp {
+        claims::properties()
+    }
+
+    fn memory(&self) -> (usize, usize) {
+        let (available, _) = claims::memory_info();
+        let total = claims::total_memory();
+        (available.min(total.saturating_sub(allocations::bytes_in_use())), total)
+    }
+
+    fn memory_limit(&self) -> usize {
+        claims::total_memory()
+    }
+
+    fn set_limit(&self, number: u32, value: usize) -> Result {
+        if number == LIMIT_STACK {
+            raise_stack(value);
+        }
+        Ok(())
+    }
+
+    fn open(&self, payload: &Payload, meta: &ModuleMeta) -> Result<Box<dyn DeviceCode>> {
+        let Some(image) = payload.image else {
+            message::error(&format!(
+                "`{}`: found device code for an NVIDIA GPU alone (`-fgpurace-exec=cuda`), wanted code for the host's processor, \
+                 where this program runs",
+                meta.source
+            ));
+            message::hint("build with `-fgpurace-exec=cpu` or `-fgpurace-exec=auto`");
+            return Err(Error::NO_KERNEL_IMAGE_FOR_DEVICE);
+        };
+        // SAFETY: the payload is a container that gpurace made.
+        let image = unsafe { Image::open(image) }.map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            invalid_image(&format!("`{}`: {error}{}", meta.source, cause.unwrap_or_default()))
+        })?;
+        Ok(Box::new(HostCode(image)))
+    }
+
+    unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result {
+        let cell = cell as *mut *mut u8;
+        // SAFETY: the caller keeps the contract above.
+        unsafe {
+            // clang does not initialise the host variable.
+            std::ptr::copy_nonoverlapping(*cell, host as *mut u8, size);
+            cell.write(host as *mut u8);
+        }
+        Ok(())
+    }
+
+    fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
+        let capability = claims::capability();
+        Ok(cudaFuncAttributes {
+            sharedSizeBytes: kernel.meta().shared_static as usize,
+            maxThreadsPerBlock: max_threads(kernel.meta()) as c_int,
+            numRegs: REGISTERS_PER_THREAD,
+            ptxVersion: capability,
+            binaryVersion: capability,
+            ..Default::default()
+        })
+    }
+
+    fn resident_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u32> {
+        let shared = (kernel.meta().shared_static as usize).saturating_add(dynamic_shared);
+        Ok(claims::blocks_per_multiprocessor(threads, shared))
+    }
+
+    fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64> {
+        Ok(max_cooperative_blocks(threads, dynamic_shared + kernel.meta().shared_static as usize))
+    }
+
+    fn run(&self, launch: &KernelLaunch<'_>) -> Result {
+        run(launch)
+    }
+
+    fn take(&self, request: MemoryRequest, _: MemoryKind) -> Result<usize> {
+        arena::take(request).ok_or(Error::MEMORY_ALLOCATION)
+    }
+
+    unsafe fn give(&self, address: usize, request: MemoryRequest, _: MemoryKind) {
+        // SAFETY: the caller keeps the contract above.
+        unsafe { arena::give(address, request) };
+    }
+
+    fn create_object(
+        &self,
+        object: gpurace_abi::texture::TextureObject,
+        _: &cudaResourceDesc,
+        _: Option<&cudaTextureDesc>,
+    ) -> Result<u64> {
+        texture::create(object).ok_or(Error::MEMORY_ALLOCATION)
+    }
+
+    fn destroy_object(&self, handle: u64, _: bool) -> Result {
+        if texture::destroy(handle) { Ok(()) } else { Err(Error::INVALID_VALUE) }
+    }
+
+    fn texels_of(&self, handle: u64) -> Option<usize> {
+        Some(match texture::find(handle)? {
+            TextureObject::Texture(texture) => texture.texels.address,
+            TextureObject::Surface(texels) => texels.address,
+        })
+    }
+
+    unsafe fn copy(
+        &self,
+        to: PitchedRows,
+        from: PitchedRows,
+        extent: cudaExtent,
+        _: StreamId,
+        _: bool,
+    ) -> Result {
+        for slice in 0..extent.depth {
+            for row in 0..extent.height {
+                let d = to.slice * slice + to.pitch * row;
+                let s = from.slice * slice + from.pitch * row;
+                // SAFETY: the rows were checked. `copy` allows overlap.
+                unsafe { std::ptr::copy(from.start.add(s), to.start.add(d), extent.width) };
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn fill(
+        &self,
+        to: PitchedRows,
+        (value, element): (u32, usize),
+        extent: cudaExtent,
+        _: StreamId,
+        _: bool,
+    ) -> Result {
+        let value = value.to_le_bytes();
+        for slice in 0..extent.depth {
+            for row in 0..extent.height {
+                let at = to.slice * slice + to.pitch * row;
+                // SAFETY: the rows were checked.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(to.start.add(at), extent.width) };
+                match element {
+                    1 => bytes.fill(value[0]),
+                    element => {
+                        bytes.chunks_mut(element).for_each(|to| to.copy_from_slice(&value[..to.len()]))
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a launch to its end. The fault of a thread is returned by later calls: the launch itself
+/// succeeds, as on a device.
+fn run(launch: &KernelLaunch<'_>) -> Result {
+    let kernel = launch.kernel;
+    let code: &gpurace_cpu::image::Kernel =
+        kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
+    let session = session::get();
+    let begun = session.begin(launch);
+    let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
+    let (entry, block_entry) = match &checks {
+        Some(_) => {
+            (code.run, code.run_block_checked.filter(|_| ablation::is_on(Mechanism::CheckedBlockEntries)))
+        }
+        None => (
+            code.run_bare.unwrap_or(code.run),
+            code.run_block.filter(|_| ablation::is_on(Mechanism::BareBlockEntries)),
+        ),
+    };
+    let checked_blocks = session.options.blocks.as_ref().map(|_| {
+        let options = &session::get().options;
+        Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
+    });
+    // SAFETY: the slice has the same size in bytes.
+    let args =
+        unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
+    let result = executor().run(&gpurace_cpu::KernelLaunch {
+        entry,
+        block_entry,
+        kernel: kernel.meta(),
+        shape: launch.shape,
+        args,
+        cooperative: launch.cooperative,
+        id: begun.record.id,
+        checks: checks.clone(),
+        checked_blocks,
+        seed: session.options.seed,
+    });
+    match result {
+        Ok(report) => {
+            session.end(&begun, checks.as_deref(), divergences(&begun.record, &report));
+            Ok(())
+        }
+        Err(fault) => {
+            let ended = end_with(&fault, &begun);
+            session.end(&begun, checks.as_deref(), EndedLaunch::default());
+            ended
+        }
+    }
+}
+
+/// The divergences of a launch that ended well, as the report shows them.
+fn divergences(record: &LaunchRecord, report: &LaunchReport) -> EndedLaunch {
+    let scattered = report.scattered.iter().filter(|met| is_one_place(record.kernel, met));
+    EndedLaunch {
+        divergence: scattered.chain(&report.divergence).map(|found| divergence(record, found)).collect(),
+        not_shown: report.divergences - report.divergence.len() as u64,
+    }
+}
+
+/// True if the threads that met at a barrier from several places should all have used one barrier.
+fn is_one_place(kernel: &Kernel, met: &gpurace_cpu::Divergence) -> bool {
+    let meta = &kernel.module.meta;
+    let syncs = &meta.syncs;
+    meta.instrumented
+        && met.waiting.iter().all(|w| syncs.get(w.sync as usize).is_some_and(|sync| sync.one_place))
+}
+
+/// Threads that wait for threads that never arrive, as the report shows them.
+fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Divergence {
+    let group = |waiting: &gpurace_cpu::Waiting| {
+        let (file, line) = resolve::sync_position(record.kernel, waiting.sync);
+        Waiting::at(file, line, waiting.threads, waiting.example)
+    };
+    let mut waiting: Vec<_> = found.waiting.iter().map(group).collect();
+    if let Some(example) = found.exited_example {
+        waiting.push(Waiting::exited(found.exited, example));
+    }
+    Divergence { kernel: record.kernel.demangled.clone(), launch: record.id, block: found.block, waiting }
+}
+
+/// Prints what went wrong and turns it into CUDA's error.
+fn end_with(fault: &Fault, begun: &BegunLaunch) -> Result {
+    let (error, starts) = match &fault.kind {
+        FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, true),
+        FaultKind::Assert => (Error::ASSERT, true),
+        FaultKind::Unsupported(_) => (Error::NOT_SUPPORTED, true),
+        FaultKind::Deadlock => (Error::LAUNCH_TIMEOUT, true),
+        FaultKind::TooManyResources => (Error::LAUNCH_OUT_OF_RESOURCES, false),
+        FaultKind::CooperativeLaunchTooLarge { .. } => (Error::COOPERATIVE_LAUNCH_TOO_LARGE, false),
+        FaultKind::InvalidConfiguration => (Error::INVALID_CONFIGURATION, false),
+        // A trap, a stack overflow, an arithmetic exception.
+        _ => (Error::LAUNCH_FAILURE, true),
+    };
+    message::error(&describe(fault, begun));
+    if fault.kind == FaultKind::Deadlock {
+        session::get().add_divergence(deadlock(fault, begun));
+    }
+    if starts {
+        errors::set_sticky(error);
+        Ok(())
+    } else {
+        Err(error)
+    }
+}
+
+/// The fault with its kernel, thread and source line.
+fn describe(fault: &Fault, begun: &BegunLaunch) -> String {
+    let mut text = format!("{} in kernel `{}`", fault.message, begun.record.kernel.demangled);
+    let mut add = |what: &str, index: Option<[u32; 3]>| {
+        if let Some([x, y, z]) = index {
+            text.push_str(&format!(", {what} ({x},{y},{z})"));
+        }
+    };
+    add("block", fault.block);
+    add("thread", fault.thread);
+    if let (Some(file), line) = fault_position(fault, begun) {
+        match line {
+            Some(line) => text.push_str(&format!(", at {file}:{line}")),
+            None => text.push_str(&format!(", in {file}")),
+        }
+    }
+    text
+}
+
+fn fault_position(fault: &Fault, begun: &BegunLaunch) -> (Option<String>, Option<u32>) {
+    match (fault.sync, fault.site, &fault.kind) {
+        (Some(sync), _, _) => resolve::sync_position(begun.record.kernel, sync),
+        // A thread that waits is at its last atomic access. Other faults have no known place.
+        (None, Some(site), FaultKind::Deadlock) => resolve::site_position(begun.record.kernel, site),
+        _ => (None, None),
+    }
+}
+
+/// The threads of a deadlock, as the report shows them.
+fn deadlock(fault: &Fault, begun: &BegunLaunch) -> Divergence {
+    let (file, line) = fault_position(fault, begun);
+    Divergence {
+        kernel: begun.record.kernel.demangled.clone(),
+        launch: begun.record.id,
+        block: fault.block.unwrap_or_default(),
+        waiting: fault.thread.map(|thread| Waiting::at(file, line, 1, thread)).into_iter().collect(),
+    }
+}

@@ -1,0 +1,112 @@
+//! The end of the program: before the driver ends, the host waits for running kernels and keeps the
+//! counts.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gpurace_abi::device::Counters;
+use gpurace_cuda::LeftOut;
+use gpurace_cuda::driver::Stream;
+use parking_lot::Mutex;
+
+use super::{GPU, OnGpu};
+use crate::backend::{Backend, Until};
+use crate::host::message;
+use crate::session;
+
+/// Least time for which the end of the program waits for kernels.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The counts at the end of the program.
+pub(super) struct FinalCounts {
+    /// `None` if a fault has ended the context and its memory.
+    counters: Option<Counters>,
+    pub(super) checks: Mutex<Vec<(u64, u64)>>,
+    uncovered: u64,
+    untold: u64,
+}
+
+/// Registers the end of the program.
+pub fn prepare() {
+    unsafe extern "C" {
+        /// As `atexit`, with the exit status.
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    // The driver ends in an exit handler that it registered when it was opened. This one runs
+    // before. SAFETY: the function stays: the library is never unloaded.
+    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+}
+
+extern "C" fn at_exit(_: c_int, _: *mut c_void) {
+    crate::host::edge::guard("at_exit", (), || {
+        if let Some(gpu) = GPU.get() {
+            gpu.drain();
+        }
+    });
+}
+
+impl OnGpu {
+    /// Waits for all streams for as long as the program has run, and at least some seconds: a
+    /// kernel may run for ever. True if nothing runs any more.
+    fn comes_to_an_end(&self) -> bool {
+        let end = Instant::now() + self.opened.elapsed().max(LEAST_WAIT);
+        let mut streams = vec![Stream::DEFAULT, Stream::PER_THREAD];
+        streams.extend(self.streams.lock().values());
+        let mut pause = Duration::from_micros(10);
+        while let Some(stream) = streams.last().copied() {
+            match self.call(|| stream.is_over()) {
+                Ok(false) if Instant::now() > end => return false,
+                Ok(false) => std::thread::sleep(pause),
+                // The wait after this returns the same error.
+                Ok(true) | Err(_) => drop(streams.pop()),
+            }
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+        true
+    }
+
+    /// Waits for running kernels and keeps the counts.
+    fn drain(&self) {
+        // `fail` prints the fault of a kernel.
+        if self.comes_to_an_end() {
+            let _ = self.wait(Until::AllIsOver);
+        } else {
+            message::note(
+                "kernels still run at the end of the program: what they do from now on is not checked",
+            );
+        }
+        let mut gpu = self.gpu.lock();
+        let last = FinalCounts {
+            counters: gpu.counters(),
+            checks: Mutex::new(gpu.take_checks()),
+            uncovered: gpu.memory.uncovered,
+            untold: gpu.untold(),
+        };
+        drop(gpu);
+        session::get().collect();
+        let _ = self.last.set(last);
+    }
+
+    /// The notes of what was not checked.
+    pub(super) fn counted(&self) -> Vec<String> {
+        match self.last.get() {
+            Some(FinalCounts { counters: Some(counters), uncovered, untold, .. }) => {
+                let mut counters = *counters;
+                counters.undecided += self.undecided.load(Ordering::Relaxed);
+                let replays = self.replays.lock();
+                counters.fetches += replays.fetches;
+                let left_out = LeftOut {
+                    uncovered: *uncovered,
+                    untold: *untold,
+                    held: replays.left_out,
+                    ..*self.left_out.lock()
+                };
+                let mut notes = gpurace_cuda::notes(&counters, &left_out);
+                notes.extend_from_slice(&replays.notes);
+                notes
+            }
+            _ => vec!["what the GPU has counted is lost: what was not checked is not known".to_owned()],
+        }
+    }
+}

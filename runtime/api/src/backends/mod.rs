@@ -1,0 +1,15 @@
+//! The two backends.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`executor`] | the CPU executor: work is over when the call that submits it returns |
+//! | [`claims`] | the device that the executor claims to be |
+//! | [`arena`] | the executor's memory |
+//! | [`gpu`] | an NVIDIA GPU, by way of gpurace-cuda |
+//! | [`choice`] | which of the two a program gets |
+
+pub mod arena;
+pub mod choice;
+pub mod claims;
+pub mod executor;
+pub mod gpu;

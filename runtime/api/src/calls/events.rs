@@ -1,0 +1,24 @@
+//! Events.
+
+use crate::calls::export::api;
+use crate::host::edge::put;
+use crate::host::types::{cudaEvent_t, cudaStream_t};
+use crate::work::events::{create, destroy, elapsed, record, wait};
+
+api! {
+    fn cudaEventCreate(to: *mut cudaEvent_t) { create(to, 0) }
+
+    fn cudaEventCreateWithFlags(to: *mut cudaEvent_t, flags: u32) { create(to, flags) }
+
+    @ptsz fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) { record(event, stream) }
+
+    @ptsz fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, _flags: u32) { record(event, stream) }
+
+    fn cudaEventQuery(event: cudaEvent_t) { wait(event, |backend, until| backend.query(until)) }
+
+    fn cudaEventSynchronize(event: cudaEvent_t) { wait(event, |backend, until| backend.wait(until)) }
+
+    fn cudaEventDestroy(event: cudaEvent_t) { destroy(event) }
+
+    fn cudaEventElapsedTime(to: *mut f32, start: cudaEvent_t, end: cudaEvent_t) { put(to, elapsed(start, end)?) }
+}

@@ -1,0 +1,77 @@
+//! How an exported function is written. Every function of the CUDA Runtime API goes through
+//! [`api!`]: no panic leaves the library, and every failure becomes the thread's last error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::host::errors::{self, Error, Result};
+use crate::host::message;
+use crate::session::watch;
+
+/// Defines functions of the CUDA Runtime API. A body returns a [`Result`]. It is one `unsafe`
+/// block, because it uses pointers under the contract of the C function: a pointer is null, if CUDA
+/// allows or detects that, or valid for what the function is documented to read and write.
+///
+/// `@always fn` also runs after a kernel has failed. A plain `fn` then returns the kernel's error
+/// at once, as CUDA does. `@ptds fn` and `@ptsz fn` are exported a second time with that suffix,
+/// for programs that are compiled with `-fgpu-default-stream=per-thread`: their null stream is the
+/// host thread's own.
+macro_rules! api {
+    (runs always) => { true };
+    (runs $($mark:ident)?) => { false };
+    (again [ptds] $name:ident $params:tt) => { $crate::calls::export::api!(again "_ptds", $name $params); };
+    (again [ptsz] $name:ident $params:tt) => { $crate::calls::export::api!(again "_ptsz", $name $params); };
+    (again [$($mark:ident)?] $name:ident $params:tt) => {};
+    (again $suffix:literal, $name:ident ($($param:ident: $ty:ty),*)) => {
+        const _: () = {
+            #[unsafe(export_name = concat!(stringify!($name), $suffix))]
+            unsafe extern "C" fn own($($param: $ty),*) -> $crate::host::errors::Error {
+                // SAFETY: the caller keeps the contract of the C function.
+                $crate::work::streams::with_own_default(|| unsafe { $name($($param),*) })
+            }
+        };
+    };
+    ($($(#[$meta:meta])* $(@$mark:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
+        $(#[$meta])*
+        ///
+        /// # Safety
+        /// Pointers are as the CUDA Runtime API documents them.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::host::errors::Error {
+            $crate::calls::export::enter(stringify!($name), $crate::calls::export::api!(runs $($mark)?), || {
+                // SAFETY: the caller keeps the contract of the C function.
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            })
+        }
+        $crate::calls::export::api!(again [$($mark)?] $name ($($param: $ty),*));
+    )*};
+}
+pub(crate) use api;
+
+/// Runs the body of the exported function `name`.
+pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce() -> Result) -> Error {
+    if !always && errors::sticky() != Error::SUCCESS {
+        return errors::sticky();
+    }
+    let body = || {
+        watch::pause();
+        let result = body();
+        watch::resume();
+        result
+    };
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        message::error(&format!("internal error in `{name}`"));
+        Err(Error::UNKNOWN)
+    });
+    match result {
+        Ok(()) => Error::SUCCESS,
+        Err(error) => {
+            // For CUDA, "not finished yet" is no failure.
+            if error != Error::NOT_READY {
+                errors::record(error);
+            }
+            error
+        }
+    }
+}

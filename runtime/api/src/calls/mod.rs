@@ -1,0 +1,29 @@
+//! The functions that the library exports: one file for each part of the CUDA Runtime API.
+//!
+//! | module | what it exports |
+//! |---|---|
+//! | `export` | nothing: how an exported function is written |
+//! | [`start`] | the start of the library |
+//! | [`registration`] | what clang's constructors call before `main` |
+//! | [`annotate`] | the host's half of `gpurace/gpurace.h` |
+//! | [`refused`] | functions that are not supported |
+//! | the others | the part of the CUDA Runtime API that they are named after |
+
+pub mod annotate;
+pub mod arrays;
+pub mod capture;
+pub mod devices;
+pub mod events;
+pub(crate) mod export;
+pub mod functions;
+pub mod graph_execs;
+pub mod graphs;
+pub mod launches;
+pub mod memory;
+pub mod pools;
+pub mod refused;
+pub mod registration;
+pub mod start;
+pub mod streams;
+pub mod textures;
+pub mod transfers;

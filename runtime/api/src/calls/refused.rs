@@ -1,0 +1,83 @@
+//! Functions that are not supported. They are exported so that programs link. A call prints the
+//! function's name, once, and fails with `cudaErrorNotSupported`.
+
+use crate::calls::export::enter;
+use crate::host::errors::Error;
+use crate::host::message;
+
+macro_rules! refuse {
+    ($($what:literal: $($name:ident)*;)*) => {
+        /// The refused functions.
+        pub const ALL: &[&str] = &[$($(stringify!($name)),*),*];
+
+        $($(
+            #[doc = concat!("Refused: ", $what, " are not supported.")]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> Error {
+                enter(stringify!($name), false, || {
+                    message::error_once(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
+                    Err(Error::NOT_SUPPORTED)
+                })
+            }
+        )*)*
+    };
+}
+
+// No arguments are declared because none are used. The caller passes them in registers and on its
+// own stack, which does no harm.
+refuse! {
+    "views of resources": cudaGetTextureObjectResourceViewDesc;
+    "mipmapped, sparse and planar arrays": cudaMallocMipmappedArray cudaFreeMipmappedArray
+        cudaGetMipmappedArrayLevel cudaArrayGetPlane cudaArrayGetMemoryRequirements
+        cudaArrayGetSparseProperties cudaMipmappedArrayGetMemoryRequirements
+        cudaMipmappedArrayGetSparseProperties;
+    "handles for other processes": cudaIpcGetEventHandle cudaIpcOpenEventHandle
+        cudaIpcGetMemHandle cudaIpcOpenMemHandle cudaIpcCloseMemHandle
+        cudaMemPoolExportToShareableHandle cudaMemPoolImportFromShareableHandle
+        cudaMemPoolExportPointer cudaMemPoolImportPointer;
+    "external memory and semaphores": cudaImportExternalMemory cudaExternalMemoryGetMappedBuffer
+        cudaExternalMemoryGetMappedMipmappedArray cudaDestroyExternalMemory
+        cudaImportExternalSemaphore cudaDestroyExternalSemaphore
+        cudaSignalExternalSemaphoresAsync_v2 cudaWaitExternalSemaphoresAsync_v2
+        cudaDeviceGetNvSciSyncAttributes;
+    "graphics resources": cudaGraphicsUnregisterResource cudaGraphicsResourceSetMapFlags
+        cudaGraphicsMapResources cudaGraphicsUnmapResources cudaGraphicsResourceGetMappedPointer
+        cudaGraphicsSubResourceGetMappedArray cudaGraphicsResourceGetMappedMipmappedArray
+        cudaGraphicsGLRegisterBuffer cudaGraphicsGLRegisterImage cudaGLGetDevices cudaGLSetGLDevice
+        cudaGLRegisterBufferObject cudaGLUnregisterBufferObject cudaGLMapBufferObject
+        cudaGLMapBufferObjectAsync cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync
+        cudaGLSetBufferObjectMapFlags cudaGraphicsEGLRegisterImage cudaGraphicsVDPAURegisterVideoSurface
+        cudaGraphicsVDPAURegisterOutputSurface cudaVDPAUGetDevice cudaVDPAUSetVDPAUDevice
+        cudaEventCreateFromEGLSync;
+    "launches on several devices": cudaLaunchCooperativeKernelMultiDevice;
+    "queries of managed memory": cudaMemRangeGetAttribute cudaMemRangeGetAttributes;
+    "notifications": cudaDeviceRegisterAsyncNotification cudaDeviceUnregisterAsyncNotification;
+    "functions of the CUDA driver": cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion
+        cudaGetExportTable;
+    "user objects": cudaUserObjectCreate cudaUserObjectRetain cudaUserObjectRelease
+        cudaGraphRetainUserObject cudaGraphReleaseUserObject;
+    "captures into a graph that is there already": cudaStreamBeginCaptureToGraph
+        cudaStreamBeginCaptureToGraph_ptsz cudaStreamUpdateCaptureDependencies
+        cudaStreamUpdateCaptureDependencies_v2;
+    "edges of graphs with data": cudaStreamGetCaptureInfo_v3 cudaGraphGetEdges_v2
+        cudaGraphNodeGetDependencies_v2 cudaGraphNodeGetDependentNodes_v2 cudaGraphAddDependencies_v2
+        cudaGraphRemoveDependencies_v2 cudaGraphAddNode_v2;
+    "graph nodes of any kind and conditional nodes": cudaGraphAddNode cudaGraphNodeSetParams
+        cudaGraphExecNodeSetParams cudaGraphConditionalHandleCreate;
+    "attributes of kernel nodes": cudaGraphKernelNodeCopyAttributes cudaGraphKernelNodeGetAttribute
+        cudaGraphKernelNodeSetAttribute;
+    "these updates of graph nodes": cudaGraphMemcpyNodeGetParams cudaGraphMemcpyNodeSetParamsToSymbol
+        cudaGraphMemcpyNodeSetParamsFromSymbol cudaGraphMemsetNodeGetParams cudaGraphHostNodeGetParams
+        cudaGraphEventRecordNodeGetEvent cudaGraphEventRecordNodeSetEvent
+        cudaGraphEventWaitNodeGetEvent cudaGraphEventWaitNodeSetEvent
+        cudaGraphExecMemcpyNodeSetParamsToSymbol cudaGraphExecMemcpyNodeSetParamsFromSymbol
+        cudaGraphExecChildGraphNodeSetParams cudaGraphExecEventRecordNodeSetEvent
+        cudaGraphExecEventWaitNodeSetEvent;
+    "external semaphores": cudaGraphAddExternalSemaphoresSignalNode cudaGraphAddExternalSemaphoresWaitNode
+        cudaGraphExternalSemaphoresSignalNodeGetParams cudaGraphExternalSemaphoresSignalNodeSetParams
+        cudaGraphExternalSemaphoresWaitNodeGetParams cudaGraphExternalSemaphoresWaitNodeSetParams
+        cudaGraphExecExternalSemaphoresSignalNodeSetParams
+        cudaGraphExecExternalSemaphoresWaitNodeSetParams;
+    "parameters of instantiation": cudaGraphInstantiateWithParams cudaGraphInstantiateWithParams_ptsz;
+    "drawings of graphs": cudaGraphDebugDotPrint;
+}

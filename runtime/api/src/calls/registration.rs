@@ -1,0 +1,249 @@
+//! Registration: before `main`, clang's constructors name the device code, kernels and variables of
+//! each translation unit.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use gpurace_abi::gpu_code;
+use gpurace_abi::image::{
+    ContainerError, FATBIN_WRAPPER_MAGIC, FORMAT_VERSION, SectionKind, section_headers,
+};
+
+use crate::backend::module::Payload;
+use crate::host::edge::guard;
+use crate::host::errors::Error;
+use crate::host::message;
+use crate::host::types::FatbinWrapper;
+use crate::program::modules::{self, RegisteredModule};
+use crate::session;
+
+/// First bytes of a fat binary of NVIDIA's `fatbinary`.
+const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
+
+/// Reads the argument of `__cudaRegisterFatBinary`. The error names what was found instead.
+///
+/// # Safety
+/// `wrapper` is null or points to a fat-binary wrapper of clang or nvcc.
+unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Payload, String> {
+    // SAFETY: the caller passes null or a valid pointer.
+    let Some(wrapper) = (unsafe { wrapper.as_ref() }) else {
+        return Err("no fat-binary wrapper".to_owned());
+    };
+    if wrapper.magic != FATBIN_WRAPPER_MAGIC || wrapper.data.is_null() {
+        return Err(format!("a wrapper with magic {:#x}", wrapper.magic));
+    }
+    let data = wrapper.data;
+    // SAFETY: each fat binary and each container has at least 16 bytes.
+    let headers = match unsafe { section_headers(data) } {
+        Ok(headers) => headers,
+        Err(ContainerError::Version { found }) => {
+            return Err(format!("gpurace device code of version {found}, wanted {FORMAT_VERSION}"));
+        }
+        Err(ContainerError::NotAContainer) => {
+            // SAFETY: at least 16 bytes are readable.
+            let magic = unsafe { data.cast::<u32>().read_unaligned() };
+            return Err(match magic {
+                NV_FATBIN_MAGIC => "an NVIDIA fat binary from nvcc or plain clang".to_owned(),
+                _ => format!("unknown data that starts with {magic:#010x}"),
+            });
+        }
+    };
+    let (mut image, mut meta, mut proofs) = (None, None, &[][..]);
+    let (mut for_gpus, mut why_not) = (Vec::new(), None);
+    for header in headers {
+        // SAFETY: sections lie in the container, which is static data of the program.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(data.add(header.offset as usize), header.size as usize) };
+        match header.kind {
+            kind if kind == SectionKind::HostImage as u32 => image = Some(bytes),
+            kind if kind == SectionKind::Meta as u32 => meta = Some(bytes),
+            kind if kind == SectionKind::Proofs as u32 => proofs = bytes,
+            kind if kind == SectionKind::GpuNote as u32 => why_not = std::str::from_utf8(bytes).ok(),
+            kind => for_gpus.push((kind, bytes)),
+        }
+    }
+    let codes = gpu_code::in_sections(for_gpus);
+    let has_code = !codes.is_empty();
+    let gpu = match why_not {
+        // The list lives as long as the program, like the sections themselves.
+        _ if has_code => Some(Ok(&*codes.leak())),
+        why_not => why_not.map(Err),
+    };
+    match meta {
+        Some(meta) if image.is_some() || has_code => Ok(Payload { image, gpu, meta, proofs }),
+        _ => Err("gpurace device code without an image for the host".to_owned()),
+    }
+}
+
+/// The module of a handle from [`__cudaRegisterFatBinary`].
+///
+/// # Safety
+/// `handle` is null or such a handle.
+unsafe fn module_of(handle: *mut *mut c_void) -> Option<&'static RegisteredModule> {
+    // SAFETY: handles are leaked modules.
+    unsafe { handle.cast::<RegisteredModule>().as_ref() }
+}
+
+/// Registers the device code of a translation unit. Returns its handle.
+///
+/// # Safety
+/// `wrapper` points to a fat-binary wrapper in static data.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *mut c_void {
+    guard("__cudaRegisterFatBinary", std::ptr::null_mut(), || {
+        // SAFETY: the caller keeps the contract above.
+        let payload = unsafe { read_payload(wrapper.cast()) }.map_err(|found| {
+            message::error(&format!("found {found}, wanted device code made by gclang"));
+            message::hint("rebuild the objects that hold kernels with gclang");
+            Error::NO_KERNEL_IMAGE_FOR_DEVICE
+        });
+        let module = RegisteredModule::register(payload);
+        std::ptr::from_ref(module).cast_mut().cast()
+    })
+}
+
+/// Ends the registration of a translation unit. Host code may read its `__managed__` variables from
+/// now on, so a module with such variables is loaded.
+///
+/// # Safety
+/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(handle: *mut *mut c_void) {
+    guard("__cudaRegisterFatBinaryEnd", (), || {
+        // SAFETY: the caller keeps the contract above.
+        let Some(module) = (unsafe { module_of(handle) }) else {
+            return;
+        };
+        module.end_registration();
+    });
+}
+
+/// Forgets the kernels and variables of a translation unit. Its code stays: reports may still name
+/// it.
+///
+/// # Safety
+/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
+    guard("__cudaUnregisterFatBinary", (), || {
+        // SAFETY: the caller keeps the contract above.
+        let Some(module) = (unsafe { module_of(handle) }) else {
+            return;
+        };
+        // The report counts its accesses after the payload was unmapped.
+        module.unregister(session::existing().is_some_and(session::Session::counts_sites));
+    });
+}
+
+/// Ties a host stub to a kernel of the module.
+///
+/// # Safety
+/// `handle` is a handle of [`__cudaRegisterFatBinary`], `name` a C string in
+/// static data.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFunction(
+    handle: *mut *mut c_void,
+    stub: *const c_char,
+    _device_fun: *mut c_char,
+    name: *const c_char,
+    _thread_limit: c_int,
+    _tid: *mut c_void,
+    _bid: *mut c_void,
+    _block: *mut c_void,
+    _grid: *mut c_void,
+    _warp_size: *mut c_int,
+) {
+    guard("__cudaRegisterFunction", (), || {
+        // SAFETY: the caller keeps the contract above.
+        let Some(module) = (unsafe { module_of(handle) }) else {
+            return;
+        };
+        // SAFETY: the caller keeps the contract above.
+        let name = unsafe { CStr::from_ptr(name) };
+        module.add_function(stub as usize, name);
+    });
+}
+
+/// Ties a host variable to a device variable of the module.
+///
+/// # Safety
+/// As [`__cudaRegisterFunction`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterVar(
+    handle: *mut *mut c_void,
+    host: *mut c_char,
+    _device_address: *mut c_char,
+    name: *const c_char,
+    _ext: c_int,
+    _size: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    guard("__cudaRegisterVar", (), || {
+        // SAFETY: the caller keeps the contract above.
+        let Some(module) = (unsafe { module_of(handle) }) else {
+            return;
+        };
+        // SAFETY: the caller keeps the contract above.
+        let name = unsafe { CStr::from_ptr(name) };
+        module.add_symbol(host as usize, name);
+    });
+}
+
+/// Ties a host pointer to a `__managed__` variable of the module and sets it: host code accesses
+/// the variable through the pointer, even before `main`.
+///
+/// # Safety
+/// As [`__cudaRegisterFunction`]; `host` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterManagedVar(
+    handle: *mut *mut c_void,
+    host: *mut *mut c_void,
+    device_address: *mut c_char,
+    name: *const c_char,
+    ext: c_int,
+    size: usize,
+    constant: c_int,
+    global: c_int,
+) {
+    // SAFETY: the caller keeps the contract above.
+    unsafe { __cudaRegisterVar(handle, host.cast(), device_address, name, ext, size, constant, global) };
+    guard("__cudaRegisterManagedVar", (), || {
+        if let Ok(variable) = modules::variable_of_symbol(host.cast()) {
+            // SAFETY: the caller passes the address of a pointer.
+            unsafe { host.write(variable.address as *mut c_void) };
+        }
+    });
+}
+
+/// Prints that texture references are not supported: CUDA 12 removed them.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterTexture(
+    _handle: *mut *mut c_void,
+    _host: *const c_void,
+    _device_address: *const *const c_void,
+    _name: *const c_char,
+    _dim: c_int,
+    _norm: c_int,
+    _ext: c_int,
+) {
+    guard("__cudaRegisterTexture", (), || message::error_once("texture references are not supported"));
+}
+
+/// Prints that surface references are not supported: CUDA 12 removed them.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterSurface(
+    _handle: *mut *mut c_void,
+    _host: *const c_void,
+    _device_address: *const *const c_void,
+    _name: *const c_char,
+    _dim: c_int,
+    _ext: c_int,
+) {
+    guard("__cudaRegisterSurface", (), || message::error_once("surface references are not supported"));
+}
+
+/// Modules need no initialisation of their own.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
+    1
+}

@@ -1,0 +1,45 @@
+//! The start of the library, before `main`: reads the options.
+
+use gpurace_options::Options;
+
+use crate::backend;
+use crate::backends::choice;
+use crate::host::edge::guard;
+use crate::host::message;
+use crate::session;
+use crate::session::finish::{self, FAILED, exit_now};
+use crate::session::suppress::Suppressions;
+
+/// Runs when the library is loaded, before the program's constructors. So the end of the process is
+/// handled last, after the program's destructors.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+/// Reads the options, makes the session, and registers the end of the process.
+pub extern "C" fn start() {
+    backend::set_choice(choice::choose);
+    guard("start", (), || {
+        let options = Options::from_env().unwrap_or_else(|error| {
+            message::error(&error.to_string());
+            message::hint("`GPURACE_OPTIONS=help=1` lists every option");
+            exit_now(FAILED)
+        });
+        if options.help {
+            print_help();
+        }
+        let suppressions = options.suppressions.as_deref().map(Suppressions::read);
+        let suppressions = suppressions.transpose().unwrap_or_else(|error| {
+            message::error(&error);
+            exit_now(FAILED)
+        });
+        session::begin(options, suppressions.unwrap_or_default());
+        finish::at_end_of_process();
+    });
+}
+
+fn print_help() {
+    use std::io::Write;
+    // If standard error is closed, there is no other place for the text.
+    let _ = std::io::stderr().write_all(gpurace_options::help_text().as_bytes());
+}

@@ -1,0 +1,43 @@
+//! The edge to C: no panic leaves the library, and null pointers of the program become errors.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::host::errors::{Error, Result};
+use crate::host::message;
+
+/// Runs the body of an exported function whose result is not an error code. A panic is reported,
+/// and `otherwise` is the result.
+pub fn guard<T>(name: &str, otherwise: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        message::error(&format!("internal error in `{name}`"));
+        otherwise
+    })
+}
+
+/// Writes a result through the caller's pointer.
+///
+/// # Safety
+/// `to` is null or valid for a write.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` for a null pointer.
+pub unsafe fn put<T>(to: *mut T, value: T) -> Result {
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    // SAFETY: not null, hence valid by the contract above.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Borrows the value behind the caller's pointer.
+///
+/// # Safety
+/// `from` is null or points to a `T` that lives as long as `'a`.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` for a null pointer.
+pub unsafe fn get<'a, T>(from: *const T) -> Result<&'a T> {
+    // SAFETY: null or valid by the contract above.
+    unsafe { from.as_ref() }.ok_or(Error::INVALID_VALUE)
+}

@@ -1,0 +1,51 @@
+//! The destination of the report's text: standard error, or the file of `log_path`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Write};
+
+use gpurace_options::LogPath;
+use parking_lot::Mutex;
+
+use crate::host::message;
+
+/// The open destination.
+pub struct TextLog {
+    /// `None` for standard error.
+    file: Option<Mutex<File>>,
+    /// True if it takes ANSI colours.
+    pub color: bool,
+}
+
+impl TextLog {
+    /// Opens the destination for the process `pid`. If the file cannot be opened, prints an error
+    /// and uses standard error.
+    pub fn open(path: &LogPath, pid: u32) -> Self {
+        let pattern = match path {
+            LogPath::Stderr => return Self::stderr(),
+            LogPath::File(pattern) => pattern,
+        };
+        let path = pattern.expand(pid);
+        match OpenOptions::new().create(true).write(true).truncate(true).open(&path) {
+            Ok(file) => Self { file: Some(Mutex::new(file)), color: false },
+            Err(error) => {
+                message::error(&format!("cannot write `{}`: {error}", path.display()));
+                Self::stderr()
+            }
+        }
+    }
+
+    fn stderr() -> Self {
+        let color = std::io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { file: None, color }
+    }
+
+    /// Writes a text in one piece.
+    pub fn write(&self, text: &str) {
+        // If the text cannot be written, an error message cannot be either.
+        let _ = match &self.file {
+            Some(file) => file.lock().write_all(text.as_bytes()),
+            None => std::io::stderr().lock().write_all(text.as_bytes()),
+        };
+    }
+}

@@ -1,0 +1,19 @@
+//! What all layers need of the host program and of CUDA.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`edge`] | the edge to C: panics, pointers |
+//! | [`errors`] | `cudaError_t`: codes, names, texts, last and sticky error |
+//! | [`types`] | the structures of `driver_types.h` |
+//! | [`limits`] | the device's limits that are the same on every backend |
+//! | [`stack`] | which calls of the host program led here |
+//! | [`message`], [`log`], [`notes`] | where text goes |
+
+pub mod edge;
+pub mod errors;
+pub mod limits;
+pub mod log;
+pub mod message;
+pub mod notes;
+pub mod stack;
+pub mod types;

@@ -1,0 +1,417 @@
+//! Structures of `driver_types.h` (CUDA 12.5), laid out as C has them.
+//! `tests/layout.rs` compares them with the header.
+#![allow(non_camel_case_types, non_snake_case, missing_docs)]
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `dim3` and `uint3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct dim3 {
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
+}
+
+impl dim3 {
+    /// As an array, `x` first.
+    pub fn to_array(self) -> [u32; 3] {
+        [self.x, self.y, self.z]
+    }
+}
+
+/// Opaque handle of a stream: null, 1 and 2 are the default streams.
+pub type cudaStream_t = *mut c_void;
+/// Opaque handle of an event.
+pub type cudaEvent_t = *mut c_void;
+/// Opaque handle of an array.
+pub type cudaArray_t = *mut c_void;
+/// Opaque handle of a memory pool.
+pub type cudaMemPool_t = *mut c_void;
+/// Host function on a stream.
+pub type cudaHostFn_t = Option<unsafe extern "C" fn(*mut c_void)>;
+/// Callback on a stream.
+pub type cudaStreamCallback_t =
+    Option<unsafe extern "C" fn(cudaStream_t, crate::host::errors::Error, *mut c_void)>;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaPitchedPtr {
+    pub ptr: *mut c_void,
+    pub pitch: usize,
+    pub xsize: usize,
+    pub ysize: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct cudaExtent {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct cudaPos {
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemcpy3DParms {
+    pub srcArray: cudaArray_t,
+    pub srcPos: cudaPos,
+    pub srcPtr: cudaPitchedPtr,
+    pub dstArray: cudaArray_t,
+    pub dstPos: cudaPos,
+    pub dstPtr: cudaPitchedPtr,
+    pub extent: cudaExtent,
+    pub kind: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemcpy3DPeerParms {
+    pub srcArray: cudaArray_t,
+    pub srcPos: cudaPos,
+    pub srcPtr: cudaPitchedPtr,
+    pub srcDevice: c_int,
+    pub dstArray: cudaArray_t,
+    pub dstPos: cudaPos,
+    pub dstPtr: cudaPitchedPtr,
+    pub dstDevice: c_int,
+    pub extent: cudaExtent,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct cudaChannelFormatDesc {
+    pub x: c_int,
+    pub y: c_int,
+    pub z: c_int,
+    pub w: c_int,
+    pub f: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemsetParams {
+    pub dst: *mut c_void,
+    pub pitch: usize,
+    pub value: u32,
+    pub elementSize: u32,
+    pub width: usize,
+    pub height: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaKernelNodeParams {
+    pub func: *mut c_void,
+    pub gridDim: dim3,
+    pub blockDim: dim3,
+    pub sharedMemBytes: u32,
+    pub kernelParams: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaHostNodeParams {
+    pub r#fn: cudaHostFn_t,
+    pub userData: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemAllocNodeParams {
+    pub poolProps: cudaMemPoolProps,
+    pub accessDescs: *const cudaMemAccessDesc,
+    pub accessDescCount: usize,
+    pub bytesize: usize,
+    pub dptr: *mut c_void,
+}
+
+/// `cudaGraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaGraphExecUpdateResultInfo {
+    pub result: u32,
+    pub errorNode: *mut c_void,
+    pub errorFromNode: *mut c_void,
+}
+
+/// `cudaResourceDesc`; the union is kept as words.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaResourceDesc {
+    pub resType: u32,
+    pub res: [u64; 7],
+}
+
+/// `cudaResourceDesc::res.linear`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LinearResource {
+    pub devPtr: *mut c_void,
+    pub desc: cudaChannelFormatDesc,
+    pub sizeInBytes: usize,
+}
+
+/// `cudaResourceDesc::res.pitch2D`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PitchedResource {
+    pub devPtr: *mut c_void,
+    pub desc: cudaChannelFormatDesc,
+    pub width: usize,
+    pub height: usize,
+    pub pitchInBytes: usize,
+}
+
+impl cudaResourceDesc {
+    /// The union as `res.linear`.
+    pub fn linear(&self) -> LinearResource {
+        // SAFETY: it fits into the union, and any words are a value of it.
+        unsafe { self.res.as_ptr().cast::<LinearResource>().read() }
+    }
+
+    /// The union as `res.pitch2D`.
+    pub fn pitched(&self) -> PitchedResource {
+        // SAFETY: it fits into the union, and any words are a value of it.
+        unsafe { self.res.as_ptr().cast::<PitchedResource>().read() }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaTextureDesc {
+    pub addressMode: [u32; 3],
+    pub filterMode: u32,
+    pub readMode: u32,
+    pub sRGB: c_int,
+    pub borderColor: [f32; 4],
+    pub normalizedCoords: c_int,
+    pub maxAnisotropy: u32,
+    pub mipmapFilterMode: u32,
+    pub mipmapLevelBias: f32,
+    pub minMipmapLevelClamp: f32,
+    pub maxMipmapLevelClamp: f32,
+    pub disableTrilinearOptimization: c_int,
+    pub seamlessCubemap: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaPointerAttributes {
+    pub kind: u32,
+    pub device: c_int,
+    pub devicePointer: *mut c_void,
+    pub hostPointer: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct cudaFuncAttributes {
+    pub sharedSizeBytes: usize,
+    pub constSizeBytes: usize,
+    pub localSizeBytes: usize,
+    pub maxThreadsPerBlock: c_int,
+    pub numRegs: c_int,
+    pub ptxVersion: c_int,
+    pub binaryVersion: c_int,
+    pub cacheModeCA: c_int,
+    pub maxDynamicSharedSizeBytes: c_int,
+    pub preferredShmemCarveout: c_int,
+    pub clusterDimMustBeSet: c_int,
+    pub requiredClusterWidth: c_int,
+    pub requiredClusterHeight: c_int,
+    pub requiredClusterDepth: c_int,
+    pub clusterSchedulingPolicyPreference: c_int,
+    pub nonPortableClusterSizeAllowed: c_int,
+    pub reserved: [c_int; 16],
+}
+
+/// `cudaLaunchAttribute`; the union is kept as words, most members are one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaLaunchAttribute {
+    pub id: u32,
+    pub pad: [u8; 4],
+    pub val: [u64; 8],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaLaunchConfig_t {
+    pub gridDim: dim3,
+    pub blockDim: dim3,
+    pub dynamicSmemBytes: usize,
+    pub stream: cudaStream_t,
+    pub attrs: *mut cudaLaunchAttribute,
+    pub numAttrs: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemLocation {
+    pub kind: u32,
+    pub id: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemPoolProps {
+    pub allocType: u32,
+    pub handleTypes: u32,
+    pub location: cudaMemLocation,
+    pub win32SecurityAttributes: *mut c_void,
+    pub maxSize: usize,
+    pub reserved: [u8; 56],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaMemAccessDesc {
+    pub location: cudaMemLocation,
+    pub flags: u32,
+}
+
+/// `__fatBinC_Wrapper_t`, what `__cudaRegisterFatBinary` is given.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FatbinWrapper {
+    pub magic: u32,
+    pub version: u32,
+    pub data: *const u8,
+    pub filename_or_fatbins: *const c_void,
+}
+
+/// `cudaDeviceProp` as `cudaGetDeviceProperties_v2` fills it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct cudaDeviceProp {
+    pub name: [c_char; 256],
+    pub uuid: [u8; 16],
+    pub luid: [c_char; 8],
+    pub luidDeviceNodeMask: u32,
+    pub totalGlobalMem: usize,
+    pub sharedMemPerBlock: usize,
+    pub regsPerBlock: c_int,
+    pub warpSize: c_int,
+    pub memPitch: usize,
+    pub maxThreadsPerBlock: c_int,
+    pub maxThreadsDim: [c_int; 3],
+    pub maxGridSize: [c_int; 3],
+    pub clockRate: c_int,
+    pub totalConstMem: usize,
+    pub major: c_int,
+    pub minor: c_int,
+    pub textureAlignment: usize,
+    pub texturePitchAlignment: usize,
+    pub deviceOverlap: c_int,
+    pub multiProcessorCount: c_int,
+    pub kernelExecTimeoutEnabled: c_int,
+    pub integrated: c_int,
+    pub canMapHostMemory: c_int,
+    pub computeMode: c_int,
+    pub maxTexture1D: c_int,
+    pub maxTexture1DMipmap: c_int,
+    pub maxTexture1DLinear: c_int,
+    pub maxTexture2D: [c_int; 2],
+    pub maxTexture2DMipmap: [c_int; 2],
+    pub maxTexture2DLinear: [c_int; 3],
+    pub maxTexture2DGather: [c_int; 2],
+    pub maxTexture3D: [c_int; 3],
+    pub maxTexture3DAlt: [c_int; 3],
+    pub maxTextureCubemap: c_int,
+    pub maxTexture1DLayered: [c_int; 2],
+    pub maxTexture2DLayered: [c_int; 3],
+    pub maxTextureCubemapLayered: [c_int; 2],
+    pub maxSurface1D: c_int,
+    pub maxSurface2D: [c_int; 2],
+    pub maxSurface3D: [c_int; 3],
+    pub maxSurface1DLayered: [c_int; 2],
+    pub maxSurface2DLayered: [c_int; 3],
+    pub maxSurfaceCubemap: c_int,
+    pub maxSurfaceCubemapLayered: [c_int; 2],
+    pub surfaceAlignment: usize,
+    pub concurrentKernels: c_int,
+    pub ECCEnabled: c_int,
+    pub pciBusID: c_int,
+    pub pciDeviceID: c_int,
+    pub pciDomainID: c_int,
+    pub tccDriver: c_int,
+    pub asyncEngineCount: c_int,
+    pub unifiedAddressing: c_int,
+    pub memoryClockRate: c_int,
+    pub memoryBusWidth: c_int,
+    pub l2CacheSize: c_int,
+    pub persistingL2CacheMaxSize: c_int,
+    pub maxThreadsPerMultiProcessor: c_int,
+    pub streamPrioritiesSupported: c_int,
+    pub globalL1CacheSupported: c_int,
+    pub localL1CacheSupported: c_int,
+    pub sharedMemPerMultiprocessor: usize,
+    pub regsPerMultiprocessor: c_int,
+    pub managedMemory: c_int,
+    pub isMultiGpuBoard: c_int,
+    pub multiGpuBoardGroupID: c_int,
+    pub hostNativeAtomicSupported: c_int,
+    pub singleToDoublePrecisionPerfRatio: c_int,
+    pub pageableMemoryAccess: c_int,
+    pub concurrentManagedAccess: c_int,
+    pub computePreemptionSupported: c_int,
+    pub canUseHostPointerForRegisteredMem: c_int,
+    pub cooperativeLaunch: c_int,
+    pub cooperativeMultiDeviceLaunch: c_int,
+    pub sharedMemPerBlockOptin: usize,
+    pub pageableMemoryAccessUsesHostPageTables: c_int,
+    pub directManagedMemAccessFromHost: c_int,
+    pub maxBlocksPerMultiProcessor: c_int,
+    pub accessPolicyMaxWindowSize: c_int,
+    pub reservedSharedMemPerBlock: usize,
+    pub hostRegisterSupported: c_int,
+    pub sparseCudaArraySupported: c_int,
+    pub hostRegisterReadOnlySupported: c_int,
+    pub timelineSemaphoreInteropSupported: c_int,
+    pub memoryPoolsSupported: c_int,
+    pub gpuDirectRDMASupported: c_int,
+    pub gpuDirectRDMAFlushWritesOptions: u32,
+    pub gpuDirectRDMAWritesOrdering: c_int,
+    pub memoryPoolSupportedHandleTypes: u32,
+    pub deferredMappingCudaArraySupported: c_int,
+    pub ipcEventSupported: c_int,
+    pub clusterLaunch: c_int,
+    pub unifiedFunctionPointers: c_int,
+    pub reserved2: [c_int; 2],
+    pub reserved1: [c_int; 1],
+    pub reserved: [c_int; 60],
+}
+
+const _: () = {
+    assert!(size_of::<cudaDeviceProp>() == 1032);
+    assert!(size_of::<cudaFuncAttributes>() == 144);
+    assert!(size_of::<cudaMemcpy3DParms>() == 160);
+    assert!(size_of::<cudaMemcpy3DPeerParms>() == 168);
+    assert!(size_of::<cudaPointerAttributes>() == 24);
+    assert!(size_of::<cudaResourceDesc>() == 64);
+    assert!(size_of::<PitchedResource>() <= 56);
+    assert!(size_of::<cudaTextureDesc>() == 72);
+    assert!(size_of::<cudaPitchedPtr>() == 32);
+    assert!(size_of::<cudaLaunchConfig_t>() == 56);
+    assert!(size_of::<cudaLaunchAttribute>() == 72);
+    assert!(size_of::<cudaMemPoolProps>() == 88);
+};
+
+/// `cudaResourceTypeArray`.
+pub const RESOURCE_ARRAY: u32 = 0;
+/// `cudaResourceTypeMipmappedArray`.
+pub const RESOURCE_MIPMAPPED_ARRAY: u32 = 1;
+/// `cudaResourceTypeLinear`.
+pub const RESOURCE_LINEAR: u32 = 2;
+/// `cudaResourceTypePitch2D`.
+pub const RESOURCE_PITCH_2D: u32 = 3;

@@ -1,0 +1,454 @@
+//! The order of operations: a vector clock for each stream.
+//!
+//! Two operations may overlap on a device unless something orders them, even if the executor runs
+//! them one after the other. The rules of order are those of the CUDA C++ Programming Guide,
+//! "Streams", "Default Stream" and "Events":
+//!
+//! - operations of one stream run in order;
+//! - an operation of the legacy default stream runs after all earlier ones of blocking streams, and
+//!   later ones of those streams run after it;
+//! - an event carries the order of its stream to a stream that waits for it;
+//! - an operation that the host waited for runs before all operations that the host submits later.
+//!
+//! Transfers are numbered among the launches if another operation may overlap them. The others
+//! cannot race.
+//!
+//! Host threads share one clock: the library does not see how they synchronise with each other. An
+//! order too many hides a race, an order too few invents one. For the same reason a new stream
+//! starts after everything that all earlier streams have waited for. So a program with one stream
+//! keeps nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use parking_lot::Mutex;
+
+/// The number of a stream. No two streams have the same. 0 is the legacy default stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+/// The legacy default stream.
+pub const DEFAULT: StreamId = StreamId(0);
+
+/// For each stream, the number of its operations that come before a point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clock(BTreeMap<StreamId, u64>);
+
+impl Clock {
+    /// Adds the operations of another clock.
+    pub fn join(&mut self, other: &Self) {
+        for (&stream, &tick) in &other.0 {
+            let mine = self.0.entry(stream).or_default();
+            *mine = (*mine).max(tick);
+        }
+    }
+
+    fn knows(&self, stream: StreamId, tick: u64) -> bool {
+        self.0.get(&stream).is_some_and(|&known| known >= tick)
+    }
+
+    fn tick(&mut self, stream: StreamId) -> u64 {
+        let tick = self.0.entry(stream).or_default();
+        *tick += 1;
+        *tick
+    }
+}
+
+#[derive(Debug, Default)]
+struct StreamOrder {
+    clock: Clock,
+    blocking: bool,
+}
+
+/// An operation that was submitted.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    launch: u64,
+    stream: StreamId,
+    tick: u64,
+}
+
+/// The order of an operation among the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationOrder {
+    /// Earlier operations that are not ordered before it, in the order of their submission.
+    pub unordered: Vec<u64>,
+    /// Operations up to this one are ordered before every operation to come.
+    pub settled: u64,
+    /// An earlier or later operation may overlap it.
+    pub overlaps: bool,
+}
+
+/// The order of all operations that were submitted.
+#[derive(Debug, Default)]
+pub struct Order {
+    streams: BTreeMap<StreamId, StreamOrder>,
+    last_stream: u64,
+    host: Clock,
+    pending: Vec<Pending>,
+    /// The last operations that the host may not have waited for.
+    unwaited: VecDeque<Pending>,
+}
+
+/// Operations that are kept for [`Order::unwaited`].
+const UNWAITED: usize = 1 << 12;
+
+/// The order of this process.
+pub static ORDER: Mutex<Order> = Mutex::new(Order::new());
+
+impl Order {
+    /// No operations, and only the default stream.
+    pub const fn new() -> Self {
+        Self {
+            streams: BTreeMap::new(),
+            last_stream: 0,
+            host: Clock(BTreeMap::new()),
+            pending: Vec::new(),
+            unwaited: VecDeque::new(),
+        }
+    }
+
+    /// Makes a stream. `blocking`: it is ordered with the default stream.
+    pub fn create(&mut self, blocking: bool) -> StreamId {
+        let clock = self.after_all();
+        self.last_stream += 1;
+        let id = StreamId(self.last_stream);
+        self.streams.insert(id, StreamOrder { clock, blocking });
+        id
+    }
+
+    /// Begins a stream for a part of a graph: a new one, or one that an earlier launch of the graph
+    /// has used. It begins after `clock` alone, and ends by [`Self::destroy`].
+    pub fn open(&mut self, again: Option<StreamId>, clock: Clock) -> StreamId {
+        let id = again.unwrap_or_else(|| {
+            self.last_stream += 1;
+            StreamId(self.last_stream)
+        });
+        self.streams.insert(id, StreamOrder { clock, blocking: false });
+        id
+    }
+
+    /// The clock of a stream's last operation, itself included.
+    pub fn now(&self, id: StreamId) -> Clock {
+        self.streams.get(&id).map(|stream| stream.clock.clone()).unwrap_or_default()
+    }
+
+    /// Removes a stream. Its operations stay unordered until the host waits.
+    pub fn destroy(&mut self, id: StreamId) {
+        // The default stream would have waited for it.
+        if let Some(stream) = self.streams.remove(&id)
+            && stream.blocking
+        {
+            self.default_stream().clock.join(&stream.clock);
+        }
+    }
+
+    fn default_stream(&mut self) -> &mut StreamOrder {
+        self.streams
+            .entry(DEFAULT)
+            .or_insert_with(|| StreamOrder { clock: Clock::default(), blocking: false })
+    }
+
+    /// Submits an operation. Returns the clock of the operations that it runs after, itself
+    /// included.
+    pub fn submit(&mut self, id: StreamId) -> Clock {
+        let mut clock = std::mem::take(&mut self.default_stream().clock);
+        if id == DEFAULT {
+            for stream in self.streams.values().filter(|stream| stream.blocking) {
+                clock.join(&stream.clock);
+            }
+            clock.join(&self.host);
+            clock.tick(id);
+            self.default_stream().clock = clock.clone();
+            return clock;
+        }
+        let stream = self.streams.entry(id).or_default();
+        if stream.blocking {
+            stream.clock.join(&clock);
+        }
+        stream.clock.join(&self.host);
+        stream.clock.tick(id);
+        let submitted = stream.clock.clone();
+        self.default_stream().clock = clock;
+        submitted
+    }
+
+    /// Submits a launch with this number. Later operations have larger numbers.
+    pub fn launch(&mut self, id: StreamId, launch: u64) -> OperationOrder {
+        self.settle();
+        let clock = self.submit(id);
+        self.place(id, launch, &clock)
+    }
+
+    /// Submits a transfer. It gets this number if another operation may overlap it. The host waits
+    /// for it if `waits`.
+    pub fn copy(&mut self, id: StreamId, launch: u64, waits: bool) -> (Clock, Option<OperationOrder>) {
+        self.settle();
+        let clock = self.submit(id);
+        if waits {
+            self.host_waits(&clock);
+        }
+        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        let alone = self.unordered(&clock).next().is_none() && self.after_all().knows(id, tick);
+        let ordered = (!alone).then(|| self.place(id, launch, &clock));
+        (clock, ordered)
+    }
+
+    /// Operations that are not before this clock.
+    fn unordered(&self, clock: &Clock) -> impl Iterator<Item = u64> {
+        self.pending
+            .iter()
+            .filter(|earlier| !clock.knows(earlier.stream, earlier.tick))
+            .map(|earlier| earlier.launch)
+    }
+
+    /// The order of an operation that was submitted with this clock.
+    fn place(&mut self, id: StreamId, launch: u64, clock: &Clock) -> OperationOrder {
+        let unordered: Vec<u64> = self.unordered(clock).collect();
+        let settled = self.pending.first().map_or(launch, |oldest| oldest.launch) - 1;
+        let tick = clock.0.get(&id).copied().unwrap_or_default();
+        let overlaps = !unordered.is_empty() || !self.after_all().knows(id, tick);
+        let pending = Pending { launch, stream: id, tick };
+        self.pending.push(pending);
+        if self.unwaited.len() == UNWAITED {
+            self.unwaited.pop_front();
+        }
+        self.unwaited.push_back(pending);
+        OperationOrder { unordered, settled, overlaps }
+    }
+
+    /// Forgets operations that all operations to come are ordered after.
+    fn settle(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let after_all = self.after_all();
+        self.pending.retain(|earlier| !after_all.knows(earlier.stream, earlier.tick));
+    }
+
+    /// The clock that every operation to come is ordered after, on whichever stream.
+    fn after_all(&mut self) -> Clock {
+        let mut default = std::mem::take(&mut self.default_stream().clock);
+        let waited = default.clone();
+        for stream in self.streams.values().filter(|stream| stream.blocking) {
+            default.join(&stream.clock);
+        }
+        let mut all = default;
+        for (&id, stream) in &self.streams {
+            if id == DEFAULT {
+                continue;
+            }
+            all.0.retain(|of, tick| {
+                let own = stream.clock.0.get(of).copied().unwrap_or_default();
+                let through = if stream.blocking { waited.0.get(of).copied().unwrap_or_default() } else { 0 };
+                *tick = (*tick).min(own.max(through));
+                *tick > 0
+            });
+        }
+        self.default_stream().clock = waited;
+        all.join(&self.host);
+        all
+    }
+
+    /// Operations that a later one may overlap, and the last operation, in the order of their
+    /// submission.
+    pub fn unsettled(&self) -> impl Iterator<Item = u64> {
+        self.pending.iter().map(|launch| launch.launch)
+    }
+
+    /// Lets a stream wait for the operations of a clock.
+    pub fn wait(&mut self, id: StreamId, clock: &Clock) {
+        match id {
+            DEFAULT => self.default_stream().clock.join(clock),
+            _ => self.streams.entry(id).or_default().clock.join(clock),
+        }
+    }
+
+    /// True if the host has not waited for some operation.
+    pub fn host_is_ahead(&mut self) -> bool {
+        let host = &self.host;
+        self.unwaited.retain(|launch| !host.knows(launch.stream, launch.tick));
+        !self.unwaited.is_empty()
+    }
+
+    /// The operations that the host has not waited for. Of very many, the last.
+    pub fn unwaited(&mut self) -> Vec<u64> {
+        self.host_is_ahead();
+        self.unwaited.iter().map(|launch| launch.launch).collect()
+    }
+
+    /// Lets the host wait for the operations of a clock.
+    pub fn host_waits(&mut self, clock: &Clock) {
+        self.host.join(clock);
+    }
+
+    /// Lets the host wait for all operations.
+    pub fn host_waits_for_all(&mut self) {
+        for stream in self.streams.values() {
+            self.host.join(&stream.clock);
+        }
+        // Destroyed streams have no clock any more. Their operations are over too.
+        for earlier in self.pending.iter().chain(&self.unwaited) {
+            let known = self.host.0.entry(earlier.stream).or_default();
+            *known = (*known).max(earlier.tick);
+        }
+        self.pending.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn expect(order: &mut Order, stream: StreamId, launch: u64, unordered: &[u64]) {
+        assert_eq!(order.launch(stream, launch).unordered, unordered);
+    }
+
+    const fn settled(launch: u64) -> OperationOrder {
+        OperationOrder { unordered: vec![], settled: launch, overlaps: false }
+    }
+
+    fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
+        let mut order = Order::new();
+        let a = order.create(blocking);
+        let b = order.create(blocking);
+        (order, a, b)
+    }
+
+    #[test]
+    fn one_stream_is_in_order_and_two_are_not() {
+        let (mut order, a, b) = two_streams(true);
+        expect(&mut order, a, 1, &[]);
+        expect(&mut order, a, 2, &[]);
+        expect(&mut order, b, 3, &[1, 2]);
+        expect(&mut order, a, 4, &[3]);
+    }
+
+    #[test]
+    fn the_default_stream_orders_blocking_streams_only() {
+        let (mut order, a, b) = two_streams(true);
+        order.launch(a, 1);
+        expect(&mut order, DEFAULT, 2, &[]);
+        expect(&mut order, b, 3, &[]);
+
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        expect(&mut order, DEFAULT, 2, &[1]);
+        expect(&mut order, b, 3, &[1, 2]);
+    }
+
+    #[test]
+    fn an_event_orders_what_is_before_it_alone() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        let event = order.submit(a);
+        order.launch(a, 2);
+        order.wait(b, &event);
+        expect(&mut order, b, 3, &[2]);
+    }
+
+    #[test]
+    fn the_host_orders_what_it_waited_for() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        let done = order.submit(a);
+        expect(&mut order, b, 2, &[1]);
+        order.host_waits(&done);
+        expect(&mut order, b, 3, &[]);
+        expect(&mut order, a, 4, &[2, 3]);
+        order.host_waits_for_all();
+        expect(&mut order, b, 5, &[]);
+        assert_eq!(order.pending.len(), 1);
+    }
+
+    #[test]
+    fn one_stream_settles_each_launch_at_once() {
+        let mut order = Order::new();
+        for launch in 1..100 {
+            let ordered = order.launch(DEFAULT, launch);
+            assert_eq!(ordered, settled(launch - 1));
+        }
+        assert_eq!(order.pending.len(), 1);
+        // A stream that comes later is after all of them, a later launch is not.
+        let late = order.create(false);
+        expect(&mut order, late, 100, &[]);
+        expect(&mut order, DEFAULT, 101, &[100]);
+        assert_eq!(
+            order.launch(late, 102),
+            OperationOrder { unordered: vec![101], settled: 99, overlaps: true }
+        );
+    }
+
+    #[test]
+    fn a_blocking_stream_beside_the_default_one_settles_too() {
+        let mut order = Order::new();
+        let a = order.create(true);
+        assert_eq!(order.launch(a, 1), settled(0));
+        assert_eq!(order.launch(DEFAULT, 2), settled(1));
+        assert_eq!(order.launch(a, 3), settled(2));
+    }
+
+    #[test]
+    fn a_destroyed_stream_leaves_its_launches_unordered() {
+        let (mut order, a, b) = two_streams(false);
+        order.launch(a, 1);
+        order.destroy(a);
+        expect(&mut order, b, 2, &[1]);
+        order.host_waits_for_all();
+        expect(&mut order, b, 3, &[]);
+    }
+
+    #[test]
+    fn a_copy_that_nothing_can_overlap_is_none() {
+        let mut order = Order::new();
+        order.launch(DEFAULT, 1);
+        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
+        assert_eq!(order.copy(DEFAULT, 2, true).1, None);
+        // Blocking streams wait for the default one, whoever submits next.
+        let a = order.create(true);
+        assert_eq!(order.copy(DEFAULT, 2, false).1, None);
+        assert_eq!(order.copy(a, 2, false).1, None);
+        // Another stream does not wait for the first.
+        let b = order.create(true);
+        let (_, first) = order.copy(a, 2, false);
+        assert!(first.is_some_and(|ordered| ordered.overlaps && ordered.unordered.is_empty()));
+        let (_, second) = order.copy(b, 3, true);
+        assert_eq!(second.map(|ordered| ordered.unordered), Some(vec![2]));
+        // The host has waited for the second, not for the first.
+        expect(&mut order, b, 4, &[2]);
+        order.host_waits_for_all();
+        assert_eq!(order.copy(b, 5, true).1, None);
+    }
+
+    #[test]
+    fn the_host_is_ahead_until_it_waits() {
+        let (mut order, a, b) = two_streams(false);
+        assert!(!order.host_is_ahead());
+        order.launch(a, 1);
+        let after_first = order.submit(a);
+        order.launch(a, 2);
+        order.launch(b, 3);
+        order.launch(DEFAULT, 4);
+        assert_eq!(order.unwaited(), [1, 2, 3, 4]);
+        order.host_waits(&after_first);
+        assert_eq!(order.unwaited(), [2, 3, 4]);
+        order.destroy(b);
+        let (waited, _) = order.copy(a, 5, true);
+        order.host_waits(&waited);
+        assert_eq!(order.unwaited(), [3, 4]);
+        order.host_waits_for_all();
+        assert!(!order.host_is_ahead());
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_nobody_overlaps_what_the_host_did_not_wait_for() {
+        let mut order = Order::new();
+        let own = order.create(false);
+        let (_, fill) = order.copy(DEFAULT, 1, false);
+        assert!(fill.is_some());
+        expect(&mut order, own, 2, &[1]);
+        order.host_waits_for_all();
+        assert_eq!(order.copy(DEFAULT, 3, true).1, None);
+        expect(&mut order, own, 3, &[]);
+    }
+}

@@ -1,0 +1,364 @@
+//! Registered device code: the modules of the program, and their kernels and variables.
+//!
+//! To keep the program's start quick, registration only takes notes. A module's image is opened and
+//! its description is read when the first of its kernels or variables is needed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::{CStr, c_void};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
+
+use gpurace_abi::meta::ModuleMeta;
+use gpurace_protocol::wire::{self, ModuleProofs};
+use gpurace_report::demangle;
+use parking_lot::RwLock;
+
+use crate::backend;
+use crate::backend::module::{
+    DeviceVariable, Kernel, LoadedModule, Payload, default_dynamic_shared, invalid_image,
+};
+use crate::host::errors::{Error, Result};
+use crate::program::managed;
+
+/// The newest processor that device code of the program was built for: 90 for `sm_90`. 0 if none is
+/// known.
+static NEWEST_ARCH: AtomicU32 = AtomicU32::new(0);
+
+/// The newest processor that device code of the program was built for: 90 for `sm_90`.
+pub fn newest_arch() -> u32 {
+    NEWEST_ARCH.load(Ordering::Relaxed)
+}
+
+/// One registered translation unit.
+pub struct RegisteredModule {
+    payload: Result<Payload>,
+    /// The program has unregistered it: its payload may be unmapped.
+    gone: AtomicBool,
+    meta: OnceLock<Result<&'static ModuleMeta>>,
+    loaded: OnceLock<Result<&'static LoadedModule>>,
+}
+
+/// A kernel or variable of a module, by which a host address names it.
+struct DeviceSymbol {
+    module: &'static RegisteredModule,
+    /// Mangled name on the device.
+    name: &'static CStr,
+}
+
+/// A kernel that a host stub names.
+struct StubFunction {
+    symbol: DeviceSymbol,
+    kernel: OnceLock<Result<&'static Kernel>>,
+}
+
+#[derive(Default)]
+struct Registry {
+    functions: HashMap<usize, &'static StubFunction>,
+    symbols: HashMap<usize, DeviceSymbol>,
+    /// Variables of loaded modules by address.
+    variables: BTreeMap<usize, DeviceVariable>,
+    /// Every module, in the order of registration.
+    registered: Vec<&'static RegisteredModule>,
+    /// Loaded modules, in the order of loading.
+    loaded: Vec<&'static LoadedModule>,
+    /// Kernels that were looked up, by their key.
+    kernels: Vec<&'static Kernel>,
+}
+
+static REGISTRY: RwLock<Option<Registry>> = RwLock::new(None);
+
+fn with_registry<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
+    f(REGISTRY.write().get_or_insert_with(Registry::default))
+}
+
+impl RegisteredModule {
+    /// Registers a module. If its device code cannot be used, `payload` is the error that its
+    /// kernels return.
+    pub fn register(payload: Result<Payload>) -> &'static Self {
+        if let Some(arch) = payload.as_ref().ok().and_then(|payload| arch(payload.meta)) {
+            NEWEST_ARCH.fetch_max(arch, Ordering::Relaxed);
+        }
+        let module: &'static Self = Box::leak(Box::new(Self {
+            payload,
+            gone: AtomicBool::new(false),
+            meta: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }));
+        with_registry(|registry| registry.registered.push(module));
+        module
+    }
+
+    /// Ties a host stub to the kernel with this mangled name.
+    pub fn add_function(&'static self, stub: usize, name: &'static CStr) {
+        let symbol = DeviceSymbol { module: self, name };
+        let function = Box::leak(Box::new(StubFunction { symbol, kernel: OnceLock::new() }));
+        with_registry(|registry| registry.functions.insert(stub, function));
+    }
+
+    /// Ties a host variable to the device variable with this mangled name.
+    pub fn add_symbol(&'static self, host: usize, name: &'static CStr) {
+        with_registry(|registry| registry.symbols.insert(host, DeviceSymbol { module: self, name }));
+    }
+
+    /// Ends the registration of the module. Host code may read its `__managed__` variables from now
+    /// on, so a module with such variables is loaded.
+    pub fn end_registration(&'static self) {
+        if self.payload.is_ok_and(|payload| has_managed(payload.meta)) {
+            // The error was printed. Each launch returns it again.
+            let _ = self.load();
+        }
+    }
+
+    /// Forgets the module's stubs and host variables. Its payload may be unmapped. Its code stays:
+    /// reports may still name it. With `described`, the description is read now if it was not read
+    /// yet.
+    pub fn unregister(&self, described: bool) {
+        if described {
+            // The error was printed.
+            let _ = self.meta();
+        }
+        self.gone.store(true, Ordering::Relaxed);
+        with_registry(|registry| {
+            registry.functions.retain(|_, function| !std::ptr::eq(function.symbol.module, self));
+            registry.symbols.retain(|_, symbol| !std::ptr::eq(symbol.module, self));
+        });
+    }
+
+    /// Loads the module, once.
+    ///
+    /// # Errors
+    /// `cudaErrorNoKernelImageForDevice` if there is no image to open,
+    /// `cudaErrorInvalidKernelImage` if it does not open.
+    fn load(&'static self) -> Result<&'static LoadedModule> {
+        *self.loaded.get_or_init(|| {
+            let loaded: &'static LoadedModule = Box::leak(Box::new(self.open()?));
+            let managed = self.bind_managed(loaded)?;
+            with_registry(|registry| registry.add(loaded, &managed));
+            Ok(loaded)
+        })
+    }
+
+    fn open(&self) -> Result<LoadedModule> {
+        let meta = self.meta()?;
+        let code = backend::get().open(&self.payload?, meta)?;
+        let checked = code.own_meta().unwrap_or(meta);
+        // A race may have its sides in two modules, so sites are numbered through all modules. Each
+        // module has one more: [`LoadedModule::end_of_block`].
+        static SITES: AtomicU32 = AtomicU32::new(0);
+        let site_base = SITES.fetch_add(checked.sites.len() as u32 + 1, Ordering::Relaxed);
+        let proofs = match self.payload?.proofs {
+            [] => ModuleProofs::default(),
+            bytes => wire::module_proofs(bytes)
+                .map_err(|error| invalid_image(&format!("`{}`: {error}", meta.source)))?,
+        };
+        Ok(LoadedModule { code, meta, checked, site_base, proofs, told: Once::new() })
+    }
+
+    /// Gives device code the addresses of the module's `__managed__` variables, which lie in the
+    /// host program. Returns their names and addresses.
+    ///
+    /// # Errors
+    /// The device's, if it cannot access them.
+    fn bind_managed(&self, loaded: &'static LoadedModule) -> Result<Vec<(&'static str, usize)>> {
+        let variables = loaded.meta.variables.iter().filter(|meta| meta.managed);
+        let mut bound = Vec::new();
+        for meta in variables {
+            let (Some(cell), Some(host)) = (loaded.code.variable(&meta.name), self.host_variable(&meta.name))
+            else {
+                continue;
+            };
+            // SAFETY: the code's entry of a managed variable addresses a pointer to its initial
+            // value. No kernel runs before its module is loaded. The host's variable has the same
+            // size.
+            unsafe { backend::get().bind_managed(cell, host, meta.size as usize) }?;
+            bound.push((&meta.name[..], host));
+        }
+        Ok(bound)
+    }
+
+    /// The host variable of the device variable with this mangled name.
+    fn host_variable(&self, name: &str) -> Option<usize> {
+        let registry = REGISTRY.read();
+        let mut symbols = registry.as_ref()?.symbols.iter();
+        let found = symbols.find(|(_, symbol)| {
+            std::ptr::eq(symbol.module, self) && symbol.name.to_bytes() == name.as_bytes()
+        });
+        found.map(|(&host, _)| host)
+    }
+
+    /// The module's description.
+    fn meta(&self) -> Result<&'static ModuleMeta> {
+        *self.meta.get_or_init(|| {
+            let payload = self.payload?;
+            if self.gone.load(Ordering::Relaxed) {
+                return Err(Error::INVALID_KERNEL_IMAGE);
+            }
+            let meta: ModuleMeta = serde_json::from_slice(payload.meta).map_err(|error| {
+                invalid_image(&format!("cannot read the description of device code: {error}"))
+            })?;
+            Ok(Box::leak(Box::new(meta)))
+        })
+    }
+}
+
+/// The processor that a description names first ([`ModuleMeta::arch`]).
+fn arch(meta: &[u8]) -> Option<u32> {
+    let number = meta.strip_prefix(b"{\"arch\":")?;
+    let end = number.iter().position(|c| !c.is_ascii_digit())?;
+    std::str::from_utf8(&number[..end]).ok()?.parse().ok()
+}
+
+/// Whether a description has `__managed__` variables, without reading all of it.
+fn has_managed(meta: &[u8]) -> bool {
+    let flag = &b"\"managed\":"[..];
+    // A name that holds a quote has a backslash before it, so what looks like
+    // the field is the field.
+    memchr::memmem::find_iter(meta, flag)
+        .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
+}
+
+impl Registry {
+    /// Adds a loaded module. `managed`: names and addresses of its `__managed__` variables.
+    fn add(&mut self, loaded: &'static LoadedModule, managed: &[(&str, usize)]) {
+        self.loaded.push(loaded);
+        for (name, address) in loaded.code.variables() {
+            let Some(meta) = loaded.meta.variables.iter().find(|meta| meta.name == name) else {
+                continue;
+            };
+            let address = match meta.managed {
+                true => managed.iter().find(|(own, _)| *own == name).map(|&(_, address)| address),
+                false => Some(address),
+            };
+            let Some(address) = address else { continue };
+            let variable = DeviceVariable {
+                address,
+                size: meta.size as usize,
+                name: Box::leak(demangle(name).into_boxed_str()),
+                constant: meta.constant,
+                managed: meta.managed,
+            };
+            self.variables.insert(address, variable);
+            if meta.managed {
+                managed::made();
+            }
+        }
+    }
+}
+
+/// The module that holds the site with this number among all modules' sites.
+pub fn module_of_site(site: u32) -> Option<&'static LoadedModule> {
+    let registry = REGISTRY.read();
+    let mut loaded = registry.as_ref()?.loaded.iter();
+    loaded.find(|m| site.checked_sub(m.site_base).is_some_and(|at| at <= m.end_of_block())).copied()
+}
+
+/// The loaded modules, in the order of loading.
+pub fn loaded() -> Vec<&'static LoadedModule> {
+    REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.loaded.clone())
+}
+
+/// The descriptions of all modules, in the order of registration. `None` for device code that
+/// cannot be used or was unregistered.
+pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
+    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
+    modules.into_iter().map(|module| module.meta().ok()).collect()
+}
+
+/// The payloads of the registered modules.
+pub fn payloads() -> Vec<Payload> {
+    let registry = REGISTRY.read();
+    let modules = registry.iter().flat_map(|registry| &registry.registered);
+    let live = modules.filter(|module| !module.gone.load(Ordering::Relaxed));
+    live.filter_map(|module| module.payload.ok()).collect()
+}
+
+/// Loads the first module that was built with checks.
+pub fn load_checked() {
+    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
+    let checked = modules.into_iter().find(|module| module.meta().is_ok_and(|meta| meta.instrumented));
+    if let Some(module) = checked {
+        // The error was printed. Each launch returns it again.
+        let _ = module.load();
+    }
+}
+
+/// The kernel with this key.
+pub fn kernel_of_key(key: u32) -> Option<&'static Kernel> {
+    REGISTRY.read().as_ref()?.kernels.get(key as usize).copied()
+}
+
+/// The device variable that holds `address`, if its module is loaded.
+pub fn variable_at(address: usize) -> Option<DeviceVariable> {
+    let registry = REGISTRY.read();
+    let (_, found) = registry.as_ref()?.variables.range(..=address).next_back()?;
+    (address - found.address < found.size.max(1)).then_some(*found)
+}
+
+/// The storage of the `__managed__` variables of loaded modules.
+pub fn managed() -> Vec<Range<usize>> {
+    let registry = REGISTRY.read();
+    let variables = registry.as_ref().map(|registry| registry.variables.values());
+    let managed = variables.into_iter().flatten().filter(|v| v.managed);
+    managed.map(|v| v.address..v.address + v.size).collect()
+}
+
+/// The device variable that a host variable names.
+///
+/// # Errors
+/// `cudaErrorInvalidSymbol` if it names none, or the errors of loading.
+pub fn variable_of_symbol(symbol: *const c_void) -> Result<DeviceVariable> {
+    let (module, name) = {
+        let registry = REGISTRY.read();
+        let symbols = registry.as_ref().map(|registry| &registry.symbols);
+        let found = symbols.and_then(|symbols| symbols.get(&(symbol as usize)));
+        let found = found.ok_or(Error::INVALID_SYMBOL)?;
+        (found.module, found.name)
+    };
+    let loaded = module.load()?;
+    let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
+    let address = loaded.code.variable(name).ok_or(Error::INVALID_SYMBOL)?;
+    let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
+    let address = if managed { symbol as usize } else { address };
+    variable_at(address).ok_or(Error::INVALID_SYMBOL)
+}
+
+/// The kernel that a host stub names.
+///
+/// # Errors
+/// `cudaErrorInvalidDeviceFunction` if it names none, or the errors of loading.
+pub fn kernel_of_stub(stub: *const c_void) -> Result<&'static Kernel> {
+    let function = {
+        let registry = REGISTRY.read();
+        let functions = registry.as_ref().map(|registry| &registry.functions);
+        *functions
+            .and_then(|functions| functions.get(&(stub as usize)))
+            .ok_or(Error::INVALID_DEVICE_FUNCTION)?
+    };
+    *function.kernel.get_or_init(|| find_kernel(&function.symbol))
+}
+
+fn find_kernel(symbol: &DeviceSymbol) -> Result<&'static Kernel> {
+    let module = symbol.module.load()?;
+    let name = symbol.name.to_str().map_err(|_| Error::INVALID_DEVICE_FUNCTION)?;
+    let kernels = &module.meta.kernels;
+    let index = kernels.iter().position(|kernel| kernel.name == name);
+    let (Some(index), Some(code)) = (index, module.code.kernel(name)) else {
+        return Err(Error::INVALID_DEVICE_FUNCTION);
+    };
+    Ok(with_registry(|registry| {
+        let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
+            module,
+            key: registry.kernels.len() as u32,
+            index,
+            name: symbol.name,
+            demangled: demangle(name),
+            code,
+            max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
+            carveout: AtomicI32::new(-1),
+            non_portable_cluster: AtomicBool::new(false),
+        }));
+        registry.kernels.push(kernel);
+        kernel
+    }))
+}

@@ -1,0 +1,295 @@
+//! Which accesses of a launch need no check.
+//!
+//! The proofs of a kernel travel with its code, with conditions that are tested against the launch.
+//! If accesses remain unproved, the solver is asked about the launch with its own values.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | [`configuration`] | a launch as the prover sees it, the same in every run of the program |
+//! | [`cache`] | answers that are kept on disk between runs |
+//! | [`reach`] | which memory a launch touches, for launches that others may overlap |
+//! | [`solver`] | the solver's library |
+//!
+//! A decision depends on the launch's values alone, never on time: the solver's limits are counted
+//! in its own units, and the number of configurations that are solved for a kernel is limited too.
+//!
+//! ```text
+//!  build    pass: protocol of a kernel ──► solver: a verdict for each access
+//!  program  container = host image + description + protocols and verdicts
+//!  launch   conditions hold, and all accesses are proved ──► bare
+//!           else: solve with the launch's values         ──► bare, or checked without proved sites
+//! ```
+//!
+//! A program whose kernels are proved by their conditions never loads the solver. If the library is
+//! missing, accesses that the conditions leave unproved are checked.
+
+pub mod cache;
+pub mod configuration;
+pub mod reach;
+pub mod solver;
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_check::ProvedSites;
+use gpurace_options::{CacheDir, Options};
+use gpurace_protocol::launch::Launch as ProverLaunch;
+use gpurace_protocol::repeat::Repeat;
+use gpurace_protocol::verdict::{Verdict, Verdicts};
+use gpurace_protocol::wire::{self, KernelProofs};
+use parking_lot::{Mutex, RwLock};
+
+use crate::backend::module::{Kernel, KernelLaunch};
+use crate::host::notes::Notes;
+use crate::program::managed;
+use crate::prove::cache::Cache;
+use crate::prove::configuration::Configuration;
+use crate::prove::reach::{Footprint, FootprintValues, Reach};
+use crate::prove::solver::LaunchSolver;
+
+/// Configurations of one kernel that are remembered. One more, and all are forgotten.
+const MOST_REMEMBERED: usize = 4096;
+/// Configurations of one kernel that are solved. Later ones are decided by conditions alone.
+const MOST_SOLVED: usize = 64;
+/// Configurations of one kernel that are solved if solving has not helped yet.
+const FRUITLESS: usize = 6;
+
+/// The verdict on a site in a launch, from least to most proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SiteFate {
+    /// It is checked.
+    Checked,
+    /// It is proved for this launch: the launch meets the conditions, or the solver proved it with
+    /// the launch's values.
+    ProvedAtLaunch,
+    /// It is proved for every launch.
+    Proved,
+}
+
+/// The verdicts on all sites of a kernel in a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// In the order of [`KernelMeta::sites`](gpurace_abi::meta::KernelMeta::sites).
+    pub fates: Vec<SiteFate>,
+    /// The sites that need no check.
+    pub proved: ProvedSites,
+}
+
+impl Decision {
+    /// The decision to check every site.
+    pub fn unproved(kernel: &Kernel) -> Self {
+        Self { fates: vec![SiteFate::Checked; kernel.meta().sites.len()], proved: ProvedSites::default() }
+    }
+
+    /// True if no site needs a check.
+    pub fn is_bare(&self) -> bool {
+        !self.fates.contains(&SiteFate::Checked)
+    }
+
+    fn add(&mut self, kernel: &Kernel, site: u32, fate: SiteFate) {
+        // The proofs may name a site that the kernel's description does not list. It has no fate.
+        if let Ok(at) = kernel.meta().sites.binary_search(&site) {
+            self.fates[at] = self.fates[at].max(fate);
+            self.proved.insert(site);
+        }
+    }
+}
+
+/// What is known of a kernel, and the decisions on its launches.
+#[derive(Default)]
+pub struct KernelProver {
+    proofs: OnceLock<Option<KernelProofs>>,
+    /// Lists the accesses of its launches, if they follow from its protocol alone.
+    repeat: OnceLock<Option<Arc<Repeat>>>,
+    /// A launch of it had to be repeated. Later launches that others may overlap are checked.
+    pub was_repeated: AtomicBool,
+    known: Mutex<KnownLaunches>,
+}
+
+#[derive(Default)]
+struct KnownLaunches {
+    decisions: HashMap<ProverLaunch, Arc<Decision>>,
+    values: HashMap<ProverLaunch, Arc<FootprintValues>>,
+    /// Number of configurations that were solved.
+    solved: usize,
+    /// Number of those for which the solver proved more than the conditions did.
+    fruitful: usize,
+}
+
+/// Decides which accesses of launches need no check.
+pub struct Prover {
+    /// The solver's budget for a launch, from the options.
+    budget: Duration,
+    cache: Option<Cache>,
+    solver: LaunchSolver,
+    /// By the key of the kernel.
+    kernels: RwLock<Vec<Arc<KernelProver>>>,
+    notes: Arc<Notes>,
+}
+
+impl Prover {
+    /// A prover with the budget and the cache that the options ask for. It adds failures to
+    /// `notes`.
+    pub fn new(options: &Options, notes: Arc<Notes>) -> Self {
+        let cache = match &options.cache_dir {
+            CacheDir::Nowhere => None,
+            CacheDir::Directory(folder) => Some(Cache::at(folder)),
+            CacheDir::User => cache::user_cache().map(|folder| Cache::at(&folder.join("gpurace"))),
+        };
+        let solver = LaunchSolver::default();
+        Self { budget: options.solve_budget, cache, solver, kernels: RwLock::default(), notes }
+    }
+
+    /// What is known of a kernel.
+    pub fn of_kernel(&self, kernel: &Kernel) -> Arc<KernelProver> {
+        let at = kernel.key as usize;
+        if let Some(known) = self.kernels.read().get(at) {
+            return known.clone();
+        }
+        let mut kernels = self.kernels.write();
+        while kernels.len() <= at {
+            kernels.push(Arc::default());
+        }
+        kernels[at].clone()
+    }
+
+    /// Decides about a launch that no other operation overlaps.
+    pub fn decide(&self, launch: &KernelLaunch<'_>) -> Arc<Decision> {
+        let kernel = launch.kernel;
+        let prover = self.of_kernel(kernel);
+        let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
+            return Arc::new(Decision::unproved(kernel));
+        };
+        // The host may access managed memory before it waits for the launch. Only a checked launch
+        // leaves the records that such an access is compared with.
+        if managed::exists() && configuration::may_touch_managed(launch, &proofs.protocol) {
+            return Arc::new(Decision::unproved(kernel));
+        }
+        let configuration = configuration::of(launch, &proofs.protocol);
+        // The lock is held while solving: another thread with the same launch waits for the answer.
+        let mut known = prover.known.lock();
+        if ablation::is_on(Mechanism::RememberedDecisions)
+            && let Some(decision) = known.decisions.get(&configuration.launch)
+        {
+            return decision.clone();
+        }
+        let mut decision = by_conditions(kernel, proofs, &proofs.verdicts, &configuration.launch);
+        let more = known.solved < MOST_SOLVED && (known.fruitful > 0 || known.solved < FRUITLESS);
+        if !decision.is_bare() && more && kernel.module.solves_at_launch() && !self.budget.is_zero() {
+            let before = decision.clone();
+            self.solve(&mut decision, kernel, proofs, &configuration);
+            known.solved += 1;
+            known.fruitful += usize::from(decision != before);
+        }
+        let decision = Arc::new(decision);
+        if known.decisions.len() == MOST_REMEMBERED {
+            known.decisions.clear();
+        }
+        known.decisions.insert(configuration.launch, decision.clone());
+        decision
+    }
+
+    /// The memory that a launch may touch, and its accesses if they follow from its protocol alone.
+    pub fn reach(&self, launch: &KernelLaunch<'_>) -> Reach {
+        let kernel = launch.kernel;
+        let prover = self.of_kernel(kernel);
+        let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
+            return Reach { footprint: Footprint::ANYTHING, repeat: None };
+        };
+        let sync = &kernel.meta().sync;
+        // A repetition tells the checker only of barriers of the block and of whole warps.
+        let more = sync.partial_masks || sync.named_barriers || sync.fences || sync.observes;
+        let more = more || sync.async_copies || sync.clusters || sync.annotated;
+        let repeat = prover.repeat.get_or_init(|| {
+            let repeat = (!more).then(|| Repeat::of(&proofs.protocol)).flatten();
+            repeat.map(Arc::new)
+        });
+        let (in_place, configuration) = reach::places(launch, &proofs.protocol);
+        let mut known = prover.known.lock();
+        if known.values.len() == MOST_REMEMBERED {
+            known.values.clear();
+        }
+        let values = known.values.entry(configuration.launch).or_insert_with_key(|launch| {
+            Arc::new(FootprintValues::of(launch, &proofs.protocol, repeat.as_deref()))
+        });
+        values.reach(&in_place, repeat.as_ref())
+    }
+
+    /// The proofs of a kernel. `None` if it has none, or if they cannot be read.
+    fn read(&self, kernel: &Kernel) -> Option<KernelProofs> {
+        let bytes = kernel.module.proofs_of(kernel.name.to_str().ok()?)?;
+        match wire::kernel_proofs(bytes) {
+            Ok(proofs) => Some(proofs),
+            Err(error) => {
+                let name = &kernel.demangled;
+                self.notes.add(format!("proofs of `{name}` not used, all of it is checked: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Adds the sites that can be proved for this launch alone.
+    fn solve(
+        &self,
+        decision: &mut Decision,
+        kernel: &Kernel,
+        proofs: &KernelProofs,
+        Configuration { launch, portable }: &Configuration,
+    ) {
+        let cache = self.cache.as_ref().filter(|_| *portable && ablation::is_on(Mechanism::SolverCache));
+        let solver_file = cache.and_then(|_| self.solver.file());
+        let key = solver_file.map(|file| cache::key(file, &proofs.protocol, launch, self.budget));
+        let kept = cache.zip(key).and_then(|(cache, key)| cache.get(&key));
+        let proved = match kept {
+            Some(proved) => proved,
+            None => {
+                let answer = self.solver.ask(&proofs.protocol, launch, self.budget, &self.notes);
+                let Some(answer) = answer else { return };
+                let found = by_conditions(kernel, proofs, &answer.verdicts, launch);
+                let sites = kernel.meta().sites.iter().zip(&found.fates);
+                let proved: Vec<u32> =
+                    sites.filter(|(_, fate)| **fate != SiteFate::Checked).map(|(site, _)| *site).collect();
+                if let Some((cache, key)) = cache.zip(key) {
+                    cache.put(&key, &proved);
+                }
+                proved
+            }
+        };
+        for site in proved {
+            decision.add(kernel, site, SiteFate::ProvedAtLaunch);
+        }
+    }
+}
+
+/// Applies verdicts for all launches to one launch.
+fn by_conditions(
+    kernel: &Kernel,
+    proofs: &KernelProofs,
+    verdicts: &Verdicts,
+    launch: &ProverLaunch,
+) -> Decision {
+    let mut decision = Decision::unproved(kernel);
+    let mut tested = HashMap::new();
+    for site in &verdicts.sites {
+        let fate = match &site.verdict {
+            Verdict::Proved => SiteFate::Proved,
+            Verdict::ProvedIf(conditions) => {
+                let holds = conditions.iter().all(|condition| {
+                    *tested
+                        .entry(condition)
+                        .or_insert_with(|| condition.holds(&proofs.protocol, &verdicts.exprs, launch))
+                });
+                if !holds {
+                    continue;
+                }
+                SiteFate::ProvedAtLaunch
+            }
+            Verdict::Racy(_) | Verdict::Unknown(_) => continue,
+        };
+        decision.add(kernel, site.site.0, fate);
+    }
+    decision
+}

@@ -1,0 +1,233 @@
+//! One run of the program: what its options ask for, what it finds and counts, and the report.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | this one | the session: everything that belongs to one run |
+//! | `operations` | launches and transfers as they begin and end |
+//! | [`overlapped`] | operations that others may overlap, and which of them ran without checks |
+//! | `found`, [`resolve`] | races as they are found, and their names, lines and objects |
+//! | [`suppress`] | findings that the user leaves out |
+//! | [`watch`] | accesses of the host to managed memory before it waits |
+//! | [`transfer_sites`] | the host's calls that copy or fill |
+//! | `counts`, `report` | the counts of kernels, and the report at the end |
+//! | [`finish`] | the end of the process |
+
+mod counts;
+pub mod finish;
+mod found;
+mod operations;
+pub mod overlapped;
+mod report;
+pub mod resolve;
+pub mod suppress;
+pub mod transfer_sites;
+pub mod watch;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use gpurace_check::{Checker, Limits};
+use gpurace_options::{Options, SameValue};
+use gpurace_report::collect::Collector;
+use gpurace_report::schema;
+use gpurace_report::sources::DiskSources;
+use gpurace_report::text::TextRenderer;
+use parking_lot::Mutex;
+
+use crate::backend;
+use crate::host::log::TextLog;
+use crate::host::notes::Notes;
+use crate::program::modules;
+use crate::prove::Prover;
+use crate::session::counts::KernelCounts;
+use crate::session::found::ResolvedRace;
+use crate::session::overlapped::OverlappedOperations;
+use crate::session::resolve::LaunchRecord;
+use crate::session::suppress::Suppressions;
+
+pub use operations::{BegunLaunch, EndedLaunch};
+
+/// One run of the program.
+pub struct Session {
+    /// The options in `GPURACE_OPTIONS`.
+    pub options: Options,
+    suppressions: Suppressions,
+    /// The process that it belongs to. A forked child is another process until it launches a
+    /// kernel.
+    pid: AtomicU32,
+    log: OnceLock<TextLog>,
+    checker: OnceLock<Checker>,
+    /// Decides which accesses of launches need no check.
+    prover: Prover,
+    notes: Arc<Notes>,
+    sources: OnceLock<DiskSources>,
+    last_launch: AtomicU64,
+    /// Number of the last operation that the checker knows: launches, and transfers that another
+    /// operation may overlap.
+    last_operation: AtomicU64,
+    /// Operations that later ones may overlap. Locked before the order and the state.
+    overlapped: Mutex<OverlappedOperations>,
+    state: Mutex<SessionState>,
+}
+
+struct SessionState {
+    launches: VecDeque<LaunchRecord>,
+    counts: HashMap<u32, KernelCounts>,
+    /// The checker's races, in its order. `None` for two accesses that only read.
+    found: Vec<Option<ResolvedRace>>,
+    /// The races that a backend's own checker found.
+    elsewhere: Vec<ResolvedRace>,
+    divergence: Vec<schema::Divergence>,
+    /// Number of findings that each suppression left out.
+    suppressed: BTreeMap<String, u64>,
+    live: Collector,
+}
+
+impl SessionState {
+    /// Adds the call stack to the record of a launch.
+    fn keep_stack(&mut self, record: &LaunchRecord) {
+        let at = self.launches.binary_search_by_key(&record.operation, |launch| launch.operation);
+        if let Some(kept) = at.ok().and_then(|at| self.launches.get_mut(at)) {
+            kept.stack = record.stack;
+        }
+    }
+}
+
+/// Reads memory of the program to compare written values.
+fn read_memory(address: usize, size: u32) -> Option<u64> {
+    // The checker reads bytes that another thread has accessed before and that the checked access
+    // is about to access: the memory exists.
+    let mut bytes = [0u8; 8];
+    let size = size as usize;
+    if address == 0 || size > bytes.len() {
+        return None;
+    }
+    // SAFETY: see above.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), size) };
+    Some(u64::from_le_bytes(bytes))
+}
+
+impl Session {
+    /// A session with these options and suppressions.
+    pub fn new(options: Options, suppressions: Suppressions) -> Self {
+        let collector = collector(&options);
+        let notes = Arc::new(Notes::default());
+        Self {
+            suppressions,
+            pid: AtomicU32::new(std::process::id()),
+            log: OnceLock::new(),
+            checker: OnceLock::new(),
+            prover: Prover::new(&options, notes.clone()),
+            notes,
+            options,
+            sources: OnceLock::new(),
+            last_launch: AtomicU64::new(0),
+            last_operation: AtomicU64::new(0),
+            overlapped: Mutex::new(OverlappedOperations::new()),
+            state: Mutex::new(SessionState {
+                launches: VecDeque::new(),
+                counts: HashMap::new(),
+                found: Vec::new(),
+                elsewhere: Vec::new(),
+                divergence: Vec::new(),
+                suppressed: BTreeMap::new(),
+                live: collector,
+            }),
+        }
+    }
+
+    /// True if the session belongs to this process.
+    pub fn is_own_process(&self) -> bool {
+        self.pid.load(Ordering::Relaxed) == std::process::id()
+    }
+
+    /// True if the report counts accesses.
+    pub fn counts_sites(&self) -> bool {
+        self.options.json.is_some() || self.options.stats
+    }
+
+    fn log(&self) -> &TextLog {
+        self.log.get_or_init(|| TextLog::open(&self.options.log_path, std::process::id()))
+    }
+
+    fn checker(&self) -> &Checker {
+        self.checker.get_or_init(|| Checker::with(Limits::default(), Some(read_memory)))
+    }
+
+    fn renderer(&self) -> TextRenderer<'_> {
+        let sources = self.sources.get_or_init(|| {
+            let mut directories: Vec<PathBuf> = Vec::new();
+            for module in modules::registered() {
+                for file in module.iter().flat_map(|meta| &meta.files) {
+                    let directory = PathBuf::from(&file.directory);
+                    if !file.system && !directories.contains(&directory) {
+                        directories.push(directory);
+                    }
+                }
+            }
+            DiskSources::new(directories)
+        });
+        TextRenderer { pid: Some(std::process::id()), color: self.log().color, sources }
+    }
+
+    /// Ignores races on these bytes: the program says that they are intended.
+    pub fn benign(&self, address: usize, size: usize) {
+        match backend::get().own_checker() {
+            None => self.checker().benign(address, size),
+            Some(own) => own.benign(address, size),
+        }
+    }
+
+    /// True if an operation was checked.
+    pub fn has_checker(&self) -> bool {
+        self.checker.get().is_some()
+    }
+
+    /// Adds a note of something that was lost or not checked, unless it was added before.
+    pub fn note_once(&self, note: String) {
+        self.notes.add_once(note);
+    }
+
+    fn halt_if_asked(&self) {
+        let halt = self.options.halt_on_error && self.state.lock().live.findings() > 0;
+        if halt {
+            finish::halt(self);
+        }
+    }
+
+    /// Adds a note of something that was lost or not checked.
+    pub fn note(&self, note: String) {
+        self.notes.add(note);
+    }
+
+    /// Forgets earlier accesses to memory that was freed or allocated.
+    pub fn forget(&self, address: usize, size: usize) {
+        self.overlapped.lock().forget(&(address..address.saturating_add(size)));
+        if let Some(checker) = self.checker.get() {
+            checker.forget(address, size);
+        }
+    }
+}
+
+fn collector(options: &Options) -> Collector {
+    Collector::new(options.max_reports, options.same_value == SameValue::Ignore)
+}
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// Makes the session of this process, unless there is one.
+pub fn begin(options: Options, suppressions: Suppressions) {
+    SESSION.get_or_init(|| Session::new(options, suppressions));
+}
+
+/// The session of this process. It has the default options if none was made.
+pub fn get() -> &'static Session {
+    SESSION.get_or_init(|| Session::new(Options::default(), Suppressions::default()))
+}
+
+/// The session, if there is one already.
+pub fn existing() -> Option<&'static Session> {
+    SESSION.get()
+}

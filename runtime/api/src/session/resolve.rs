@@ -1,0 +1,350 @@
+//! Turns the checker's addresses and site numbers into the report's names, lines and objects.
+
+use gpurace_abi::LaunchShape;
+use gpurace_abi::meta::{Frame, ModuleMeta, Site, SyncSite};
+use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
+use gpurace_options::select::ObjectDescription;
+use gpurace_report::hint::{SideFacts, hint};
+use gpurace_report::schema;
+
+use crate::backend::module::Kernel;
+use crate::host::stack::{CallSite, LaunchStack};
+use crate::program::{allocations, host_lines, modules};
+use crate::session::{transfer_sites, watch};
+
+/// The record that is kept of a launch.
+#[derive(Clone, Copy)]
+pub struct LaunchRecord {
+    /// Its number among the launches of the process, from 1.
+    pub id: u64,
+    /// Its number among the operations of the process.
+    pub operation: u64,
+    /// Its kernel.
+    pub kernel: &'static Kernel,
+    /// Its shape.
+    pub shape: LaunchShape,
+    /// The stream, as [`crate::order::StreamId`] numbers them.
+    pub stream: u64,
+    /// Where the program launched it.
+    pub call_site: CallSite,
+    /// The calls that led there. Zeros if the launch is not checked.
+    pub stack: LaunchStack,
+}
+
+impl LaunchRecord {
+    /// True if both blocks are known and belong to one cluster.
+    pub fn is_one_cluster(&self, a: Option<u64>, b: Option<u64>) -> bool {
+        let (Some(a), Some(b), Some(blocks)) = (a, b, self.shape.cluster) else { return false };
+        let clusters = Clusters { grid: self.shape.grid, blocks, end_of_block: 0 };
+        clusters.first_of(a) == clusters.first_of(b)
+    }
+}
+
+/// The innermost frame in user code. If all are in headers of the toolkit, the innermost of all.
+fn user_frame<'a>(meta: &ModuleMeta, frames: &'a [Frame]) -> Option<&'a Frame> {
+    let is_user = |frame: &&Frame| meta.files.get(frame.file as usize).is_some_and(|f| !f.system);
+    frames.iter().find(is_user).or_else(|| frames.first())
+}
+
+/// File and line of a frame.
+fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
+    let file = meta.files.get(frame.file as usize).map(|file| file.name.clone());
+    (file, (frame.line != 0).then_some(frame.line))
+}
+
+/// A launch as the report shows it.
+pub fn launch(record: &LaunchRecord) -> schema::Launch {
+    let position = host_lines::position(record.call_site);
+    schema::Launch {
+        index: record.id,
+        grid: record.shape.grid,
+        block: record.shape.block,
+        line: position.as_ref().map(|position| position.line),
+        stack: position
+            .as_ref()
+            .map(|position| host_lines::calls(&record.stack, position))
+            .unwrap_or_default(),
+        file: position.map(|position| position.file),
+    }
+}
+
+/// The site with this number among the sites of all modules.
+fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
+    let module = modules::module_of_site(global)?;
+    Some((module.checked, module.checked.sites.get((global - module.site_base) as usize)?))
+}
+
+/// True if a side is the end of its block.
+fn is_end_of_block(side: &Side) -> bool {
+    modules::module_of_site(side.site)
+        .is_some_and(|module| side.site - module.site_base == module.end_of_block())
+}
+
+/// The effect of a side. A volatile access is reported as a plain one.
+fn effect(side: &Side) -> schema::Effect {
+    let volatile = site(side.site).is_some_and(|(_, site)| site.volatile);
+    match side.op {
+        SideOp::Read => schema::Effect::Read,
+        SideOp::Write => schema::Effect::Write,
+        SideOp::AtomicLoad if volatile => schema::Effect::Read,
+        SideOp::AtomicWrite if volatile => schema::Effect::Write,
+        SideOp::AtomicLoad | SideOp::AtomicWrite => schema::Effect::Atomic,
+    }
+}
+
+/// The calls in user code through which `shown` was inlined.
+fn inlined_at(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema::InlinedAt> {
+    let outer = frames.iter().skip_while(|frame| !std::ptr::eq(*frame, shown));
+    outer
+        .skip(1)
+        .filter_map(|frame| {
+            let file = meta.files.get(frame.file as usize).filter(|file| !file.system)?;
+            Some(schema::InlinedAt {
+                function: (!frame.function.is_empty()).then(|| frame.function.clone()),
+                position: schema::Position { file: file.name.clone(), line: frame.line },
+                column: (frame.column != 0).then_some(frame.column),
+            })
+        })
+        .filter(|call| call.position.line != 0)
+        .collect()
+}
+
+fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
+    if watch::is_site(side.site) {
+        let mut access = schema::Access::new(schema::Op::Host);
+        if let Some(position) = watch::position(side.site) {
+            access.file = Some(position.file);
+            access.line = Some(position.line);
+        }
+        return access;
+    }
+    if transfer_sites::is_one(side) {
+        let mut access = schema::Access::new(schema::Op::Copy);
+        access.size = side.size.map(u64::from);
+        access.stream = Some(side.stream);
+        if let Some(position) = transfer_sites::position(side.site) {
+            access.file = Some(position.file);
+            access.line = Some(position.line);
+        }
+        return access;
+    }
+    let op = match effect(side) {
+        schema::Effect::Read => schema::Op::Read,
+        schema::Effect::Write => schema::Op::Write,
+        schema::Effect::Atomic => schema::Op::Atomic,
+    };
+    let mut access = schema::Access::new(op);
+    access.size = side.size.map(u64::from);
+    access.launch = launch.map(|launch| launch.id);
+    access.stream = Some(side.stream);
+    if let Some(launch) = launch {
+        access.block = side.block.map(|block| launch.shape.block_index(block));
+        access.thread = side.thread.map(|thread| launch.shape.thread_index(thread));
+    }
+    if is_end_of_block(side) {
+        access.ends_block = true;
+        (access.size, access.thread) = (None, None);
+    }
+    if let Some((meta, site)) = site(side.site) {
+        if access.size.is_none() && site.size != 0 {
+            access.size = Some(site.size.into());
+        }
+        if let Some(frame) = user_frame(meta, &site.frames) {
+            (access.file, access.line) = position(meta, frame);
+            access.column = (frame.column != 0).then_some(frame.column);
+            access.inlined_at = inlined_at(meta, &site.frames, frame);
+            access.function = (!frame.function.is_empty()).then(|| frame.function.clone());
+        }
+    }
+    access
+}
+
+/// A memory object of a race.
+#[derive(Clone, Debug)]
+pub struct MemoryObject {
+    /// The object as the report shows it.
+    pub shown: schema::Object,
+    /// It lies in shared memory.
+    shared: bool,
+    /// Its number among the allocations.
+    order: Option<u64>,
+}
+
+impl MemoryObject {
+    /// Its description for the option `objects`.
+    pub fn description(&self) -> ObjectDescription<'_> {
+        ObjectDescription {
+            shared: self.shared,
+            name: self.shown.name.as_deref().filter(|_| self.order.is_none()),
+            size: self.shown.size.unwrap_or_default(),
+            order: self.order,
+        }
+    }
+}
+
+/// The shared memory of a block if the byte is unknown: the kernel's only array, or some array.
+pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
+    let meta = launch.kernel.meta();
+    let (name, size) = match (&meta.shared[..], &meta.dynamic_shared[..]) {
+        ([only], []) => (Some(only.name.clone()), Some(only.size.into())),
+        ([], [only]) => (Some(only.clone()), Some(launch.shape.dynamic_shared.into())),
+        _ => (None, None),
+    };
+    MemoryObject {
+        shown: schema::Object { kind: schema::ObjectKind::Shared, name, size, offset: None, allocated: None },
+        shared: true,
+        order: None,
+    }
+}
+
+/// The variable at this offset of a block's shared memory.
+pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
+    let meta = launch.kernel.meta();
+    let shown = |name: Option<String>, size: u64, start: u64| MemoryObject {
+        shown: schema::Object {
+            kind: schema::ObjectKind::Shared,
+            name,
+            size: Some(size),
+            offset: Some(offset - start),
+            allocated: None,
+        },
+        shared: true,
+        order: None,
+    };
+    let dynamic = u64::from(meta.shared_static).next_multiple_of(16);
+    if offset >= dynamic {
+        // All `extern __shared__` arrays begin at the same byte.
+        let name = match &meta.dynamic_shared[..] {
+            [name] => Some(name.clone()),
+            _ => None,
+        };
+        return shown(name, launch.shape.dynamic_shared.into(), dynamic);
+    }
+    let holds =
+        |start: u32, size: u32| (u64::from(start)..u64::from(start) + u64::from(size)).contains(&offset);
+    match meta.shared.iter().find(|variable| holds(variable.offset, variable.size)) {
+        Some(variable) => shown(Some(variable.name.clone()), variable.size.into(), variable.offset.into()),
+        None => shown(None, meta.shared_static.into(), 0),
+    }
+}
+
+/// The variable or allocation that holds a global address.
+pub fn global_object(address: usize) -> Option<MemoryObject> {
+    if let Some(variable) = modules::variable_at(address) {
+        return Some(MemoryObject {
+            shown: schema::Object {
+                kind: schema::ObjectKind::Variable,
+                name: Some(variable.name.to_owned()),
+                size: Some(variable.size as u64),
+                offset: Some((address - variable.address) as u64),
+                allocated: None,
+            },
+            shared: false,
+            order: None,
+        });
+    }
+    let allocation = allocations::find(address)?;
+    let order = u64::from(allocation.order);
+    Some(MemoryObject {
+        shown: schema::Object {
+            kind: schema::ObjectKind::Allocation,
+            name: Some(format!("#{order}")),
+            size: Some(allocation.size as u64),
+            offset: Some((address - allocation.address) as u64),
+            allocated: host_lines::position_in_user_code(&allocation.callers)
+                .map(|at| schema::Position { file: at.file, line: at.line }),
+        },
+        shared: false,
+        order: Some(order),
+    })
+}
+
+/// The object at the first byte of the later access, or else at the first common byte.
+fn object(record: &RaceRecord, launch: Option<&LaunchRecord>) -> Option<MemoryObject> {
+    let address = record.later.address.unwrap_or(record.address);
+    match record.space {
+        Space::Shared => {
+            let offset = address.checked_sub(record.shared_base)?;
+            Some(shared_object(launch?, offset as u64))
+        }
+        Space::Global => global_object(address),
+    }
+}
+
+/// The facts about a side that a hint depends on.
+fn facts(side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
+    SideFacts {
+        atomic_scope: side.scope,
+        volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
+        asynchronous: site(side.site).is_some_and(|(_, site)| site.asynchronous),
+        ends_block: is_end_of_block(side),
+        fences: launch.is_some_and(|launch| launch.kernel.meta().sync.fences),
+    }
+}
+
+/// A race as the report shows it, with its object. `None` for two accesses that only read, which
+/// are no race. `launch_of` returns the record of an operation that is a launch.
+pub fn race(
+    record: &RaceRecord,
+    launch_of: impl Fn(u64) -> Option<LaunchRecord>,
+) -> Option<(schema::Race, Option<MemoryObject>)> {
+    let object = object(record, launch_of(record.later.launch).as_ref());
+    race_at(record, object, launch_of)
+}
+
+/// The same for a known object.
+pub fn race_at(
+    record: &RaceRecord,
+    object: Option<MemoryObject>,
+    launch_of: impl Fn(u64) -> Option<LaunchRecord>,
+) -> Option<(schema::Race, Option<MemoryObject>)> {
+    let kind = schema::RaceKind::new(effect(&record.earlier), effect(&record.later))?;
+    let later_launch = launch_of(record.later.launch);
+    let earlier_launch = launch_of(record.earlier.launch);
+    // If one side is a transfer, only the other one has a launch.
+    let shown_launch = later_launch.as_ref().or(earlier_launch.as_ref());
+    let mut race = schema::Race {
+        kind,
+        space: match record.space {
+            Space::Shared => gpurace_abi::meta::Space::Shared,
+            Space::Global => gpurace_abi::meta::Space::Global,
+        },
+        scope: match record.scope {
+            RaceScope::Warp => schema::Scope::Warp,
+            RaceScope::Block => schema::Scope::Block,
+            RaceScope::Cluster => schema::Scope::Cluster,
+            RaceScope::Grid => schema::Scope::Grid,
+            RaceScope::Device => schema::Scope::Device,
+            RaceScope::System => schema::Scope::System,
+        },
+        same_value: record.same_value,
+        kernel: modules::kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
+        launch: shown_launch.map(launch),
+        object: object.as_ref().map(|object| object.shown.clone()),
+        accesses: [
+            access(&record.later, later_launch.as_ref()),
+            access(&record.earlier, earlier_launch.as_ref()),
+        ],
+        hint: None,
+        count: record.count,
+    };
+    race.hint = hint(
+        &race,
+        [facts(&record.later, later_launch.as_ref()), facts(&record.earlier, earlier_launch.as_ref())],
+    );
+    Some((race, object))
+}
+
+/// Position of a synchronisation of the kernel's module.
+pub fn sync_position(kernel: &Kernel, sync: u32) -> (Option<String>, Option<u32>) {
+    let meta = &kernel.module.meta;
+    let frames = meta.syncs.get(sync as usize).map(|sync: &SyncSite| &sync.frames[..]);
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+}
+
+/// Position of an access of the kernel's module.
+pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>) {
+    let meta = &kernel.module.meta;
+    let frames = meta.sites.get(site as usize).map(|site| &site.frames[..]);
+    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+}

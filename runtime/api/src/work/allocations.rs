@@ -1,0 +1,121 @@
+//! Allocating and freeing: the backend gives the memory, the program's list of allocations names
+//! it.
+
+use crate::backend;
+use crate::backend::memory::{ALIGNMENT, MemoryKind, MemoryRequest};
+use crate::host::errors::{Error, Result};
+use crate::host::limits::PAGE;
+use crate::program::allocations::{self, Allocation};
+use crate::program::arrays;
+use crate::session;
+
+/// The memory that the backend is asked for. Managed memory has pages of its own because
+/// [`crate::session::watch`] protects them.
+fn request(size: usize, kind: MemoryKind) -> Option<MemoryRequest> {
+    let own_pages = kind == MemoryKind::Managed;
+    let unit = if own_pages { PAGE } else { ALIGNMENT };
+    let size = size.checked_next_multiple_of(unit)?.max(unit);
+    Some(MemoryRequest { size, own_pages })
+}
+
+/// Allocates `size` bytes, which is not 0.
+///
+/// # Errors
+/// `cudaErrorMemoryAllocation` if the device has not that much left.
+pub fn allocate(size: usize, kind: MemoryKind, flags: u32) -> Result<Allocation> {
+    let request = request(size, kind).ok_or(Error::MEMORY_ALLOCATION)?;
+    let backend = backend::get();
+    let before = allocations::add_bytes(request.size);
+    let taken = match before.saturating_add(request.size) > backend.memory_limit() {
+        true => Err(Error::MEMORY_ALLOCATION),
+        false => backend.take(request, kind),
+    };
+    let address = taken.inspect_err(|_| allocations::subtract_bytes(request.size))?;
+    Ok(allocations::add(address, size, kind, flags))
+}
+
+/// Frees the allocation of one of these kinds that starts at `address`, once no submitted work can
+/// use it.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` if there is none, or the fault of a kernel.
+pub fn free(address: usize, kinds: &[MemoryKind]) -> Result<Allocation> {
+    backend::get().wait(backend::Until::AllIsOver)?;
+    let allocation = allocations::remove(address, kinds)?;
+    release(allocation);
+    Ok(allocation)
+}
+
+/// Gives the memory of an allocation back. It is in the list of allocations no more, and nobody
+/// uses it.
+pub fn release(allocation: Allocation) {
+    if let Some(session) = session::existing() {
+        session.forget(allocation.address, allocation.size);
+    }
+    if allocation.kind == MemoryKind::Registered {
+        return backend::get().unregister(allocation.address);
+    }
+    if let Some(request) = request(allocation.size, allocation.kind) {
+        allocations::subtract_bytes(request.size);
+        // SAFETY: it was in the list of allocations, so it came from `take`. It was removed, so
+        // nobody gives it back twice.
+        unsafe { backend::get().give(allocation.address, request, allocation.kind) };
+    }
+}
+
+/// Page-locks memory of the program.
+///
+/// # Errors
+/// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already, and the device's.
+pub fn register(address: usize, size: usize, flags: u32) -> Result {
+    allocations::add_registered(address, size, flags, || backend::get().register(address, size, flags))
+}
+
+/// Frees what `cudaDeviceReset` frees: everything that CUDA allocated.
+pub fn release_all() {
+    arrays::remove_all();
+    for allocation in allocations::remove_all() {
+        release(allocation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::allocations::find;
+
+    #[test]
+    fn small_and_large_allocations_are_aligned_zeroed_and_found() {
+        for size in [1, 255, 4096, 1 << 20] {
+            let a = allocate(size, MemoryKind::Device, 0).unwrap();
+            assert_eq!(a.address % ALIGNMENT, 0);
+            // SAFETY: just allocated.
+            let bytes = unsafe { std::slice::from_raw_parts(a.address as *const u8, size) };
+            assert!(bytes.iter().all(|&b| b == 0));
+            assert_eq!(find(a.address + size - 1), Some(a));
+            assert_ne!(find(a.address + size), Some(a));
+            assert_eq!(free(a.address + 1, &[MemoryKind::Device]), Err(Error::INVALID_VALUE));
+            assert_eq!(free(a.address, &[MemoryKind::Host]), Err(Error::INVALID_VALUE));
+            assert_eq!(free(a.address, &[MemoryKind::Device]), Ok(a));
+            assert_eq!(free(a.address, &[MemoryKind::Device]), Err(Error::INVALID_VALUE));
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_out_of_memory() {
+        for size in [usize::MAX, usize::MAX / 2, 1 << 50] {
+            assert_eq!(allocate(size, MemoryKind::Device, 0), Err(Error::MEMORY_ALLOCATION));
+        }
+    }
+
+    #[test]
+    fn registered_memory_may_not_overlap() {
+        let memory = vec![0u8; 4096];
+        let address = memory.as_ptr() as usize;
+        register(address, 1024, 0).unwrap();
+        assert_eq!(register(address + 1023, 10, 0), Err(Error::HOST_MEMORY_ALREADY_REGISTERED));
+        register(address + 1024, 10, 0).unwrap();
+        free(address, &[MemoryKind::Registered]).unwrap();
+        free(address + 1024, &[MemoryKind::Registered]).unwrap();
+    }
+}

@@ -1,0 +1,351 @@
+//! Instantiated graphs, and how they are launched.
+//!
+//! The nodes are laid out in chains. While the graph runs, each chain is a stream: the first one is
+//! the stream of the launch, another one exists from when its first node may run to when its last
+//! one is over. So the checker sees no more order than the edges make. A graph with one chain costs
+//! as much as its operations.
+
+use std::collections::HashMap;
+
+use crate::host::edge::put;
+use crate::host::errors::{Error, Result};
+use crate::host::types::cudaStream_t;
+use crate::order::{Clock, ORDER, StreamId};
+use crate::work::graph::points::{self, GraphPoint, GraphPoints};
+use crate::work::graph::work::Work;
+use crate::work::graph::{self, ExecHandle, Graph, GraphHandle, Graphs, Id, NodeHandle, capture};
+use crate::work::streams;
+
+/// A node of an instantiated graph.
+#[derive(Clone)]
+pub struct GraphStep {
+    /// Its work.
+    pub work: Work,
+    /// Steps that it runs after.
+    after: Vec<usize>,
+    /// Its chain.
+    chain: usize,
+    /// The program has switched it off.
+    pub disabled: bool,
+}
+
+/// An instantiated graph.
+#[derive(Clone, Default)]
+pub struct Exec {
+    /// The steps, each after those that it depends on.
+    steps: Vec<GraphStep>,
+    /// The step of each of the graph's own nodes. Nodes of child graphs are not listed.
+    nodes: HashMap<Id, usize>,
+    /// The handles of the graph's nodes, in the order of their steps.
+    order: Vec<Id>,
+    /// First and last step of each chain.
+    chains: Vec<(usize, usize)>,
+    /// The streams of the chains, once the graph was launched. The first chain has no stream of its
+    /// own.
+    streams: Vec<Option<StreamId>>,
+    /// The clock at the end of the last launch.
+    last: Clock,
+    /// The points by which the backend orders the chains.
+    points: GraphPoints,
+    /// The flags of its instantiation.
+    pub flags: u64,
+}
+
+/// Adds the nodes of `graph` after the steps `roots`. Returns the steps that no other follows.
+fn flatten(
+    graphs: &mut Graphs,
+    graph: &Graph,
+    roots: &[usize],
+    exec: &mut Exec,
+    outermost: bool,
+) -> Result<Vec<usize>> {
+    let mut steps: HashMap<Id, Vec<usize>> = HashMap::new();
+    let mut last: Vec<usize> = Vec::new();
+    for index in graph.sorted()? {
+        let node = &graph.nodes[index];
+        let mut after: Vec<usize> = node.after.iter().flat_map(|id| steps[id].clone()).collect();
+        if node.after.is_empty() {
+            after.extend(roots);
+        }
+        after.sort_unstable();
+        after.dedup();
+        let ends = match &node.work {
+            Work::Child(child) => {
+                let child = graphs.graph(*child)?.clone();
+                let entry = push(exec, Work::Empty, after);
+                let ends = flatten(graphs, &child, &[entry], exec, false)?;
+                if ends.is_empty() { vec![entry] } else { ends }
+            }
+            work => vec![push(exec, work.clone(), after)],
+        };
+        if outermost {
+            exec.nodes.insert(node.id, ends[0]);
+            exec.order.push(node.id);
+        }
+        steps.insert(node.id, ends);
+    }
+    for node in &graph.nodes {
+        let followed = graph.nodes.iter().any(|other| other.after.contains(&node.id));
+        if !followed {
+            last.extend(&steps[&node.id]);
+        }
+    }
+    Ok(last)
+}
+
+fn push(exec: &mut Exec, work: Work, after: Vec<usize>) -> usize {
+    exec.steps.push(GraphStep { work, after, chain: 0, disabled: false });
+    exec.steps.len() - 1
+}
+
+/// Lays the steps out in chains: a step continues the chain of one that it runs after, if no other
+/// step continues it.
+fn lay_out(exec: &mut Exec) {
+    for index in 0..exec.steps.len() {
+        let free = exec.steps[index].after.iter().find_map(|&before| {
+            let chain = exec.steps[before].chain;
+            (exec.chains[chain].1 == before).then_some(chain)
+        });
+        let chain = free.unwrap_or_else(|| {
+            exec.chains.push((index, index));
+            exec.chains.len() - 1
+        });
+        exec.chains[chain].1 = index;
+        exec.steps[index].chain = chain;
+    }
+}
+
+impl Exec {
+    /// Instantiates a graph.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` if the graph cannot be run.
+    fn of(graphs: &mut Graphs, graph: Id, flags: u64) -> Result<Self> {
+        let graph = graphs.graph(graph)?.clone();
+        let mut exec = Self { flags, ..Self::default() };
+        flatten(graphs, &graph, &[], &mut exec, true)?;
+        lay_out(&mut exec);
+        Ok(exec)
+    }
+
+    /// The step of a node.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` if the node is not of this graph.
+    pub fn step(&mut self, node: Id) -> Result<&mut GraphStep> {
+        let step = *self.nodes.get(&node).ok_or(Error::INVALID_VALUE)?;
+        self.steps.get_mut(step).ok_or(Error::INVALID_VALUE)
+    }
+
+    /// Gives a node another operation of the same kind.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` if the node is not of this graph, or of another kind.
+    pub fn replace(&mut self, node: Id, work: Work) -> Result {
+        let step = self.step(node)?;
+        if step.work.number() != work.number() {
+            return Err(Error::INVALID_VALUE);
+        }
+        step.work = work;
+        Ok(())
+    }
+
+    /// Destroys its streams and events. Submitted work continues.
+    pub fn destroy(self) {
+        self.points.forget(&self.streams);
+    }
+
+    /// True if a step of another chain runs after this one.
+    fn is_waited_for(&self, step: usize) -> bool {
+        let chain = self.steps[step].chain;
+        self.chains[chain].1 == step && chain != 0
+            || self.steps.iter().any(|other| other.chain != chain && other.after.contains(&step))
+    }
+
+    /// Runs the steps. Keeps the streams of the chains, and the clock that the next launch begins
+    /// after.
+    fn run(&mut self, stream: StreamId) -> Result {
+        let (mut streams, mut points) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.points));
+        let ran = self.run_steps(stream, &mut streams, &mut points);
+        (self.streams, self.points) = (streams, points);
+        self.last = ran?;
+        Ok(())
+    }
+
+    /// Runs the steps. `known`: the streams of the chains. Returns the clock at the end of the
+    /// launch.
+    fn run_steps(
+        &self,
+        stream: StreamId,
+        known: &mut Vec<Option<StreamId>>,
+        points: &mut GraphPoints,
+    ) -> Result<Clock> {
+        // A launch of a graph begins after the last launch of it.
+        points.wait(stream, GraphPoint::End)?;
+        known.resize(self.chains.len(), None);
+        let mut streams = vec![None; self.chains.len()];
+        let begin = {
+            let mut order = ORDER.lock();
+            order.wait(stream, &self.last);
+            order.submit(stream)
+        };
+        if let Some(first) = streams.first_mut() {
+            *first = Some(stream);
+        }
+        if self.chains.len() > 1 {
+            points.reach(GraphPoint::Begin, stream)?;
+        }
+        let mut clocks: Vec<Option<Clock>> = vec![None; self.steps.len()];
+        let mut result = Ok(());
+        for (index, step) in self.steps.iter().enumerate() {
+            // A chain's stream begins as soon as its first step may run: the step may overlap
+            // everything that runs from now on.
+            for (chain, &(first, _)) in self.chains.iter().enumerate() {
+                let ready = self.steps[first].after.iter().all(|&before| clocks[before].is_some());
+                if streams[chain].is_none() && clocks[first].is_none() && ready {
+                    let mut clock = begin.clone();
+                    clock.join(&self.last);
+                    for &before in &self.steps[first].after {
+                        clock.join(clocks[before].as_ref().unwrap_or(&begin));
+                    }
+                    let id = ORDER.lock().open(known[chain], clock);
+                    if known[chain].replace(id).is_none() {
+                        points::make_stream(id)?;
+                    }
+                    points.wait(id, GraphPoint::Begin)?;
+                    streams[chain] = Some(id);
+                }
+            }
+            let on = streams[step.chain].unwrap_or(stream);
+            for &before in step.after.iter().filter(|&&before| self.steps[before].chain != step.chain) {
+                ORDER.lock().wait(on, clocks[before].as_ref().unwrap_or(&begin));
+                points.wait(on, GraphPoint::Step(before))?;
+            }
+            if !step.disabled && result.is_ok() {
+                result = step.work.run(on);
+            }
+            if self.is_waited_for(index) {
+                points.reach(GraphPoint::Step(index), on)?;
+            }
+            let mut order = ORDER.lock();
+            clocks[index] = Some(order.now(on));
+            if step.chain != 0 && self.chains[step.chain].1 == index {
+                order.destroy(on);
+            }
+        }
+        for (chain, &(_, last)) in self.chains.iter().enumerate() {
+            if let Some(clock) = &clocks[last] {
+                ORDER.lock().wait(stream, clock);
+            }
+            if chain != 0 {
+                points.wait(stream, GraphPoint::Step(last))?;
+            }
+        }
+        points.reach(GraphPoint::End, stream)?;
+        result.map(|()| ORDER.lock().now(stream))
+    }
+}
+
+/// Launches a graph on a stream.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` if there is no such graph, and those of its operations.
+pub fn launch(exec: ExecHandle, stream: cudaStream_t) -> Result {
+    let (stream, id) = (streams::resolve(stream)?, exec as Id);
+    // A copy runs, without the lock: host functions of the graph may use other graphs.
+    let mut exec = graph::all().execs.get(&id).cloned().ok_or(Error::INVALID_VALUE)?;
+    if capture::takes(stream) {
+        return Err(Error::STREAM_CAPTURE_UNSUPPORTED);
+    }
+    let ran = exec.run(stream);
+    if let Some(kept) = graph::all().execs.get_mut(&id) {
+        (kept.streams, kept.last, kept.points) = (exec.streams, exec.last, exec.points);
+    }
+    ran
+}
+
+/// Instantiates a graph and writes the handle.
+///
+/// # Safety
+/// `to` is null or valid for a write.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` for a null pointer, or if the graph cannot be run.
+pub unsafe fn instantiate(to: *mut ExecHandle, graph: GraphHandle, flags: u64) -> Result {
+    let mut graphs = graph::all();
+    let exec = Exec::of(&mut graphs, graph as Id, flags)?;
+    let id = graphs.number();
+    graphs.execs.insert(id, exec);
+    // SAFETY: by contract.
+    unsafe { put(to, id as ExecHandle) }
+}
+
+/// Gives a node of an instantiated graph another operation of the same kind.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` if there is no such graph, or as [`Exec::replace`].
+pub fn replace(exec: ExecHandle, node: NodeHandle, work: Work) -> Result {
+    let mut graphs = graph::all();
+    let exec = graphs.exec(exec as Id)?;
+    exec.replace(node as Id, work)
+}
+
+/// The reason why one instantiated graph cannot become another (`cudaGraphExecUpdateResult`), and
+/// the node.
+fn difference(old: &Exec, new: &Exec) -> Option<(u32, Id)> {
+    const TOPOLOGY: u32 = 2;
+    const KIND: u32 = 3;
+    if old.steps.len() != new.steps.len() || old.order.len() != new.order.len() {
+        return Some((TOPOLOGY, 0));
+    }
+    for (index, (a, b)) in old.steps.iter().zip(&new.steps).enumerate() {
+        let node = new.nodes.iter().find(|&(_, &step)| step == index).map_or(0, |(&id, _)| id);
+        if a.after != b.after {
+            return Some((TOPOLOGY, node));
+        }
+        if a.work.number() != b.work.number() {
+            return Some((KIND, node));
+        }
+    }
+    None
+}
+
+/// Gives an instantiated graph the work of another graph of the same structure. Returns the
+/// `cudaGraphExecUpdateResult` and the node if the structures differ. Then nothing changes.
+///
+/// # Errors
+/// `cudaErrorInvalidValue` if one of the handles is none.
+pub fn update(exec: ExecHandle, graph: GraphHandle) -> Result<Option<(u32, Id)>> {
+    let mut graphs = graph::all();
+    let new = Exec::of(&mut graphs, graph as Id, 0)?;
+    let old = graphs.exec(exec as Id)?;
+    let differs = difference(old, &new);
+    if differs.is_none() {
+        // Nodes keep their handles. Steps correspond by their position.
+        for (step, new) in old.steps.iter_mut().zip(new.steps) {
+            step.work = new.work;
+        }
+    }
+    Ok(differs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chains(edges: &[&[usize]]) -> Vec<usize> {
+        let mut exec = Exec::default();
+        for after in edges {
+            push(&mut exec, Work::Empty, after.to_vec());
+        }
+        lay_out(&mut exec);
+        exec.steps.iter().map(|step| step.chain).collect()
+    }
+
+    #[test]
+    fn steps_that_follow_each_other_are_one_chain() {
+        assert_eq!(chains(&[&[], &[0], &[1]]), [0, 0, 0]);
+        assert_eq!(chains(&[&[], &[0], &[0], &[1, 2]]), [0, 0, 1, 0]);
+        assert_eq!(chains(&[&[], &[], &[0, 1], &[1]]), [0, 1, 0, 1]);
+    }
+}

@@ -1,0 +1,94 @@
+//! The order of a graph's nodes on a backend that runs them later: streams and events of the
+//! backend. A graph is launched node by node: in each launch of the graph, each node is an
+//! operation with its own number.
+
+use crate::backend;
+use crate::host::errors::Result;
+use crate::order::StreamId;
+use crate::work::graph::{self, Id};
+
+/// `cudaStreamNonBlocking`.
+const NON_BLOCKING: u32 = 1;
+/// `cudaEventDisableTiming`.
+const WITHOUT_TIME: u32 = 2;
+
+/// Points of a graph's launches for which operations of other streams wait.
+#[derive(Clone, Debug, Default)]
+pub struct GraphPoints {
+    /// The event of each point, made when it is first needed.
+    events: Vec<Option<Id>>,
+}
+
+/// A point of a graph's launch.
+#[derive(Clone, Copy, Debug)]
+pub enum GraphPoint {
+    /// The launch of the graph begins.
+    Begin,
+    /// It ends.
+    End,
+    /// A step is over.
+    Step(usize),
+}
+
+impl GraphPoint {
+    const fn index(self) -> usize {
+        match self {
+            Self::Begin => 0,
+            Self::End => 1,
+            Self::Step(step) => 2 + step,
+        }
+    }
+}
+
+impl GraphPoints {
+    /// Records that a stream has reached a point.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn reach(&mut self, point: GraphPoint, stream: StreamId) -> Result {
+        let index = point.index();
+        if self.events.len() <= index {
+            self.events.resize(index + 1, None);
+        }
+        let event = match self.events[index] {
+            Some(event) => event,
+            None => {
+                let event = graph::all().number();
+                backend::get().create_event(event, WITHOUT_TIME)?;
+                *self.events[index].insert(event)
+            }
+        };
+        backend::get().record(event, stream)
+    }
+
+    /// Lets later operations of a stream wait for a point, in the launch that has reached it last.
+    /// If none has, they do not wait.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn wait(&self, stream: StreamId, point: GraphPoint) -> Result {
+        match self.events.get(point.index()).copied().flatten() {
+            Some(event) => backend::get().wait_for_event(stream, event),
+            None => Ok(()),
+        }
+    }
+
+    /// Destroys the events, and the streams of the graph. Submitted work continues.
+    pub fn forget(self, streams: &[Option<StreamId>]) {
+        let Some(backend) = backend::chosen() else { return };
+        for event in self.events.into_iter().flatten() {
+            backend.destroy_event(event);
+        }
+        for &stream in streams.iter().flatten() {
+            backend.destroy_stream(stream);
+        }
+    }
+}
+
+/// Makes a stream for part of a graph.
+///
+/// # Errors
+/// The device's.
+pub fn make_stream(stream: StreamId) -> Result {
+    backend::get().create_stream(stream, NON_BLOCKING, 0)
+}

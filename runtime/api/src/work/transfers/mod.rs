@@ -1,0 +1,153 @@
+//! Transfers: copies and fills that the host asks for. This module orders them and says whether the
+//! host waits; [`copies`] and [`fills`] check their arguments.
+
+pub mod copies;
+pub mod fills;
+pub mod sides;
+
+use crate::backend::memory::{MemoryKind, TransferRows, TransferSide};
+use crate::backend::{self, Until};
+use crate::host::errors::Result;
+use crate::order::{ORDER, StreamId};
+use crate::program::{allocations, modules};
+use crate::session;
+use crate::session::transfer_sites;
+
+/// The kind of memory that a side of a transfer is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferMemory {
+    /// The device's alone.
+    Device,
+    /// Managed memory.
+    Managed,
+    /// Page-locked host memory.
+    PageLocked,
+    /// Other host memory. No kernel can access it.
+    Pageable,
+}
+
+impl TransferMemory {
+    /// The memory that holds an address.
+    pub fn of(address: usize) -> Self {
+        match allocations::find(address).map(|found| found.kind) {
+            Some(MemoryKind::Device | MemoryKind::Array) => Self::Device,
+            Some(MemoryKind::Managed) => Self::Managed,
+            Some(MemoryKind::Host | MemoryKind::Registered) => Self::PageLocked,
+            None => match modules::variable_at(address) {
+                Some(variable) if variable.managed => Self::Managed,
+                Some(_) => Self::Device,
+                None => Self::Pageable,
+            },
+        }
+    }
+
+    const fn is_host(self) -> bool {
+        matches!(self, Self::PageLocked | Self::Pageable)
+    }
+}
+
+/// True if the host waits for a copy (CUDA Runtime API, "API synchronization behavior"). If a call
+/// may or may not wait by that page, it waits: an order too many hides a race, an order too few
+/// invents one.
+pub fn host_waits_for_copy(to: TransferMemory, from: TransferMemory, sync: bool) -> bool {
+    match (to, from) {
+        (to, from) if to.is_host() && from.is_host() => true,
+        // The host does not wait if no host memory takes part.
+        (TransferMemory::Device, TransferMemory::Device) => false,
+        (TransferMemory::Pageable, _) => true,
+        _ => sync,
+    }
+}
+
+/// True if the host waits for a fill. It does not if only the device can access the memory.
+pub fn host_waits_for_fill(to: TransferMemory, sync: bool) -> bool {
+    sync && to != TransferMemory::Device
+}
+
+/// How a transfer was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// By a call that returns when the transfer is over.
+    Synchronous,
+    /// By a call that may return earlier.
+    Asynchronous,
+    /// By the launch of a graph, for which the host does not wait.
+    InGraph,
+}
+
+impl Waits {
+    /// How a call of the API requests it.
+    pub fn of_call(sync: bool) -> Self {
+        if sync { Self::Synchronous } else { Self::Asynchronous }
+    }
+}
+
+/// Begins a transfer on `stream`. A fill has no `from`. True if the host waits for it.
+pub fn begin(stream: StreamId, to: TransferRows, from: Option<TransferRows>, waits: Waits) -> bool {
+    let to_memory = TransferMemory::of(to.start);
+    let from_memory = from.map(|from| TransferMemory::of(from.start));
+    let sync = waits == Waits::Synchronous;
+    let waits = waits != Waits::InGraph
+        && match from_memory {
+            Some(from) => host_waits_for_copy(to_memory, from, sync),
+            None => host_waits_for_fill(to_memory, sync),
+        };
+    session::get().transfer(stream, waits, || {
+        let site = transfer_sites::of_this_call();
+        let part = |rows, memory, writes: bool| {
+            (memory != TransferMemory::Pageable).then(|| TransferSide {
+                rows,
+                writes,
+                site: site + u32::from(writes),
+            })
+        };
+        let reads = from.zip(from_memory).and_then(|(rows, memory)| part(rows, memory, false));
+        reads.into_iter().chain(part(to, to_memory, true)).collect()
+    });
+    waits
+}
+
+/// Begins a transfer of no bytes on `stream`.
+///
+/// # Errors
+/// The fault of a kernel that the host waits for.
+pub fn begin_empty(stream: StreamId, waits: Waits) -> Result {
+    let clock = ORDER.lock().submit(stream);
+    if waits == Waits::Synchronous {
+        backend::get().wait(Until::StreamIsOver(stream))?;
+        ORDER.lock().host_waits(&clock);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_waits_as_cuda_documents_it() {
+        use TransferMemory::{Device, Managed, PageLocked, Pageable};
+        for (to, from, sync, wanted) in [
+            (Device, Device, true, false),
+            (Device, Device, false, false),
+            (Device, Pageable, true, true),
+            (Device, Pageable, false, false),
+            (Device, PageLocked, true, true),
+            (Device, PageLocked, false, false),
+            (Pageable, Device, true, true),
+            (Pageable, Device, false, true),
+            (PageLocked, Device, true, true),
+            (PageLocked, Device, false, false),
+            (Pageable, PageLocked, false, true),
+            (PageLocked, PageLocked, false, true),
+            (Managed, Managed, true, true),
+            (Managed, Device, false, false),
+        ] {
+            let found = host_waits_for_copy(to, from, sync);
+            assert_eq!(found, wanted, "{to:?} from {from:?}, sync: {sync}");
+        }
+        assert!(!host_waits_for_fill(Device, true));
+        assert!(host_waits_for_fill(Managed, true));
+        assert!(!host_waits_for_fill(PageLocked, false));
+    }
+}

@@ -1,0 +1,257 @@
+//! The memory that both the host and the checker on a GPU read and write.
+//!
+//! `runtime/device/cpp/layout.h` has the same structures; a test of that crate compares sizes and
+//! offsets.
+
+/// Symbol of the [`CheckerState`] in a checked GPU module.
+pub const STATE_SYMBOL: &str = "__gpurace_state";
+
+/// The kernel that fills a launch's [`LaunchCell`]. It runs before the launch, on its stream. Its
+/// parameters are [`LaunchCell::begin_arguments`], 8 bytes each.
+pub const BEGIN_KERNEL: &str = "__gpurace_begin";
+
+/// The kernel that makes the records of a copy or fill. It runs before the copy, on its stream,
+/// after [`BEGIN_KERNEL`] for a launch of one block. Its parameters, 8 bytes each: the device
+/// address of the [`LaunchCell`], the first byte, bytes of a row, rows, bytes from one row to the
+/// next, the shadow of the word of the first byte, the operation's code, the site, and the number
+/// of threads of this kernel.
+pub const TOUCH_KERNEL: &str = "__gpurace_touch";
+
+/// Suffix of the name of a kernel's checked variant. It has one more parameter than the kernel, the
+/// last: the device address of its [`LaunchCell`].
+pub const CHECKED_SUFFIX: &str = "__gpurace_checked";
+
+/// Suffix of the name of a kernel's table of shared variables. It has an entry for each static
+/// variable of the kernel's description, in that order, and one for its dynamic shared memory, if
+/// it has any: 1 + the offset in the block's shared memory. The first checked launch fills it in.
+pub const SHARED_SUFFIX: &str = "__gpurace_shared";
+
+/// Prefix of the name of a pointer to a `__managed__` variable; the variable's name follows. It
+/// holds the address of the device's copy, with the initial value, until the runtime stores the
+/// address of the host's variable there.
+pub const MANAGED_CELL: &str = "__gpurace_managed_";
+
+/// Bytes of static shared memory that a checked kernel has beside its own.
+pub const SHARED_CONTROL: u32 = 256;
+/// Words of a region, here and in `gpurace-check`: 128 bytes of the program's memory.
+pub const REGION_WORDS: usize = 32;
+/// Number of block uids that fit a shadow word.
+pub const BLOCK_UIDS: u64 = (1 << 24) - 1;
+/// Number of counters at [`CheckerState::race_counters`].
+pub const RACE_COUNTERS: u64 = 4096;
+/// Number of races of one hash that are written; further ones are counted.
+pub const REPORTS_PER_RACE: u32 = 4;
+/// Ranges of uids in [`LaunchCell::unordered`].
+pub const UNORDERED_RANGES: usize = 4;
+
+/// The reason under which a description counts accesses that no check sees: inline PTX makes them,
+/// or an instruction that the pass does not know.
+pub const UNSEEN: &str = "not seen on the GPU";
+/// The reason under which a description counts accesses to textures and surfaces that no check
+/// sees.
+pub const FETCHES: &str = "fetches on the GPU";
+
+/// An unknown site or thread of a race's earlier side.
+pub const UNKNOWN: u32 = u32::MAX;
+/// Code of a plain read.
+pub const OP_READ: u32 = 0;
+/// Code of a plain write. Codes from 2 on are atomics, numbered by `gpurace-check`'s
+/// `word::op_code`.
+pub const OP_WRITE: u32 = 1;
+
+/// Where the checker of one module finds its memory. The host writes it before the module's first
+/// checked launch. All addresses are the device's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckerState {
+    /// First address of the window that serves allocations.
+    pub window: u64,
+    /// Size of the window in bytes, or 0.
+    pub window_size: u64,
+    /// The shadow of the window: 8 bytes for each 4.
+    pub shadow: u64,
+    /// The [`Counters`].
+    pub counters: u64,
+    /// The buffer of [`FoundRace`]s, in memory that the host reads.
+    pub races: u64,
+    /// Number of races that the buffer has room for.
+    pub race_capacity: u64,
+    /// How often each kind of race was found: `u32` by hash, [`RACE_COUNTERS`] of them.
+    pub race_counters: u64,
+    /// 1 if the module makes order by fences, or by atomics stronger than relaxed. Then any atomic
+    /// that a block observes may be a release.
+    pub orders: u64,
+    /// 1 if the source annotates races as intended. Only an event log shows which. Without one, all
+    /// conflicts are undecided.
+    pub annotated: u64,
+}
+
+/// A range of memory outside the window, with shadow of its own. Two ranges may share a word; then
+/// each has its own shadow of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShadowRange {
+    /// First address.
+    pub start: u64,
+    /// The address behind the last.
+    pub end: u64,
+    /// Shadow of the word that holds `start`.
+    pub shadow: u64,
+}
+
+/// A set of slots of one size: see `slots.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotSet {
+    /// One bit per slot, 1 if a resident block has it: `u32` words.
+    pub bits: u64,
+    /// The first slot. A slot begins with the clock at which its next block starts (`u64`); the
+    /// shadow of shared memory follows.
+    pub first: u64,
+    /// Number of slots.
+    pub count: u64,
+    /// Bytes from one slot to the next.
+    pub stride: u64,
+    /// Bytes of shared memory that a slot has shadow for.
+    pub shared: u64,
+}
+
+/// The launch cell: one launch, or one copy that makes records. [`BEGIN_KERNEL`] and the launch's
+/// blocks write it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchCell {
+    /// Uid of its first block; [`BLOCK_UIDS`] or more if none was left.
+    pub first_uid: u64,
+    /// Number of its blocks.
+    pub blocks: u64,
+    /// The host's number of the launch, for reports.
+    pub number: u64,
+    /// Number of checks that it made.
+    pub checks: u64,
+    /// Uids of earlier launches that may overlap it: `first << 32 | count`, or 0.
+    pub unordered: [u64; UNORDERED_RANGES],
+    /// Address of the first [`Event`](crate::event::Event) of its event log, behind the
+    /// [`EventLogHead`](crate::event::EventLogHead), in memory that the host reads; 0 without a
+    /// log.
+    pub log: u64,
+    /// Number of events that the log has room for.
+    pub log_room: u64,
+    /// Number of places taken in the log; may exceed the room.
+    pub logged: u64,
+    /// Number of blocks that have ended, if there is a log.
+    pub ended: u64,
+    /// As [`EventLogHead::held`](crate::event::EventLogHead::held).
+    pub held: u64,
+    /// 1 if a thread that has observed an atomic write may be ordered after it. Without a log, a
+    /// plain access that meets an atomic one is then undecided.
+    pub observes: u64,
+    /// Address of the [`SlotSet`] of its blocks, or 0.
+    pub slots: u64,
+    /// Address of its [`ShadowRange`]s, in order of addresses.
+    pub ranges: u64,
+    /// Number of these ranges.
+    pub range_count: u64,
+    /// Number of this use of the cell, different for each use.
+    pub turn: u64,
+    /// The `turn` of the last use that is over. The next launch on its stream writes it.
+    pub over: u64,
+}
+
+impl LaunchCell {
+    /// The arguments with which [`BEGIN_KERNEL`] writes this into the cell at address `cell`.
+    /// `before`: address and turn of the cell of the last launch on the stream, which is over then.
+    pub fn begin_arguments(&self, cell: u64, before: Option<(u64, u64)>) -> [u64; 17] {
+        let [a, b, c, d] = self.unordered;
+        let (before, turn_before) = before.unwrap_or((0, 0));
+        let Self {
+            turn, blocks, number, first_uid, log, log_room, observes, slots, ranges, range_count, ..
+        } = *self;
+        [
+            cell,
+            turn,
+            blocks,
+            number,
+            first_uid,
+            a,
+            b,
+            c,
+            d,
+            log,
+            log_room,
+            observes,
+            slots,
+            ranges,
+            range_count,
+            before,
+            turn_before,
+        ]
+    }
+}
+
+/// What the checkers of one context count, and the next free uid.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The uid behind the last one that a launch has had.
+    pub next_uid: u64,
+    /// Places taken in the buffer of races; may exceed its capacity.
+    pub races: u64,
+    /// Pairs that conflict and may be ordered in a way that the checker on the GPU cannot see.
+    pub undecided: u64,
+    /// Records dropped because a word has room for one: a race with them is missed.
+    pub narrowed: u64,
+    /// Accesses to memory without shadow.
+    pub outside: u64,
+    /// Accesses to shared memory without shadow: the block has no slot, or more memory than a slot.
+    pub shared_outside: u64,
+    /// Changes of a word given up after too many attempts.
+    pub contended: u64,
+    /// Accesses of blocks whose clock or uid does not fit a word.
+    pub exhausted: u64,
+    /// Races not written because the same instructions raced before.
+    pub repeated: u64,
+    /// Accesses of asynchronous copies that counted as their thread's where the copy begins.
+    pub copies: u64,
+    /// Races not written because the buffer was full.
+    pub lost: u64,
+    /// Accesses to textures and surfaces that no event log has.
+    pub fetches: u64,
+}
+
+/// A race, as the GPU found it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoundRace {
+    /// 1 once the race is complete; written last.
+    pub complete: u32,
+    /// Site of the later access.
+    pub site: u32,
+    /// Site of the earlier one, or [`UNKNOWN`].
+    pub earlier_site: u32,
+    /// The later thread, linear in its block.
+    pub thread: u32,
+    /// The earlier one, or [`UNKNOWN`].
+    pub earlier_thread: u32,
+    /// The earlier operation's code ([`OP_READ`] and on).
+    pub earlier_op: u32,
+    /// The later operation's code.
+    pub op: u32,
+    /// The narrowest group that holds both threads: 0 warp, 1 block, 2 grid, 3 two launches.
+    pub relation: u32,
+    /// The later thread's block, linear.
+    pub block: u64,
+    /// The earlier one's, or `u64::MAX` if it is not known.
+    pub earlier_block: u64,
+    /// [`LaunchCell::number`].
+    pub launch: u64,
+    /// The earlier side's launch. For a race of two launches the GPU does not know it: then this is
+    /// [`u64::MAX`], and `earlier_block` is the earlier block's uid.
+    pub earlier_launch: u64,
+    /// Address of the later access.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u32,
+    /// 1 + the offset in the block's shared memory, or 0 for global memory.
+    pub shared: u32,
+}

@@ -1,0 +1,46 @@
+//! The definitions that all parts of gpurace share:
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`ablation`] | the mechanisms that only buy speed, and which are on |
+//! | [`context`] | [`context::ThreadCtx`], the per-thread record that lowered device code reads its special registers from |
+//! | `diagnostic` | warnings and remarks on their way from the pass to the driver |
+//! | [`device`] | the memory that the host and the checker on a GPU share |
+//! | [`entry`] | the entry points that instrumented and lowered code calls: names, parameters, results |
+//! | [`event`] | the event log of a launch on a GPU |
+//! | [`image`] | the container in the fat-binary slot of an object, and the table that a lowered device image exports |
+//! | [`launch_shape`] | how many blocks and threads a launch has, and how they are grouped |
+//! | [`matrix`] | matrix products of a warp: element types, layouts, and their encoding as one word |
+//! | [`meta`] | the serialised description of a device module: access sites, kernels, variables |
+//! | `part` | the external names of separately compiled device code |
+//! | [`scope`] | CUDA's scopes and memory orders, as numbers that are passed to entry points |
+//! | `symbol` | demangling |
+//! | `texture` | textures and surfaces, and which memory a fetch accesses |
+//!
+//! Not here: anything that allocates shadow memory, runs
+//! threads or formats a report.
+#![cfg_attr(not(feature = "meta"), no_std)]
+
+pub mod ablation;
+pub mod context;
+pub mod device;
+#[cfg(feature = "meta")]
+pub mod diagnostic;
+pub mod entry;
+pub mod event;
+#[cfg(feature = "meta")]
+pub mod gpu_code;
+pub mod image;
+pub mod launch_shape;
+pub mod matrix;
+#[cfg(feature = "meta")]
+pub mod meta;
+#[cfg(feature = "meta")]
+pub mod part;
+pub mod scope;
+#[cfg(feature = "meta")]
+pub mod symbol;
+#[cfg(feature = "meta")]
+pub mod texture;
+
+pub use launch_shape::LaunchShape;

@@ -1,0 +1,275 @@
+//! The description of a device module. The pass writes it as JSON; the runtime and `gpurace` read
+//! it.
+
+use serde::{Deserialize, Serialize};
+
+/// The description of a device module, beside its code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModuleMeta {
+    /// The processor that the device code was compiled for: 90 for `sm_90`. The first field, since
+    /// a runtime reads it without the rest.
+    #[serde(default)]
+    pub arch: u32,
+    /// The main source file, as clang was given it.
+    pub source: String,
+    /// True if the code has checks.
+    pub instrumented: bool,
+    /// Source files that positions refer to.
+    pub files: Vec<SourceFile>,
+    /// Every access instruction, checked or not; `SiteId`s index it.
+    pub sites: Vec<Site>,
+    /// Every barrier, warp sync, fence and collective.
+    pub syncs: Vec<SyncSite>,
+    /// Kernels.
+    pub kernels: Vec<KernelMeta>,
+    /// Device variables (`__device__`, `__constant__`, `__managed__`).
+    pub variables: Vec<VariableMeta>,
+    /// Accesses that are not checked, by reason.
+    pub skipped: Vec<Skipped>,
+    /// Reads without a check of their own, in the order of their sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covered: Vec<Covered>,
+    /// Operations that the executor cannot run. A launch that reaches one ends with an error.
+    pub unsupported: Vec<String>,
+}
+
+/// A source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// The name as clang was given it, or as `#include` found it.
+    pub name: String,
+    /// The directory that a relative name is relative to.
+    pub directory: String,
+    /// A header of the toolkit, of clang or of the system. A report shows the user's line that
+    /// called into it instead.
+    pub system: bool,
+}
+
+/// One source position, and the function it is in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// Index into [`ModuleMeta::files`].
+    pub file: u32,
+    /// Line, from 1; 0 where unknown.
+    pub line: u32,
+    /// Column, from 1; 0 where unknown.
+    pub column: u32,
+    /// The function, demangled, without parameters where debug info has only that.
+    pub function: String,
+}
+
+/// The operation of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// A plain load.
+    Read,
+    /// A plain store.
+    Write,
+    /// An atomic or volatile access.
+    Atomic,
+}
+
+/// The memory that an access may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// Shared memory.
+    Shared,
+    /// Global memory.
+    Global,
+    /// Known at run time only.
+    Generic,
+}
+
+/// One access instruction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Its operation.
+    pub op: Op,
+    /// Bytes, 0 if not constant.
+    pub size: u32,
+    /// The memory that it may touch.
+    pub space: Space,
+    /// A `volatile` access; reports call it a volatile read or write.
+    pub volatile: bool,
+    /// An asynchronous copy makes the access, not the thread itself.
+    #[serde(default)]
+    pub asynchronous: bool,
+    /// Position, innermost inlined function first; empty without debug info.
+    pub frames: Vec<Frame>,
+    /// The least of its verdicts in all kernels.
+    pub verdict: Verdict,
+}
+
+/// The prover's verdict on an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Cannot race in any launch.
+    Proved,
+    /// Cannot race if the conditions hold.
+    ProvedIf,
+    /// Races in some launch.
+    Racy,
+    /// Checked at run time.
+    #[default]
+    Checked,
+}
+
+impl Verdict {
+    /// The lesser of two kernels' verdicts.
+    pub fn and(self, other: Self) -> Self {
+        let rank = |verdict| match verdict {
+            Self::Racy => 0,
+            Self::Checked => 1,
+            Self::ProvedIf => 2,
+            Self::Proved => 3,
+        };
+        if rank(self) <= rank(other) { self } else { other }
+    }
+}
+
+/// One synchronisation instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SyncSite {
+    /// As the source calls it, for instance `__syncthreads()`.
+    pub what: String,
+    /// Position, innermost inlined function first.
+    pub frames: Vec<Frame>,
+    /// True if all threads of a block must wait at this place, as CUDA C++ requires for
+    /// `__syncthreads`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_place: bool,
+}
+
+/// One kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelMeta {
+    /// Mangled name.
+    pub name: String,
+    /// Where it is defined.
+    pub frame: Option<Frame>,
+    /// Parameters, in order.
+    pub params: Vec<Param>,
+    /// Size of the argument buffer, bytes.
+    pub params_size: u32,
+    /// Static shared memory, bytes, as offsets from the block's base; dynamic
+    /// shared memory starts at the next multiple of 16.
+    pub shared_static: u32,
+    /// Static shared variables that the kernel can reach.
+    pub shared: Vec<SharedVariable>,
+    /// Names of the `extern __shared__` arrays that it can reach.
+    pub dynamic_shared: Vec<String>,
+    /// Indices into [`ModuleMeta::sites`] of the accesses it can reach.
+    pub sites: Vec<u32>,
+    /// The verdict on each of `sites` in this kernel, in the same order; empty if the prover did
+    /// not run.
+    #[serde(default)]
+    pub verdicts: Vec<Verdict>,
+    /// The synchronisation that it can reach.
+    pub sync: SyncFeatures,
+    /// The most threads of a block (`__launch_bounds__`), or 0.
+    pub max_threads: u32,
+    /// Estimated bytes of stack of one thread, 0 if unknown.
+    pub stack: u32,
+    /// Blocks of a cluster in each dimension, if the source has `__cluster_dims__`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// A parameter's place in the argument buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    /// Offset, bytes.
+    pub offset: u32,
+    /// Size, bytes.
+    pub size: u32,
+}
+
+/// A static `__shared__` variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedVariable {
+    /// Name in the source.
+    pub name: String,
+    /// Offset from the block's shared base, bytes.
+    pub offset: u32,
+    /// Size, bytes.
+    pub size: u32,
+}
+
+/// The synchronisation that a kernel can reach. For barriers of the whole block and `__syncwarp`s
+/// of all lanes alone, the checker's compact records are exact, and it keeps nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncFeatures {
+    /// A block barrier.
+    pub barriers: bool,
+    /// A `__syncwarp` (any mask).
+    pub warp_syncs: bool,
+    /// A `__syncwarp` whose mask is not the constant -1.
+    pub partial_masks: bool,
+    /// `bar.sync id, n` with an id other than 0 or a count, `bar.arrive`.
+    pub named_barriers: bool,
+    /// A fence, or an atomic with an order stronger than relaxed.
+    pub fences: bool,
+    /// An atomic write to a location that atomics may also read and other accesses touch: a thread
+    /// that observes the write is ordered after it.
+    #[serde(default)]
+    pub observes: bool,
+    /// An asynchronous copy (`cp.async`).
+    #[serde(default)]
+    pub async_copies: bool,
+    /// A barrier of a cluster, or an address in another block's shared memory.
+    #[serde(default)]
+    pub clusters: bool,
+    /// The source annotates races as intended, on objects or at places.
+    #[serde(default)]
+    pub annotated: bool,
+    /// An access to a texture or surface. On a GPU only an event log shows which memory it touches.
+    #[serde(default)]
+    pub fetches: bool,
+    /// Any point at which a thread may wait: a barrier, a collective, an atomic or volatile access,
+    /// an indirect call.
+    pub suspends: bool,
+}
+
+/// A device variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VariableMeta {
+    /// Mangled name.
+    pub name: String,
+    /// Size, bytes.
+    pub size: u64,
+    /// It lies in constant memory.
+    pub constant: bool,
+    /// A `__managed__` variable. Its [`VariableEntry`] has the address of a pointer, which the
+    /// runtime sets to the host's variable.
+    ///
+    /// [`VariableEntry`]: crate::image::VariableEntry
+    #[serde(default)]
+    pub managed: bool,
+    /// Where it is defined.
+    pub frame: Option<Frame>,
+}
+
+/// A covered read: the check of another access stands for it. The other access is of the same
+/// thread and to the same bytes, and nothing between the two can order one of them alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Covered {
+    /// Index into [`ModuleMeta::sites`].
+    pub site: u32,
+    /// The access that is checked: a write, or an earlier read.
+    pub by: u32,
+    /// True if the read comes before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before: bool,
+}
+
+/// The number of accesses left unchecked for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The reason, for instance `constant memory`.
+    pub reason: String,
+    /// Number of access instructions.
+    pub count: u32,
+}

@@ -1,0 +1,38 @@
+//! Access protocols: the accesses of a kernel's threads, with their conditions and the barriers
+//! between them. The pass writes a protocol for each kernel. The solver turns it into
+//! [`verdict::Verdicts`]. The runtime tests the conditions of verdicts at each launch. This crate
+//! contains no LLVM type and no solver.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`expr`] | expressions over machine integers: thread and block ids, parameters, loop variables, opaque values |
+//! | [`protocol`] | the structured program: accesses, synchronisation, loops, conditionals; objects and parameters |
+//! | [`launch`] | one concrete launch |
+//! | [`interval`] | barrier intervals: when two accesses have no barrier between them |
+//! | [`last`] | values that loops leave |
+//! | [`condition`] | conditions on a launch, which proofs need |
+//! | [`touched`] | the byte ranges that a launch may touch |
+//! | [`repeat`] | the accesses of a launch, for protocols that leave nothing open |
+//! | [`verdict`] | the solver's verdict for each site |
+//!
+//! Not in this crate: reading LLVM IR (`pass`), the solver (`gpurace-solve`), files.
+
+#[cfg(feature = "client")]
+pub mod client;
+pub mod condition;
+pub mod expr;
+pub mod fold;
+pub mod interval;
+pub mod last;
+pub mod launch;
+pub mod place;
+pub mod protocol;
+pub mod race;
+pub mod range;
+pub mod repeat;
+pub mod run;
+pub mod show;
+pub mod touched;
+pub mod validate;
+pub mod verdict;
+pub mod wire;

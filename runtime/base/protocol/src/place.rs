@@ -1,0 +1,90 @@
+//! Places of accesses in the program: the way to each, and the conditions on the way.
+
+use crate::expr::ExprId;
+use crate::protocol::{Access, Loop, Protocol, Stmt, Test};
+
+/// One turn on the way from the start of the program to a statement.
+#[derive(Clone, Copy, Debug)]
+pub enum Turn<'a> {
+    /// To this statement of a sequence.
+    At {
+        /// The sequence.
+        body: &'a [Stmt],
+        /// The index of the statement.
+        index: usize,
+    },
+    /// Into a branch.
+    Branch {
+        /// The condition.
+        cond: ExprId,
+        /// Its value on this branch.
+        value: bool,
+    },
+    /// Into a loop's body.
+    Into(&'a Loop),
+}
+
+/// An access and the way to it.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    /// The access.
+    pub access: &'a Access,
+    /// Number of the access statement in the order of the text.
+    pub number: usize,
+    /// The way from the start of the program.
+    pub way: Vec<Turn<'a>>,
+}
+
+impl<'a> Place<'a> {
+    /// Returns all accesses of a protocol, in the order of the text.
+    pub fn all(protocol: &'a Protocol) -> Vec<Self> {
+        let mut all = Vec::new();
+        visit(&protocol.body, &mut Vec::new(), &mut all);
+        all
+    }
+
+    /// Returns the enclosing loops, outermost first.
+    pub fn loops(&self) -> impl Iterator<Item = &'a Loop> + '_ {
+        self.way.iter().filter_map(|turn| match turn {
+            Turn::Into(of) => Some(*of),
+            Turn::At { .. } | Turn::Branch { .. } => None,
+        })
+    }
+
+    /// Returns the conditions that hold at the access, outermost first.
+    pub fn guards(&self) -> Vec<(ExprId, bool)> {
+        self.way
+            .iter()
+            .filter_map(|turn| match turn {
+                Turn::Branch { cond, value } => Some((*cond, *value)),
+                Turn::Into(of) if of.test == Test::Before => Some((of.cond, true)),
+                Turn::Into(_) | Turn::At { .. } => None,
+            })
+            .collect()
+    }
+}
+
+fn visit<'a>(body: &'a [Stmt], way: &mut Vec<Turn<'a>>, all: &mut Vec<Place<'a>>) {
+    for (index, stmt) in body.iter().enumerate() {
+        way.push(Turn::At { body, index });
+        match stmt {
+            Stmt::Access(access) => {
+                all.push(Place { access, number: all.len(), way: way.clone() });
+            }
+            Stmt::If { cond, then, otherwise } => {
+                for (value, branch) in [(true, then), (false, otherwise)] {
+                    way.push(Turn::Branch { cond: *cond, value });
+                    visit(branch, way, all);
+                    way.pop();
+                }
+            }
+            Stmt::Loop(of) => {
+                way.push(Turn::Into(of));
+                visit(&of.body, way, all);
+                way.pop();
+            }
+            Stmt::Sync(_) | Stmt::Unknown(_) => {}
+        }
+        way.pop();
+    }
+}

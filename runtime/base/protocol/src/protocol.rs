@@ -1,0 +1,348 @@
+//! The access protocol of one kernel: a structured program of accesses and
+//! synchronisation.
+//!
+//! # What the program promises
+//! A protocol describes all executions of its kernel. It may describe *more* accesses than the
+//! kernel makes, never fewer: it may leave out a condition, or let a loop run longer.
+//! Synchronisation must be exact: a thread executes a [`Stmt::Sync`] exactly when the kernel does.
+//! So the conditions and loops around it are exact or [`Expr::Opaque`]. An opaque condition can
+//! have either value. Its [`Uniform`] promises which threads see the same value.
+//!
+//! # Early exits
+//! `if (c) return; rest` is `If { c, [], [rest] }`. A `break` inside a loop is
+//! `If { c, [], [rest of the body] }` and [`Loop::may_break`] with the widest
+//! group in which all threads break together.
+//!
+//! # What is left out
+//! Accesses to memory that no other thread touches (locals, constant memory), and order through
+//! atomics, fences, partial warp masks and named barriers. Missing order only makes proofs fail. A
+//! barrier that threads could confuse with another one (`bar.sync 0, n`) is [`Stmt::Unknown`].
+
+use serde::{Deserialize, Serialize};
+
+pub use gpurace_abi::scope::Scope;
+
+use crate::expr::{ExprId, Exprs, LoopId, ParamId, VarId, Width};
+
+/// Version of the serialised form; raised with each change of the types.
+pub const PROTOCOL_VERSION: u32 = 9;
+
+/// What a kernel does to memory that threads share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// Every expression.
+    pub exprs: Exprs,
+    /// Parameters, or parts of them: scalars and pointers that expressions and
+    /// objects name.
+    pub params: Vec<Param>,
+    /// Memory that accesses name.
+    pub objects: Vec<Object>,
+    /// Values that the protocol does not describe.
+    pub opaques: Vec<Opaque>,
+    /// The program of one thread.
+    pub body: Vec<Stmt>,
+    /// The largest number of threads of a block (`__launch_bounds__`), 0 if unknown.
+    pub max_threads: u32,
+}
+
+/// A kernel parameter, or a scalar or pointer part of a struct parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    /// The name in the source: `n`, `view.stride`.
+    pub name: String,
+    /// Width; pointers have 64 bits.
+    pub width: Width,
+    /// Offset in the launch's argument buffer, bytes.
+    pub offset: u32,
+    /// True for a pointer or the handle of a texture. Only [`ObjectKind::Param`] and
+    /// [`ObjectKind::Image`] use it, never an expression.
+    pub pointer: bool,
+}
+
+/// An object: index into [`Protocol::objects`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectId(pub u32);
+
+/// An access instruction: index into the module's sites, as the pass counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SiteId(pub u32);
+
+/// Memory that accesses name: a base address and offsets from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    /// The name in the source.
+    pub name: String,
+    /// The kind of memory.
+    pub kind: ObjectKind,
+}
+
+/// The kind of an object. It determines the objects that it may share bytes with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// The memory behind a pointer parameter. Offsets count from the pointer's value. It may share
+    /// bytes with other parameters and device variables unless a condition excludes that.
+    Param(ParamId),
+    /// The memory of a texture or surface object, whose handle is a parameter. Offsets count from
+    /// its first texel and stay within the texels. It may share bytes with other images, parameters
+    /// and device variables unless a condition excludes that.
+    Image(ParamId),
+    /// The counter of blocks that wait at a grid barrier of `cooperative_groups`. It lies in the
+    /// driver's memory and shares bytes with no other object.
+    GridBarrier,
+    /// A static `__shared__` variable. It shares bytes with no other object.
+    Shared {
+        /// Bytes.
+        size: u64,
+    },
+    /// Memory that no other thread touches while the kernel runs, or that no thread writes: local
+    /// variables, arguments, constant memory. It shares bytes with no other object, and two
+    /// threads' accesses to it never conflict.
+    Unshared,
+    /// Dynamic shared memory: all `extern __shared__` arrays are one object.
+    DynamicShared,
+    /// A device variable.
+    Variable {
+        /// Mangled name.
+        symbol: String,
+        /// Bytes.
+        size: u64,
+    },
+    /// The memory behind a pointer that the protocol does not describe. Offsets count from that
+    /// pointer.
+    Opaque {
+        /// The memory that it may lie in.
+        space: Space,
+        /// The group whose threads all see the same pointer while the kernel runs. It is
+        /// [`Uniform::Thread`] for a pointer that is loaded in a loop.
+        uniform: Uniform,
+    },
+}
+
+/// The memory that an opaque object may lie in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Space {
+    /// Shared memory of the block.
+    Shared,
+    /// Global memory.
+    Global,
+    /// Either.
+    Generic,
+}
+
+/// The widest group whose threads all see the same value, in the same
+/// iterations of the enclosing loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Uniform {
+    /// No group: threads differ.
+    Thread,
+    /// The threads of one warp.
+    Warp,
+    /// The threads of one block.
+    Block,
+    /// All threads of the launch.
+    Grid,
+}
+
+/// A value that the protocol does not describe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// A description for explanations: `value loaded from 'idx'`.
+    pub what: String,
+    /// Its width.
+    pub width: Width,
+    /// The widest group whose threads see the same value.
+    pub uniform: Uniform,
+    /// The loops around the place that computes it. Only their iterations may change the value.
+    pub loops: Vec<LoopId>,
+    /// Inclusive bounds of the unsigned value, if they are certain.
+    pub range: Option<(u64, u64)>,
+    /// The plain load that yields the whole value in the same iteration. Nothing outside of the
+    /// loops around the load uses the value.
+    pub loaded_by: Option<SiteId>,
+    /// The loop that leaves the value, unless the loop is left by a break ([`Loop::may_break`]).
+    pub last: Option<Last>,
+}
+
+/// The value of an expression after a loop. The loop's variables have the values of the iteration
+/// that evaluated the loop's condition last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// The loop.
+    pub of: LoopId,
+    /// The expression, of the opaque value's width.
+    pub value: ExprId,
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Stmt {
+    /// Touches memory.
+    Access(Access),
+    /// Waits for other threads.
+    Sync(Sync),
+    /// Repeats statements.
+    Loop(Loop),
+    /// Executes one of two bodies.
+    If {
+        /// 1 bit.
+        cond: ExprId,
+        /// The body for 1.
+        then: Vec<Stmt>,
+        /// The body for 0.
+        otherwise: Vec<Stmt>,
+    },
+    /// Does something that the protocol does not describe.
+    Unknown(Unknown),
+}
+
+/// One access instruction, to one of the objects that it may touch. An
+/// instruction that may touch several is several accesses of one site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// The instruction.
+    pub site: SiteId,
+    /// The operation.
+    pub op: Op,
+    /// The object that it touches.
+    pub object: ObjectId,
+    /// First byte, from the object's base: 64 bits, signed.
+    pub offset: ExprId,
+    /// Number of bytes: 64 bits, unsigned.
+    pub size: ExprId,
+}
+
+/// The operation of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Op {
+    /// A plain or volatile load.
+    Read,
+    /// A plain or volatile store.
+    Write,
+    /// An atomic access to all its bytes together.
+    Atomic {
+        /// The scope in which it is atomic.
+        scope: ScopeOf,
+        /// False for an atomic load.
+        writes: bool,
+    },
+}
+
+impl Op {
+    /// True if it may change memory.
+    pub const fn writes(self) -> bool {
+        match self {
+            Self::Read => false,
+            Self::Write => true,
+            Self::Atomic { writes, .. } => writes,
+        }
+    }
+}
+
+/// [`Scope`], serialisable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ScopeOf {
+    /// The threads of one block.
+    Block,
+    /// The threads of one cluster.
+    Cluster,
+    /// The threads of one device.
+    Device,
+    /// All threads of the program.
+    System,
+}
+
+impl From<Scope> for ScopeOf {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Block => Self::Block,
+            Scope::Cluster => Self::Cluster,
+            Scope::Device => Self::Device,
+            Scope::System => Self::System,
+        }
+    }
+}
+
+/// A barrier: threads wait until all threads of their group have reached it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Sync {
+    /// `__syncwarp` with the full mask.
+    Warp,
+    /// `__syncthreads` and its `_count`, `_and`, `_or` forms.
+    Block,
+    /// A cooperative launch's grid barrier.
+    Grid,
+}
+
+/// A loop. Each variable starts at `from` and makes its `step` after each iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loop {
+    /// The loop's id.
+    pub id: LoopId,
+    /// Its variables.
+    pub vars: Vec<Induction>,
+    /// 1 bit, over the variables: 1 if there is a (further) iteration.
+    pub cond: ExprId,
+    /// When the loop evaluates `cond`.
+    pub test: Test,
+    /// Set if the loop may also end by a break that `cond` does not describe. All threads of the
+    /// group break in the same iteration.
+    pub may_break: Option<Uniform>,
+    /// The statements of one iteration.
+    pub body: Vec<Stmt>,
+}
+
+/// When a loop evaluates its condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Test {
+    /// Before each iteration, the first too, with that iteration's variables
+    /// (`for`, `while`).
+    Before,
+    /// After each iteration, with that iteration's variables (a rotated loop: an expression applies
+    /// the step to get a variable's next value). The first iteration always runs.
+    After,
+}
+
+/// A variable of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Induction {
+    /// The variable's id.
+    pub id: VarId,
+    /// Its width.
+    pub width: Width,
+    /// The value in the first iteration, over values outside the loop.
+    pub from: ExprId,
+    /// The change after each iteration.
+    pub step: Step,
+}
+
+/// The change of a loop variable from one iteration to the next, modulo `2^width`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Step {
+    /// Plus a value that does not change in the loop.
+    Add(ExprId),
+    /// Times a constant (a shift left by `k` is times `2^k`).
+    Mul(u64),
+    /// Unsigned quotient by a constant of at least 2 (a logical shift right).
+    UDiv(u64),
+    /// Signed quotient by a constant of at least 2, towards zero.
+    SDiv(u64),
+    /// Arithmetic shift right by a constant.
+    AShr(u32),
+    /// Any value from the second iteration on. Threads of the group see the same value in the same
+    /// iteration.
+    Any(Uniform),
+}
+
+/// Effects that the protocol does not describe: a call of unknown code, or unstructured control
+/// flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    /// The reason, for explanations: `call to unknown function 'f'`.
+    pub why: String,
+    /// Memory that it may read and write, at any address.
+    pub touches: Option<Space>,
+    /// True if it may wait at a barrier that other threads could confuse with one of their own.
+    pub syncs: bool,
+}

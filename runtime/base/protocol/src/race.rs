@@ -1,0 +1,115 @@
+//! The races of a concrete launch: runs all threads and compares all pairs of accesses.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::launch::Launch;
+use crate::protocol::{ObjectKind, Op, Protocol, ScopeOf, SiteId, Space};
+use crate::run::{Open, Stopped, Thread, Touch, trace};
+
+/// Two accesses that race.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Race {
+    /// Both accesses with their threads, in the order of their sites.
+    pub sides: [(Thread, Touch); 2],
+}
+
+/// True if two accesses conflict. Two reads do not. Two atomics do not if both scopes contain both
+/// threads and the bytes are exactly the same.
+pub fn conflict(a: Op, b: Op, same_bytes: bool, same_block: bool) -> bool {
+    if !a.writes() && !b.writes() {
+        return false;
+    }
+    match (a, b) {
+        (Op::Atomic { scope: a, .. }, Op::Atomic { scope: b, .. }) => {
+            // Two blocks may be in different clusters, so cluster scope is not enough.
+            let wide = |scope| same_block || scope >= ScopeOf::Device;
+            !(same_bytes && wide(a) && wide(b))
+        }
+        _ => true,
+    }
+}
+
+/// True if the barriers that two threads passed do not order their accesses.
+fn unordered(launch: &Launch, a: (Thread, &Touch), b: (Thread, &Touch)) -> bool {
+    let same_block = a.0.ctaid == b.0.ctaid;
+    let same_warp = same_block && a.0.warp(launch) == b.0.warp(launch);
+    let [aw, ab, ag] = a.1.passed;
+    let [bw, bb, bg] = b.1.passed;
+    ag == bg && (!same_block || ab == bb) && (!same_warp || aw == bw)
+}
+
+/// Returns all threads of a launch.
+pub fn threads(launch: &Launch) -> impl Iterator<Item = Thread> + '_ {
+    let cells = |dims: [u32; 3]| {
+        (0..dims[2]).flat_map(move |z| (0..dims[1]).flat_map(move |y| (0..dims[0]).map(move |x| [x, y, z])))
+    };
+    cells(launch.shape.grid)
+        .flat_map(move |ctaid| cells(launch.shape.block).map(move |tid| Thread { ctaid, tid }))
+}
+
+/// Returns one race for each pair of sites that race in the launch.
+///
+/// `choose` returns the values that the protocol leaves open. `fuel` limits the statements of each
+/// thread. `opaque_base` returns the addresses of opaque objects, which may overlap other objects.
+pub fn races(
+    protocol: &Protocol,
+    launch: &Launch,
+    choose: &mut dyn FnMut(&Open) -> u64,
+    opaque_base: &dyn Fn(u32, Thread) -> (bool, u64),
+    fuel: u64,
+) -> Result<BTreeMap<(SiteId, SiteId), Race>, Stopped> {
+    // Identifies a memory: global memory, one block's static or dynamic shared memory, or the
+    // grid's barrier.
+    type Memory = (u8, u32, [u32; 3]);
+    type Touches = Vec<(Thread, Touch, u64)>;
+    let mut cells: HashMap<(Memory, u64), Touches> = HashMap::new();
+    for thread in threads(launch) {
+        for touch in trace(protocol, launch, thread, choose, fuel)?.touches {
+            let (memory, base): (Memory, u64) = match &protocol.objects[touch.object as usize].kind {
+                ObjectKind::Param(_) | ObjectKind::Image(_) | ObjectKind::Variable { .. } => {
+                    let base = launch.objects[touch.object as usize].map_or(0, |e| e.base);
+                    ((0, 0, [0; 3]), base)
+                }
+                ObjectKind::GridBarrier => ((2, 0, [0; 3]), 0),
+                ObjectKind::Shared { .. } | ObjectKind::DynamicShared => ((1, touch.object, thread.ctaid), 0),
+                ObjectKind::Unshared => continue,
+                ObjectKind::Opaque { space, .. } => {
+                    let (global, base) = opaque_base(touch.object, thread);
+                    match (space, global) {
+                        (Space::Global, _) | (Space::Generic, true) => ((0, 0, [0; 3]), base),
+                        _ => ((1, base as u32, thread.ctaid), 0),
+                    }
+                }
+            };
+            let start = base.wrapping_add(touch.offset as u64);
+            for byte in 0..touch.size {
+                let cell = cells.entry((memory, start.wrapping_add(byte))).or_default();
+                cell.push((thread, touch, start));
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for cell in cells.values() {
+        for (i, a) in cell.iter().enumerate() {
+            for b in &cell[..i] {
+                if a.0 == b.0 {
+                    continue;
+                }
+                let (a, b) = if a.1.site <= b.1.site { (a, b) } else { (b, a) };
+                let key = (a.1.site, b.1.site);
+                if seen.contains(&key) {
+                    continue;
+                }
+                let same_bytes = a.2 == b.2 && a.1.size == b.1.size;
+                if conflict(a.1.op, b.1.op, same_bytes, a.0.ctaid == b.0.ctaid)
+                    && unordered(launch, (a.0, &a.1), (b.0, &b.1))
+                {
+                    seen.insert(key);
+                    found.insert(key, Race { sides: [(a.0, a.1), (b.0, b.1)] });
+                }
+            }
+        }
+    }
+    Ok(found)
+}

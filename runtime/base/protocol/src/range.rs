@@ -1,0 +1,265 @@
+//! Ranges of the values of expressions, as integers that do not wrap.
+//!
+//! # Lifting
+//! A machine value represents many integers, equal modulo `2^width`. The *lift*
+//! of an expression in a [`View`] computes its ring operations (`+ - *`, shifts
+//! left, truncation) on integers that do not wrap; leaves are taken as the view
+//! says. The lift is always congruent to the machine value; where it lies
+//! within the view's numbers it *is* the value in that view. Comparisons,
+//! extensions, divisions and shifts right need that: there the value is said
+//! to be *computed in* the view ([`Ranges::computed`]).
+//!
+//! The ranges are sound without any assumption: a lift that may leave the
+//! view's numbers makes the computed value any number of the view.
+
+mod guards;
+mod loops;
+mod number;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::expr::{Axis, BinOp, Cast, Expr, ExprId, Exprs, VarId, Width};
+use crate::launch::Launch;
+use crate::protocol::Protocol;
+
+pub use loops::{Loops, VarInfo};
+pub use number::{LIMIT, Range, View, lift_constant};
+
+/// The largest number of threads of a block, and of its x and y dimensions.
+pub const MAX_BLOCK: i128 = 1024;
+/// The largest number of threads in a block's z dimension.
+pub const MAX_BLOCK_Z: i128 = 64;
+/// The largest number of blocks in a grid's x dimension.
+pub const MAX_GRID_X: i128 = (1 << 31) - 1;
+/// The largest number of blocks in a grid's y and z dimensions.
+pub const MAX_GRID_YZ: i128 = 65535;
+
+/// Ranges of expressions in any launch, or in one, where guards hold.
+pub struct Ranges<'a> {
+    exprs: &'a Exprs,
+    protocol: &'a Protocol,
+    launch: Option<&'a Launch>,
+    loops: Rc<Loops<'a>>,
+    known: Rc<RefCell<loops::Known>>,
+    /// Ranges of values in a view that follow from guards.
+    refined: HashMap<(ExprId, View), Range>,
+    lifted: HashMap<(ExprId, View), Range>,
+    /// Variables whose range search is in progress, with the assumed range.
+    open: Vec<(VarId, Option<(View, Range)>)>,
+}
+
+impl<'a> Ranges<'a> {
+    /// Returns ranges without guards. `exprs` is the protocol's arena or one that extends it.
+    pub fn new(protocol: &'a Protocol, exprs: &'a Exprs, launch: Option<&'a Launch>) -> Self {
+        Self {
+            exprs,
+            protocol,
+            launch,
+            loops: Rc::new(Loops::of(protocol)),
+            known: Rc::default(),
+            refined: HashMap::new(),
+            lifted: HashMap::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Returns ranges that also assume these values of 1-bit expressions.
+    pub fn guarded(&self, guards: &[(ExprId, bool)]) -> Self {
+        let mut inner = Self {
+            exprs: self.exprs,
+            protocol: self.protocol,
+            launch: self.launch,
+            loops: Rc::clone(&self.loops),
+            known: Rc::clone(&self.known),
+            refined: self.refined.clone(),
+            lifted: HashMap::new(),
+            open: self.open.clone(),
+        };
+        for &(cond, value) in guards {
+            inner.assume(cond, value);
+        }
+        inner
+    }
+
+    /// Returns the range of the lift.
+    pub fn lift(&mut self, id: ExprId, view: View) -> Range {
+        if let Some(range) = self.lifted.get(&(id, view)) {
+            return *range;
+        }
+        let mut range = self.lift_node(id, view);
+        if let Some(known) = self.refined.get(&(id, view)) {
+            // Guards limit the computed value. They limit the lift only if it does not wrap.
+            if range.within(view.all(self.exprs.width(id))) {
+                range = range.meet(*known);
+            }
+        }
+        self.lifted.insert((id, view), range);
+        range
+    }
+
+    /// True if the computed value is always the lift.
+    pub fn fits(&mut self, id: ExprId, view: View) -> bool {
+        self.exprs.as_const(id).is_some() || self.lift(id, view).within(view.all(self.exprs.width(id)))
+    }
+
+    /// Returns the range of the value in the view.
+    pub fn computed(&mut self, id: ExprId, view: View) -> Range {
+        if let Expr::Const { width, bits } = self.exprs.get(id) {
+            return Range::one(view.read(width, bits));
+        }
+        let all = view.all(self.exprs.width(id));
+        let lift = self.lift(id, view);
+        if lift.within(all) {
+            return lift;
+        }
+        self.refined.get(&(id, view)).map_or(all, |known| all.meet(*known))
+    }
+
+    fn lift_node(&mut self, id: ExprId, view: View) -> Range {
+        let node = self.exprs.get(id);
+        match node {
+            // Ring operations take a constant as the smaller number: adding -1
+            // is not adding 2^32 - 1.
+            Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
+                special(node, self.launch)
+            }
+            Expr::Param { id: param, width } => match self.launch {
+                Some(launch) => {
+                    let bits = launch.params.get(param.0 as usize);
+                    bits.map_or(view.all(width), |b| Range::one(view.read(width, *b)))
+                }
+                None => view.all(width),
+            },
+            Expr::Opaque { id: opaque, width } => {
+                let known = self.protocol.opaques.get(opaque.0 as usize).and_then(|o| o.range);
+                match known {
+                    Some((lo, hi)) => {
+                        let range = Range::new(i128::from(lo), i128::from(hi));
+                        if range.within(view.all(width)) { range } else { view.all(width) }
+                    }
+                    None => view.all(width),
+                }
+            }
+            Expr::Iteration(of) => self.iterations(of),
+            Expr::Var { id: var, width } => self.var(var, width, view),
+            Expr::Bin(op, a, b) => self.lift_bin(op, a, b, view),
+            Expr::Cmp(op, a, b) => match self.truth(op, a, b) {
+                Some(truth) => Range::one(i128::from(truth)),
+                None => Range::new(0, 1),
+            },
+            Expr::Select(c, a, b) => match self.known_truth(c) {
+                Some(true) => self.lift(a, view),
+                Some(false) => self.lift(b, view),
+                None => self.lift(a, view).hull(self.lift(b, view)),
+            },
+            Expr::Cast(Cast::Zext, _, a) => self.computed(a, View::Unsigned),
+            Expr::Cast(Cast::Sext, _, a) => self.computed(a, View::Signed),
+            Expr::Cast(Cast::Trunc, _, a) => self.lift(a, view),
+        }
+    }
+
+    fn lift_bin(&mut self, op: BinOp, a: ExprId, b: ExprId, view: View) -> Range {
+        use View::{Signed, Unsigned};
+        let width = self.exprs.width(a);
+        let constant = self.exprs.as_const(b);
+        match op {
+            BinOp::Add => self.lift(a, view).plus(self.lift(b, view)),
+            BinOp::Sub => self.lift(a, view).minus(self.lift(b, view)),
+            BinOp::Mul => self.lift(a, view).times(self.lift(b, view)),
+            BinOp::Shl => match constant {
+                Some(c) if c < u64::from(width.bits()) => self.lift(a, view).times(Range::one(1 << c)),
+                _ => self.shift_left(a, b, view),
+            },
+            BinOp::UDiv | BinOp::SDiv => {
+                let by = if op == BinOp::UDiv { Unsigned } else { Signed };
+                let (x, d) = (self.computed(a, by), self.computed(b, by));
+                if d.lo < 1 {
+                    return by.all(width);
+                }
+                let ends = [x.lo / d.lo, x.lo / d.hi, x.hi / d.lo, x.hi / d.hi];
+                Range::new(ends.into_iter().min().unwrap_or(0), ends.into_iter().max().unwrap_or(0))
+            }
+            BinOp::URem => {
+                let (x, d) = (self.computed(a, Unsigned), self.computed(b, Unsigned));
+                if d.lo < 1 { Unsigned.all(width) } else { Range::new(0, x.hi.min(d.hi - 1)) }
+            }
+            BinOp::SRem => {
+                let (x, d) = (self.computed(a, Signed), self.computed(b, Signed));
+                if d.lo < 1 {
+                    return Signed.all(width);
+                }
+                let most = d.hi - 1;
+                Range::new(x.lo.clamp(-most, 0), x.hi.clamp(0, most))
+            }
+            BinOp::LShr | BinOp::AShr => {
+                let by = if op == BinOp::LShr { Unsigned } else { Signed };
+                let (x, s) = (self.computed(a, by), self.computed(b, Unsigned));
+                let shift = |x: i128, s: i128| x >> s.clamp(0, 100);
+                let ends = [shift(x.lo, s.lo), shift(x.lo, s.hi), shift(x.hi, s.lo), shift(x.hi, s.hi)];
+                Range::new(ends.into_iter().min().unwrap_or(0), ends.into_iter().max().unwrap_or(0))
+            }
+            BinOp::And if width == Width::W1 => {
+                let (x, y) = (self.computed(a, Unsigned), self.computed(b, Unsigned));
+                Range::new(x.lo.min(y.lo), x.hi.min(y.hi))
+            }
+            BinOp::Or if width == Width::W1 => {
+                let (x, y) = (self.computed(a, Unsigned), self.computed(b, Unsigned));
+                Range::new(x.lo.max(y.lo), x.hi.max(y.hi))
+            }
+            BinOp::Xor if width == Width::W1 && constant == Some(1) => {
+                Range::one(1).minus(self.computed(a, Unsigned))
+            }
+            BinOp::And => {
+                let (x, y) = (self.computed(a, Unsigned), self.computed(b, Unsigned));
+                Range::new(0, x.hi.min(y.hi))
+            }
+            BinOp::Or | BinOp::Xor => {
+                let (x, y) = (self.computed(a, Unsigned), self.computed(b, Unsigned));
+                let bits = 128 - x.hi.max(y.hi).leading_zeros();
+                let lo = if op == BinOp::Or { x.lo.max(y.lo) } else { 0 };
+                Range::new(lo, (1i128 << bits) - 1)
+            }
+            BinOp::UMin | BinOp::UMax | BinOp::SMin | BinOp::SMax => {
+                let by = if matches!(op, BinOp::UMin | BinOp::UMax) { Unsigned } else { Signed };
+                let (x, y) = (self.computed(a, by), self.computed(b, by));
+                if matches!(op, BinOp::UMin | BinOp::SMin) {
+                    Range::new(x.lo.min(y.lo), x.hi.min(y.hi))
+                } else {
+                    Range::new(x.lo.max(y.lo), x.hi.max(y.hi))
+                }
+            }
+        }
+    }
+
+    fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {
+        let bits = i128::from(self.exprs.width(a).bits());
+        let s = self.computed(b, View::Unsigned);
+        // A shift by the width or more gives 0, which is congruent to any
+        // multiple of 2^width: the lift stays within these ends.
+        let factor = Range::new(1 << s.lo.min(bits), 1 << s.hi.min(bits));
+        let range = self.lift(a, view).times(factor);
+        if s.hi >= bits { range.hull(Range::one(0)) } else { range }
+    }
+}
+
+/// Returns the range of a special register or dimension.
+pub fn special(node: Expr, launch: Option<&Launch>) -> Range {
+    let at = |dims: [u32; 3], axis: Axis| i128::from(dims[axis as usize]);
+    let block = |axis: Axis| [MAX_BLOCK, MAX_BLOCK, MAX_BLOCK_Z][axis as usize];
+    let grid = |axis: Axis| [MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ][axis as usize];
+    match (node, launch) {
+        (Expr::Tid(axis), Some(l)) => Range::new(0, (at(l.shape.block, axis) - 1).max(0)),
+        (Expr::Tid(axis), None) => Range::new(0, block(axis) - 1),
+        (Expr::Ntid(axis), Some(l)) => Range::one(at(l.shape.block, axis)),
+        (Expr::Ntid(axis), None) => Range::new(1, block(axis)),
+        (Expr::Ctaid(axis), Some(l)) => Range::new(0, (at(l.shape.grid, axis) - 1).max(0)),
+        (Expr::Ctaid(axis), None) => Range::new(0, grid(axis) - 1),
+        (Expr::Nctaid(axis), Some(l)) => Range::one(at(l.shape.grid, axis)),
+        (Expr::Nctaid(axis), None) => Range::new(1, grid(axis)),
+        (Expr::Lane, _) => Range::new(0, 31),
+        _ => View::Signed.all(Width::W64),
+    }
+}

@@ -1,0 +1,111 @@
+//! Ranges of integers, and how bit patterns are read as such.
+
+use crate::expr::Width;
+
+/// Beyond every machine number: an end of a range that lies here is no bound.
+pub const LIMIT: i128 = 1 << 120;
+
+/// How a bit pattern is read as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    /// From 0.
+    Unsigned,
+    /// Two's complement.
+    Signed,
+}
+
+impl View {
+    /// All numbers of a width.
+    pub fn all(self, width: Width) -> Range {
+        let bits = width.bits();
+        match self {
+            Self::Unsigned => Range::new(0, (1 << bits) - 1),
+            Self::Signed => Range::new(-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+        }
+    }
+
+    /// The number that a bit pattern of this width stands for.
+    pub fn read(self, width: Width, bits: u64) -> i128 {
+        match self {
+            Self::Unsigned => i128::from(width.truncate(bits)),
+            Self::Signed => i128::from(width.signed(bits)),
+        }
+    }
+}
+
+/// A range of integers, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// Least.
+    pub lo: i128,
+    /// Greatest.
+    pub hi: i128,
+}
+
+impl Range {
+    /// From `lo` to `hi`.
+    pub fn new(lo: i128, hi: i128) -> Self {
+        Self { lo: lo.clamp(-LIMIT, LIMIT), hi: hi.clamp(-LIMIT, LIMIT) }
+    }
+
+    /// One number.
+    pub fn one(value: i128) -> Self {
+        Self::new(value, value)
+    }
+
+    /// Whether all of it lies in `other`.
+    pub fn within(self, other: Self) -> bool {
+        other.lo <= self.lo && self.hi <= other.hi
+    }
+
+    /// What lies in both; `self`'s nearest number where nothing does (the code is not reached
+    /// then).
+    pub fn meet(self, other: Self) -> Self {
+        let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
+        if lo <= hi { Self { lo, hi } } else { Self::one(lo.clamp(self.lo, self.hi)) }
+    }
+
+    /// The least range that holds both.
+    pub fn hull(self, other: Self) -> Self {
+        Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
+    }
+
+    /// Sums.
+    pub fn plus(self, other: Self) -> Self {
+        let hi = if self.hi >= LIMIT || other.hi >= LIMIT { LIMIT } else { self.hi + other.hi };
+        let lo = if self.lo <= -LIMIT || other.lo <= -LIMIT { -LIMIT } else { self.lo + other.lo };
+        Self::new(lo, hi)
+    }
+
+    /// Differences.
+    pub fn minus(self, other: Self) -> Self {
+        self.plus(Self::new(-other.hi, -other.lo))
+    }
+
+    /// Whether both ends are bounds.
+    pub fn bounded(self) -> bool {
+        self.lo > -LIMIT && self.hi < LIMIT
+    }
+
+    /// Products.
+    pub fn times(self, other: Self) -> Self {
+        let ends = [
+            self.lo.saturating_mul(other.lo),
+            self.lo.saturating_mul(other.hi),
+            self.hi.saturating_mul(other.lo),
+            self.hi.saturating_mul(other.hi),
+        ];
+        Self::new(*ends.iter().min().unwrap_or(&0), *ends.iter().max().unwrap_or(&0))
+    }
+
+    /// Number of values, saturating.
+    pub fn count(self) -> i128 {
+        self.hi - self.lo + 1
+    }
+}
+
+/// A constant as ring operations take it.
+pub fn lift_constant(width: Width, bits: u64) -> i128 {
+    let view = if width == Width::W1 { View::Unsigned } else { View::Signed };
+    view.read(width, bits)
+}

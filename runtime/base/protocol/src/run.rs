@@ -1,0 +1,454 @@
+//! Runs one thread of a concrete launch and lists what it touches.
+//!
+//! The meaning of a protocol, written as directly as it can be: the oracle of
+//! the tests and the check of every witness rest on it, the prover does not.
+
+use std::collections::HashMap;
+
+use crate::expr::{BinOp, Expr, ExprId, Exprs, LoopId, OpaqueId, VarId, Width};
+use crate::fold;
+use crate::launch::Launch;
+use crate::protocol::{Op, Protocol, SiteId, Step, Stmt, Sync, Test, Uniform};
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// A thread of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// `blockIdx`.
+    pub ctaid: [u32; 3],
+    /// `threadIdx`.
+    pub tid: [u32; 3],
+}
+
+impl Thread {
+    /// Linear index in the block.
+    pub fn linear(self, launch: &Launch) -> u32 {
+        let [x, y, z] = self.tid;
+        let [nx, ny, _] = launch.shape.block;
+        x.wrapping_add(nx.wrapping_mul(y.wrapping_add(ny.wrapping_mul(z))))
+    }
+
+    /// Number of its warp in the block.
+    pub fn warp(self, launch: &Launch) -> u32 {
+        self.linear(launch) / WARP
+    }
+}
+
+/// Something that the protocol leaves open, at one moment of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Open {
+    /// What.
+    pub what: OpenKind,
+    /// The thread, as far as it matters: threads that must see the same value
+    /// have the same.
+    pub group: (Uniform, Thread),
+    /// Iterations of the loops around that matter.
+    pub iterations: Vec<u64>,
+}
+
+/// A kind of value that a protocol leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OpenKind {
+    /// An opaque value.
+    Opaque(OpaqueId),
+    /// A loop variable without a known step.
+    Var(VarId),
+    /// Whether a loop is left early after this iteration: the lowest bit.
+    Break(LoopId),
+    /// The result of this division, or remainder, of this dividend by zero: the same
+    /// wherever it is asked for.
+    DivisionByZero(BinOp, Width, u64),
+}
+
+/// One access that a thread makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Number of the access statement in the order of the text.
+    pub access: usize,
+    /// Which instruction.
+    pub site: SiteId,
+    /// What it does.
+    pub op: Op,
+    /// Index of the object.
+    pub object: u32,
+    /// First byte, from the object's base.
+    pub offset: i64,
+    /// Number of bytes.
+    pub size: u64,
+    /// How many warp, block and grid barriers the thread has passed.
+    pub passed: [u32; 3],
+}
+
+/// The reason why a run stopped early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The run had too many steps.
+    #[error("more than the allowed number of steps")]
+    TooLong,
+    /// It came to a statement that the protocol does not describe.
+    #[error("a statement that the protocol does not describe")]
+    Unknown,
+}
+
+/// One run.
+pub struct Run<'a> {
+    protocol: &'a Protocol,
+    exprs: &'a Exprs,
+    launch: &'a Launch,
+    thread: Thread,
+    choose: &'a mut dyn FnMut(&Open) -> u64,
+    /// Those of the loops around.
+    vars: Vec<(VarId, u64)>,
+    iterations: Vec<(LoopId, u64)>,
+    /// Values by expression, with the change of variables that they were found
+    /// after.
+    known: Vec<(u64, u64)>,
+    /// How often variables have changed, from 1.
+    changes: u64,
+    passed: [u32; 3],
+    access: usize,
+    /// Steps left.
+    fuel: u64,
+    touches: Vec<Touch>,
+    /// What loops have left, and whether that rests on something left open.
+    left: HashMap<OpaqueId, (u64, bool)>,
+    /// What was left open on the way.
+    asked: bool,
+    rests_on_left: bool,
+}
+
+/// The accesses of a thread, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The accesses.
+    pub touches: Vec<Touch>,
+    /// Whether anything that the protocol leaves open was asked for.
+    pub asked: bool,
+    /// Whether anything rests on a value that a loop has left.
+    pub rests_on_left: bool,
+}
+
+/// Runs a thread. `choose` gives the values that the protocol leaves open, the
+/// same for equal questions; at most `fuel` statements and iterations are run.
+pub fn trace(
+    protocol: &Protocol,
+    launch: &Launch,
+    thread: Thread,
+    choose: &mut dyn FnMut(&Open) -> u64,
+    fuel: u64,
+) -> Result<Trace, Stopped> {
+    Run::new(protocol, launch, choose).thread(thread, fuel)
+}
+
+/// Value of an expression over the launch alone, or `None` where it is over
+/// something else or divides by zero.
+pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> {
+    let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
+    let value = match exprs.get(id) {
+        Expr::Const { bits, .. } => bits,
+        Expr::Ntid(axis) => at(launch.shape.block, axis),
+        Expr::Nctaid(axis) => at(launch.shape.grid, axis),
+        Expr::Param { id, width } => width.truncate(*launch.params.get(id.0 as usize)?),
+        Expr::Bin(op, a, b) => {
+            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
+            fold::apply(op, exprs.width(a), x, y)?
+        }
+        Expr::Cmp(op, a, b) => {
+            let (x, y) = (uniform_value(exprs, launch, a)?, uniform_value(exprs, launch, b)?);
+            u64::from(fold::compare(op, exprs.width(a), x, y))
+        }
+        Expr::Select(c, a, b) => {
+            let chosen = if uniform_value(exprs, launch, c)? == 1 { a } else { b };
+            uniform_value(exprs, launch, chosen)?
+        }
+        Expr::Cast(cast, width, a) => {
+            fold::convert(cast, exprs.width(a), width, uniform_value(exprs, launch, a)?)
+        }
+        Expr::Tid(_)
+        | Expr::Ctaid(_)
+        | Expr::Lane
+        | Expr::Var { .. }
+        | Expr::Iteration(_)
+        | Expr::Opaque { .. } => return None,
+    };
+    Some(value)
+}
+
+impl<'a> Run<'a> {
+    /// Runs of the threads of a launch, one after the other. `choose` gives the values that
+    /// the protocol leaves open, the same for equal questions.
+    pub fn new(protocol: &'a Protocol, launch: &'a Launch, choose: &'a mut dyn FnMut(&Open) -> u64) -> Self {
+        Self {
+            protocol,
+            exprs: &protocol.exprs,
+            launch,
+            thread: Thread::default(),
+            choose,
+            vars: Vec::new(),
+            iterations: Vec::new(),
+            known: vec![(0, 0); protocol.exprs.len()],
+            changes: 0,
+            passed: [0; 3],
+            access: 0,
+            fuel: 0,
+            touches: Vec::new(),
+            left: HashMap::new(),
+            asked: false,
+            rests_on_left: false,
+        }
+    }
+
+    /// Runs a thread; at most `fuel` statements and iterations are run.
+    ///
+    /// # Errors
+    /// Why it did not come to its end.
+    pub fn thread(&mut self, thread: Thread, fuel: u64) -> Result<Trace, Stopped> {
+        (self.thread, self.fuel) = (thread, fuel);
+        (self.passed, self.access) = ([0; 3], 0);
+        (self.asked, self.rests_on_left) = (false, false);
+        self.changes += 1;
+        self.vars.clear();
+        self.iterations.clear();
+        self.touches.clear();
+        self.left.clear();
+        let protocol = self.protocol;
+        self.body(&protocol.body)?;
+        let touches = std::mem::take(&mut self.touches);
+        Ok(Trace { touches, asked: self.asked, rests_on_left: self.rests_on_left })
+    }
+
+    fn var(&self, id: VarId) -> Option<u64> {
+        self.vars.iter().rev().find(|(var, _)| *var == id).map(|(_, value)| *value)
+    }
+
+    fn set(&mut self, id: VarId, value: u64) {
+        match self.vars.iter_mut().rev().find(|(var, _)| *var == id) {
+            Some((_, now)) => *now = value,
+            None => self.vars.push((id, value)),
+        }
+    }
+
+    fn spend(&mut self) -> Result<(), Stopped> {
+        self.fuel = self.fuel.checked_sub(1).ok_or(Stopped::TooLong)?;
+        Ok(())
+    }
+
+    fn body(&mut self, body: &[Stmt]) -> Result<(), Stopped> {
+        for stmt in body {
+            self.spend()?;
+            match stmt {
+                Stmt::Access(access) => {
+                    let (offset, size) = (self.value(access.offset), self.value(access.size));
+                    self.touches.push(Touch {
+                        access: self.access,
+                        site: access.site,
+                        op: access.op,
+                        object: access.object.0,
+                        offset: offset as i64,
+                        size,
+                        passed: self.passed,
+                    });
+                    self.access += 1;
+                }
+                Stmt::Sync(Sync::Warp) => self.passed[0] += 1,
+                Stmt::Sync(Sync::Block) => self.passed[1] += 1,
+                Stmt::Sync(Sync::Grid) => self.passed[2] += 1,
+                Stmt::Unknown(_) => return Err(Stopped::Unknown),
+                Stmt::If { cond, then, otherwise } => {
+                    if self.value(*cond) == 1 {
+                        self.body(then)?;
+                        self.access += accesses_in(otherwise);
+                    } else {
+                        self.access += accesses_in(then);
+                        self.body(otherwise)?;
+                    }
+                }
+                Stmt::Loop(of) => self.run_loop(of)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn run_loop(&mut self, of: &crate::protocol::Loop) -> Result<(), Stopped> {
+        let first_access = self.access;
+        let from: Vec<_> = of.vars.iter().map(|var| self.value(var.from)).collect();
+        self.iterations.push((of.id, 0));
+        for (var, value) in of.vars.iter().zip(from) {
+            self.set(var.id, value);
+        }
+        self.changes += 1;
+        let mut broken = false;
+        let mut go_on = of.test == Test::After || self.value(of.cond) == 1;
+        while go_on {
+            self.spend()?;
+            self.access = first_access;
+            self.body(&of.body)?;
+            if let Some(uniform) = of.may_break
+                && self.ask(OpenKind::Break(of.id), uniform, None) & 1 == 1
+            {
+                broken = true;
+                break;
+            }
+            let after = of.test == Test::After && self.value(of.cond) == 0;
+            if after {
+                break;
+            }
+            self.step(of);
+            go_on = of.test == Test::After || self.value(of.cond) == 1;
+        }
+        self.leave(of.id, broken);
+        self.access = first_access + accesses_in(&of.body);
+        self.iterations.pop();
+        self.vars.retain(|(id, _)| of.vars.iter().all(|var| var.id != *id));
+        self.changes += 1;
+        Ok(())
+    }
+
+    /// Stores the values that a loop leaves for the statements after it.
+    fn leave(&mut self, of: LoopId, broken: bool) {
+        let protocol = self.protocol;
+        for (index, opaque) in protocol.opaques.iter().enumerate() {
+            let Some(last) = opaque.last.filter(|last| last.of == of) else { continue };
+            let id = OpaqueId(index as u32);
+            self.left.remove(&id);
+            if !broken {
+                let asked = std::mem::take(&mut self.asked);
+                let value = self.value(last.value);
+                self.left.insert(id, (value, self.asked));
+                self.asked = asked;
+            }
+        }
+    }
+
+    fn step(&mut self, of: &crate::protocol::Loop) {
+        let mut next = Vec::new();
+        for var in &of.vars {
+            let width = var.width;
+            let now = self.var(var.id).unwrap_or_default();
+            let value = match var.step {
+                Step::Add(by) => now.wrapping_add(self.value(by)),
+                Step::Mul(by) => now.wrapping_mul(by),
+                Step::UDiv(by) => now / by.max(1),
+                Step::SDiv(by) => width.signed(now).wrapping_div((by as i64).max(1)) as u64,
+                Step::AShr(by) => (width.signed(now) >> by.min(63)) as u64,
+                Step::Any(_) => 0,
+            };
+            next.push(width.truncate(value));
+        }
+        if let Some(last) = self.iterations.last_mut() {
+            last.1 += 1;
+        }
+        self.changes += 1;
+        for (var, value) in of.vars.iter().zip(next) {
+            let value = match var.step {
+                Step::Any(uniform) => var.width.truncate(self.ask(OpenKind::Var(var.id), uniform, None)),
+                _ => value,
+            };
+            self.set(var.id, value);
+        }
+    }
+
+    /// A value that the protocol leaves open; it may differ with the
+    /// iterations of `loops`, of all loops around where there is no list.
+    fn ask(&mut self, what: OpenKind, uniform: Uniform, loops: Option<&[LoopId]>) -> u64 {
+        self.asked = true;
+        let mut thread = self.thread;
+        if uniform >= Uniform::Warp {
+            // The group's number stands for its threads.
+            let warp = self.thread.warp(self.launch);
+            thread.tid = if uniform == Uniform::Warp { [warp, 0, 0] } else { [0; 3] };
+        }
+        if uniform == Uniform::Grid {
+            thread.ctaid = [0; 3];
+        }
+        let iterations = self
+            .iterations
+            .iter()
+            .filter(|(id, _)| loops.is_none_or(|loops| loops.contains(id)))
+            .map(|(_, k)| *k)
+            .collect();
+        (self.choose)(&Open { what, group: (uniform, thread), iterations })
+    }
+
+    fn value(&mut self, id: ExprId) -> u64 {
+        let (found, value) = self.known[id.0 as usize];
+        if found == self.changes {
+            return value;
+        }
+        let width = self.exprs.width(id);
+        let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
+        let value = match self.exprs.get(id) {
+            Expr::Const { bits, .. } => bits,
+            Expr::Tid(axis) => at(self.thread.tid, axis),
+            Expr::Ctaid(axis) => at(self.thread.ctaid, axis),
+            Expr::Ntid(axis) => at(self.launch.shape.block, axis),
+            Expr::Nctaid(axis) => at(self.launch.shape.grid, axis),
+            Expr::Lane => u64::from(self.thread.linear(self.launch) % WARP),
+            Expr::Param { id, .. } => self.launch.params.get(id.0 as usize).copied().unwrap_or(0),
+            Expr::Var { id, .. } => self.var(id).unwrap_or(0),
+            Expr::Iteration(of) => {
+                self.iterations.iter().rev().find(|(id, _)| *id == of).map_or(0, |(_, k)| *k)
+            }
+            Expr::Opaque { id, .. } => {
+                let protocol = self.protocol;
+                match (protocol.opaques.get(id.0 as usize), self.left.get(&id)) {
+                    (_, Some(&(value, asked))) => {
+                        self.asked |= asked;
+                        self.rests_on_left = true;
+                        value
+                    }
+                    (Some(opaque), None) => {
+                        let any = self.ask(OpenKind::Opaque(id), opaque.uniform, Some(&opaque.loops));
+                        match opaque.range {
+                            Some((lo, hi)) if lo <= hi => match (hi - lo).checked_add(1) {
+                                Some(count) => lo + any % count,
+                                None => any,
+                            },
+                            _ => any,
+                        }
+                    }
+                    (None, None) => 0,
+                }
+            }
+            Expr::Bin(op, a, b) => {
+                let (x, y) = (self.value(a), self.value(b));
+                match fold::apply(op, width, x, y) {
+                    Some(value) => value,
+                    None => self.ask(OpenKind::DivisionByZero(op, width, x), Uniform::Grid, Some(&[])),
+                }
+            }
+            Expr::Cmp(op, a, b) => {
+                let (x, y) = (self.value(a), self.value(b));
+                u64::from(fold::compare(op, self.exprs.width(a), x, y))
+            }
+            Expr::Select(c, a, b) => {
+                if self.value(c) == 1 {
+                    self.value(a)
+                } else {
+                    self.value(b)
+                }
+            }
+            Expr::Cast(cast, to, a) => {
+                let x = self.value(a);
+                fold::convert(cast, self.exprs.width(a), to, x)
+            }
+        };
+        let value = width.truncate(value);
+        self.known[id.0 as usize] = (self.changes, value);
+        value
+    }
+}
+
+/// Number of access statements in the text of a body.
+pub fn accesses_in(body: &[Stmt]) -> usize {
+    body.iter()
+        .map(|stmt| match stmt {
+            Stmt::Access(_) => 1,
+            Stmt::Loop(of) => accesses_in(&of.body),
+            Stmt::If { then, otherwise, .. } => accesses_in(then) + accesses_in(otherwise),
+            Stmt::Sync(_) | Stmt::Unknown(_) => 0,
+        })
+        .sum()
+}

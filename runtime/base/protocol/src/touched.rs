@@ -1,0 +1,86 @@
+//! The byte ranges of global memory that a launch may touch. They may be too large, never too
+//! small.
+
+use crate::launch::Launch;
+use crate::place::Place;
+use crate::protocol::{ObjectId, ObjectKind, Protocol, Space, Stmt};
+use crate::range::{Ranges, View};
+
+/// Byte ranges of this length or more count as unknown.
+const TOO_WIDE: i128 = 1 << 46;
+
+/// A byte range of an object that a launch may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The object: a pointer's target, a device variable, an image.
+    pub object: ObjectId,
+    /// First byte and end, from the object's base; `None` for the whole allocation that contains
+    /// the object.
+    pub bytes: Option<(i64, i64)>,
+    /// True if the launch may write it.
+    pub writes: bool,
+}
+
+/// Returns the byte ranges of global memory that a launch may touch; `None` if they are unknown.
+pub fn parts(protocol: &Protocol, launch: &Launch) -> Option<Vec<Part>> {
+    if reaches_unknown(&protocol.body) {
+        return None;
+    }
+    let ranges = Ranges::new(protocol, &protocol.exprs, Some(launch));
+    let mut parts: Vec<Part> = Vec::new();
+    for place in Place::all(protocol) {
+        let access = place.access;
+        let image = match protocol.objects.get(access.object.0 as usize).map(|object| &object.kind) {
+            Some(ObjectKind::Param(_) | ObjectKind::Variable { .. }) => false,
+            Some(ObjectKind::Image(_)) => true,
+            Some(
+                ObjectKind::GridBarrier
+                | ObjectKind::Shared { .. }
+                | ObjectKind::DynamicShared
+                | ObjectKind::Unshared
+                | ObjectKind::Opaque { space: Space::Shared, .. },
+            ) => continue,
+            Some(ObjectKind::Opaque { .. }) | None => return None,
+        };
+        let bytes = if image {
+            None
+        } else {
+            let mut here = ranges.guarded(&place.guards());
+            let first = here.computed(access.offset, View::Signed);
+            let end = first.hi + here.computed(access.size, View::Unsigned).hi;
+            (end - first.lo < TOO_WIDE)
+                .then(|| Some((i64::try_from(first.lo).ok()?, i64::try_from(end).ok()?)))
+                .flatten()
+        };
+        add(&mut parts, Part { object: access.object, bytes, writes: access.op.writes() });
+    }
+    Some(parts)
+}
+
+/// Adds a part. Overlapping and adjacent parts of one object that are alike in `writes` are merged.
+fn add(parts: &mut Vec<Part>, mut new: Part) {
+    loop {
+        let near = |old: &Part| {
+            let alike = (old.object, old.writes) == (new.object, new.writes);
+            alike
+                && match (old.bytes, new.bytes) {
+                    (Some(a), Some(b)) => a.0 <= b.1 && b.0 <= a.1,
+                    _ => true,
+                }
+        };
+        let Some(at) = parts.iter().position(near) else { break };
+        let old = parts.swap_remove(at);
+        new.bytes = old.bytes.zip(new.bytes).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+    }
+    parts.push(new);
+}
+
+/// True if a statement may touch unknown global memory.
+fn reaches_unknown(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Unknown(unknown) => unknown.touches.is_some_and(|space| space != Space::Shared),
+        Stmt::Loop(of) => reaches_unknown(&of.body),
+        Stmt::If { then, otherwise, .. } => reaches_unknown(then) || reaches_unknown(otherwise),
+        Stmt::Access(_) | Stmt::Sync(_) => false,
+    })
+}

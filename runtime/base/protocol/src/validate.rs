@@ -1,0 +1,177 @@
+//! Validation of protocols. Bytes from a file or a program are not trusted.
+
+use std::collections::HashSet;
+
+use crate::expr::{Cast, Expr, ExprId, Exprs, Width};
+use crate::protocol::{Loop, ObjectKind, Protocol, Step, Stmt};
+
+/// The largest number of nodes on a path through an expression.
+pub const MOST_DEPTH: u32 = 4_000;
+/// The largest nesting depth of bodies.
+pub const MOST_NESTED: u32 = 200;
+
+/// A fault of a protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// An operand does not come before its user.
+    #[error("expression {0} has an operand that does not come before it")]
+    Operand(u32),
+    /// Operands have the wrong width.
+    #[error("expression {0} has operands of the wrong width")]
+    Width(u32),
+    /// An id is beyond its table.
+    #[error("{what} {id} does not exist")]
+    Missing {
+        /// The table.
+        what: &'static str,
+        /// The id.
+        id: u32,
+    },
+    /// A loop or loop variable occurs twice.
+    #[error("{what} {id} occurs twice")]
+    Twice {
+        /// Which kind.
+        what: &'static str,
+        /// The id.
+        id: u32,
+    },
+    /// A loop variable's step has an invalid constant.
+    #[error("loop variable {0} has a step that leads nowhere")]
+    Step(u32),
+    /// The nesting is too deep.
+    #[error("expressions or statements are nested too deeply")]
+    TooDeep,
+}
+
+/// Checks that a protocol is well formed.
+pub fn validate(protocol: &Protocol) -> Result<(), Malformed> {
+    expressions(protocol)?;
+    for object in &protocol.objects {
+        if let ObjectKind::Param(id) | ObjectKind::Image(id) = object.kind
+            && id.0 as usize >= protocol.params.len()
+        {
+            return Err(Malformed::Missing { what: "parameter", id: id.0 });
+        }
+    }
+    for opaque in &protocol.opaques {
+        if let Some(last) = opaque.last {
+            of_width(&protocol.exprs, last.value, opaque.width)?;
+        }
+    }
+    let mut seen = Seen { protocol, loops: HashSet::new(), vars: HashSet::new() };
+    seen.body(&protocol.body, 0)
+}
+
+fn expressions(protocol: &Protocol) -> Result<(), Malformed> {
+    let mut depths: Vec<u32> = Vec::new();
+    let mut widths: Vec<Width> = Vec::new();
+    for (id, node) in protocol.exprs.iter() {
+        let mut depth = 0;
+        for operand in node.operands() {
+            let below = depths.get(operand.0 as usize).ok_or(Malformed::Operand(id.0))?;
+            depth = depth.max(below + 1);
+        }
+        if depth > MOST_DEPTH {
+            return Err(Malformed::TooDeep);
+        }
+        depths.push(depth);
+        let of = |id: ExprId| widths[id.0 as usize];
+        let (fits, width) = match node {
+            Expr::Const { width, bits } => (width.truncate(bits) == bits, width),
+            Expr::Param { id, width } => {
+                let param = protocol.params.get(id.0 as usize);
+                let param = param.ok_or(Malformed::Missing { what: "parameter", id: id.0 })?;
+                (param.width == width && !param.pointer, width)
+            }
+            Expr::Opaque { id, width } => {
+                let opaque = protocol.opaques.get(id.0 as usize);
+                let opaque = opaque.ok_or(Malformed::Missing { what: "opaque value", id: id.0 })?;
+                (opaque.width == width, width)
+            }
+            Expr::Var { width, .. } => (true, width),
+            Expr::Iteration(_) => (true, Width::W64),
+            Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
+                (true, Width::W32)
+            }
+            Expr::Bin(_, a, b) => (of(a) == of(b), of(a)),
+            Expr::Cmp(_, a, b) => (of(a) == of(b), Width::W1),
+            Expr::Select(c, a, b) => (of(c) == Width::W1 && of(a) == of(b), of(a)),
+            Expr::Cast(Cast::Trunc, width, a) => (width <= of(a), width),
+            Expr::Cast(Cast::Zext | Cast::Sext, width, a) => (width >= of(a), width),
+        };
+        if !fits {
+            return Err(Malformed::Width(id.0));
+        }
+        widths.push(width);
+    }
+    Ok(())
+}
+
+fn of_width(exprs: &Exprs, id: ExprId, width: Width) -> Result<(), Malformed> {
+    if id.0 as usize >= exprs.len() {
+        return Err(Malformed::Missing { what: "expression", id: id.0 });
+    }
+    if exprs.width(id) == width { Ok(()) } else { Err(Malformed::Width(id.0)) }
+}
+
+struct Seen<'a> {
+    protocol: &'a Protocol,
+    loops: HashSet<u32>,
+    vars: HashSet<u32>,
+}
+
+impl Seen<'_> {
+    fn of_width(&self, id: ExprId, width: Width) -> Result<(), Malformed> {
+        of_width(&self.protocol.exprs, id, width)
+    }
+
+    fn body(&mut self, body: &[Stmt], depth: u32) -> Result<(), Malformed> {
+        if depth > MOST_NESTED {
+            return Err(Malformed::TooDeep);
+        }
+        for stmt in body {
+            match stmt {
+                Stmt::Access(access) => {
+                    if access.object.0 as usize >= self.protocol.objects.len() {
+                        return Err(Malformed::Missing { what: "object", id: access.object.0 });
+                    }
+                    self.of_width(access.offset, Width::W64)?;
+                    self.of_width(access.size, Width::W64)?;
+                }
+                Stmt::Sync(_) | Stmt::Unknown(_) => {}
+                Stmt::If { cond, then, otherwise } => {
+                    self.of_width(*cond, Width::W1)?;
+                    self.body(then, depth + 1)?;
+                    self.body(otherwise, depth + 1)?;
+                }
+                Stmt::Loop(of) => {
+                    self.looped(of)?;
+                    self.body(&of.body, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn looped(&mut self, of: &Loop) -> Result<(), Malformed> {
+        if !self.loops.insert(of.id.0) {
+            return Err(Malformed::Twice { what: "loop", id: of.id.0 });
+        }
+        self.of_width(of.cond, Width::W1)?;
+        for var in &of.vars {
+            if !self.vars.insert(var.id.0) {
+                return Err(Malformed::Twice { what: "loop variable", id: var.id.0 });
+            }
+            self.of_width(var.from, var.width)?;
+            match var.step {
+                Step::Add(step) => self.of_width(step, var.width)?,
+                Step::UDiv(by) | Step::SDiv(by) if !(2..=1 << 62).contains(&by) => {
+                    return Err(Malformed::Step(var.id.0));
+                }
+                Step::AShr(by) if by >= var.width.bits() => return Err(Malformed::Step(var.id.0)),
+                Step::Mul(_) | Step::UDiv(_) | Step::SDiv(_) | Step::AShr(_) | Step::Any(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

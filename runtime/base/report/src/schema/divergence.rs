@@ -1,0 +1,86 @@
+//! Barrier divergences of a report.
+
+use serde::{Deserialize, Serialize};
+
+use super::Dim3;
+
+/// A barrier that some threads of a block wait at and others will not reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Divergence {
+    /// Demangled name of the kernel.
+    pub kernel: String,
+    /// The launch; see [`Launch::index`](super::Launch::index).
+    pub launch: u64,
+    /// Index of the block.
+    pub block: Dim3,
+    /// Where the threads of the block are.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A group of threads in a divergence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Waiting {
+    /// Threads that wait at one place.
+    At(WaitingAt),
+    /// Threads that have left the kernel.
+    Exited(Exited),
+}
+
+/// Threads that wait at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitingAt {
+    /// Source file.
+    pub file: Option<String>,
+    /// Line, from 1.
+    pub line: Option<u32>,
+    /// How many threads.
+    pub threads: u32,
+    /// Index of one of them.
+    pub example: Dim3,
+}
+
+/// Threads that have left the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exited {
+    /// Tells the group from one that waits.
+    pub exited: True,
+    /// How many threads.
+    pub threads: u32,
+    /// Index of one of them.
+    pub example: Dim3,
+}
+
+/// The value `true`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "bool", into = "bool")]
+pub struct True;
+
+impl TryFrom<bool> for True {
+    type Error = &'static str;
+
+    fn try_from(value: bool) -> Result<Self, Self::Error> {
+        if value { Ok(Self) } else { Err("found `false`, wanted `true`") }
+    }
+}
+
+impl From<True> for bool {
+    fn from(_: True) -> Self {
+        true
+    }
+}
+
+impl Waiting {
+    /// A group of `threads` threads, `example` one of them, that waits there.
+    pub fn at(file: Option<String>, line: Option<u32>, threads: u32, example: Dim3) -> Self {
+        Self::At(WaitingAt { file, line, threads, example })
+    }
+
+    /// A group of `threads` threads, `example` one of them, that has left.
+    pub fn exited(threads: u32, example: Dim3) -> Self {
+        Self::Exited(Exited { exited: True, threads, example })
+    }
+}

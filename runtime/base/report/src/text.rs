@@ -1,0 +1,300 @@
+//! The report as people read it, with the habits of ThreadSanitizer.
+
+use std::fmt::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::schema::{Access, Dim3, Divergence, InlinedAt, Race, Report, Sites, Stats, Waiting};
+use crate::snippet::{self, Mark};
+use crate::sources::Sources;
+use crate::words::{self, between, by, dim3, doing, in_kernel, launched, location, plural, target};
+
+/// Stands before each block and after the last.
+const RULE: &str = "==================\n";
+
+/// Renders a report or parts of one. Nothing here looks at the terminal or at
+/// the environment: whoever prints decides.
+#[derive(Clone, Copy)]
+pub struct TextRenderer<'a> {
+    /// Process id that the report names; a stored report does not know it.
+    pub pid: Option<u32>,
+    /// Whether to use ANSI colours.
+    pub color: bool,
+    /// Where source lines come from.
+    pub sources: &'a dyn Sources,
+}
+
+impl fmt::Debug for TextRenderer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextRenderer")
+            .field("pid", &self.pid)
+            .field("color", &self.color)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TextRenderer<'_> {
+    /// Every finding, the notes and, where there are findings, the summary as
+    /// the last line; before the summary the statistics if `stats`. Empty
+    /// where there is nothing to say.
+    pub fn report(&self, report: &Report, stats: bool) -> String {
+        let mut out = String::new();
+        for race in &report.races {
+            out.push_str(&self.race(race));
+        }
+        for divergence in &report.divergence {
+            out.push_str(&self.divergence(divergence));
+        }
+        if !out.is_empty() {
+            out.push_str(RULE);
+        }
+        out.push_str(&self.notes(&report.notes));
+        if stats {
+            out.push_str(&self.stats(&report.stats));
+        }
+        out.push_str(&self.summary(report));
+        out
+    }
+
+    /// A line per finding, the notes and the summary: for reading many, and for
+    /// `grep`.
+    pub fn short(&self, report: &Report) -> String {
+        let mut out = String::new();
+        for race in &report.races {
+            out.push_str(&words::one_line(race));
+            out.push('\n');
+        }
+        for divergence in &report.divergence {
+            out.push_str(&words::divergence_line(divergence));
+            out.push('\n');
+        }
+        out.push_str(&self.notes(&report.notes));
+        out.push_str(&self.summary(report));
+        out
+    }
+
+    /// One race.
+    pub fn race(&self, race: &Race) -> String {
+        let mut text = Block::new(self, "data race");
+        let (later, earlier) = (race.later(), race.earlier());
+        let launches = words::launches_differ(race);
+
+        text.line(format_args!(
+            "  {} {}{}{}",
+            doing(later, race.kind.later(), false),
+            target(race),
+            by(later, launches),
+            colon(later),
+        ));
+        text.frame(later);
+        text.line(format_args!(
+            "  {}{}{}",
+            doing(earlier, race.kind.earlier(), true),
+            by(earlier, launches),
+            colon(earlier),
+        ));
+        text.frame(earlier);
+
+        let marks: Vec<_> = [
+            mark(later, format!("this {}", race.kind.later().as_str()), true),
+            mark(earlier, format!("previous {}", race.kind.earlier().as_str()), false),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        text.out.push_str(&snippet::render(&marks, self.sources, self.color));
+
+        if let Some(object) = &race.object {
+            text.line(format_args!("  Location is {}", location(object)));
+        }
+        if let (Some(kernel), Some(launch)) = (&race.kernel, &race.launch) {
+            text.line(format_args!("  In {}", launched(kernel, launch)));
+            text.calls(0, &launch.stack);
+        } else if let Some(kernel) = &race.kernel {
+            text.line(format_args!("  In `{kernel}`"));
+        }
+        if race.same_value == Some(true) {
+            text.line(format_args!("  Both writes stored the same value"));
+        }
+        let times = words::times(race.count);
+        // Of a copy or the host the sides have said so.
+        if race.accesses.iter().all(|access| in_kernel(access.op)) {
+            text.line(format_args!("  Seen {times}, {}", between(race.scope)));
+        } else {
+            text.line(format_args!("  Seen {times}"));
+        }
+        text.hint(race.hint.as_deref());
+        text.out
+    }
+
+    /// One divergence.
+    pub fn divergence(&self, divergence: &Divergence) -> String {
+        let mut text = Block::new(self, "barrier divergence");
+        text.line(format_args!(
+            "  In block {} of launch {} of `{}`:",
+            dim3(divergence.block),
+            divergence.launch,
+            divergence.kernel
+        ));
+        let mut marks = Vec::new();
+        for waiting in &divergence.waiting {
+            match waiting {
+                Waiting::At(at) => {
+                    let threads = plural(at.threads.into(), "thread waits", "threads wait");
+                    let place = match (&at.file, at.line) {
+                        (Some(file), Some(line)) => format!("at {file}:{line}"),
+                        // A barrier without debug information, or a loop.
+                        _ => "where no line is known [-g may tell]".to_owned(),
+                    };
+                    text.line(format_args!("    {threads} {place}{}", among(at.threads, at.example)));
+                    if let (Some(file), Some(line)) = (&at.file, at.line) {
+                        let label = format!("{threads} here");
+                        let primary = marks.is_empty();
+                        marks.push(Mark { file, line, column: None, label, primary });
+                    }
+                }
+                Waiting::Exited(gone) => {
+                    let threads = plural(gone.threads.into(), "thread has", "threads have");
+                    text.line(format_args!(
+                        "    {threads} left the kernel{}",
+                        among(gone.threads, gone.example)
+                    ));
+                }
+            }
+        }
+        text.out.push_str(&snippet::render(&marks, self.sources, self.color));
+        // What waits at no known place may be a loop instead of a barrier.
+        text.hint((!marks.is_empty()).then_some(words::DIVERGENCE_HINT));
+        text.out
+    }
+
+    /// The notes, a line each.
+    pub fn notes(&self, notes: &[String]) -> String {
+        let style = self.style(Style::new().bold());
+        notes.iter().map(|note| format!("{style}note:{style:#} {note}\n")).collect()
+    }
+
+    /// The last line: how many races and divergences there are, those not
+    /// shown included. Empty where there are none.
+    pub fn summary(&self, report: &Report) -> String {
+        if !report.has_findings() {
+            return String::new();
+        }
+        format!("SUMMARY: gpurace: {}\n", words::counts(report))
+    }
+
+    /// What `stats=1` prints.
+    pub fn stats(&self, stats: &Stats) -> String {
+        let mut out = String::from("gpurace: statistics\n");
+        // Writing to a `String` does not fail.
+        let _ = writeln!(
+            out,
+            "  {}, {} of them unchecked\n  {}\n  {}",
+            plural(stats.launches, "launch", "launches"),
+            stats.launches_unchecked,
+            sites(&stats.sites),
+            plural(stats.checks_executed, "check executed", "checks executed"),
+        );
+        for kernel in &stats.kernels {
+            let _ = writeln!(
+                out,
+                "  `{}`: {}, {}, {}",
+                kernel.name,
+                plural(kernel.launches, "launch", "launches"),
+                sites(&kernel.sites),
+                plural(kernel.checks_executed, "check executed", "checks executed"),
+            );
+        }
+        out
+    }
+
+    fn style(&self, style: Style) -> Style {
+        if self.color { style } else { Style::new() }
+    }
+}
+
+/// The text of one finding while it grows.
+struct Block<'a> {
+    renderer: &'a TextRenderer<'a>,
+    out: String,
+}
+
+impl<'a> Block<'a> {
+    fn new(renderer: &'a TextRenderer<'a>, what: &str) -> Self {
+        let style = renderer.style(AnsiColor::Magenta.on_default().bold());
+        let pid = renderer.pid.map(|pid| format!(" (pid={pid})"));
+        let pid = pid.unwrap_or_default();
+        let out = format!("{RULE}{style}WARNING: gpurace: {what}{pid}{style:#}\n");
+        Self { renderer, out }
+    }
+
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        // Writing to a `String` does not fail.
+        let _ = self.out.write_fmt(line);
+        self.out.push('\n');
+    }
+
+    /// Where an access is. Of a copy or the host there is often nothing to say.
+    fn frame(&mut self, access: &Access) {
+        let place = match words::place(access) {
+            Some(place) => place,
+            None if has_place(access) => "[no debug info: build with -g]".to_owned(),
+            None => return,
+        };
+        match &access.function {
+            Some(function) => self.line(format_args!("    #0 {function} {place}")),
+            None => self.line(format_args!("    #0 {place}")),
+        }
+        self.calls(1, &access.inlined_at);
+    }
+
+    /// Calls, the innermost first, numbered from `first`.
+    fn calls(&mut self, first: usize, calls: &[InlinedAt]) {
+        for (number, call) in (first..).zip(calls) {
+            let function = call.function.as_deref().unwrap_or("<unknown>");
+            let (file, line) = (&call.position.file, call.position.line);
+            match call.column {
+                Some(column) => self.line(format_args!("    #{number} {function} {file}:{line}:{column}")),
+                None => self.line(format_args!("    #{number} {function} {file}:{line}")),
+            }
+        }
+    }
+
+    fn hint(&mut self, hint: Option<&str>) {
+        if let Some(hint) = hint {
+            let style = self.renderer.style(AnsiColor::Cyan.on_default().bold());
+            self.line(format_args!("  {style}hint:{style:#} {hint}"));
+        }
+    }
+}
+
+/// Whether there is something to say of where an access is: an instruction has a place, known or
+/// not.
+fn has_place(access: &Access) -> bool {
+    (in_kernel(access.op) && !access.ends_block) || words::place(access).is_some()
+}
+
+/// A colon where a frame follows.
+fn colon(access: &Access) -> &'static str {
+    if has_place(access) { ":" } else { "" }
+}
+
+fn mark(access: &Access, label: String, primary: bool) -> Option<Mark<'_>> {
+    Some(Mark { file: access.file.as_deref()?, line: access.line?, column: access.column, label, primary })
+}
+
+/// Which thread stands for its group.
+fn among(threads: u32, example: Dim3) -> String {
+    let example = dim3(example);
+    if threads == 1 { format!(": thread {example}") } else { format!(", thread {example} among them") }
+}
+
+fn sites(sites: &Sites) -> String {
+    format!(
+        "{} ({} proved, {} proved at launch, {} checked)",
+        plural(sites.total, "site", "sites"),
+        sites.proved,
+        sites.proved_at_launch,
+        sites.checked
+    )
+}

@@ -1,0 +1,297 @@
+//! Phrases that every rendering of a report uses, so that text, Markdown, SARIF
+//! and HTML say the same of a race.
+
+use std::fmt::Write;
+
+use gpurace_abi::meta::Space;
+
+use crate::schema::{
+    Access, Dim3, Divergence, Effect, Launch, Object, ObjectKind, Op, Race, Report, Scope, Waiting,
+};
+
+/// What mends a divergence.
+pub const DIVERGENCE_HINT: &str = "put the barrier where every thread that it waits for reaches it";
+
+/// Whether the access is an instruction of a kernel.
+pub fn in_kernel(op: Op) -> bool {
+    matches!(op, Op::Read | Op::Write | Op::Atomic)
+}
+
+/// `Write of size 4`, `Previous atomic access of size 4`.
+pub fn doing(access: &Access, effect: Effect, previous: bool) -> String {
+    let what = match effect {
+        Effect::Read => "read",
+        Effect::Write => "write",
+        Effect::Atomic => "atomic access",
+    };
+    let mut text = if previous {
+        format!("Previous {what}")
+    } else {
+        let (first, rest) = what.split_at(1);
+        first.to_uppercase() + rest
+    };
+    if let Some(size) = access.size {
+        let _ = write!(text, " of size {size}");
+    }
+    text
+}
+
+/// What the later access touched: ``at shared `tile`+64``, `in shared memory`.
+pub fn target(race: &Race) -> String {
+    let space = match race.space {
+        Space::Shared => "shared ",
+        Space::Global => "global ",
+        Space::Generic => "",
+    };
+    let object = race.object.as_ref();
+    let what = match object {
+        Some(Object { name: Some(name), .. }) => format!("`{name}`"),
+        Some(Object { kind: ObjectKind::Allocation, offset: Some(_), .. }) => "allocation".to_owned(),
+        Some(Object { kind: ObjectKind::Heap, offset: Some(_), .. }) => "heap block".to_owned(),
+        _ => return format!("in {space}memory"),
+    };
+    match object.and_then(|object| object.offset) {
+        Some(offset) => format!("at {space}{what}+{offset}"),
+        None => format!("at {space}{what}"),
+    }
+}
+
+/// `` by thread (31,0,0) of block (0,0,0)``; with `launches`, also of which launch and
+/// on which stream.
+pub fn by(access: &Access, launches: bool) -> String {
+    let mut text = match access.op {
+        Op::Copy => " by a copy or fill".to_owned(),
+        Op::Host => " by the host".to_owned(),
+        Op::Read | Op::Write | Op::Atomic => {
+            let thread = match access.thread {
+                _ if access.ends_block => " by the end".to_owned(),
+                Some(thread) => format!(" by thread {}", dim3(thread)),
+                None => " by an unknown thread".to_owned(),
+            };
+            match access.block {
+                Some(block) => format!("{thread} of block {}", dim3(block)),
+                None => thread,
+            }
+        }
+    };
+    if launches
+        && in_kernel(access.op)
+        && let Some(launch) = access.launch
+    {
+        let _ = write!(text, " of launch {launch}");
+    }
+    if launches
+        && access.op != Op::Host
+        && let Some(stream) = access.stream
+    {
+        let _ = write!(text, " on stream {stream}");
+    }
+    text
+}
+
+/// ``shared variable `tile` of size 1024``.
+pub fn location(object: &Object) -> String {
+    let mut text = match (object.kind, &object.name) {
+        (ObjectKind::Shared, Some(name)) => format!("shared variable `{name}`"),
+        (ObjectKind::Shared, None) => "shared memory of the block".to_owned(),
+        (ObjectKind::Variable, Some(name)) => format!("device variable `{name}`"),
+        (ObjectKind::Variable, None) => "a device variable".to_owned(),
+        (ObjectKind::Allocation, Some(name)) => format!("allocation `{name}`"),
+        (ObjectKind::Allocation, None) => "an allocation".to_owned(),
+        (ObjectKind::Heap, _) => "a heap block that device code allocated".to_owned(),
+    };
+    if let Some(size) = object.size {
+        let _ = write!(text, " of size {size}");
+    }
+    if let Some(offset) = object.offset {
+        let _ = write!(text, ", byte {offset}");
+    }
+    if let Some(at) = &object.allocated {
+        let _ = write!(text, ", allocated at {}:{}", at.file, at.line);
+    }
+    text
+}
+
+/// ``launch 1 of `reduce(float const*)`, grid (4,1,1), block (256,1,1), at main.cu:31``.
+pub fn launched(kernel: &str, launch: &Launch) -> String {
+    let mut text = format!(
+        "launch {} of `{kernel}`, grid {}, block {}",
+        launch.index,
+        dim3(launch.grid),
+        dim3(launch.block)
+    );
+    match (&launch.file, launch.line) {
+        (Some(file), Some(line)) => {
+            let _ = write!(text, ", at {file}:{line}");
+        }
+        (Some(file), None) => {
+            let _ = write!(text, ", in {file}");
+        }
+        (None, _) => {}
+    }
+    text
+}
+
+/// `between threads of one warp`.
+pub const fn between(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Warp => "between threads of one warp",
+        Scope::Block => "between warps of one block",
+        Scope::Cluster => "between blocks of one cluster",
+        Scope::Grid => "between blocks of one launch",
+        Scope::Device => "between launches",
+        Scope::System => "between the device and the host",
+    }
+}
+
+/// `1 race`, `2 races`.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// `(x,y,z)`.
+pub fn dim3([x, y, z]: Dim3) -> String {
+    format!("({x},{y},{z})")
+}
+
+/// `file.cu:18:28`, or as much of it as is known.
+pub fn place(access: &Access) -> Option<String> {
+    Some(match (&access.file, access.line, access.column) {
+        (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+        (Some(file), Some(line), None) => format!("{file}:{line}"),
+        _ => return None,
+    })
+}
+
+/// Whether it says something which launch a side belongs to.
+pub fn launches_differ(race: &Race) -> bool {
+    race.later().launch != race.earlier().launch || race.scope >= Scope::Device
+}
+
+/// `once`, `988 times`.
+pub fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// ``shared variable `tile` ``, without size and offset; where the object is not
+/// known, the kind of memory.
+pub fn object_of(race: &Race) -> String {
+    match &race.object {
+        Some(object) => location(&Object { size: None, offset: None, allocated: None, ..object.clone() }),
+        None => match race.space {
+            Space::Shared => "shared memory".to_owned(),
+            Space::Global => "global memory".to_owned(),
+            Space::Generic => "memory".to_owned(),
+        },
+    }
+}
+
+/// ``write-read race on shared variable `tile` ``.
+pub fn title(race: &Race) -> String {
+    format!("{} race on {}", race.kind, object_of(race))
+}
+
+/// One line that says where and what, for lists and for `grep`.
+pub fn one_line(race: &Race) -> String {
+    let unknown = || "<unknown>".to_owned();
+    let mut text = format!(
+        "{}: data race: {} of {} with {} at {}",
+        place(race.later()).unwrap_or_else(unknown),
+        side(race.later(), race.kind.later()),
+        target(race).trim_start_matches("at ").trim_start_matches("in "),
+        side(race.earlier(), race.kind.earlier()),
+        place(race.earlier()).unwrap_or_else(unknown),
+    );
+    if let Some(kernel) = &race.kernel {
+        let _ = write!(text, ", in `{kernel}`");
+    }
+    let _ = write!(text, ", {} ({})", between(race.scope), times(race.count));
+    text
+}
+
+/// `write`, `copy (write)`.
+fn side(access: &Access, effect: Effect) -> String {
+    match access.op {
+        Op::Read | Op::Write | Op::Atomic => effect.as_str().to_owned(),
+        Op::Copy => format!("copy ({})", effect.as_str()),
+        Op::Host => format!("host {}", effect.as_str()),
+    }
+}
+
+/// One line on a divergence, for lists and for `grep`.
+pub fn divergence_line(divergence: &Divergence) -> String {
+    let mut places: Vec<String> = Vec::new();
+    let mut gone = 0;
+    for waiting in &divergence.waiting {
+        match waiting {
+            Waiting::At(at) => places.push(match (&at.file, at.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}"),
+                _ => "<unknown>".to_owned(),
+            }),
+            Waiting::Exited(exited) => gone = exited.threads,
+        }
+    }
+    let first = places.first().cloned().unwrap_or_else(|| "<unknown>".to_owned());
+    let mut text = format!("{first}: barrier divergence");
+    if places.len() > 1 {
+        let _ = write!(text, " with {}", places[1..].join(", "));
+    }
+    let _ = write!(text, ", in `{}`", divergence.kernel);
+    if gone > 0 {
+        let _ = write!(text, ", {} left the kernel", plural(gone.into(), "thread has", "threads have"));
+    }
+    text
+}
+
+/// Why nothing orders the two sides: what would have to lie between them, by
+/// the narrowest group that holds both.
+pub fn missing_order(race: &Race) -> &'static str {
+    let (later, earlier) = (race.later(), race.earlier());
+    let is_one_thread = later.thread.is_some()
+        && (later.thread, later.block, later.launch) == (earlier.thread, earlier.block, earlier.launch);
+    if is_one_thread {
+        // Program order leaves out only what is asynchronous.
+        return "Both sides belong to one thread. One is an asynchronous copy that the thread has \
+                not waited for.";
+    }
+    match race.scope {
+        Scope::Warp => {
+            "Both threads are in one warp. Lockstep orders no memory, and no barrier that both \
+             threads take (__syncwarp(), __syncthreads()) and no release and acquire lies between \
+             the two accesses."
+        }
+        Scope::Block => {
+            "The threads are in different warps of one block. No barrier that both threads take \
+             (such as __syncthreads()) and no release and acquire lies between the two accesses."
+        }
+        Scope::Cluster => {
+            "The threads are in different blocks of one cluster. __syncthreads() orders threads of \
+             one block only; no cluster barrier and no release and acquire lies between the two \
+             accesses."
+        }
+        Scope::Grid => {
+            "The threads are in different blocks of one launch. __syncthreads() orders threads of \
+             one block only; no grid barrier and no release and acquire at device scope lies \
+             between the two accesses."
+        }
+        Scope::Device => {
+            "The two sides belong to different launches or copies. No stream order, event or \
+             synchronisation makes one wait for the other."
+        }
+        Scope::System => {
+            "One side is the host. No synchronisation makes it wait for the device's work, or the \
+             device for the host's."
+        }
+    }
+}
+
+/// `3 data races, 1 barrier divergence`, those not shown included.
+pub fn counts(report: &Report) -> String {
+    let races = report.races.len() as u64 + report.races_not_shown;
+    let mut text = plural(races, "data race", "data races");
+    if !report.divergence.is_empty() {
+        text.push_str(", ");
+        text.push_str(&plural(report.divergence.len() as u64, "barrier divergence", "barrier divergences"));
+    }
+    text
+}

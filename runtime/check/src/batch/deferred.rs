@@ -1,0 +1,338 @@
+//! Deferred reads: reads of global memory that leave no record until one is needed.
+//!
+//! Memory that no unsettled launch has written is mostly only read: a kernel's inputs. Such reads
+//! of a block's threads are kept in a log of the worker as they were handed over (as
+//! [rows](crate::batch::rows) or [gathered reads](crate::batch::gathered)). That costs much less
+//! than a record for each region. Before the first conflicting access to a page that was read so,
+//! the reads are checked and get records, which the access then meets. From then on reads by the
+//! same instructions of the launch are checked as they are made. Where nothing conflicts, the log
+//! is dropped when the launch is settled.
+//!
+//! [Pages](crate::shadow::page) hold which memory was written, and which was read so.
+//!
+//! Only affine rows and gathered reads are deferred. Reads that do not fit the log any more are
+//! checked at once. These launches defer no reads: launches while the host's accesses are watched
+//! (managed memory), launches that a transfer may overlap, and launches in which a block's threads
+//! know more of each other than barriers tell.
+
+mod defer;
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use gpurace_abi::image;
+use parking_lot::Mutex;
+
+use crate::batch::BatchChecks;
+use crate::batch::affine::{Addresses, AffineAddresses, Threads};
+use crate::batch::gathered::{self, Gathered, GatheredRead, GatheredReads, ReadRun};
+use crate::batch::rows::{self, Row};
+use crate::order::launches::LaunchOrder;
+
+pub(crate) use defer::{DeferralMemory, Deferrer};
+
+/// Bytes of a log: further reads of a launch have records at once.
+const MOST_BYTES: usize = 8 << 20;
+/// How often deferred reads by one instruction may get records because of writes beside them.
+const MOST_BESIDE: u32 = 8;
+
+/// A launch whose reads may be deferred.
+pub(crate) trait DeferringLaunch {
+    fn order(&self) -> &LaunchOrder;
+
+    /// Threads of a block.
+    fn threads(&self) -> usize;
+}
+
+/// Reads of a worker's blocks without records.
+struct ReadLog<L> {
+    launches: Vec<ReadsOfLaunch<L>>,
+    bytes: usize,
+    /// Memory of a launch that is settled, to be used again.
+    spare: LoggedReads,
+}
+
+/// Those of one launch.
+struct ReadsOfLaunch<L> {
+    launch: Arc<L>,
+    reads: LoggedReads,
+}
+
+#[derive(Debug, Default)]
+struct LoggedReads {
+    batches: Vec<ReadBatch>,
+    /// Sets of threads that are not all of a block.
+    threads: Vec<Threads>,
+    gathered: Vec<GatheredRead>,
+    runs: Vec<ReadRun>,
+}
+
+/// Reads of a block's threads by one instruction: 80 bytes.
+#[derive(Debug)]
+struct ReadBatch {
+    by: BlockThen,
+    site: u32,
+    /// Bytes of each.
+    size: u32,
+    addresses: ReadAddresses,
+}
+
+const _: () = assert!(size_of::<ReadBatch>() == 80);
+
+/// A block and its clock at some time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockThen {
+    /// Linear index in its launch.
+    pub(crate) index: u64,
+    pub(crate) clock: u32,
+}
+
+/// The addresses of reads. Indices are those of [`LoggedReads`].
+#[derive(Debug)]
+enum ReadAddresses {
+    Row { of: image::Lines, dim: [u32; 3], active: Option<u32> },
+    Each(Range<u32>),
+    Runs(Range<u32>),
+}
+
+impl<L: DeferringLaunch> ReadsOfLaunch<L> {
+    /// The threads of a row.
+    fn active(&self, active: Option<u32>) -> Threads {
+        match active {
+            Some(at) => self.reads.threads[at as usize].clone(),
+            None => Threads::first(self.launch.threads()),
+        }
+    }
+
+    /// True if some reads of a batch may be of some of these bytes.
+    fn meets(&self, batch: &ReadBatch, bytes: &Range<usize>) -> bool {
+        let size = batch.size as usize;
+        let meets = |start: usize, end: usize| start < bytes.end && bytes.start < end;
+        match &batch.addresses {
+            ReadAddresses::Row { of, dim, active } => {
+                let mut met = false;
+                let affine = AffineAddresses { of, dim, active: &self.active(*active) };
+                let has_runs = affine.runs(size, |run, _| met |= meets(run.address, run.end(size)));
+                met || !has_runs
+            }
+            ReadAddresses::Each(reads) => {
+                let reads = &self.reads.gathered[as_range(reads)];
+                reads.iter().any(|read| meets(read.address(), read.address() + size))
+            }
+            ReadAddresses::Runs(runs) => {
+                let runs = &self.reads.runs[as_range(runs)];
+                runs.iter().any(|run| meets(run.first.address(), run.end as usize))
+            }
+        }
+    }
+
+    /// Checks the reads of a batch by `late`, which stands in for its block.
+    fn check(&self, batch: &ReadBatch, late: &mut impl BatchChecks) {
+        let &ReadBatch { site, size, .. } = batch;
+        let reads = match &batch.addresses {
+            ReadAddresses::Row { of, dim, active } => {
+                let affine = AffineAddresses { of, dim, active: &self.active(*active) };
+                let addresses = Addresses::Affine(affine);
+                let row = Row { site, size, writes: false, addresses, values: None };
+                return rows::check(late, &[row], &(0..0));
+            }
+            ReadAddresses::Each(reads) => Gathered::Each(&self.reads.gathered[as_range(reads)]),
+            ReadAddresses::Runs(runs) => Gathered::Runs(&self.reads.runs[as_range(runs)]),
+        };
+        gathered::check(late, GatheredReads { site, size, reads }, &(0..0));
+    }
+}
+
+impl LoggedReads {
+    /// Appends a set of threads, and returns its index.
+    fn push_threads(&mut self, threads: &Threads) -> u32 {
+        make_room(&mut self.threads);
+        self.threads.push(threads.clone());
+        self.threads.len() as u32 - 1
+    }
+
+    /// Appends a batch of reads.
+    fn push(&mut self, by: BlockThen, site: u32, size: u32, addresses: ReadAddresses) {
+        make_room(&mut self.batches);
+        self.batches.push(ReadBatch { by, site, size, addresses });
+    }
+
+    fn clear(&mut self) {
+        self.batches.clear();
+        self.threads.clear();
+        self.gathered.clear();
+        self.runs.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self.batches[..])
+            + size_of_val(&self.threads[..])
+            + size_of_val(&self.gathered[..])
+            + size_of_val(&self.runs[..])
+    }
+}
+
+fn as_range(part: &Range<u32>) -> Range<usize> {
+    part.start as usize..part.end as usize
+}
+
+/// Reserves room for all that a log may hold. Memory that is not used costs nothing, and a vector
+/// that grows is there twice meanwhile.
+fn make_room<T>(all: &mut Vec<T>) {
+    if all.capacity() == 0 {
+        all.reserve_exact(MOST_BYTES / size_of::<T>());
+    }
+}
+
+/// Appends, and returns the place.
+fn push_all<T: Copy>(all: &mut Vec<T>, more: &[T]) -> Range<u32> {
+    make_room(all);
+    let start = all.len() as u32;
+    all.extend_from_slice(more);
+    start..all.len() as u32
+}
+
+impl<L> Default for ReadLog<L> {
+    fn default() -> Self {
+        Self { launches: Vec::new(), bytes: 0, spare: LoggedReads::default() }
+    }
+}
+
+impl<L: DeferringLaunch> ReadLog<L> {
+    /// The reads of a launch; those that are settled for all that run are dropped before. `None`
+    /// where there is no room for so many bytes more.
+    #[inline]
+    fn of(&mut self, launch: &Arc<L>, bytes: usize) -> Option<&mut ReadsOfLaunch<L>> {
+        if self.launches.last().is_none_or(|last| !Arc::ptr_eq(&last.launch, launch)) {
+            self.begin(launch);
+        }
+        let has_room = self.bytes + bytes <= MOST_BYTES;
+        self.launches.last_mut().filter(|_| has_room)
+    }
+
+    #[cold]
+    fn begin(&mut self, launch: &Arc<L>) {
+        self.drop_settled(launch.order().unsettled);
+        let reads = std::mem::take(&mut self.spare);
+        self.launches.push(ReadsOfLaunch { launch: launch.clone(), reads });
+        self.count();
+    }
+
+    /// Drops the reads of launches whose first uid is below this one.
+    fn drop_settled(&mut self, settled: u64) {
+        for of in self.launches.extract_if(.., |of| of.launch.order().data.first_uid < settled) {
+            self.spare = of.reads;
+            self.spare.clear();
+        }
+    }
+
+    fn count(&mut self) {
+        self.bytes = self.launches.iter().map(|of| of.reads.bytes()).sum();
+    }
+}
+
+/// A log that a worker appends to, and others make records from.
+type SharedLog<L> = Arc<Mutex<ReadLog<L>>>;
+
+/// The logs of a checker.
+pub(crate) struct ReadLogs<L> {
+    all: Mutex<Vec<SharedLog<L>>>,
+    /// Those that no worker has.
+    idle: Mutex<Vec<SharedLog<L>>>,
+    /// Held by who makes records of reads, one at a time.
+    turn: Mutex<()>,
+}
+
+impl<L> Default for ReadLogs<L> {
+    fn default() -> Self {
+        Self { all: Mutex::default(), idle: Mutex::default(), turn: Mutex::default() }
+    }
+}
+
+/// Checks deferred reads: by a block that stands in for one of these.
+pub(crate) trait LateBlocks<L> {
+    /// The block to check reads by, in place of this one of a launch.
+    fn stand_in(&mut self, launch: &Arc<L>, block: BlockThen) -> &mut impl BatchChecks;
+}
+
+impl<L: DeferringLaunch> ReadLogs<L> {
+    fn take(&self) -> SharedLog<L> {
+        self.idle.lock().pop().unwrap_or_else(|| {
+            let log = SharedLog::<L>::default();
+            self.all.lock().push(log.clone());
+            log
+        })
+    }
+
+    /// Drops all reads: no access that could race with them is to come.
+    pub(crate) fn clear(&self) {
+        for log in &*self.all.lock() {
+            *log.lock() = ReadLog::default();
+        }
+    }
+
+    /// Makes records of the batches that may have read some of these bytes. Launches whose first
+    /// uid is below `settled` are dropped. Where some of the reads are of a region that is
+    /// `written`, the other batches of the same instructions get records too, and their further
+    /// reads are checked as they are made.
+    pub(crate) fn record(
+        &self,
+        bytes: &Range<usize>,
+        settled: u64,
+        written: Option<Range<usize>>,
+        late: &mut impl LateBlocks<L>,
+    ) {
+        let _turn = self.turn.lock();
+        let logs: Vec<_> = self.all.lock().clone();
+        let mut sites = HashSet::new();
+        for log in logs {
+            let log = &mut *log.lock();
+            log.drop_settled(settled);
+            for of in &mut log.launches {
+                let kernel = &of.launch.order().data.sites;
+                let batches = &of.reads.batches;
+                let met: Vec<_> = batches.iter().map(|batch| of.meets(batch, bytes)).collect();
+                if let Some(written) = &written {
+                    for (batch, _) in batches.iter().zip(&met).filter(|(_, met)| **met) {
+                        let site = (Arc::as_ptr(kernel), batch.site);
+                        if !sites.contains(&site)
+                            && (of.meets(batch, written) || kernel.recorded_beside(batch.site) > MOST_BESIDE)
+                        {
+                            kernel.check_at_once(batch.site);
+                            sites.insert(site);
+                        }
+                    }
+                }
+                let kernel = Arc::as_ptr(kernel);
+                let taken = |batch: &ReadBatch, met: bool| met || sites.contains(&(kernel, batch.site));
+                for (batch, _) in batches.iter().zip(&met).filter(|(batch, met)| taken(batch, **met)) {
+                    of.check(batch, late.stand_in(&of.launch, batch.by));
+                }
+                let mut met = met.iter();
+                of.reads.batches.retain(|batch| !taken(batch, met.next() == Some(&true)));
+                if of.reads.batches.is_empty() {
+                    of.reads.clear();
+                }
+            }
+            log.count();
+        }
+    }
+}
+
+/// The log of a worker.
+pub(crate) struct OwnLog<L>(Option<(Arc<ReadLogs<L>>, SharedLog<L>)>);
+
+impl<L> Default for OwnLog<L> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<L> Drop for OwnLog<L> {
+    fn drop(&mut self) {
+        if let Some((logs, log)) = self.0.take() {
+            logs.idle.lock().push(log);
+        }
+    }
+}

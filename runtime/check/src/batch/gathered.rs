@@ -1,0 +1,233 @@
+//! Gathered reads: reads of a block's threads in loops that the threads leave one by one.
+//!
+//! Code that runs whole blocks keeps such reads of one instruction in memory of the block. It hands
+//! them over when that is full and at each barrier. A [`ReadRun`] is what one thread read at
+//! consecutive addresses, and is checked a [region](crate::shadow::region) at a time. Where one
+//! thread's run ends in a region and the next one's begins there (rows of a sparse matrix), all
+//! runs in the region are checked together. Other reads are [`GatheredRead`]s, which are checked
+//! one by one.
+
+use std::ops::Range;
+
+use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::image::POOL_THREAD_SHIFT;
+
+use crate::batch::sites::SiteEntry;
+use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::model::access::{GRANULE, Op};
+use crate::model::record::{OpCode, Record};
+use crate::model::relation::Span;
+use crate::shadow::record_list::RecordList;
+use crate::shadow::region::{self, RegionRecord};
+
+/// A thread, and an address that it read: 0 where it made no read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct GatheredRead(pub u64);
+
+impl GatheredRead {
+    /// A read by the thread of this index at `address`, which has 47 bits.
+    pub const fn new(thread: u32, address: usize) -> Self {
+        Self((thread as u64) << POOL_THREAD_SHIFT | address as u64)
+    }
+
+    /// The address.
+    pub const fn address(self) -> usize {
+        (self.0 & ((1 << POOL_THREAD_SHIFT) - 1)) as usize
+    }
+
+    /// Linear index of the thread.
+    pub const fn thread(self) -> u32 {
+        (self.0 >> POOL_THREAD_SHIFT) as u32
+    }
+
+    /// The bytes that it read, `size` of them.
+    pub(crate) fn bytes(self, size: u32) -> Range<usize> {
+        if self.address() == 0 { 0..0 } else { self.address()..self.address() + size as usize }
+    }
+}
+
+/// Reads of one thread at consecutive addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct ReadRun {
+    /// The first read.
+    pub first: GatheredRead,
+    /// The end of the last read; not behind the first address where the thread made no read.
+    pub end: u64,
+}
+
+impl ReadRun {
+    /// The bytes that it read.
+    pub(crate) fn bytes(&self) -> Range<usize> {
+        if self.first.address() == 0 { 0..0 } else { self.first.address()..self.end as usize }
+    }
+}
+
+/// Gathered reads by one instruction since the last barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct GatheredReads<'a> {
+    /// The module's index of the instruction.
+    pub site: u32,
+    /// Bytes of each read.
+    pub size: u32,
+    /// The reads.
+    pub reads: Gathered<'a>,
+}
+
+/// Reads one by one, or as runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Gathered<'a> {
+    /// Single reads.
+    Each(&'a [GatheredRead]),
+    /// Runs of reads.
+    Runs(&'a [ReadRun]),
+}
+
+/// How many reads ahead the shadow is prefetched.
+const AHEAD: usize = 12;
+
+/// Gathered reads that are checked.
+struct CheckedReads<'a> {
+    site: u32,
+    size: u32,
+    entry: SiteEntry,
+    /// The threads' own memory.
+    local: &'a Range<usize>,
+}
+
+/// Checks gathered reads, without those of `local` memory.
+pub(crate) fn check(block: &mut impl BatchChecks, gathered: GatheredReads<'_>, local: &Range<usize>) {
+    let GatheredReads { site, size, reads } = gathered;
+    let checked = CheckedReads { site, size, entry: block.entry(site), local };
+    if checked.entry.is_proved() {
+        return;
+    }
+    match reads {
+        Gathered::Each(reads) => checked.each(block, reads),
+        Gathered::Runs(runs) => checked.runs(block, runs),
+    }
+}
+
+impl CheckedReads<'_> {
+    /// True for a read of the block that is to be checked.
+    fn is_checked(&self, block: &impl BatchChecks, read: GatheredRead) -> bool {
+        let (thread, address) = (read.thread(), read.address());
+        address != 0 && thread < block.view().order.threads() && !self.local.contains(&address)
+    }
+
+    fn check_one(&self, block: &mut impl BatchChecks, thread: u32, address: usize) {
+        let &Self { size, site, entry, .. } = self;
+        let (size, op, value) = (size.into(), Op::Read, Value::Unknown);
+        block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
+    }
+
+    fn each(&self, block: &mut impl BatchChecks, reads: &[GatheredRead]) {
+        let plain = block.is_plain() && self.size == 4;
+        let by_grid = self
+            .entry
+            .field()
+            .filter(|_| plain && ablation::is_on(Mechanism::WordFastPath))
+            .map(|site| block.view().read_by_grid(site));
+        let mut met = 0;
+        for (i, &read) in reads.iter().enumerate() {
+            if let Some(ahead) = reads.get(i + AHEAD) {
+                block.shadow().map.prefetch(ahead.address());
+            }
+            if !self.is_checked(block, read) {
+                continue;
+            }
+            met += 1;
+            let address = read.address();
+            // Most often others have read it.
+            if let Some(by_grid) = &by_grid
+                && !block.own_memory().contains(&address)
+                && address.is_multiple_of(GRANULE)
+                && let Some(place) = block.shadow().map.existing_place(address)
+                && by_grid.holds(place)
+            {
+                continue;
+            }
+            self.check_one(block, read.thread(), address);
+        }
+        block.count(met);
+    }
+
+    fn runs(&self, block: &mut impl BatchChecks, runs: &[ReadRun]) {
+        let size = self.size as usize;
+        let plain = block.is_plain();
+        let record = self.entry.field().filter(|_| plain);
+        let record =
+            record.map(|site| Record::new(OpCode::READ, Span::Thread, site, block.view().order.key(0)));
+        let mut gathered = RunsOfRegion::default();
+        for &ReadRun { first, end } in runs {
+            let (thread, mut address, end) = (first.thread(), first.address(), end as usize);
+            if address >= end || !self.is_checked(block, first) {
+                continue;
+            }
+            block.count(((end - address) >> self.size.trailing_zeros()) as u64);
+            let Some(record) = record.filter(|_| address & (size - 1) == 0) else {
+                (address..end).step_by(size).for_each(|address| self.check_one(block, thread, address));
+                continue;
+            };
+            while address < end {
+                let region = address & !(region::BYTES - 1);
+                let to = end.min(region + region::BYTES);
+                let (from, words) = (address / GRANULE % region::WORDS, (to - address) / GRANULE);
+                let read = RegionRecord::of_thread(record, thread, from, words);
+                if !gathered.add(region, read) {
+                    gathered.check(block, self);
+                    gathered = RunsOfRegion { region, reads: RecordList::of(read) };
+                }
+                address = to;
+            }
+        }
+        gathered.check(block, self);
+    }
+}
+
+/// Runs of reads of one region, by one thread after the other.
+#[derive(Default)]
+struct RunsOfRegion {
+    region: usize,
+    reads: RecordList<RegionRecord>,
+}
+
+impl RunsOfRegion {
+    /// Adds the read of a region by a thread. False where it is of another region, or not behind
+    /// all others.
+    fn add(&mut self, region: usize, read: RegionRecord) -> bool {
+        let Some(last) = self.reads.as_mut_slice().last_mut() else {
+            *self = Self { region, reads: RecordList::of(read) };
+            return true;
+        };
+        let behind = last.mask.leading_zeros() + read.mask.trailing_zeros() >= region::WORDS as u32;
+        if self.region != region || !behind {
+            return false;
+        }
+        if last.is_like(&read) {
+            last.mask |= read.mask;
+            return true;
+        }
+        self.reads.push(read)
+    }
+
+    /// Checks the reads.
+    fn check(&self, block: &mut impl BatchChecks, checked: &CheckedReads<'_>) {
+        let reads = self.reads.as_slice();
+        let Some(first) = reads.first() else { return };
+        let at = |i: usize| self.region + i * GRANULE;
+        let shared = block.begins_access(at(first.mask.trailing_zeros() as usize));
+        if block.begin_region(reads, self.region, shared) {
+            return;
+        }
+        for read in reads {
+            if block.check_region(read, self.region, shared) {
+                continue;
+            }
+            for (thread, word) in read.threads().step_by(checked.size as usize / GRANULE) {
+                checked.check_one(block, thread, at(word));
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Rows: the accesses of a block's threads by one instruction between two barriers.
+//!
+//! Code that runs whole blocks collects the addresses of an instruction's accesses, thread by
+//! thread, and hands them over where the threads come to a barrier. Until then nothing orders the
+//! threads, so their accesses may be checked in any order that keeps each thread's own; and the
+//! accesses of a thread to one word between two barriers leave the same record in any order.
+//!
+//! Neighbouring threads that access neighbouring words make a [`RowRun`], which is checked a
+//! [region](crate::shadow::region) at a time. Other accesses are checked one by one. Rows of shared
+//! memory that repeat are not checked again: see [`crate::batch::interval`].
+
+use std::ops::Range;
+
+use crate::batch::affine::Addresses;
+pub use crate::batch::affine::{AffineAddresses, Threads};
+pub use crate::batch::interval::RowMask;
+use crate::batch::sites::SiteEntry;
+use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::model::access::{GRANULE, Op};
+use crate::model::record::{OpCode, Record};
+use crate::model::relation::Span;
+use crate::shadow::region::{self, ONE_THREAD, RegionRecord};
+
+/// The plain accesses of an instruction between two barriers.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The module's index of the instruction.
+    pub site: u32,
+    /// Bytes of each access: 4, 8 or 16.
+    pub size: u32,
+    /// They write.
+    pub writes: bool,
+    /// Their addresses.
+    pub addresses: Addresses<'a>,
+    /// What they wrote, where known.
+    pub values: Option<Values<'a>>,
+}
+
+/// The values that a row wrote, by thread, and those that memory held before.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// Those of accesses of 4 bytes.
+    Words {
+        /// What the thread wrote.
+        written: &'a [u32],
+        /// What was there.
+        before: &'a [u32],
+    },
+    /// Those of accesses of 8 bytes.
+    Pairs {
+        /// What the thread wrote.
+        written: &'a [u64],
+        /// What was there.
+        before: &'a [u64],
+    },
+}
+
+impl Values<'_> {
+    /// The value that a thread wrote from a byte of its access on, and the one that was there.
+    fn of(&self, thread: usize, byte: usize) -> (u32, u32) {
+        match self {
+            Self::Words { written, before } => (written[thread], before[thread]),
+            Self::Pairs { written, before } => {
+                ((written[thread] >> (8 * byte)) as u32, (before[thread] >> (8 * byte)) as u32)
+            }
+        }
+    }
+}
+
+impl Row<'_> {
+    fn op(&self) -> Op {
+        if self.writes { Op::Write } else { Op::Read }
+    }
+
+    /// Words of an access.
+    fn words(&self) -> usize {
+        self.size as usize / GRANULE
+    }
+
+    /// The value that a thread has written into a word, and the one that was there: `None` where it
+    /// has not written it, `Some(None)` where they are not known.
+    fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
+        let address = self.addresses.of(thread);
+        let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
+        Some(self.values.map(|values| values.of(thread, within)))
+    }
+}
+
+/// A thread's write in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowWrite<'a> {
+    /// All rows of the segment up to its own.
+    rows: &'a [Row<'a>],
+    thread: usize,
+}
+
+impl RowWrite<'_> {
+    /// True if a word of it held already the value that it left there; `None` where that is not
+    /// known. Threads may have run side by side: the order in which they are checked counts.
+    pub(crate) fn left_equal(&self, word: usize) -> Option<bool> {
+        let (own, before) = self.rows.split_last()?;
+        let (value, there) = own.written(self.thread, word)??;
+        let earlier = (0..self.thread).rev().find_map(|t| own.written(t, word));
+        let all = |row: &Row<'_>| (0..row.addresses.len()).rev().find_map(|t| row.written(t, word));
+        match earlier.or_else(|| before.iter().rev().filter(|row| row.writes).find_map(all)) {
+            Some(earlier) => Some(earlier?.0 == value),
+            None => Some(there == value),
+        }
+    }
+}
+
+/// Threads of a row from `thread` on whose accesses lie at equal distances. Some may make none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowRun {
+    pub(crate) thread: usize,
+    /// The first thread's address.
+    pub(crate) address: usize,
+    /// Bytes from a thread to the next: 0, or a power of 2 of at least an access's size, with no
+    /// access over a multiple of it.
+    pub(crate) step: usize,
+    /// How many threads; the last one makes an access.
+    pub(crate) count: usize,
+    /// How many of them make an access.
+    pub(crate) accesses: usize,
+}
+
+/// Neighbouring threads without an access that a run goes over.
+const GAP: usize = 32;
+
+impl RowRun {
+    /// The end of the last of its accesses of `size` bytes.
+    #[inline]
+    pub(crate) fn end(&self, size: usize) -> usize {
+        self.address.wrapping_add((self.count - 1).wrapping_mul(self.step)).saturating_add(size)
+    }
+
+    /// True if accesses of this size at this distance make runs, one of them at `first`.
+    #[inline]
+    pub(crate) fn may_step(first: usize, step: usize, size: usize) -> bool {
+        let fits = || {
+            step.is_power_of_two()
+                && size <= step
+                && step <= region::BYTES
+                && (first & (step - 1)) + size <= step
+        };
+        step == 0 || fits()
+    }
+
+    /// The run from a thread on that makes an access.
+    fn next(addresses: &[u64], thread: usize, size: usize) -> Self {
+        let at = |t: usize| addresses[t] as usize;
+        let first = at(thread);
+        let alone = Self { thread, address: first, step: size, count: 1, accesses: 1 };
+        let Some(second) = (thread + 1..addresses.len().min(thread + GAP)).find(|&t| addresses[t] != 0)
+        else {
+            return alone;
+        };
+        let (distance, threads) = (at(second).wrapping_sub(first), second - thread);
+        // Mostly it is the next thread: a division would cost more than the rest.
+        let (step, exact) =
+            if threads == 1 { (distance, true) } else { (distance / threads, distance % threads == 0) };
+        if !exact || !Self::may_step(first, step, size) {
+            return alone;
+        }
+        let mut end = thread + 1;
+        // Eight together, as long as no access is missing.
+        while let Some(eight) = addresses[end..].first_chunk::<8>() {
+            let expected = first.wrapping_add((end - thread) * step);
+            let differ =
+                (0..8).fold(0, |differ, i| differ | eight[i] ^ expected.wrapping_add(i * step) as u64);
+            if differ != 0 {
+                break;
+            }
+            end += 8;
+        }
+        let (mut last, mut accesses) = (end - 1, end - thread);
+        while end < addresses.len() && end - last <= GAP {
+            if addresses[end] != 0 {
+                if at(end) != first.wrapping_add((end - thread) * step) {
+                    break;
+                }
+                last = end;
+                accesses += 1;
+            }
+            end += 1;
+        }
+        Self { thread, address: first, step, count: last + 1 - thread, accesses }
+    }
+}
+
+/// The first thread from `thread` on that makes an access.
+pub(crate) fn next_access(addresses: &[u64], mut thread: usize) -> Option<usize> {
+    if *addresses.get(thread)? != 0 {
+        return Some(thread);
+    }
+    while let Some(eight) = addresses[thread..].first_chunk::<8>() {
+        if eight.iter().fold(0, |any, address| any | address) != 0 {
+            break;
+        }
+        thread += 8;
+    }
+    addresses[thread..].iter().position(|&address| address != 0).map(|i| thread + i)
+}
+
+/// The row that is checked.
+struct CheckedRow<'a> {
+    /// All rows up to it, and it.
+    rows: &'a [Row<'a>],
+    row: &'a Row<'a>,
+    entry: SiteEntry,
+    /// The record of an access by thread 0, where many accesses can have one record.
+    record: Option<Record>,
+    /// The threads' own memory.
+    local: &'a Range<usize>,
+}
+
+/// Checks the last of these rows, without accesses to `local` memory.
+pub(crate) fn check(block: &mut impl BatchChecks, rows: &[Row<'_>], local: &Range<usize>) {
+    let Some(row) = rows.last() else { return };
+    let entry = block.entry(row.site);
+    if entry.is_proved() {
+        return;
+    }
+    let plain = block.is_plain() && (!row.writes || block.has_no_sync());
+    let record = entry.field().filter(|_| plain).map(|site| {
+        let op = if row.writes { OpCode::WRITE } else { OpCode::READ };
+        Record::new(op, Span::Thread, site, block.view().order.key(0))
+    });
+    let checked = CheckedRow { rows, row, entry, record, local };
+    // A few accesses among others that are few are seldom part of a pattern.
+    let mut scattered = false;
+    if let Addresses::Affine(affine) = row.addresses {
+        let has_runs = affine.runs(row.size as usize, |run, next| {
+            block.shadow().map.prefetch_region(next);
+            checked.run(block, run, &mut scattered);
+        });
+        if has_runs {
+            return;
+        }
+    }
+    let (addresses, mut thread) = (row.addresses.each(), 0);
+    while let Some(first) = next_access(&addresses, thread) {
+        let run = RowRun::next(&addresses, first, row.size as usize);
+        thread = run.thread + run.count;
+        checked.run(block, &run, &mut scattered);
+    }
+}
+
+impl CheckedRow<'_> {
+    /// Checks a run. `scattered` says that the one before was of a few accesses.
+    #[inline]
+    fn run(&self, block: &mut impl BatchChecks, run: &RowRun, scattered: &mut bool) {
+        if self.local.contains(&run.address) {
+            return;
+        }
+        block.count(run.accesses as u64);
+        let few = run.accesses < 3;
+        match self.record {
+            Some(record) if !(few && *scattered) && run.address & (self.row.size as usize - 1) == 0 => {
+                let shared = block.begins_access(run.address);
+                if run.step == 0 {
+                    self.one_place(block, record, run, shared);
+                } else {
+                    self.neighbours(block, record, run, shared);
+                }
+            }
+            _ => self.each(block, run.thread..run.thread + run.count),
+        }
+        *scattered = few;
+    }
+
+    /// Checks the accesses of some threads one by one.
+    fn each(&self, block: &mut impl BatchChecks, threads: Range<usize>) {
+        let &Self { rows, row, entry, .. } = self;
+        for thread in threads {
+            let address = row.addresses.of(thread);
+            if address == 0 {
+                continue;
+            }
+            let value = if row.writes { Value::Row(RowWrite { rows, thread }) } else { Value::Unknown };
+            let (thread, size, site, op) = (thread as u32, row.size.into(), row.site, row.op());
+            block.check_one(&WholeAccess { thread, address, size, site, entry, op, value, copy: None });
+        }
+    }
+
+    /// Checks a run of threads that access neighbouring words.
+    fn neighbours(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
+        let row = self.row;
+        let (words, step) = (row.words(), run.step / GRANULE);
+        let shift = step.trailing_zeros() as u8;
+        let dense = words == step && run.accesses == run.count;
+        let mut done = 0;
+        while done < run.count {
+            let address = run.address.wrapping_add(done * run.step);
+            let from = address / GRANULE % region::WORDS;
+            let count = ((region::WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
+            let threads = run.thread + done..run.thread + done + count;
+            let mask = if dense {
+                (u32::MAX >> (region::WORDS - count * words)) << from
+            } else {
+                match row.addresses {
+                    Addresses::Affine(affine) if step == 1 => {
+                        affine.active.part(threads.start, count) << from
+                    }
+                    addresses => {
+                        let one = (1 << words) - 1;
+                        let accessed = |i: &usize| addresses.of(threads.start + i) != 0;
+                        (0..count).filter(accessed).fold(0, |mask, i| mask | one << (from + i * step))
+                    }
+                }
+            };
+            let base = threads.start as i16 - (from >> shift) as i16;
+            let records = RegionRecord { record, mask, base, shift };
+            if mask != 0 && !block.check_region(&records, address, shared) {
+                self.each(block, threads);
+            }
+            done += count;
+        }
+    }
+
+    /// Checks a run of threads that access one place.
+    fn one_place(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
+        let mask =
+            (u32::MAX >> (region::WORDS - self.row.words())) << (run.address / GRANULE % region::WORDS);
+        // Reads of one instruction are one record; writes race.
+        let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
+        let span = if one_warp { Span::Warp } else { Span::Block };
+        let record = record.with(OpCode::READ, span);
+        let records = RegionRecord { record, mask, base: run.thread as i16, shift: ONE_THREAD };
+        if self.row.writes || !block.check_region(&records, run.address, shared) {
+            self.each(block, run.thread..run.thread + run.count);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What an access does, and to which bytes.
+
+use gpurace_abi::scope::Scope;
+
+/// Bytes of application memory per shadow word.
+pub const GRANULE: usize = 4;
+/// The mask of all bytes of a word.
+pub const FULL: u8 = 0b1111;
+
+/// What an access does to the bytes it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A plain read.
+    Read,
+    /// A plain write.
+    Write,
+    /// An atomic or volatile access.
+    Atomic {
+        /// It stores or reads and modifies; otherwise it loads.
+        modifies: bool,
+        /// The threads to which it is atomic.
+        scope: Scope,
+        /// Its first byte, counted from the word's first byte: negative in the later words of a
+        /// long access.
+        start: i8,
+        /// Its size, bytes.
+        size: u8,
+    },
+}
+
+/// What an access does to one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Touch {
+    /// What it does.
+    pub op: Op,
+    /// The bytes of the word: bit `i` is byte `i`.
+    pub mask: u8,
+}
+
+/// One access to one word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// Linear index of the thread in its block.
+    pub(crate) thread: u32,
+    pub(crate) touch: Touch,
+    /// The module's index of the instruction.
+    pub(crate) site: u32,
+    /// The number that records hold for the instruction; `None` where none is left for it.
+    pub(crate) number: Option<u16>,
+    /// Address of the word.
+    pub(crate) word: usize,
+    /// First byte of the whole access.
+    pub(crate) address: usize,
+    /// Size of the whole access, bytes.
+    pub(crate) size: u64,
+    /// The word lies in memory that only the thread's block reaches.
+    pub(crate) shared: bool,
+    /// Where an asynchronous copy of the thread makes the access: the epoch of its copies.
+    pub(crate) copy: Option<u32>,
+}

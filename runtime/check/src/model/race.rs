@@ -1,0 +1,108 @@
+//! What a report says of one race.
+
+use gpurace_abi::scope::Scope;
+
+/// A kernel, by a number of the caller's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelKey(pub u32);
+
+impl KernelKey {
+    /// The kernel of a launch that runs none: a copy or a fill.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// What a side of a race did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SideOp {
+    /// A plain read.
+    Read,
+    /// A plain write.
+    Write,
+    /// An atomic or volatile load.
+    AtomicLoad,
+    /// An atomic or volatile store, or a read-modify-write.
+    AtomicWrite,
+}
+
+impl SideOp {
+    /// Whether it changes memory.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::AtomicWrite)
+    }
+}
+
+/// Memory of which kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// A block's shared memory.
+    Shared,
+    /// Everything else: global memory, device variables, managed memory.
+    Global,
+}
+
+/// The narrowest group of threads that holds both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RaceScope {
+    /// One warp.
+    Warp,
+    /// One block.
+    Block,
+    /// One cluster.
+    Cluster,
+    /// One launch.
+    Grid,
+    /// Different launches on one device.
+    Device,
+    /// A launch and the host.
+    System,
+}
+
+/// One of the two accesses. What is not known is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// What it did.
+    pub op: SideOp,
+    /// Its instruction: `site_base` of its launch plus the module's index.
+    pub site: u32,
+    /// Bytes; of an earlier plain access only its instruction tells.
+    pub size: Option<u32>,
+    /// First byte.
+    pub address: Option<usize>,
+    /// Id of its launch.
+    pub launch: u64,
+    /// Stream of its launch.
+    pub stream: u64,
+    /// Linear index of its block in the launch.
+    pub block: Option<u64>,
+    /// Linear index of its thread in the block.
+    pub thread: Option<u32>,
+    /// Scope of an atomic or volatile access.
+    pub scope: Option<Scope>,
+}
+
+/// A data race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaceRecord {
+    /// Kernel of the later access; of the earlier one where the later one is
+    /// of none.
+    pub kernel: KernelKey,
+    /// Launch of the later access.
+    pub launch: u64,
+    /// The access that was seen first.
+    pub earlier: Side,
+    /// The access that found the race.
+    pub later: Side,
+    /// First byte that both cover.
+    pub address: usize,
+    /// Which memory it is in.
+    pub space: Space,
+    /// First byte of the shared memory of the later access's block.
+    pub shared_base: usize,
+    /// The narrowest group that holds both threads.
+    pub scope: RaceScope,
+    /// Whether equal values were written, each time that the race was seen;
+    /// `None` where one side does not write or a value is not known.
+    pub same_value: Option<bool>,
+    /// How often it was seen: accesses that found it.
+    pub count: u64,
+}

@@ -1,0 +1,488 @@
+//! A record in 64 bits.
+//!
+//! ```text
+//!  63     57 56      47 46     37 36                    13 12          0
+//! ┌─────────┬──────────┬─────────┬────────────────────────┬─────────────┐
+//! │ state 7 │ site 10  │ thread  │ block uid 24           │ clock 13    │
+//! │         │          │ 10      │                        │             │
+//! └─────────┴──────────┴─────────┴────────────────────────┴─────────────┘
+//! ```
+//!
+//! | field | meaning |
+//! |---|---|
+//! | state | what was done ([`OpCode`]) and by how many threads ([`Span`]) |
+//! | site | the instruction, as the kernel's dense number of it |
+//! | thread | linear index in its block of one thread that did it |
+//! | uid | unique id of that thread's block, counted from the last clear of the shadow |
+//! | clock | that thread's epoch |
+//!
+//! A shadow word holds a record, or one of the states below [`FIRST_RECORD`]: it is empty, it is
+//! busy, or its low 47 bits are the address of a list or of a chain of records. The all-zero word
+//! is empty: fresh shadow needs no initialisation.
+
+use gpurace_abi::scope::Scope;
+
+use crate::model::access::{FULL, Op, Touch};
+use crate::model::relation::{Relation, Span};
+use crate::model::step;
+
+/// Width of the clock field, bits.
+pub const CLOCK_BITS: u32 = 13;
+/// Width of the block uid field, bits.
+pub const UID_BITS: u32 = 24;
+/// Width of the thread field, bits.
+pub const THREAD_BITS: u32 = 10;
+/// Width of the site field, bits.
+pub const SITE_BITS: u32 = 10;
+/// Width of the state field, bits.
+pub const STATE_BITS: u32 = 7;
+
+const UID_SHIFT: u32 = CLOCK_BITS;
+const THREAD_SHIFT: u32 = UID_SHIFT + UID_BITS;
+const SITE_SHIFT: u32 = THREAD_SHIFT + THREAD_BITS;
+const STATE_SHIFT: u32 = SITE_SHIFT + SITE_BITS;
+const _: () = assert!(STATE_SHIFT + STATE_BITS == 64, "the fields partition the word");
+
+const STATE_MASK: u64 = !0 << STATE_SHIFT;
+const SPAN_MASK: u64 = 3 << STATE_SHIFT;
+const SITE_MASK: u64 = (SITE_VALUES as u64 - 1) << SITE_SHIFT;
+const THREAD_MASK: u64 = ((1 << THREAD_BITS) - 1) << THREAD_SHIFT;
+const KEY_MASK: u64 = (1 << SITE_SHIFT) - 1;
+/// Mask of the key bits that differ between threads of one block in one epoch.
+const EPOCH_MASK: u64 = KEY_MASK & !THREAD_MASK;
+
+/// Number of values of the clock field.
+pub const CLOCK_VALUES: u32 = 1 << CLOCK_BITS;
+/// Number of usable values of the uid field; the last one is that of [`Key::NONE`].
+pub const UID_VALUES: u64 = (1 << UID_BITS) - 1;
+/// Number of values of the site field.
+pub const SITE_VALUES: u32 = 1 << SITE_BITS;
+
+/// States of a word that holds no record.
+pub(crate) const EMPTY: u64 = 0;
+pub(crate) const CHAIN: u64 = 1;
+pub(crate) const BUSY: u64 = 2;
+pub(crate) const LIST: u64 = 3;
+const FIRST_RECORD: u64 = 4;
+const OPS: u64 = 26;
+const _: () = assert!(FIRST_RECORD.is_multiple_of(4) && FIRST_RECORD + OPS * 4 <= 1 << STATE_BITS);
+
+/// The number of an operation on all bytes of a word that records can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpCode(pub u64);
+
+impl OpCode {
+    /// A plain read.
+    pub const READ: Self = Self(0);
+    /// A plain write.
+    pub const WRITE: Self = Self(1);
+    const FIRST_ATOMIC: u64 = 2;
+
+    /// The code of an operation; `None` where it has none.
+    #[inline(always)]
+    pub const fn of(touch: Touch) -> Option<Self> {
+        if touch.mask != FULL {
+            return None;
+        }
+        match touch.op {
+            Op::Read => Some(Self::READ),
+            Op::Write => Some(Self::WRITE),
+            Op::Atomic { modifies, scope, start, size } => {
+                let extent = match (start, size) {
+                    (0, 4) => 0,
+                    (0, 8) => 1,
+                    (-4, 8) => 2,
+                    _ => return None,
+                };
+                Some(Self(Self::FIRST_ATOMIC + (modifies as u64 * 4 + scope as u64) * 3 + extent))
+            }
+        }
+    }
+
+    /// The operation.
+    pub const fn touch(self) -> Touch {
+        let op = match self {
+            Self(0) => Op::Read,
+            Self(1) => Op::Write,
+            Self(code) => {
+                let n = code - Self::FIRST_ATOMIC;
+                let (start, size) = match n % 3 {
+                    0 => (0, 4),
+                    1 => (0, 8),
+                    _ => (-4, 8),
+                };
+                let scope = match n / 3 % 4 {
+                    0 => Scope::Block,
+                    1 => Scope::Cluster,
+                    2 => Scope::Device,
+                    _ => Scope::System,
+                };
+                Op::Atomic { modifies: n / 12 == 1, scope, start, size }
+            }
+        };
+        Touch { op, mask: FULL }
+    }
+
+    /// True if such accesses by different blocks of a launch do not race.
+    #[inline]
+    pub(crate) const fn is_atomic_in_grid(self) -> bool {
+        !step::conflict(self.touch(), self.touch(), Relation::Grid)
+    }
+
+    /// The state field, in place.
+    pub const fn state(self, span: Span) -> u64 {
+        (FIRST_RECORD + self.0 * 4 + span as u64) << STATE_SHIFT
+    }
+}
+
+/// Who and when: the thread, uid and clock fields of a record, in place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Key(u64);
+
+impl Key {
+    /// A key that no record has: its uid is the reserved one.
+    pub const NONE: Self = Self(KEY_MASK);
+
+    /// The key of a thread of a block in an epoch; `None` where a field would overflow.
+    #[inline]
+    pub const fn new(thread: u32, uid: u64, clock: u32) -> Option<Self> {
+        if uid >= UID_VALUES || clock >= CLOCK_VALUES || thread >= 1 << THREAD_BITS {
+            return None;
+        }
+        Some(Self((thread as u64) << THREAD_SHIFT | uid << UID_SHIFT | clock as u64))
+    }
+
+    /// The key of another thread of the block, in the same epoch.
+    #[inline(always)]
+    pub const fn with_thread(self, thread: u32) -> Self {
+        Self(self.0 & !THREAD_MASK | (thread as u64) << THREAD_SHIFT & THREAD_MASK)
+    }
+
+    /// The thread.
+    #[inline(always)]
+    pub const fn thread(self) -> u32 {
+        (self.0 >> THREAD_SHIFT) as u32
+    }
+}
+
+/// The site field of a record, in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct SiteField(u64);
+
+impl SiteField {
+    /// The field of an instruction, by the kernel's dense number of it.
+    #[inline(always)]
+    pub const fn new(number: u16) -> Self {
+        Self((number as u64) << SITE_SHIFT & SITE_MASK)
+    }
+}
+
+/// A record, or the content of a shadow word that holds none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Record(u64);
+
+/// The fields of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordFields {
+    /// What was done; all bytes of the word.
+    pub touch: Touch,
+    /// By how many threads.
+    pub span: Span,
+    /// The kernel's dense number of the instruction.
+    pub site: u16,
+    /// One of the threads.
+    pub thread: u16,
+    /// Its block, from the last clear of the shadow.
+    pub uid: u32,
+    /// Its epoch.
+    pub clock: u16,
+}
+
+/// What a shadow word holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// No access.
+    Empty,
+    /// One record.
+    Record(RecordFields),
+    /// The address of a chain.
+    Chain(u64),
+    /// The address of a record list.
+    List(u64),
+    /// A worker is changing it.
+    Busy,
+}
+
+impl Record {
+    /// The empty word.
+    pub const EMPTY: Self = Self(0);
+    /// The word that one worker is changing, and the others wait for.
+    pub const BUSY: Self = Self(BUSY << STATE_SHIFT);
+
+    /// The record of accesses by threads of this span, of which the key names one.
+    #[inline(always)]
+    pub const fn new(op: OpCode, span: Span, site: SiteField, key: Key) -> Self {
+        Self(op.state(span) | site.0 | key.0)
+    }
+
+    /// The word that points to a chain.
+    pub const fn chain(address: u64) -> Self {
+        Self(CHAIN << STATE_SHIFT | address)
+    }
+
+    /// The word that points to a record list.
+    pub const fn list(address: u64) -> Self {
+        Self(LIST << STATE_SHIFT | address)
+    }
+
+    /// The content of a shadow word.
+    #[inline(always)]
+    pub const fn from_bits(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// The bits of the shadow word.
+    #[inline(always)]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// True if this is a record.
+    #[inline(always)]
+    pub const fn is_record(self) -> bool {
+        self.0 >> STATE_SHIFT >= FIRST_RECORD
+    }
+
+    /// The state, of which those of words without a record are named here.
+    #[inline(always)]
+    pub(crate) const fn state(self) -> u64 {
+        self.0 >> STATE_SHIFT
+    }
+
+    /// The address of a list or chain.
+    #[inline(always)]
+    pub(crate) const fn address(self) -> u64 {
+        self.0 & KEY_MASK
+    }
+
+    /// The span, if the record is of this operation.
+    #[inline(always)]
+    pub const fn span_of(self, op: OpCode) -> Option<Span> {
+        let span = self.state().wrapping_sub(FIRST_RECORD + op.0 * 4);
+        if span < Span::ALL.len() as u64 { Some(Span::ALL[span as usize]) } else { None }
+    }
+
+    /// True if one thread made accesses of this operation.
+    #[inline(always)]
+    pub const fn is_of_one(self, op: OpCode) -> bool {
+        self.0 & STATE_MASK == op.state(Span::Thread)
+    }
+
+    /// The uid field.
+    #[inline(always)]
+    pub const fn uid(self) -> u64 {
+        self.0 >> UID_SHIFT & ((1 << UID_BITS) - 1)
+    }
+
+    /// The clock field.
+    #[inline(always)]
+    pub const fn clock(self) -> u32 {
+        self.0 as u32 & (CLOCK_VALUES - 1)
+    }
+
+    /// The thread field.
+    #[inline(always)]
+    pub const fn thread(self) -> u32 {
+        (self.0 >> THREAD_SHIFT) as u32 & ((1 << THREAD_BITS) - 1)
+    }
+
+    /// True if the record's thread has this key: the same thread in the same epoch.
+    #[inline(always)]
+    pub const fn has_key(self, key: Key) -> bool {
+        (self.0 ^ key.0) & KEY_MASK == 0
+    }
+
+    /// True if the record's thread and that of the key are of one block, in one epoch.
+    #[inline(always)]
+    pub const fn in_epoch_of(self, key: Key) -> bool {
+        (self.0 ^ key.0) & EPOCH_MASK == 0
+    }
+
+    /// True if the record is of this instruction.
+    #[inline(always)]
+    pub const fn has_site(self, site: SiteField) -> bool {
+        (self.0 ^ site.0) & SITE_MASK == 0
+    }
+
+    /// The site field, in place.
+    #[inline(always)]
+    pub const fn site(self) -> SiteField {
+        SiteField(self.0 & SITE_MASK)
+    }
+
+    /// The key of the record's thread.
+    #[inline(always)]
+    pub const fn key(self) -> Key {
+        Key(self.0 & KEY_MASK)
+    }
+
+    /// The same record with another operation and span.
+    #[inline(always)]
+    pub const fn with(self, op: OpCode, span: Span) -> Self {
+        Self(self.0 & !STATE_MASK | op.state(span))
+    }
+
+    /// The same record by another thread.
+    #[inline(always)]
+    pub const fn with_thread(self, thread: u32) -> Self {
+        Self(self.0 & !THREAD_MASK | (thread as u64) << THREAD_SHIFT & THREAD_MASK)
+    }
+
+    /// True if two records differ in their spans at most.
+    #[inline(always)]
+    pub const fn is_but_for_span(self, other: Self) -> bool {
+        (self.0 ^ other.0) & !SPAN_MASK == 0
+    }
+
+    /// True if two records have the same operation, span and site.
+    #[inline(always)]
+    pub const fn is_like(self, other: Self) -> bool {
+        (self.0 ^ other.0) & (STATE_MASK | SITE_MASK) == 0
+    }
+
+    /// What a shadow word holds.
+    #[inline]
+    pub const fn content(self) -> Content {
+        match self.state() {
+            EMPTY => Content::Empty,
+            CHAIN => Content::Chain(self.address()),
+            LIST => Content::List(self.address()),
+            BUSY => Content::Busy,
+            state => {
+                let n = state - FIRST_RECORD;
+                Content::Record(RecordFields {
+                    touch: OpCode(n / 4).touch(),
+                    span: Span::ALL[(n % 4) as usize],
+                    site: (self.0 >> SITE_SHIFT) as u16 & (SITE_VALUES - 1) as u16,
+                    thread: self.thread() as u16,
+                    uid: self.uid() as u32,
+                    clock: self.clock() as u16,
+                })
+            }
+        }
+    }
+
+    /// The fields of a record; `None` for a word that holds none.
+    pub const fn fields(self) -> Option<RecordFields> {
+        match self.content() {
+            Content::Record(fields) => Some(fields),
+            Content::Empty | Content::Chain(_) | Content::List(_) | Content::Busy => None,
+        }
+    }
+}
+
+impl RecordFields {
+    /// The record; `None` where a field would overflow or the operation has no code.
+    pub const fn pack(self) -> Option<Record> {
+        let Some(op) = OpCode::of(self.touch) else {
+            return None;
+        };
+        let Some(key) = Key::new(self.thread as u32, self.uid as u64, self.clock as u32) else {
+            return None;
+        };
+        if self.site as u32 >= SITE_VALUES {
+            return None;
+        }
+        Some(Record::new(op, self.span, SiteField::new(self.site), key))
+    }
+}
+
+/// A uid and a clock as a number: later ones of a block are larger, and so are those of later
+/// blocks. They fit their fields.
+#[inline(always)]
+pub(crate) const fn uid_and_clock(uid: u64, clock: u32) -> u64 {
+    uid << UID_SHIFT | clock as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_partition_the_word() {
+        let fields = [CLOCK_BITS, UID_BITS, THREAD_BITS, SITE_BITS, STATE_BITS];
+        assert_eq!(fields.iter().sum::<u32>(), 64);
+        let all = [
+            CLOCK_VALUES as u64 - 1,
+            ((1 << UID_BITS) - 1) << UID_SHIFT,
+            ((1 << THREAD_BITS) - 1) << THREAD_SHIFT,
+            SiteField::new(SITE_VALUES as u16 - 1).0,
+            STATE_MASK,
+        ];
+        for (i, a) in all.iter().enumerate() {
+            for b in &all[i + 1..] {
+                assert_eq!(a & b, 0);
+            }
+        }
+        assert_eq!(all.iter().fold(0, |x, y| x | y), !0);
+    }
+
+    #[test]
+    fn every_field_round_trips_at_0_1_and_max() {
+        for op in 0..OPS {
+            for span in Span::ALL {
+                for site in [0, 1, SITE_VALUES as u16 - 1] {
+                    for thread in [0, 1, 1023] {
+                        for uid in [0, 1, UID_VALUES as u32 - 1] {
+                            for clock in [0, 1, CLOCK_VALUES as u16 - 1] {
+                                let c = RecordFields {
+                                    touch: OpCode(op).touch(),
+                                    span,
+                                    site,
+                                    thread,
+                                    uid,
+                                    clock,
+                                };
+                                let w = c.pack().expect("all fields fit");
+                                assert_eq!(w.content(), Content::Record(c));
+                                assert_ne!(w.key(), Key::NONE);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_state_says_what_was_done() {
+        for op in 0..OPS {
+            for span in Span::ALL {
+                for asked in 0..OPS {
+                    let record = Record(OpCode(op).state(span));
+                    assert_eq!(record.span_of(OpCode(asked)), (op == asked).then_some(span));
+                }
+            }
+        }
+        for other in [Record::EMPTY, Record::BUSY, Record::chain(64), Record::list(64)] {
+            assert!((0..OPS).all(|op| other.span_of(OpCode(op)).is_none()));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        assert_eq!(Key::new(1024, 0, 0), None);
+        assert_eq!(Key::new(0, UID_VALUES, 0), None);
+        assert_eq!(Key::new(0, 0, CLOCK_VALUES), None);
+        assert_eq!(OpCode::of(Touch { op: Op::Read, mask: 0b0111 }), None);
+        let wide = Op::Atomic { modifies: true, scope: Scope::Device, start: 0, size: 16 };
+        assert_eq!(OpCode::of(Touch { op: wide, mask: FULL }), None);
+        assert_eq!(Record::EMPTY.content(), Content::Empty);
+        assert_eq!(Record::chain(0x7fff_ffff_fff8).content(), Content::Chain(0x7fff_ffff_fff8));
+        assert_eq!(Record::list(0x7fff_ffff_ffc0).content(), Content::List(0x7fff_ffff_ffc0));
+        assert_eq!(Record::BUSY.content(), Content::Busy);
+    }
+}

@@ -1,0 +1,406 @@
+//! The clocks of one block's threads.
+//!
+//! Each thread has a clock; the interval in which it has one value is an
+//! *epoch*. What a thread knows of another is the first epoch of it that did
+//! not happen before: an access in epoch `c` is ordered before a thread that
+//! knows more than `c`.
+//!
+//! A barrier sets all clocks of the block to one more than the largest, and
+//! that is what every thread then knows of every other (the *floor*). A sync of
+//! a whole warp does so for the warp. That is all in kernels that have only
+//! those two ([`Mode::Regular`]): one number per word tells both barrier
+//! interval and warp interval.
+//!
+//! Otherwise ([`Mode::Exact`]) a warp that synced a part of its lanes has a
+//! matrix of what each lane knows of each, and a thread that acquired through
+//! an atomic or waited at a named barrier has a sparse vector clock. Barriers
+//! and warp syncs spread what one thread acquired. A release begins a new epoch
+//! for its thread: what follows it is not released.
+
+mod release;
+
+use crate::model::record::Key;
+use crate::order::vector::Clocks;
+
+use release::ThreadSync;
+
+/// How much a kernel's synchronisation asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Only barriers of the whole block and syncs of whole warps.
+    #[default]
+    Regular,
+    /// Anything.
+    Exact,
+}
+
+/// The clock of each thread.
+#[derive(Debug, Default)]
+struct EachClock {
+    threads: u32,
+    /// What all have, where they have one.
+    all: Option<u32>,
+    /// By thread, where they do not.
+    each: Vec<u32>,
+}
+
+impl EachClock {
+    fn set_all(&mut self, threads: u32, clock: u32) {
+        (self.threads, self.all) = (threads, Some(clock));
+    }
+
+    #[inline]
+    fn of(&self, thread: u32) -> u32 {
+        self.all.unwrap_or_else(|| self.each[thread as usize])
+    }
+
+    fn of_mut(&mut self, thread: u32) -> &mut u32 {
+        if let Some(all) = self.all.take() {
+            self.each.clear();
+            self.each.resize(self.threads as usize, all);
+        }
+        &mut self.each[thread as usize]
+    }
+}
+
+#[derive(Debug, Default)]
+struct WarpSync {
+    /// What lanes know of each other, all alike.
+    floor: u32,
+    /// What each lane (row) knows of each, where some synced alone since the
+    /// last barrier or whole-warp sync.
+    matrix: Option<Box<[[u32; 32]; 32]>>,
+}
+
+/// Order among the threads of a block, and what they know of other blocks.
+#[derive(Debug, Default)]
+pub struct BlockOrder {
+    mode: Mode,
+    threads: u32,
+    /// First uid of the block: its identity.
+    home: u64,
+    uid: u64,
+    /// Uid in words.
+    word_uid: u64,
+    past: Vec<u64>,
+    floor: u32,
+    max: u32,
+    clock: EachClock,
+    /// Key of thread 0, where all threads have one clock and the keys of all of them fit.
+    common: Option<Key>,
+    /// Otherwise the key of each thread, [`Key::NONE`] where it does not fit.
+    keys: Vec<Key>,
+    warps: Vec<WarpSync>,
+    sync: Vec<Option<Box<ThreadSync>>>,
+    /// Whether some thread has a [`ThreadSync`].
+    any_sync: bool,
+    /// Whether some thread has acquired what another block may have released.
+    acquired_elsewhere: bool,
+    /// What every thread knows of other blocks and of other launches.
+    base: Clocks,
+    /// What the block's cluster is known by, in a launch with clusters.
+    cluster: Option<u64>,
+    /// What `bar.arrive` has brought to each named barrier.
+    arrivals: Vec<(u32, Clocks)>,
+}
+
+impl BlockOrder {
+    /// Begins a block, in place of another one. `word_uid` is its uid as records hold it, `before` what
+    /// happened before its launch, `cluster` the name of its cluster in a launch with clusters.
+    pub fn restart(
+        &mut self,
+        mode: Mode,
+        threads: u32,
+        uid: u64,
+        word_uid: u64,
+        before: Clocks,
+        cluster: Option<u64>,
+    ) {
+        self.mode = mode;
+        self.threads = threads;
+        (self.home, self.uid, self.word_uid) = (uid, uid, word_uid);
+        (self.floor, self.max) = (0, 0);
+        self.past.clear();
+        self.clock.set_all(threads, 0);
+        self.keys.resize(threads as usize, Key::NONE);
+        self.warps.clear();
+        self.warps.resize_with(threads.div_ceil(32) as usize, WarpSync::default);
+        self.sync.clear();
+        self.sync.resize_with(if mode == Mode::Exact { threads as usize } else { 0 }, || None);
+        self.any_sync = false;
+        self.acquired_elsewhere = false;
+        self.base = before;
+        self.cluster = cluster;
+        self.arrivals.clear();
+        self.set_all_keys();
+    }
+
+    /// Launch-unique id that new records carry.
+    pub fn uid(&self) -> u64 {
+        self.uid
+    }
+
+    /// The same as words hold it.
+    pub fn word_uid(&self) -> u64 {
+        self.word_uid
+    }
+
+    /// The block's identity in the order: its first uid.
+    pub fn home(&self) -> u64 {
+        self.home
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// What its cluster is known by, in a launch with clusters.
+    pub fn cluster(&self) -> Option<u64> {
+        self.cluster
+    }
+
+    /// Whether this block had the uid before its last barriers.
+    pub fn was(&self, uid: u64) -> bool {
+        self.past.contains(&uid)
+    }
+
+    /// Whether this block had another uid before.
+    #[inline]
+    pub fn has_past(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    /// The epoch of a thread.
+    #[inline]
+    pub fn clock(&self, thread: u32) -> u32 {
+        self.clock.of(thread)
+    }
+
+    /// The key of a thread now; [`Key::NONE`] where it does not fit.
+    #[inline]
+    pub fn key(&self, thread: u32) -> Key {
+        match self.common {
+            Some(first) => first.with_thread(thread),
+            None => self.keys[thread as usize],
+        }
+    }
+
+    /// What every thread knows of every other of the block: epochs below happened.
+    #[inline]
+    pub fn floor(&self) -> u32 {
+        self.floor
+    }
+
+    /// What all lanes of a warp know of each other.
+    #[inline]
+    pub fn warp_floor(&self, warp: u32) -> u32 {
+        self.warps[warp as usize].floor.max(self.floor)
+    }
+
+    /// How far the clocks have come.
+    pub fn max_clock(&self) -> u32 {
+        self.max
+    }
+
+    /// At the start of a block: has all its threads come to this clock by barriers.
+    pub(crate) fn set_clock(&mut self, clock: u32) {
+        (self.floor, self.max) = (clock, clock);
+        self.clock.set_all(self.threads, clock);
+        self.warps.iter_mut().for_each(|w| w.floor = clock);
+        self.set_all_keys();
+    }
+
+    /// The keys of threads that have all one clock.
+    fn set_all_keys(&mut self) {
+        let last = Key::new(self.threads.saturating_sub(1), self.word_uid, self.max);
+        self.common = last.map(|last| last.with_thread(0));
+        if self.common.is_none() {
+            self.set_keys(0..self.threads);
+        }
+    }
+
+    /// The keys of threads whose clocks have changed.
+    fn set_keys(&mut self, threads: std::ops::Range<u32>) {
+        if let Some(first) = self.common.take() {
+            (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first.with_thread(t));
+        }
+        for t in threads {
+            self.keys[t as usize] = Key::new(t, self.word_uid, self.clock.of(t)).unwrap_or(Key::NONE);
+        }
+    }
+
+    fn tick(&mut self, thread: u32) {
+        let c = self.clock.of_mut(thread);
+        *c += 1;
+        self.max = self.max.max(*c);
+        self.set_keys(thread..thread + 1);
+    }
+
+    /// The first epoch of `other`, a thread of a block with this uid, that
+    /// `thread` does not know.
+    pub fn known(&self, thread: u32, uid: u64, other: u32) -> u32 {
+        let mut known = 0;
+        if uid == self.uid {
+            known = self.floor;
+            if thread / 32 == other / 32 {
+                let warp = &self.warps[thread as usize / 32];
+                known = known.max(warp.floor);
+                if let Some(m) = &warp.matrix {
+                    known = known.max(m[thread as usize % 32][other as usize % 32]);
+                }
+            }
+        }
+        if !self.base.is_empty() {
+            known = known.max(self.base.of(uid, other));
+        }
+        if self.any_sync
+            && let Some(s) = &self.sync[thread as usize]
+            && !s.acquired.is_empty()
+        {
+            known = known.max(s.acquired.of(uid, other));
+        }
+        known
+    }
+
+    /// Whether `thread` knows that a whole launch has happened: the one with
+    /// this first uid.
+    pub fn knows_launch(&self, thread: u32, first_uid: u64) -> bool {
+        self.base.knows_launch(first_uid)
+            || self.any_sync
+                && self.sync[thread as usize].as_ref().is_some_and(|s| s.acquired.knows_launch(first_uid))
+    }
+
+    /// Whether something is known of other blocks or launches.
+    #[inline]
+    pub fn knows_others(&self) -> bool {
+        self.any_sync || !self.base.is_empty()
+    }
+
+    /// Whether a thread may have acquired something of another block since the
+    /// block began.
+    pub fn has_acquired(&self) -> bool {
+        self.acquired_elsewhere
+    }
+
+    /// What the block's threads have learnt by its end, together.
+    pub fn learnt(&self) -> Clocks {
+        let mut learnt = self.base.clone();
+        for s in self.sync.iter().flatten() {
+            learnt.join(&s.acquired);
+        }
+        learnt
+    }
+
+    /// Which lanes of a warp have done what they did in epoch `clock`, as
+    /// far as `thread` knows.
+    pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
+        let learnt =
+            self.any_sync && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
+        if !learnt && (uid != self.uid || self.warps[warp as usize].matrix.is_none()) {
+            if uid != self.uid && self.base.is_empty() {
+                return 0;
+            }
+            if uid == self.uid {
+                // All lanes alike; the base says no more of the block than the floor.
+                let own = warp == thread / 32;
+                let known = if own { self.warp_floor(warp) } else { self.floor };
+                return if clock < known { lanes } else { 0 };
+            }
+        }
+        (0..32)
+            .filter(|l| lanes >> l & 1 != 0 && clock < self.known(thread, uid, warp * 32 + l))
+            .fold(0, |known, l| known | 1 << l)
+    }
+
+    /// All live threads have passed barrier 0. `further`: a fresh uid for
+    /// the block, and the same as words hold it, where its clock grew too large.
+    pub fn barrier(&mut self, further: Option<(u64, u64)>) {
+        if self.any_sync {
+            let mut base = std::mem::take(&mut self.base);
+            for s in self.sync.iter_mut().flatten() {
+                base.join(&s.acquired);
+                s.acquired = Clocks::new();
+            }
+            self.base = base;
+        }
+        if let Some((uid, word_uid)) = further {
+            if self.mode == Mode::Exact {
+                // What others learn from here on includes all that was before.
+                self.base.learn_block(self.uid, u32::MAX);
+            }
+            self.past.push(self.uid);
+            (self.uid, self.word_uid) = (uid, word_uid);
+            self.max = 0;
+        } else {
+            self.max += 1;
+        }
+        self.floor = self.max;
+        self.clock.set_all(self.threads, self.max);
+        for w in &mut self.warps {
+            w.floor = self.max;
+            w.matrix = None;
+        }
+        self.set_all_keys();
+    }
+
+    /// The lanes that a warp of this block has.
+    pub fn lanes(&self, warp: u32) -> u32 {
+        match self.threads - warp * 32 {
+            n if n >= 32 => !0,
+            n => (1 << n) - 1,
+        }
+    }
+
+    /// The lanes of `mask` have synced. Returns false where the mode cannot
+    /// tell: then nothing was ordered.
+    pub fn syncwarp(&mut self, warp: u32, mask: u32) -> bool {
+        let all = self.lanes(warp);
+        let mask = mask & all;
+        if mask != all && self.mode == Mode::Regular {
+            return false;
+        }
+        let base = warp * 32;
+        let lanes = || (0..32).filter(|l| mask >> l & 1 != 0);
+        let clock = 1 + lanes().map(|l| self.clock.of(base + l)).max().unwrap_or(0);
+        if mask == all {
+            let w = &mut self.warps[warp as usize];
+            w.floor = clock;
+            w.matrix = None;
+        } else {
+            let w = &mut self.warps[warp as usize];
+            let matrix = w.matrix.get_or_insert_with(|| Box::new([[0; 32]; 32]));
+            let mut joined = [0; 32];
+            for l in lanes() {
+                for (j, m) in joined.iter_mut().zip(&matrix[l as usize]) {
+                    *j = (*j).max(*m);
+                }
+            }
+            for l in lanes() {
+                joined[l as usize] = clock;
+            }
+            for l in lanes() {
+                matrix[l as usize] = joined;
+            }
+        }
+        if self.any_sync {
+            let mut acquired = Clocks::new();
+            for l in lanes() {
+                if let Some(s) = &self.sync[(base + l) as usize] {
+                    acquired.join(&s.acquired);
+                }
+            }
+            if !acquired.is_empty() {
+                for l in lanes() {
+                    self.sync_of(base + l).acquired = acquired.clone();
+                }
+            }
+        }
+        for l in lanes() {
+            *self.clock.of_mut(base + l) = clock;
+            self.set_keys(base + l..base + l + 1);
+        }
+        self.max = self.max.max(clock);
+        true
+    }
+}

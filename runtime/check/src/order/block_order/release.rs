@@ -1,0 +1,249 @@
+//! What single threads of a block release and acquire: at named barriers and those of clusters, by
+//! fences and atomics, and for asynchronous copies.
+
+use gpurace_abi::scope::{Order, Scope};
+
+use super::{BlockOrder, Mode};
+use crate::model::entry::COPIES;
+use crate::order::syncvar::{Carried, Head, Location, Pending, Reach};
+use crate::order::vector::Clocks;
+
+/// Locations of which a thread remembers what it released on them.
+const RELEASED_KEPT: usize = 32;
+
+/// What only some threads of exact launches have.
+#[derive(Debug, Default)]
+pub(super) struct ThreadSync {
+    pub(super) acquired: Clocks,
+    /// What fences of this thread released, for its later atomic writes.
+    pub(super) fenced: Carried,
+    pub(super) pending: Vec<Pending>,
+    /// What this thread released by atomics: a later atomic write of the
+    /// same location publishes it again.
+    pub(super) released: Vec<(Location, Carried)>,
+    /// mbarriers at which the thread's next arrival comes after its copies below an epoch.
+    pub(super) tracked: Vec<(usize, u32)>,
+}
+
+impl BlockOrder {
+    pub(super) fn sync_of(&mut self, thread: u32) -> &mut ThreadSync {
+        self.any_sync = true;
+        self.sync[thread as usize].get_or_insert_default()
+    }
+
+    /// What a thread knows and has done, for others to learn; its next epoch begins.
+    fn release(&mut self, thread: u32) -> Clocks {
+        self.tick(thread);
+        let mut all = self.base.clone();
+        if let Some(s) = &self.sync[thread as usize] {
+            all.join(&s.acquired);
+        }
+        if self.floor > 0 {
+            all.learn_block(self.uid, self.floor);
+        }
+        let warp = &self.warps[thread as usize / 32];
+        let lane = thread as usize % 32;
+        let mut lanes = warp.matrix.as_ref().map_or([0; 32], |m| m[lane]);
+        for l in &mut lanes {
+            *l = (*l).max(warp.floor);
+        }
+        lanes[lane] = self.clock.of(thread);
+        all.learn_warp(self.uid, thread / 32, lanes);
+        all
+    }
+
+    /// A thread arrives at a named barrier and goes on (`bar.arrive`).
+    pub fn arrive(&mut self, thread: u32, barrier: u32) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let released = self.release(thread);
+        match self.arrivals.iter_mut().find(|a| a.0 == barrier) {
+            Some(a) => a.1.join(&released),
+            None => self.arrivals.push((barrier, released)),
+        }
+        true
+    }
+
+    /// A named barrier completes: these threads waited at it.
+    pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let mut all = match self.arrivals.iter().position(|a| a.0 == barrier) {
+            Some(i) => self.arrivals.swap_remove(i).1,
+            None => Clocks::new(),
+        };
+        for &t in waited {
+            all.join(&self.release(t));
+        }
+        for &t in waited {
+            self.sync_of(t).acquired.join(&all);
+        }
+        true
+    }
+
+    /// A thread arrives at the barrier of its cluster: what others learn who wait.
+    /// An arrival that does not release passes on what fences did.
+    pub fn cluster_arrive(&mut self, thread: u32, order: Order) -> Clocks {
+        if order.releases() {
+            return self.release(thread);
+        }
+        match &self.sync[thread as usize] {
+            Some(s) => s.fenced.of(Reach::Cluster),
+            None => Clocks::new(),
+        }
+    }
+
+    /// A thread has waited at the barrier of its cluster.
+    pub fn cluster_wait(&mut self, thread: u32, released: &Clocks) {
+        self.sync_of(thread).acquired.join(released);
+    }
+
+    /// A fence.
+    pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) -> bool {
+        if self.mode == Mode::Regular {
+            return false;
+        }
+        let reach = self.reach(scope);
+        if order.acquires()
+            && let Some(s) = &mut self.sync[thread as usize]
+        {
+            for p in &s.pending {
+                p.seen.teach(&mut s.acquired, reach);
+            }
+            if reach == Reach::Launch {
+                s.pending.clear();
+            }
+        }
+        if order.releases() {
+            let released = self.release(thread);
+            let clustered = self.cluster.is_some();
+            self.sync_of(thread).fenced.set(released, reach, clustered);
+        }
+        true
+    }
+
+    /// The thread acquires what its atomics so far have seen released, at any
+    /// scope, as by a fence.
+    pub fn acquire(&mut self, thread: u32) {
+        if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
+            for p in std::mem::take(&mut s.pending) {
+                p.seen.teach(&mut s.acquired, Reach::Launch);
+            }
+        }
+    }
+
+    /// What an atomic write publishes.
+    pub fn publish(&mut self, thread: u32, location: Location, scope: Scope, order: Order) -> Carried {
+        if self.mode == Mode::Regular {
+            return Carried::default();
+        }
+        let mut what = match &self.sync[thread as usize] {
+            Some(s) => {
+                let mut what = s.fenced.clone();
+                if let Some((_, released)) = s.released.iter().find(|r| r.0 == location) {
+                    what.join(released);
+                }
+                what
+            }
+            None => Carried::default(),
+        };
+        if order.releases() {
+            let mut released = self.release(thread);
+            // Only this release tells of the copies; later ones publish it again as
+            // they do any other, as far as its scope reaches.
+            if let Some(s) = &mut self.sync[thread as usize]
+                && let Some(i) = s.tracked.iter().position(|t| t.0 == location.0)
+            {
+                let (_, epoch) = s.tracked.swap_remove(i);
+                learn_copies(&mut released, self.home, thread, epoch);
+            }
+            let mut own = Carried::default();
+            own.set(released, self.reach(scope), self.cluster.is_some());
+            what.join(&own);
+            let list = &mut self.sync_of(thread).released;
+            match list.iter_mut().find(|r| r.0 == location) {
+                Some(r) => r.1.join(&own),
+                None => {
+                    if list.len() == RELEASED_KEPT {
+                        list.remove(0);
+                    }
+                    list.push((location, own));
+                }
+            }
+        }
+        what
+    }
+
+    /// An atomic read has seen `seen`.
+    pub fn observe(&mut self, thread: u32, location: Location, scope: Scope, order: Order, seen: Carried) {
+        if self.mode == Mode::Regular {
+            return;
+        }
+        if !seen.is_empty() {
+            self.acquired_elsewhere = true;
+            Pending::add(&mut self.sync_of(thread).pending, location, seen);
+        }
+        let reach = self.reach(scope);
+        if order.acquires()
+            && let Some(s) = &mut self.sync[thread as usize]
+            && let Some(p) = s.pending.iter().find(|p| p.location == location)
+        {
+            p.seen.teach(&mut s.acquired, reach);
+        }
+    }
+
+    /// The thread has waited for its asynchronous copies below `epoch`.
+    pub fn wait_for_copies(&mut self, thread: u32, epoch: u32) {
+        let home = self.home;
+        learn_copies(&mut self.sync_of(thread).acquired, home, thread, epoch);
+    }
+
+    /// What the thread publishes next at `address` tells that its asynchronous
+    /// copies below `epoch` are done.
+    pub fn track_copies(&mut self, thread: u32, address: usize, epoch: u32) {
+        let list = &mut self.sync_of(thread).tracked;
+        match list.iter_mut().find(|t| t.0 == address) {
+            Some(t) => t.1 = epoch,
+            None => list.push((address, epoch)),
+        }
+    }
+
+    /// The first epoch of a thread's asynchronous copies that `thread` does not
+    /// know to be done; `home`: the first uid of the other's block.
+    pub fn known_copies(&self, thread: u32, home: u64, other: u32) -> u32 {
+        let acquired = match &self.sync[thread as usize] {
+            Some(s) => s.acquired.of(home | COPIES, other),
+            None => 0,
+        };
+        acquired.max(self.base.of(home | COPIES, other))
+    }
+
+    /// The same for all threads of the block: what each of them knows.
+    pub fn all_know_copies(&self, home: u64, other: u32) -> u32 {
+        self.base.of(home | COPIES, other)
+    }
+
+    /// The thread as a writer or reader of an atomic location.
+    pub fn head(&self, thread: u32, scope: Scope) -> Head {
+        Head { home: self.home, thread, cluster: self.cluster, reach: self.reach(scope) }
+    }
+
+    /// How far a scope reaches; without clusters, each block is one.
+    fn reach(&self, scope: Scope) -> Reach {
+        match scope {
+            Scope::Block => Reach::Block,
+            Scope::Cluster if self.cluster.is_none() => Reach::Block,
+            Scope::Cluster => Reach::Cluster,
+            Scope::Device | Scope::System => Reach::Launch,
+        }
+    }
+}
+
+/// Learns that a thread's asynchronous copies below an epoch are done.
+fn learn_copies(clocks: &mut Clocks, home: u64, thread: u32, epoch: u32) {
+    let mut lanes = [0; 32];
+    lanes[thread as usize % 32] = epoch;
+    clocks.learn_warp(home | COPIES, thread / 32, lanes);
+}

@@ -1,0 +1,13 @@
+//! What happens before what: clocks of threads and blocks, what atomics and fences carry from
+//! thread to thread, what was observed, asynchronous copies, clusters, launches. Knows nothing of
+//! shadow memory.
+
+pub mod block_order;
+pub mod cluster;
+pub(crate) mod copies;
+pub(crate) mod kernel_sites;
+pub(crate) mod launches;
+pub mod observed;
+pub mod syncvar;
+pub mod vector;
+pub(crate) mod view;

@@ -1,0 +1,525 @@
+//! What was observed, and so happened before what its observer does next.
+//!
+//! PTX ISA, "Causality order": an operation is also before another one where it precedes
+//! a third in observation order and that is before the other in base causality order. So an
+//! atomic write needs no release to be before what follows the atomic read that
+//! observes it, or one that observes a read-modify-write made of it: a counter of blocks
+//! may be set back by a plain write in the last of them. That is of the observed write
+//! alone. What its thread did before is not ordered by that, not even its loads of the same
+//! location.
+//!
+//! The vector clocks hold base causality order. Beside them, a location has a [`ObservationLog`] of the
+//! atomic operations on it, which is asked only where an atomic and another access would
+//! be reported.
+
+use std::collections::{HashMap, HashSet};
+
+use gpurace_abi::scope::Scope;
+
+/// An atomic operation on a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtomicOperation {
+    /// Its block's uid then.
+    pub uid: u64,
+    /// Its thread, linear in the block.
+    pub thread: u32,
+    /// The thread's epoch.
+    pub clock: u32,
+    /// The instruction, by its number in the process; `None` where it takes no part in
+    /// races, or races as a plain access.
+    pub site: Option<u32>,
+    /// How far it is atomic.
+    pub scope: Scope,
+    /// It stores, or reads and modifies.
+    pub modifies: bool,
+    /// It has begun, and is not known to have happened.
+    pub under_way: bool,
+    /// Its place in the log.
+    pub place: Place,
+}
+
+/// Where in a location's writes an operation stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The chain of read-modify-writes that it is in or, a load, that it has read from.
+    chain: u32,
+    /// Of a write, how many the location had with it.
+    at: u32,
+    /// As a read: it may have observed its chain's writes up to this one. 0: none.
+    seen: u32,
+    /// Up to this one it has: the others were under way with it.
+    sure: u32,
+}
+
+/// That a thread is not ordered after a write, unless its own one, under way at the same time, has
+/// come later and observed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Excuse {
+    /// The thread's own write, by its place among the location's writes.
+    by: u32,
+    /// The other one.
+    of: u32,
+    /// Their instructions, and that of the thread's access that is no race then.
+    sites: [Option<u32>; 3],
+}
+
+impl Excuse {
+    /// Of an access at `site` by a thread that has made `by`.
+    pub(crate) fn new(by: &AtomicOperation, of: &AtomicOperation, site: u32) -> Self {
+        Self { by: by.place.at, of: of.place.at, sites: [by.site, of.site, Some(site)] }
+    }
+
+    /// Whether only one of both can hold, and what they would be of is the same to who reads of it.
+    fn contradicts(&self, other: &Excuse) -> bool {
+        let [by, of, site] = self.sites;
+        (self.by, self.of) == (other.of, other.by) && [of, by, site] == other.sites
+    }
+}
+
+impl Place {
+    /// What another one of the chain has seen, this one has, too.
+    fn has_seen(&mut self, other: Place) {
+        self.seen = self.seen.max(other.seen);
+        self.sure = self.sure.max(other.sure);
+    }
+}
+
+/// Operations from which on those are dropped that others stand for.
+const ROOM: usize = 8;
+/// Operations of one location beyond which more are dropped.
+const MANY: usize = 1024;
+/// Operations of one location beyond which it has no log for the rest of the launch.
+const MOST: usize = 4096;
+/// Operations from the newest among which a load looks for an older one of its thread.
+const NEAR: usize = 16;
+/// Excuses of one location that are kept.
+const MOST_EXCUSES: usize = 64;
+
+/// The atomic operations on a location by the newest launch that made one.
+#[derive(Debug)]
+pub(crate) struct ObservationLog {
+    launch: u64,
+    /// Nothing of that launch is missing that matters.
+    whole: bool,
+    ops: Vec<AtomicOperation>,
+    chain: u32,
+    writes: u32,
+    /// While the store that began the chain is under way: the chain before, and its writes.
+    before: Option<(u32, u32)>,
+    room: usize,
+    excuses: Vec<Excuse>,
+}
+
+impl ObservationLog {
+    /// `whole`: of a location that was not accessed by atomics before.
+    pub(crate) fn new(whole: bool) -> Self {
+        Self {
+            launch: 0,
+            whole,
+            ops: Vec::new(),
+            chain: 0,
+            writes: 0,
+            before: None,
+            room: ROOM,
+            excuses: Vec::new(),
+        }
+    }
+
+    fn of_launch(&mut self, launch: u64) -> bool {
+        if launch > self.launch {
+            // Nothing of it is missing: where there is a log, it has all that comes.
+            let whole = self.whole || self.launch > 0;
+            *self = Self { launch, ..Self::new(whole) };
+        } else if launch < self.launch {
+            // Of two launches at once, one has the log.
+            self.whole = false;
+        }
+        self.whole
+    }
+
+    /// An atomic write, if its launch keeps a log. `linked`: it reads, and observes, the
+    /// write before. `alone`: no other one is under way, on another processor. Of those that
+    /// are, it is not known which comes first: they are taken for one chain.
+    pub(crate) fn write(&mut self, op: Option<(u64, AtomicOperation)>, linked: bool, alone: bool) {
+        let kept = match op {
+            Some((launch, op)) => self.of_launch(launch).then_some(op),
+            None => {
+                self.whole = false;
+                None
+            }
+        };
+        if !linked && alone {
+            self.before = Some((self.chain, self.writes));
+            self.chain += 1;
+        }
+        self.writes += 1;
+        if let Some(mut op) = kept {
+            let seen = if linked { self.writes - 1 } else { 0 };
+            let sure = if alone { seen } else { seen.min(self.sure()) };
+            op.place = Place { chain: self.chain, at: self.writes, seen, sure };
+            op.under_way = true;
+            self.push(op);
+        }
+    }
+
+    /// The writes up to here have happened.
+    fn sure(&self) -> u32 {
+        let under_way = self.ops.iter().filter(|op| op.under_way).map(|op| op.place.at - 1);
+        under_way.min().unwrap_or(self.writes)
+    }
+
+    /// The chain that a write under way has begun may go on with the one before: they are taken for
+    /// one.
+    pub(crate) fn join_before(&mut self) {
+        let Some((before, _)) = self.before.take() else { return };
+        for op in self.ops.iter_mut().filter(|op| op.place.chain == self.chain) {
+            op.place.chain = before;
+        }
+        self.chain = before;
+    }
+
+    /// Writes that the location has had in the launch of the log.
+    pub(crate) fn writes(&self) -> u32 {
+        self.writes
+    }
+
+    /// A write has happened that was logged before. What others on other processors
+    /// have begun meanwhile may have happened before it.
+    pub(crate) fn written(&mut self, uid: u64, thread: u32) {
+        let (chain, writes) = (self.chain, self.writes);
+        let of_thread = |o: &&mut AtomicOperation| (o.uid, o.thread, o.under_way) == (uid, thread, true);
+        if let Some(own) = self.ops.iter_mut().rev().find(of_thread) {
+            own.under_way = false;
+            if own.place.chain == chain && own.place.at != writes {
+                own.place.seen = writes;
+            }
+        }
+    }
+
+    /// Nothing is under way any more.
+    pub(crate) fn settle(&mut self) {
+        self.before = None;
+    }
+
+    /// A load. `observes`: it is morally strong with the location's newest write.
+    pub(crate) fn read(&mut self, launch: u64, mut op: AtomicOperation, observes: bool) {
+        if !self.of_launch(launch) {
+            return;
+        }
+        if let Some((chain, seen)) = self.before {
+            op.place = Place { chain, at: 0, seen, sure: 0 };
+            self.push_load(op);
+        }
+        let seen = if observes { self.writes } else { 0 };
+        op.place = Place { chain: self.chain, at: 0, seen, sure: seen.min(self.sure()) };
+        self.push_load(op);
+    }
+
+    fn push_load(&mut self, op: AtomicOperation) {
+        let same = |o: &&mut AtomicOperation| !o.modifies && Load::of(o, true) == Load::of(&op, true);
+        match self.ops.iter_mut().rev().take(NEAR).find(same) {
+            Some(older) => older.place.has_seen(op.place),
+            None => self.push(op),
+        }
+    }
+
+    fn push(&mut self, op: AtomicOperation) {
+        if self.ops.len() >= self.room {
+            self.drop_older(true);
+            if self.ops.len() > MANY {
+                // What a thread's load has observed counts from its last epoch on then.
+                self.drop_older(false);
+            }
+            if self.ops.len() > MOST {
+                (self.whole, self.ops) = (false, Vec::new());
+            }
+            self.room = ROOM.max(2 * self.ops.len());
+        }
+        self.ops.push(op);
+    }
+
+    /// Drops what newer operations stand for: a load by a later one of its thread,
+    /// a read-modify-write by a later one of the instruction in its chain: who has observed that,
+    /// or is ordered after it, has observed this one, and who has not races with it. One that is
+    /// under way is still to be told what it has observed.
+    fn drop_older(&mut self, epochs: bool) {
+        let (mut loads, mut writes) = (HashMap::new(), HashSet::new());
+        let mut kept: Vec<AtomicOperation> = Vec::new();
+        for op in self.ops.iter().rev() {
+            if op.modifies {
+                // What may have observed newer ones stands for itself.
+                let is_stood_for = !op.under_way && op.place.seen < op.place.at;
+                if !writes.insert((op.place.chain, op.site)) && is_stood_for {
+                    continue;
+                }
+            } else if let Some(&newer) = loads.get(&Load::of(op, epochs)) {
+                let newer: &mut AtomicOperation = &mut kept[newer];
+                newer.place.has_seen(op.place);
+                continue;
+            } else {
+                loads.insert(Load::of(op, epochs), kept.len());
+            }
+            kept.push(*op);
+        }
+        kept.reverse();
+        self.ops = kept;
+    }
+
+    /// Keeps what excuses accesses. Whether one of these contradicts what excused another access:
+    /// it was a race, or this one is.
+    pub(crate) fn excuse(&mut self, excuses: &[Excuse]) -> Option<usize> {
+        let certain = excuses.iter().position(|new| self.excuses.iter().any(|old| old.contradicts(new)));
+        for new in excuses {
+            if self.excuses.len() < MOST_EXCUSES && !self.excuses.contains(new) {
+                self.excuses.push(*new);
+            }
+        }
+        certain
+    }
+
+    /// The operations, where all of them by the launch are known.
+    pub(crate) fn of(&self, launch: u64) -> Option<Vec<AtomicOperation>> {
+        (self.whole && self.launch == launch).then(|| self.ops.clone())
+    }
+}
+
+/// What loads have in common of which one stands for all.
+#[derive(PartialEq, Eq, Hash)]
+struct Load {
+    uid: u64,
+    thread: u32,
+    epoch: Option<u32>,
+    chain: u32,
+    raced: bool,
+}
+
+impl Load {
+    fn of(op: &AtomicOperation, epochs: bool) -> Self {
+        Self {
+            uid: op.uid,
+            thread: op.thread,
+            epoch: epochs.then_some(op.clock),
+            chain: op.place.chain,
+            raced: op.site.is_some(),
+        }
+    }
+}
+
+/// Which of these operations a thread has neither observed nor is ordered after,
+/// by which of them are `known` to be before it. What it may have observed counts as observed.
+pub(crate) fn unobserved(ops: &[AtomicOperation], known: &[bool]) -> Vec<usize> {
+    let observed = Observed::by(ops, known, |place| place.seen);
+    (0..ops.len()).filter(|&i| !known[i] && !observed.has(&ops[i])).collect()
+}
+
+/// A write that a thread may or may not have observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doubtful {
+    /// The write.
+    pub(crate) of: usize,
+    /// The one write of its own, or that is ordered before it, by which it may have.
+    pub(crate) by: Option<usize>,
+}
+
+/// The operations that are not among [`unobserved`], though it is not known whether the thread has
+/// observed them.
+pub(crate) fn doubtful(ops: &[AtomicOperation], known: &[bool]) -> Vec<Doubtful> {
+    let may = Observed::by(ops, known, |place| place.seen);
+    let surely = Observed::by(ops, known, |place| place.sure);
+    let in_doubt = (0..ops.len()).filter(|&i| !known[i] && may.has(&ops[i]) && !surely.has(&ops[i]));
+    let by = |of: usize| {
+        let place = ops[of].place;
+        let may_have =
+            |&i: &usize| known[i] && ops[i].place.chain == place.chain && ops[i].place.seen >= place.at;
+        let mut by = (0..ops.len()).filter(may_have);
+        by.next().filter(|&i| by.next().is_none() && ops[i].modifies)
+    };
+    in_doubt.map(|of| Doubtful { of, by: by(of) }).collect()
+}
+
+/// How far each chain was observed.
+struct Observed(Vec<(u32, u32)>);
+
+impl Observed {
+    fn by(ops: &[AtomicOperation], known: &[bool], upto: impl Fn(&Place) -> u32) -> Self {
+        let mut observed: Vec<(u32, u32)> = Vec::new();
+        for (op, _) in ops.iter().zip(known).filter(|(_, known)| **known) {
+            let (chain, upto) = (op.place.chain, upto(&op.place));
+            match observed.iter_mut().find(|o| o.0 == chain) {
+                Some(o) => o.1 = o.1.max(upto),
+                None => observed.push((chain, upto)),
+            }
+        }
+        Self(observed)
+    }
+
+    fn has(&self, op: &AtomicOperation) -> bool {
+        op.modifies && self.0.iter().any(|&(chain, upto)| chain == op.place.chain && op.place.at <= upto)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn op(thread: u32, site: u32, modifies: bool) -> AtomicOperation {
+        let (uid, clock, site, scope) = (0, 0, Some(site), Scope::Device);
+        AtomicOperation {
+            uid,
+            thread,
+            clock,
+            site,
+            scope,
+            modifies,
+            under_way: false,
+            place: Place::default(),
+        }
+    }
+
+    /// Threads and sites of what `knower` has neither observed nor done itself.
+    fn left(log: &ObservationLog, knower: u32) -> Vec<(u32, u32)> {
+        let ops = log.of(1).expect("a log");
+        let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
+        let left = unobserved(&ops, &known);
+        left.iter().map(|&i| (ops[i].thread, ops[i].site.unwrap_or(0))).collect()
+    }
+
+    #[test]
+    fn the_last_of_a_long_chain_has_observed_all_of_it() {
+        let mut log = ObservationLog::new(true);
+        for thread in 0..1000 {
+            log.write(Some((1, op(thread, 7 + thread % 3, true))), thread > 0, true);
+            log.written(0, thread);
+            log.settle();
+        }
+        assert!(log.ops.len() < 2 * ROOM);
+        assert_eq!(left(&log, 999), []);
+        // The newest one stands for those of its instruction.
+        assert_eq!(left(&log, 998), [(999, 7)]);
+    }
+
+    #[test]
+    fn a_load_is_observed_by_nobody() {
+        let mut log = ObservationLog::new(true);
+        log.read(1, op(5, 3, false), true);
+        log.write(Some((1, op(5, 1, true))), false, true);
+        log.write(Some((1, op(6, 1, true))), true, true);
+        assert_eq!(left(&log, 6), [(5, 3)]);
+    }
+
+    #[test]
+    fn a_store_ends_a_chain() {
+        let mut log = ObservationLog::new(true);
+        log.write(Some((1, op(1, 1, true))), false, true);
+        log.write(Some((1, op(2, 2, true))), false, true);
+        log.written(0, 2);
+        log.settle();
+        log.read(1, op(3, 3, false), true);
+        assert_eq!(left(&log, 3), [(1, 1)]);
+    }
+
+    #[test]
+    fn a_store_beside_another_write_ends_none() {
+        let mut log = ObservationLog::new(true);
+        log.write(Some((1, op(1, 1, true))), false, true);
+        log.write(Some((1, op(2, 2, true))), false, false);
+        log.written(0, 1);
+        log.written(0, 2);
+        log.settle();
+        assert_eq!(left(&log, 1), []);
+        log.read(1, op(3, 3, false), true);
+        assert_eq!(left(&log, 3), []);
+    }
+
+    #[test]
+    fn of_many_under_way_any_may_have_observed_all() {
+        let mut log = ObservationLog::new(true);
+        let threads = 4 * NEAR as u32;
+        for thread in 0..threads {
+            log.write(Some((1, op(thread, 1, true))), thread > 0, thread == 0);
+        }
+        // Nobody is known to have read yet what came later.
+        assert_eq!(left(&log, 1).len() as u32, threads - 2);
+        for thread in 0..threads {
+            log.written(0, thread);
+        }
+        for thread in [0, 1, threads - 1] {
+            assert_eq!(left(&log, thread), [], "{thread}");
+        }
+        // What begins later nobody of them has observed.
+        log.write(Some((1, op(threads, 1, true))), true, true);
+        assert_eq!(left(&log, 1), [(threads, 1)]);
+    }
+
+    /// What a thread may have observed, and by which of its own writes, by their threads.
+    fn in_doubt(log: &ObservationLog, knower: u32) -> Vec<(u32, Option<u32>)> {
+        let ops = log.of(1).expect("a log");
+        let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
+        doubtful(&ops, &known).iter().map(|d| (ops[d.of].thread, d.by.map(|by| ops[by].thread))).collect()
+    }
+
+    /// Writes of these threads that were under way at one time.
+    fn at_once(threads: &[u32]) -> ObservationLog {
+        let mut log = ObservationLog::new(true);
+        for (n, &thread) in threads.iter().enumerate() {
+            log.write(Some((1, op(thread, 1, true))), n > 0, n == 0);
+        }
+        for &thread in threads {
+            log.written(0, thread);
+        }
+        log.settle();
+        log
+    }
+
+    #[test]
+    fn of_writes_at_once_it_is_not_known_who_has_observed_the_other() {
+        let mut log = at_once(&[1, 2]);
+        assert_eq!((left(&log, 1), in_doubt(&log, 1)), (vec![], vec![(2, Some(1))]));
+        assert_eq!((left(&log, 2), in_doubt(&log, 2)), (vec![], vec![(1, Some(2))]));
+        // Whoever comes alone has observed both.
+        log.write(Some((1, op(3, 1, true))), true, true);
+        assert_eq!((left(&log, 3), in_doubt(&log, 3)), (vec![], vec![]));
+        // One that comes while another is under way has observed those that were over.
+        log.write(Some((1, op(4, 1, true))), true, false);
+        log.written(0, 4);
+        assert_eq!((left(&log, 4), in_doubt(&log, 4)), (vec![], vec![(3, Some(4))]));
+        // A load that may have been made before or after it. What is known are the writes up to one: that
+        // the last one is over says nothing then.
+        log.read(1, op(5, 2, false), true);
+        assert_eq!((left(&log, 5), in_doubt(&log, 5)), (vec![], vec![(3, None), (4, None)]));
+    }
+
+    #[test]
+    fn of_two_excuses_one_does_not_hold_where_each_says_that_it_came_last() {
+        let log = at_once(&[1, 2, 3]);
+        let ops = log.of(1).expect("a log");
+        let of_thread = |thread: u32| *ops.iter().find(|o| o.thread == thread).expect("an operation");
+        let excuse = |by: u32, of: u32, site: u32| Excuse::new(&of_thread(by), &of_thread(of), site);
+        let after = |first: Excuse, then: Excuse| {
+            let mut log = at_once(&[1, 2, 3]);
+            assert_eq!(log.excuse(&[first]), None);
+            log.excuse(&[excuse(3, 1, 40), then])
+        };
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 9)), Some(1));
+        // The same again, one of others, and of another access.
+        assert_eq!(after(excuse(1, 2, 9), excuse(1, 2, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(3, 1, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 3, 9)), None);
+        assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 8)), None);
+        // Of another instruction.
+        let other = AtomicOperation { site: Some(5), ..of_thread(1) };
+        assert_eq!(after(excuse(1, 2, 9), Excuse::new(&of_thread(2), &other, 9)), None);
+    }
+
+    #[test]
+    fn a_log_that_is_too_long_is_none() {
+        let mut log = ObservationLog::new(true);
+        for thread in 0..4 * MOST as u32 {
+            log.read(1, op(thread, 1, false), true);
+        }
+        assert!(log.of(1).is_none());
+        // The next launch has one again.
+        log.write(Some((2, op(0, 1, true))), false, true);
+        assert!(log.of(2).is_some());
+    }
+}

@@ -1,0 +1,258 @@
+//! The checks of single accesses.
+
+use super::Block;
+use crate::batch::sites::{SiteCache, SiteEntry};
+use crate::batch::{Value, WholeAccess};
+use crate::model::access::{Access, FULL, GRANULE, Op, Touch};
+use crate::model::record::{OpCode, Record};
+use crate::run::block::record_reads;
+use crate::shadow::map::WordPlace;
+use crate::shadow::region;
+
+impl Block {
+    /// A plain read of `size` bytes by thread `thread` (linear).
+    #[inline]
+    pub fn read(&mut self, thread: u32, address: usize, size: u32, site: u32) {
+        self.plain(thread, address, size, site, Op::Read, Value::Unknown);
+    }
+
+    /// A plain write of `size` bytes; `value` holds the bytes about to be written, zero-extended,
+    /// where they are known and at most 8.
+    #[inline]
+    pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
+        // What a location released is gone, whether the write is checked or not.
+        self.inner.syncvars.overwrite(address, size as usize);
+        self.plain(thread, address, size, site, Op::Write, value.map_or(Value::Unknown, Value::Bytes));
+    }
+
+    #[inline(always)]
+    fn plain(&mut self, thread: u32, address: usize, size: u32, site: u32, op: Op, value: Value<'_>) {
+        let entry = self.entry(site);
+        if !entry.is_proved() {
+            self.checks += 1;
+            self.check_small(thread, address, size, site, entry, op, value);
+        }
+    }
+
+    /// Checks a plain access of a few bytes.
+    #[expect(clippy::too_many_arguments, reason = "as a struct they would not stay in registers")]
+    #[inline(always)]
+    pub(super) fn check_small(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        entry: SiteEntry,
+        op: Op,
+        value: Value<'_>,
+    ) {
+        if size == 4 && address.is_multiple_of(GRANULE) {
+            self.check_word(thread, address, site, entry, op, value);
+        } else {
+            self.check_words(thread, address, size, site, entry, op, value);
+        }
+    }
+
+    /// True if an address, which is about to be accessed, is of the block's own memory.
+    #[inline(always)]
+    pub(super) fn begins_access_to(&mut self, address: usize) -> bool {
+        let shared = self.memory.own.contains(&address);
+        if shared && self.intervals.matters() {
+            self.record_compared();
+        }
+        shared
+    }
+
+    /// Notes that a word of global memory is about to be written.
+    #[inline(always)]
+    pub(super) fn before_write(&mut self, address: usize) {
+        if let Some(place) = self.inner.shadow.map.place(address)
+            && !place.page.is_written(&self.launch.marks)
+        {
+            self.begin_write(address);
+        }
+    }
+
+    /// Makes records of the deferred reads of a page that the launch is about to write for the
+    /// first time.
+    #[cold]
+    #[inline(never)]
+    fn begin_write(&mut self, address: usize) {
+        let inner = &self.inner;
+        let Some(place) = inner.shadow.map.place(address) else { return };
+        let sites = &mut self.sites;
+        place.begin_write(&self.launch.marks, address, |bytes| {
+            let start = address & !(region::BYTES - 1);
+            record_reads(inner, &bytes, inner.settled_for_all(), Some(start..start + region::BYTES));
+            // Reads by some instructions are checked as they are made now.
+            *sites = SiteCache::new();
+        });
+    }
+
+    /// Checks an access to one whole word.
+    #[inline(always)]
+    pub(super) fn check_word(
+        &mut self,
+        thread: u32,
+        address: usize,
+        site: u32,
+        entry: SiteEntry,
+        op: Op,
+        value: Value<'_>,
+    ) {
+        let Some(code) = OpCode::of(Touch { op, mask: FULL }) else {
+            let size = GRANULE as u64;
+            let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
+            return self.check_long(access);
+        };
+        let shared = self.begins_access_to(address);
+        if let Some(w) = self.check_whole_word(thread, address, entry, op, code, shared) {
+            self.check_slowly(thread, address, address, 4, site, entry, op, value, shared, w);
+        }
+    }
+
+    /// Checks a plain access of a few bytes that is not to one word.
+    #[expect(clippy::too_many_arguments, reason = "as for one word")]
+    fn check_words(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        entry: SiteEntry,
+        op: Op,
+        value: Value<'_>,
+    ) {
+        if !(address | size as usize).is_multiple_of(GRANULE) {
+            let size = size.into();
+            let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
+            return self.check_long(access);
+        }
+        // Its words count once.
+        self.sightings.next_access();
+        let code = if op == Op::Write { OpCode::WRITE } else { OpCode::READ };
+        let shared = self.begins_access_to(address);
+        for word in (address..address.saturating_add(size as usize)).step_by(GRANULE) {
+            if let Some(w) = self.check_whole_word(thread, word, entry, op, code, shared) {
+                self.check_slowly(thread, word, address, size, site, entry, op, value, shared, w);
+            }
+        }
+    }
+
+    /// Checks one of the whole words of an access. Returns what was seen in it where the record's bits
+    /// do not tell: then nothing was done.
+    #[inline(always)]
+    fn check_whole_word(
+        &mut self,
+        thread: u32,
+        word: usize,
+        entry: SiteEntry,
+        op: Op,
+        code: OpCode,
+        shared: bool,
+    ) -> Option<Record> {
+        let mut place = self.inner.shadow.map.place(word)?;
+        if op != Op::Read && !shared && !place.page.is_written(&self.launch.marks) {
+            self.begin_write(word);
+            place = self.inner.shadow.map.place(word)?;
+        }
+        let shadow = &self.inner.shadow;
+        let w = self.shadow.opened_word(shadow, &self.view, place, shared);
+        let done = self.view.check_fast(place.word, w, thread, entry.field(), code, shared);
+        (!done).then_some(w)
+    }
+
+    /// Checks a whole word of an access in which `w` was seen, where the record's bits do not tell.
+    #[expect(clippy::too_many_arguments, reason = "as for one word")]
+    #[inline(never)]
+    fn check_slowly(
+        &mut self,
+        thread: u32,
+        word: usize,
+        address: usize,
+        size: u32,
+        site: u32,
+        entry: SiteEntry,
+        op: Op,
+        value: Value<'_>,
+        shared: bool,
+        w: Record,
+    ) {
+        let (touch, number, size) = (Touch { op, mask: FULL }, entry.number(), size.into());
+        let access = Access { thread, touch, site, number, word, address, size, shared, copy: None };
+        self.check_access(&access, w, value);
+    }
+
+    /// Checks an access to one word, of which the region is open and in which `w` was seen.
+    pub(super) fn check_access(&mut self, a: &Access, w: Record, value: Value<'_>) {
+        if a.size == 4 && a.touch.mask == FULL {
+            self.sightings.next_access();
+        }
+        let (mut races, block_shadow, inner) = self.reporter(value);
+        let Some(place) = inner.shadow.map.place(a.word) else { return };
+        if !a.shared {
+            races.meet_transfers(a);
+        }
+        let view = races.view;
+        block_shadow.check(&inner.shadow, view, place.word, w, a, &mut races);
+    }
+
+    /// A plain read of any length.
+    pub fn read_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
+        self.plain_range(thread, address, size, site, Op::Read);
+    }
+
+    /// A plain write of any length.
+    pub fn write_range(&mut self, thread: u32, address: usize, size: u64, site: u32) {
+        self.inner.syncvars.overwrite(address, size as usize);
+        self.plain_range(thread, address, size, site, Op::Write);
+    }
+
+    fn plain_range(&mut self, thread: u32, address: usize, size: u64, site: u32, op: Op) {
+        let (entry, value) = (self.entry(site), Value::Unknown);
+        if !entry.is_proved() {
+            self.checks += 1;
+            self.check_long(WholeAccess { thread, address, size, site, entry, op, value, copy: None });
+        }
+    }
+
+    /// Checks each word that an access covers.
+    pub(super) fn check_long(&mut self, a: WholeAccess<'_>) {
+        let WholeAccess { thread, address, size, site, entry, op, value, copy } = a;
+        let end = address.saturating_add(size as usize);
+        let number = entry.number();
+        self.sightings.next_access();
+        for word in (address & !(GRANULE - 1)..end).step_by(GRANULE) {
+            let op = match op {
+                Op::Atomic { modifies, scope, size, .. } => {
+                    Op::Atomic { modifies, scope, start: address.wrapping_sub(word) as i8, size }
+                }
+                Op::Read | Op::Write => op,
+            };
+            let touch = Touch { op, mask: touched(word, address, end) };
+            let shared = self.begins_access_to(word);
+            if op != Op::Read && !shared {
+                self.before_write(word);
+            }
+            if let Some(w) = self.open(word, shared) {
+                let access = Access { thread, touch, site, number, word, address, size, shared, copy };
+                self.check_access(&access, w, value);
+            }
+        }
+    }
+
+    /// The content of the word at an address, in a region that is open now.
+    pub(super) fn open(&mut self, word: usize, shared: bool) -> Option<Record> {
+        let shadow = &self.inner.shadow;
+        let place: WordPlace<'_> = shadow.map.place(word)?;
+        Some(self.shadow.opened_word(shadow, &self.view, place, shared))
+    }
+}
+
+/// The mask of the bytes of a word from `address` to `end`.
+pub(crate) fn touched(word: usize, address: usize, end: usize) -> u8 {
+    let from = address.max(word) - word;
+    let to = end.min(word + GRANULE) - word;
+    (FULL << from) & (FULL >> (GRANULE - to))
+}

@@ -1,0 +1,285 @@
+//! Atomic and volatile accesses, which may order others, and the program's own annotations of
+//! order.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use gpurace_abi::meta::SyncFeatures;
+use gpurace_abi::scope::{AtomicKind, Order, Scope};
+
+use super::Block;
+use crate::batch::{Value, WholeAccess};
+use crate::model::access::{GRANULE, Op};
+use crate::order::block_order::BlockOrder;
+use crate::order::observed::{AtomicOperation, Place};
+use crate::order::syncvar::{Carried, Location, SyncVars};
+
+/// Bit of the addresses of annotations of order: no location of the program has one of them.
+const HAPPENS: usize = 1 << 62;
+
+/// The atomic and volatile accesses of a block.
+#[derive(Debug, Default)]
+pub(super) struct BlockAtomics {
+    /// The kernel has fences: atomics order its threads.
+    pub(super) fences: bool,
+    /// The launch keeps logs of locations.
+    logs: bool,
+    /// It has logged operations on its shared memory.
+    logged_shared: bool,
+    /// Locations on which it released.
+    published: HashSet<usize>,
+    /// What read-modify-writes under way have read, where that was looked up before them.
+    seen: Vec<Seen>,
+}
+
+impl BlockAtomics {
+    pub(super) fn restart(&mut self, features: SyncFeatures) {
+        (self.fences, self.logs) = (features.fences, features.observes);
+    }
+
+    /// Ends the block, which alone reached this `memory`.
+    pub(super) fn end(&mut self, syncvars: &SyncVars, order: &BlockOrder, memory: &Range<usize>) {
+        self.seen.clear();
+        for address in self.published.drain() {
+            if memory.contains(&address) {
+                // The next block's shared memory may lie there.
+                syncvars.overwrite(address, 1);
+            } else {
+                syncvars.block_ended(order.home(), order.cluster(), address);
+            }
+        }
+        if std::mem::take(&mut self.logged_shared) {
+            syncvars.forget(memory.start, memory.len());
+        }
+    }
+}
+
+/// What a read-modify-write under way has read, looked up before it.
+#[derive(Debug)]
+struct Seen {
+    thread: u32,
+    /// How many writes the location has had with it.
+    writes: u32,
+    what: Carried,
+}
+
+impl Block {
+    /// An atomic or volatile access, before it happens: what it releases is
+    /// published. Its thread does nothing else before [`Block::atomic_done`]; others, also of the
+    /// block, may.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
+    pub fn atomic(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        let (modifies, volatile) = match kind {
+            AtomicKind::Load => (false, false),
+            AtomicKind::Store | AtomicKind::Rmw | AtomicKind::Reduction => (true, false),
+            AtomicKind::VolatileLoad => (false, true),
+            AtomicKind::VolatileStore => (true, true),
+        };
+        // A volatile access carries order as an atomic one does, and races as a plain one.
+        let op = match (volatile, modifies) {
+            (true, false) => Op::Read,
+            (true, true) => Op::Write,
+            (false, _) => Op::Atomic { modifies, scope, start: 0, size: size as u8 },
+        };
+        // A proved access keeps its effect on order.
+        let entry = self.entry(site);
+        if !entry.is_proved() {
+            self.checks += 1;
+            let value = Value::Unknown;
+            if size == 4 && address.is_multiple_of(GRANULE) {
+                self.check_word(thread, address, site, entry, op, value);
+            } else {
+                let size = size.into();
+                self.check_long(WholeAccess { thread, address, size, site, entry, op, value, copy: None });
+            }
+        }
+        if self.orders_nothing(order) {
+            return;
+        }
+        let raced = (!volatile).then_some(site);
+        self.announce(thread, (address, size), raced, kind, scope, order);
+    }
+
+    /// As [`Block::atomic`] for an access that is not to be checked: only what
+    /// it orders counts.
+    pub fn atomic_unchecked(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        self.announce(thread, (address, size), None, kind, scope, order);
+    }
+
+    /// Whether an atomic access neither makes an order nor changes or passes on what another
+    /// launch's has made.
+    #[inline(always)]
+    fn orders_nothing(&self, order: Order) -> bool {
+        !self.sync.fences && !self.sync.logs && order == Order::Relaxed && self.inner.syncvars.is_empty()
+    }
+
+    /// What an atomic access that is about to happen does to others' order. `site`: that of
+    /// one that races as an atomic.
+    fn announce(
+        &mut self,
+        thread: u32,
+        location: Location,
+        site: Option<u32>,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        let modifies = !matches!(kind, AtomicKind::Load | AtomicKind::VolatileLoad);
+        if !self.sync.fences && order != Order::Relaxed {
+            self.unforeseen();
+        }
+        // Where this launch orders nothing itself, it may still overwrite, or
+        // pass on, what a concurrent one released.
+        if !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty() {
+            return;
+        }
+        // What tells of its copies is more than the thread knows itself, and it does not read it
+        // back.
+        let looks =
+            kind == AtomicKind::Rmw && !self.copies.is_empty() && self.memory.holding(location.0).is_some();
+        let head = self.view.order.head(thread, scope);
+        let seen = looks.then(|| self.inner.syncvars.read(location, head, None));
+        if modifies {
+            // Before what it releases ends its epoch.
+            let log = self.logged(thread, location, site, scope, true);
+            let what = self.view.order.publish(thread, location, scope, order);
+            let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
+            let writes = self.inner.syncvars.write(location, head, &what, rmw, log);
+            if let Some(what) = seen {
+                self.sync.seen.push(Seen { thread, writes, what });
+            }
+            if !what.block.is_empty() {
+                self.sync.published.insert(location.0);
+            }
+        }
+    }
+
+    /// The access of the thread's last [`Block::atomic`] has happened: what it
+    /// acquires is learnt.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
+    pub fn atomic_done(
+        &mut self,
+        thread: u32,
+        address: usize,
+        size: u32,
+        site: u32,
+        kind: AtomicKind,
+        scope: Scope,
+        order: Order,
+    ) {
+        if !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty() {
+            return;
+        }
+        let (reads, writes) = match kind {
+            AtomicKind::Load | AtomicKind::VolatileLoad => (true, false),
+            AtomicKind::Store | AtomicKind::VolatileStore | AtomicKind::Reduction => (false, true),
+            AtomicKind::Rmw => (true, true),
+        };
+        if kind == AtomicKind::Rmw
+            && let Some(own) = self.sync.seen.iter().position(|seen| seen.thread == thread)
+        {
+            let own = self.sync.seen.swap_remove(own);
+            return self.looked_up_done(own, (address, size), scope, order);
+        }
+        if reads {
+            let head = self.view.order.head(thread, scope);
+            let raced = (kind == AtomicKind::Load).then_some(site);
+            let log = match writes {
+                true => None,
+                false => self.logged(thread, (address, size), raced, scope, false),
+            };
+            let seen = self.inner.syncvars.read((address, size), head, log);
+            self.view.order.observe(thread, (address, size), scope, order, seen);
+        }
+        if writes {
+            self.inner.syncvars.written((address, size), self.view.order.uid(), thread);
+        }
+    }
+
+    /// A read-modify-write has happened before which it was looked up what it reads.
+    fn looked_up_done(&mut self, own: Seen, location: Location, scope: Scope, order: Order) {
+        let syncvars = &self.inner.syncvars;
+        let Seen { thread, writes, what: mut seen } = own;
+        if syncvars.written(location, self.view.order.uid(), thread) != writes {
+            // Others have written there since, before it or after it: it may have read what they
+            // wrote, and what tells of its copies is still its own. In a log it may be what another
+            // one has learnt of them before.
+            let mut others = syncvars.read(location, self.view.order.head(thread, scope), None);
+            if self.inner.limits.reports_undecided {
+                others.forget_copies(self.view.order.home(), thread);
+            }
+            seen.join(&others);
+        }
+        self.view.order.observe(thread, location, scope, order, seen);
+    }
+
+    /// An atomic load begins of which it is told late that it has been made, by
+    /// [`Block::atomic_done`] and then [`Block::end_load`]. Others may write meanwhile.
+    pub(crate) fn begin_load(&self, address: usize, size: u32) {
+        self.inner.syncvars.begin_load((address, size));
+    }
+
+    /// See [`Block::begin_load`].
+    pub(crate) fn end_load(&self, address: usize, size: u32) {
+        self.inner.syncvars.end_load((address, size));
+    }
+
+    /// The program says that what this thread has done is before what comes
+    /// after a [`Block::happens_after`] with the same address.
+    pub fn happens_before(&mut self, thread: u32, address: usize) {
+        let (address, kind, order) = (address | HAPPENS, AtomicKind::Rmw, Order::Release);
+        self.atomic_unchecked(thread, address, 1, kind, Scope::Device, order);
+        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
+    }
+
+    /// See [`Block::happens_before`].
+    pub fn happens_after(&mut self, thread: u32, address: usize) {
+        let (address, kind, order) = (address | HAPPENS, AtomicKind::Load, Order::Acquire);
+        self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
+    }
+
+    /// An atomic operation and its launch, for the log of the location, where the launch keeps
+    /// logs. `site`: that of one that is checked, and races as an atomic.
+    fn logged(
+        &mut self,
+        thread: u32,
+        (address, _): Location,
+        site: Option<u32>,
+        scope: Scope,
+        modifies: bool,
+    ) -> Option<(u64, AtomicOperation)> {
+        if !self.sync.logs || address & HAPPENS != 0 {
+            return None;
+        }
+        self.sync.logged_shared |= self.memory.own.contains(&address);
+        let (data, order) = (&self.launch.order.data, &self.view.order);
+        let op = AtomicOperation {
+            uid: order.uid(),
+            thread,
+            clock: order.clock(thread),
+            site: site.map(|site| data.site_base + site),
+            scope,
+            modifies,
+            under_way: false,
+            place: Place::default(),
+        };
+        Some((data.id, op))
+    }
+}

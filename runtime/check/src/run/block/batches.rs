@@ -1,0 +1,292 @@
+//! The checks of batches: accesses that the threads of a block hand over together.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::image::MOST_ROWS;
+
+use super::Block;
+use crate::batch::deferred::{BlockThen, DeferralMemory, Deferrer, LateBlocks};
+use crate::batch::gathered::{self, GatheredReads};
+use crate::batch::interval::{ComparedRows, IntervalCheck};
+use crate::batch::rows::{self, Row, RowMask};
+use crate::batch::sites::SiteEntry;
+use crate::batch::{BatchChecks, Value, WholeAccess};
+use crate::model::record::Key;
+use crate::order::view::BlockView;
+use crate::run::checker::Inner;
+use crate::run::launch::Launch;
+use crate::shadow::page;
+use crate::shadow::process::Shadow;
+use crate::shadow::region::RegionRecord;
+use crate::shadow::word::load;
+
+impl BatchChecks for Block {
+    #[inline(always)]
+    fn view(&self) -> &BlockView {
+        &self.view
+    }
+
+    #[inline(always)]
+    fn shadow(&self) -> &Shadow {
+        &self.inner.shadow
+    }
+
+    #[inline(always)]
+    fn own_memory(&self) -> &Range<usize> {
+        &self.memory.own
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, site: u32) -> SiteEntry {
+        Block::entry(self, site)
+    }
+
+    fn is_plain(&self) -> bool {
+        let order = &self.view.order;
+        let alike = order.max_clock() == order.floor() && order.key(0) != Key::NONE;
+        alike && !self.view.exact && !self.view.transfers
+    }
+
+    fn has_no_sync(&self) -> bool {
+        self.inner.syncvars.is_empty()
+    }
+
+    #[inline(always)]
+    fn count(&mut self, accesses: u64) {
+        self.checks += accesses;
+    }
+
+    #[inline(always)]
+    fn begins_access(&mut self, address: usize) -> bool {
+        self.begins_access_to(address)
+    }
+
+    #[inline(always)]
+    fn check_region(&mut self, record: &RegionRecord, address: usize, shared: bool) -> bool {
+        if !shared && record.writes() {
+            self.before_write(address);
+        }
+        if !ablation::is_on(Mechanism::Regions) {
+            return false;
+        }
+        let Some(place) = self.inner.shadow.map.place(address) else { return true };
+        !self.view.is_open(load(place.region), shared)
+            && self.shadow.check_region(&self.view, place.region, record, shared)
+    }
+
+    fn begin_region(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool {
+        if !ablation::is_on(Mechanism::Regions) {
+            return false;
+        }
+        let Some(place) = self.inner.shadow.map.place(address) else { return true };
+        self.shadow.begin_region(&self.view, place.region, records, shared)
+    }
+
+    #[inline(always)]
+    fn check_one(&mut self, a: &WholeAccess<'_>) {
+        if let Value::Row(_) = a.value {
+            self.inner.syncvars.overwrite(a.address, a.size as usize);
+        }
+        self.check_small(a.thread, a.address, a.size as u32, a.site, a.entry, a.op, a.value);
+    }
+}
+
+/// What is known of rows that are handed over together.
+#[derive(Clone, Copy, Debug, Default)]
+struct RowKinds {
+    /// The rows without an access.
+    empty: RowMask,
+    /// The rows whose instruction needs no check in the launch.
+    proved: RowMask,
+    /// The rows whose first access is to the block's own memory.
+    shared: RowMask,
+}
+
+impl Block {
+    /// Checks rows of plain accesses between two barriers, in an order that keeps each thread's
+    /// own. They have happened already. Accesses to `local` memory are not checked.
+    ///
+    /// The threads must have synchronised by barriers of the block alone. Returns the rows without
+    /// an access.
+    ///
+    /// # Panics
+    /// There are more than [`MOST_ROWS`].
+    pub fn rows(&mut self, rows: &[Row<'_>], local: &Range<usize>) -> RowMask {
+        const { assert!(MOST_ROWS <= RowMask::BITS as usize) };
+        assert!(rows.len() <= MOST_ROWS, "{} rows", rows.len());
+        let RowKinds { empty, proved, shared } = self.kinds(rows);
+        let none = empty | proved;
+        if shared == 0 {
+            self.check_rows(rows, local, none, 0, 0);
+            return empty;
+        }
+        let mut known = 0;
+        if self.may_repeat() {
+            match self.intervals.meet(rows, shared) {
+                IntervalCheck::Known => known = shared,
+                IntervalCheck::After(compared) => self.record_rows(&compared),
+                IntervalCheck::New => {}
+            }
+        } else {
+            self.record_compared();
+        }
+        self.check_rows(rows, local, none, shared, known);
+        self.intervals.done(rows, shared);
+        empty
+    }
+
+    /// Checks all rows but `none` and those that are `known`. Rows that are not `shared` may be
+    /// deferred.
+    fn check_rows(
+        &mut self,
+        rows: &[Row<'_>],
+        local: &Range<usize>,
+        mut none: RowMask,
+        shared: RowMask,
+        known: RowMask,
+    ) {
+        let mut reads_end = 0;
+        for at in 0..rows.len() {
+            if at == reads_end {
+                // The reads before the next write: it is to meet them.
+                let to = (at..rows.len()).find(|&i| rows[i].writes).unwrap_or(rows.len());
+                let reads = (at..to).fold(0, |reads, i| reads | 1 << i);
+                none |= self.defer_rows(rows, local, reads & !(none | shared));
+                reads_end = to + 1;
+            }
+            if none >> at & 1 != 0 {
+                continue;
+            }
+            let is_known = known >> at & 1 != 0;
+            match is_known.then(|| self.intervals.pass(at, &rows[at])).flatten() {
+                Some(accesses) => self.checks += accesses,
+                None => rows::check(self, &rows[..=at], local),
+            }
+        }
+    }
+
+    /// The kinds of rows, by the first access of each: mostly all accesses are to one kind of
+    /// memory.
+    fn kinds(&mut self, rows: &[Row<'_>]) -> RowKinds {
+        let mut kinds = RowKinds::default();
+        for (i, row) in rows.iter().enumerate() {
+            let of = match row.addresses.first() {
+                _ if self.entry(row.site).is_proved() => &mut kinds.proved,
+                None => &mut kinds.empty,
+                Some(first) if self.memory.own.contains(&first) => &mut kinds.shared,
+                Some(_) => continue,
+            };
+            *of |= 1 << i;
+        }
+        kinds
+    }
+
+    /// True if the accesses between two barriers alone decide what happens between them.
+    fn may_repeat(&self) -> bool {
+        ablation::is_on(Mechanism::RepeatedIntervals)
+            && self.is_plain()
+            && self.has_no_sync()
+            && self.benign.is_empty()
+    }
+
+    /// Makes records of accesses that were only compared. They are counted already.
+    #[cold]
+    fn record_rows(&mut self, compared: &ComparedRows) {
+        let checks = self.checks;
+        for rows in compared.steps() {
+            self.check_rows(&rows, &(0..0), 0, !0, 0);
+        }
+        self.checks = checks;
+    }
+
+    /// Notes that shared memory is about to be accessed other than by rows of it alone.
+    #[cold]
+    pub(super) fn record_compared(&mut self) {
+        if let Some(compared) = self.intervals.end_following() {
+            self.record_rows(&compared);
+        }
+    }
+
+    /// Checks gathered reads. They have happened already. Reads of `local` memory are not checked.
+    pub fn gathered(&mut self, gathered: GatheredReads<'_>, local: &Range<usize>) {
+        let may_defer = self.may_defer(gathered.site);
+        match may_defer.then(|| self.deferrer(local).defer_gathered(gathered)).flatten() {
+            Some(checks) => self.checks += checks,
+            None => gathered::check(self, gathered, local),
+        }
+    }
+
+    /// Defers the reads among `some` rows that may be deferred, and returns those rows.
+    fn defer_rows(&mut self, rows: &[Row<'_>], local: &Range<usize>, some: RowMask) -> RowMask {
+        let may = |i: &usize| some >> i & 1 != 0 && self.may_defer(rows[*i].site);
+        let some = (0..rows.len()).filter(may).fold(0, |some, i| some | 1 << i);
+        if some == 0 {
+            return 0;
+        }
+        let (deferred, checks) = self.deferrer(local).defer_rows(rows, some);
+        self.checks += checks;
+        deferred
+    }
+
+    /// True if reads by an instruction may be deferred.
+    fn may_defer(&mut self, site: u32) -> bool {
+        let order = &self.view.order;
+        let plain = self.is_plain() && !order.has_past() && !order.knows_others();
+        plain && self.launch.defers && self.entry(site).may_defer()
+    }
+
+    fn deferrer<'a>(&'a mut self, local: &'a Range<usize>) -> Deferrer<'a, Launch> {
+        let Self { inner, launch, view, memory, log, .. } = self;
+        let others = [local, &memory.own];
+        Deferrer {
+            log,
+            logs: &inner.logs,
+            launch,
+            block: BlockThen { index: view.index, clock: view.order.floor() },
+            memory: DeferralMemory { map: &inner.shadow.map, marks: &launch.marks, others },
+        }
+    }
+}
+
+/// A block that stands in for the blocks that made deferred reads.
+#[derive(Default)]
+struct StandIn(Option<Block>);
+
+impl LateBlocks<Launch> for StandIn {
+    fn stand_in(&mut self, launch: &Arc<Launch>, then: BlockThen) -> &mut impl BatchChecks {
+        let late = self.0.get_or_insert_with(|| Block::begin(launch, then.index, 0..0));
+        late.view.late = true;
+        // The reads are counted already.
+        late.checks = 0;
+        late.restart(launch, then.index, 0..0);
+        late.view.order.set_clock(then.clock);
+        late
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        if let Some(mut late) = self.0.take() {
+            late.checks = 0;
+            late.end();
+        }
+    }
+}
+
+/// Makes records of the deferred reads that may be of some bytes, see
+/// [`ReadLogs::record`](crate::batch::deferred::ReadLogs::record).
+pub(crate) fn record_reads(inner: &Inner, bytes: &Range<usize>, settled: u64, written: Option<Range<usize>>) {
+    inner.logs.record(bytes, settled, written, &mut StandIn::default());
+}
+
+impl Inner {
+    /// Makes records of the deferred reads of some bytes.
+    pub(crate) fn record_reads(&self, bytes: &Range<usize>) {
+        let settled = self.settled_for_all();
+        if self.shadow.map.was_read(bytes, page::mark(settled)) {
+            record_reads(self, bytes, settled, None);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Words with several records.
+
+use std::sync::Arc;
+
+use gpurace_abi::meta::SyncFeatures;
+
+use super::Block;
+use crate::model::access::Op;
+use crate::model::race::{KernelKey, SideOp};
+use crate::model::record::{Content, Record};
+use crate::run::checker::Checker;
+use crate::run::host::HostAccess;
+use crate::run::launch::{Launch, LaunchInfo};
+use crate::run::transfer::{Touched, Transfer};
+use crate::shadow::record_list::RecordList;
+use crate::shadow::word::load;
+
+const WORD: usize = 0x1000;
+
+fn launch(checker: &Checker, id: u64, settled: u64) -> Arc<Launch> {
+    let info = LaunchInfo {
+        id,
+        kernel: KernelKey(1),
+        site_base: 0,
+        features: SyncFeatures::default(),
+        threads_per_block: 64,
+        blocks: 2,
+        clusters: None,
+        stream: 1,
+        settled,
+    };
+    checker.begin_launch(info, &[])
+}
+
+/// A launch whose first threads read one word, each by an instruction of its own.
+fn read_by(readers: u32) -> Checker {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 0);
+    let mut block = Block::begin(&launch, 0, 0..0);
+    (0..readers).for_each(|t| block.read(t, WORD, 4, t));
+    block.end();
+    checker.end_launch(&launch);
+    checker
+}
+
+/// The instructions that a write by the other block races with.
+fn racing_with_a_write(readers: u32) -> Vec<u32> {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 0);
+    let mut blocks = [0, 1].map(|i| Block::begin(&launch, i, 0..0));
+    (0..readers).for_each(|t| blocks[0].read(t, WORD, 4, t));
+    blocks[1].write(0, WORD, 4, 99, None);
+    blocks.into_iter().for_each(Block::end);
+    let mut sites: Vec<_> = checker.races().iter().map(|r| r.earlier.site).collect();
+    sites.sort_unstable();
+    sites
+}
+
+#[test]
+fn every_reader_is_known_in_a_list_and_beyond_it() {
+    for readers in [1, 2, 3, 7, 8, 9, 20] {
+        assert_eq!(racing_with_a_write(readers), (0..readers).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn readers_by_one_instruction_are_one_record() {
+    let checker = Checker::new();
+    let launch = launch(&checker, 1, 0);
+    let mut block = Block::begin(&launch, 0, 0..0);
+    for t in 0..64 {
+        (0..3).for_each(|site| block.read(t, WORD, 4, site));
+    }
+    let place = checker.inner.shadow.map.existing_place(WORD).expect("shadow");
+    let Content::List(at) = load(place.word).content() else { panic!("{:?}", load(place.word)) };
+    // SAFETY: the word owns the list, and no block changes it meanwhile.
+    let list = unsafe { &*(at as *const RecordList<Record>) };
+    // The first read of a thread represents its further reads in one epoch.
+    assert!(list.as_slice().len() <= 3);
+    let is_read = |r: &Record| r.fields().is_some_and(|fields| fields.touch.op == Op::Read);
+    assert!(list.as_slice().iter().all(is_read));
+    block.end();
+}
+
+#[test]
+fn a_settled_list_goes_and_its_memory_is_used_again() {
+    let checker = read_by(5);
+    for id in 2..5 {
+        let launch = launch(&checker, id, id - 1);
+        let mut block = Block::begin(&launch, 1, 0..0);
+        block.write(3, WORD, 4, 7, None);
+        block.end();
+        checker.end_launch(&launch);
+    }
+    assert_eq!(checker.races().len(), 0);
+    let cell = checker.inner.shadow.map.existing_place(WORD).expect("shadow").word;
+    assert!(load(cell).is_record());
+    assert_eq!(checker.inner.shadow.chains(), 0);
+}
+
+#[test]
+fn copies_and_the_host_meet_each_record() {
+    let checker = read_by(4);
+    let transfer = Transfer { id: 2, site_base: 1000, stream: 2, settled: 0 };
+    let touched = Touched { bytes: WORD..WORD + 4, writes: true, site: 0 };
+    checker.transfer(transfer, &[1], [touched]);
+    assert_eq!(checker.races().len(), 4);
+    assert!(checker.races().iter().all(|r| (r.earlier.op, r.later.op) == (SideOp::Read, SideOp::Write)));
+    let checker = read_by(4);
+    checker.host_access(HostAccess { address: WORD, writes: true, site: 9 }, &|_| true);
+    assert_eq!(checker.races().len(), 4);
+}

@@ -1,0 +1,367 @@
+//! The process's checker: what all launches share, and how they begin and end.
+//!
+//! Each block takes an id, its *uid*, that no block of any launch before had.
+//! So a record of an earlier launch is told by its uid, and no shadow is
+//! cleared between launches. A block whose clock outgrows the shadow word
+//! takes a further uid at a barrier; what it did under the older one is before
+//! that barrier. Words hold uids counted from the last clear; the shadow is
+//! cleared at the start of a launch whose uids would not fit any more.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use gpurace_abi::ablation::{self, Mechanism};
+use parking_lot::{Mutex, RwLock};
+
+use crate::batch::deferred::ReadLogs;
+use crate::model::race::{KernelKey, RaceRecord};
+use crate::model::record;
+use crate::order::kernel_sites::KernelSites;
+use crate::order::launches::{LaunchData, LaunchOrder, Launches};
+use crate::order::syncvar::SyncVars;
+use crate::order::vector::Clocks;
+use crate::run::benign::Benign;
+use crate::run::covered::Covered;
+use crate::run::launch::{Launch, LaunchInfo, LaunchStats, ProvedSites};
+use crate::run::races::Races;
+use crate::run::transfer::{Copied, Ranges};
+use crate::shadow::page::Marks;
+use crate::shadow::process::Shadow;
+
+/// Bounds on memory. What is lost where one is reached is counted in [`Checker::notes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Words with a side chain, in the process.
+    pub chains: u64,
+    /// Records of one word.
+    pub entries: usize,
+    /// Block ids between two clears of the shadow, at most [`record::UID_VALUES`].
+    pub uids: u64,
+    /// Clock at which a block takes a new uid, at most [`record::CLOCK_VALUES`].
+    pub clock: u32,
+    /// Whether a plain access races with an atomic write of which it is not known whether its
+    /// thread has observed it: of a location with more atomic operations than are kept. If not,
+    /// such pairs are counted, and those of atomics under way at one time, too.
+    pub reports_undecided: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            chains: 1 << 27,
+            entries: 1 << 16,
+            uids: record::UID_VALUES,
+            clock: record::CLOCK_VALUES / 2,
+            reports_undecided: true,
+        }
+    }
+}
+
+/// Reads up to 8 bytes of the checked program's memory, zero-extended; `None`
+/// where it cannot be read.
+pub type ReadMemory = fn(address: usize, size: u32) -> Option<u64>;
+
+/// The checker of a process.
+pub struct Checker {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) shadow: Shadow,
+    pub(crate) races: Races,
+    pub(crate) syncvars: SyncVars,
+    /// Global memory on which races are meant.
+    pub(crate) benign: RwLock<Benign>,
+    /// Reads that another access's check stands for.
+    pub(crate) covered: Covered,
+    /// Deferred reads.
+    pub(crate) logs: Arc<ReadLogs<Launch>>,
+    /// What the host accesses is looked up.
+    host_is_watched: AtomicBool,
+    pub(crate) limits: Limits,
+    pub(crate) read_memory: Option<ReadMemory>,
+    pub(crate) launching: Mutex<Launching>,
+    pub(crate) launches: Arc<Launches>,
+    kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
+    pub(crate) unforeseen_sync: AtomicU64,
+    /// Pairs that are not reported: [`Limits::reports_undecided`].
+    pub(crate) undecided: AtomicU64,
+    clears_with_streams: AtomicU64,
+}
+
+pub(crate) struct Launching {
+    /// Uids in words are counted from here.
+    pub(crate) base: u64,
+    running: Vec<RunningLaunch>,
+    streams_seen: bool,
+    /// Launches that something to come may be concurrent with.
+    unsettled: Vec<Arc<LaunchData>>,
+    /// The bytes that copies and fills among them touch.
+    pub(crate) transfers: Vec<Arc<Copied>>,
+}
+
+/// A launch that has begun and not ended, by first uids.
+struct RunningLaunch {
+    launch: u64,
+    /// Those below are settled for it.
+    settled: u64,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Checker {
+    /// A checker with default bounds that cannot read memory: it never knows
+    /// whether equal values were written.
+    pub fn new() -> Self {
+        Self::with(Limits::default(), None)
+    }
+
+    /// A checker with these bounds, that compares written values with memory through `read_memory`.
+    pub fn with(limits: Limits, read_memory: Option<ReadMemory>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                shadow: Shadow::new(limits.chains, limits.entries),
+                races: Races::default(),
+                syncvars: SyncVars::default(),
+                benign: RwLock::default(),
+                covered: Covered::default(),
+                logs: Arc::default(),
+                host_is_watched: AtomicBool::new(false),
+                limits: Limits {
+                    uids: limits.uids.min(record::UID_VALUES),
+                    clock: limits.clock.min(record::CLOCK_VALUES),
+                    ..limits
+                },
+                read_memory,
+                launching: Mutex::new(Launching {
+                    base: 0,
+                    running: Vec::new(),
+                    streams_seen: false,
+                    unsettled: Vec::new(),
+                    transfers: Vec::new(),
+                }),
+                launches: Arc::default(),
+                kernels: Mutex::default(),
+                unforeseen_sync: AtomicU64::new(0),
+                undecided: AtomicU64::new(0),
+                clears_with_streams: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Begins a launch. It is ordered after every launch with a smaller id,
+    /// except those whose ids are in `unordered`.
+    ///
+    /// Launches begin in the order of their ids, but for one that ran without checks and
+    /// whose accesses are made known later. No launch with a larger id may have begun
+    /// then that touches the same regions of memory, or that orders its threads by atomics
+    /// or fences: it did not know of this one.
+    pub fn begin_launch(&self, info: LaunchInfo, unordered: &[u64]) -> Arc<Launch> {
+        self.begin(info, unordered, ProvedSites::default(), None)
+    }
+
+    /// Begins a launch in which the accesses of some sites are not checked.
+    /// They leave no history, so no launch may be concurrent with this one.
+    pub fn begin_pruned(&self, info: LaunchInfo, unordered: &[u64], proved: ProvedSites) -> Arc<Launch> {
+        self.begin(info, unordered, proved, None)
+    }
+
+    /// As [`Checker::begin_pruned`]; a copy says what it touches.
+    pub(crate) fn begin(
+        &self,
+        info: LaunchInfo,
+        unordered: &[u64],
+        proved: ProvedSites,
+        touched: Option<Ranges>,
+    ) -> Arc<Launch> {
+        let inner = &self.inner;
+        let mut l = inner.launching.lock();
+        l.streams_seen |= info.stream != 0 || !unordered.is_empty();
+        l.unsettled.retain(|e| e.id > info.settled || unordered.contains(&e.id));
+        l.transfers.retain(|c| c.launch.id > info.settled || unordered.contains(&c.launch.id));
+        let next = inner.launches.next_uid();
+        let quiet = l.running.is_empty() && unordered.is_empty();
+        if quiet && l.unsettled.is_empty() {
+            inner.syncvars.clear();
+        }
+        if quiet && next != l.base && next - l.base + info.blocks > inner.limits.uids {
+            inner.clear();
+            l.base = next;
+            l.unsettled.clear();
+            l.transfers.clear();
+            if l.streams_seen {
+                inner.clears_with_streams.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let first_uid = inner.launches.take_uids(info.blocks);
+        let settled_uid = l.unsettled.iter().map(|e| e.first_uid).fold(first_uid, u64::min);
+        l.running.push(RunningLaunch { launch: first_uid, settled: settled_uid });
+        let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
+        let mut before = Clocks::new();
+        // One that is made known late is not after those that came meanwhile.
+        let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !unordered.contains(&e.id);
+        for e in l.unsettled.iter().filter(earlier) {
+            before.learn_launch(e.first_uid);
+            before.join(&e.learnt.lock());
+        }
+        let sites = inner
+            .kernels
+            .lock()
+            .entry((info.kernel, info.site_base))
+            .or_insert_with(|| Arc::new(KernelSites::new()))
+            .clone();
+        let data = Arc::new(LaunchData {
+            id: info.id,
+            kernel: info.kernel,
+            first_uid,
+            blocks: info.blocks,
+            site_base: info.site_base,
+            stream: info.stream,
+            sites,
+            learnt: Mutex::new(before.clone()),
+        });
+        let transfers = l.transfers.iter().filter(|t| unordered.contains(&t.launch.id)).cloned().collect();
+        if let Some(touched) = touched {
+            l.transfers.push(Arc::new(Copied { launch: data.clone(), touched }));
+        }
+        l.unsettled.push(data.clone());
+        inner.launches.push(data.clone());
+        let order = LaunchOrder {
+            launches: inner.launches.clone(),
+            data,
+            base: l.base,
+            settled_uid,
+            unsettled: for_all,
+            unordered: unordered.to_vec(),
+            clusters: info.clusters,
+        };
+        Arc::new(Launch {
+            inner: inner.clone(),
+            order: Arc::new(order),
+            kernel: info.kernel,
+            features: info.features,
+            threads: info.threads_per_block,
+            marks: Marks::new(first_uid, for_all),
+            defers: ablation::is_on(Mechanism::DeferredReads)
+                && !inner.host_is_watched.load(Ordering::Relaxed),
+            transfers,
+            before,
+            proved,
+            checks: AtomicU64::new(0),
+        })
+    }
+
+    /// Ends a launch all of whose blocks have ended.
+    pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
+        self.inner.launching.lock().running.retain(|running| running.launch != launch.order.data.first_uid);
+        LaunchStats { checks_executed: launch.checks.load(Ordering::Relaxed) }
+    }
+
+    /// Races on `size` bytes of global memory are meant: none is found from here
+    /// on, until the memory is freed.
+    pub fn benign(&self, address: usize, size: usize) {
+        self.inner.benign.write().add(address, size);
+    }
+
+    /// Whether accesses by the host are to be looked up in what launches have touched that begin
+    /// from now on: they keep records then that are settled for other launches.
+    pub fn watch_host(&self, watches: bool) {
+        self.inner.host_is_watched.store(watches, Ordering::Relaxed);
+    }
+
+    /// Forgets all accesses to a range: its memory was freed, or is new. No
+    /// running launch may be accessing it.
+    pub fn forget(&self, address: usize, size: usize) {
+        self.inner.forget(&(address..address.saturating_add(size)));
+    }
+
+    /// The races found so far, in the order in which they were found. Counts
+    /// of blocks that still run may be missing.
+    pub fn races(&self) -> Vec<RaceRecord> {
+        self.inner.races.all()
+    }
+
+    /// The races that were found since the last call.
+    pub fn take_new_races(&self) -> Vec<RaceRecord> {
+        self.inner.races.take_new()
+    }
+
+    /// Conflicts that were left undecided since the last call: none unless
+    /// [`Limits::reports_undecided`] is off.
+    pub fn take_undecided(&self) -> u64 {
+        self.inner.undecided.swap(0, Ordering::Relaxed)
+    }
+
+    /// What was lost, in sentences for the report's notes; empty where nothing was.
+    pub fn notes(&self) -> Vec<String> {
+        let n = |c: &AtomicU64| c.load(Ordering::Relaxed);
+        let inner = &self.inner;
+        let mut notes = Vec::new();
+        let mut say = |count: u64, what: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {what}"));
+            }
+        };
+        say(
+            n(&inner.shadow.lost_records),
+            "accesses not kept: a word had too many concurrent accesses; races with them may be missed",
+        );
+        say(
+            n(&inner.shadow.lost_words),
+            "accesses checked without their full history: no memory left for it; races may be missed",
+        );
+        say(
+            n(&inner.unforeseen_sync),
+            "synchronisations not modelled: the kernel was not known to reach them; races may be false",
+        );
+        say(
+            n(&inner.clears_with_streams),
+            "clears of the shadow between launches: races of launches on different streams across them are missed",
+        );
+        notes
+    }
+}
+
+impl Inner {
+    /// The smallest first uid of launches that one that runs, or is to come, may be concurrent
+    /// with.
+    pub(crate) fn settled_for_all(&self) -> u64 {
+        let l = self.launching.lock();
+        let running = l.running.iter().map(|running| running.settled);
+        let unsettled = l.unsettled.iter().map(|e| e.first_uid);
+        running.chain(unsettled).min().unwrap_or_else(|| self.launches.next_uid())
+    }
+
+    fn clear(&self) {
+        self.logs.clear();
+        self.shadow.clear();
+        self.launches.clear();
+    }
+
+    /// Forgets all accesses to some bytes, and what is known of them.
+    pub(crate) fn forget(&self, bytes: &Range<usize>) {
+        self.record_reads(bytes);
+        self.shadow.forget(bytes);
+        self.syncvars.forget(bytes.start, bytes.len());
+        self.benign.write().forget(bytes.clone());
+        let mut launching = self.launching.lock();
+        for copied in &mut launching.transfers {
+            if copied.touched.may_meet(bytes) {
+                *copied = Arc::new(copied.without(bytes));
+            }
+        }
+    }
+}
+
+impl Drop for Checker {
+    fn drop(&mut self) {
+        // Its launches name what they are of.
+        self.inner.logs.clear();
+    }
+}

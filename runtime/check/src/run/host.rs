@@ -1,0 +1,227 @@
+//! Accesses by the host, against what launches have touched.
+
+use gpurace_abi::scope::Scope;
+
+use crate::model::access::{FULL, GRANULE, Op};
+use crate::model::entry::Entry;
+use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
+use crate::order::view::member;
+use crate::run::checker::Checker;
+use crate::run::sighting::{scope_of, side_op};
+use crate::shadow::process::Stored;
+
+/// An access by the host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostAccess {
+    /// The byte.
+    pub address: usize,
+    /// It is written; otherwise it is read.
+    pub writes: bool,
+    /// Its instruction, by a number that no other site of the process has.
+    pub site: u32,
+}
+
+impl Checker {
+    /// Looks an access by the host up. It races with conflicting accesses of
+    /// the launches, by id, that it `overlaps`. No launch may be running.
+    ///
+    /// An atomic access at system scope is taken to meet an atomic one of the
+    /// host, which it does not race with.
+    pub fn host_access(&self, access: HostAccess, overlaps: &dyn Fn(u64) -> bool) {
+        let inner = &self.inner;
+        let word = access.address & !(GRANULE - 1);
+        inner.record_reads(&(word..word + GRANULE));
+        let (base, transfers) = {
+            let launching = inner.launching.lock();
+            (launching.base, launching.transfers.clone())
+        };
+        let of = |entry: &Entry| self.host_race(&access, entry, overlaps);
+        for copied in transfers {
+            copied.entries(word, FULL).for_each(|entry| of(&entry));
+        }
+        inner.shadow.visit(word, |stored| match stored {
+            Stored::Entry(entry) => of(entry),
+            Stored::Record(fields) => {
+                let member = member(&fields, base);
+                if let Some((launch, _)) = inner.launches.of(member.uid) {
+                    let site = launch.site_base + launch.sites.site(fields.site);
+                    of(&Entry { touch: fields.touch, site, member });
+                }
+            }
+        });
+    }
+
+    fn host_race(&self, access: &HostAccess, entry: &Entry, overlaps: &dyn Fn(u64) -> bool) {
+        let byte = 1u8 << (access.address % GRANULE);
+        let conflict = match entry.touch.op {
+            Op::Read => access.writes,
+            Op::Write => true,
+            Op::Atomic { scope: Scope::System, .. } => false,
+            Op::Atomic { modifies, .. } => modifies || access.writes,
+        };
+        if !conflict || entry.touch.mask & byte == 0 {
+            return;
+        }
+        if self.inner.benign.read().holds(access.address) {
+            return;
+        }
+        let Some((launch, block)) = self.inner.launches.of(entry.member.uid) else {
+            return;
+        };
+        if !overlaps(launch.id) {
+            return;
+        }
+        let of_kernel = launch.kernel != KernelKey::NONE;
+        let record = RaceRecord {
+            kernel: launch.kernel,
+            launch: launch.id,
+            earlier: Side {
+                op: side_op(entry.touch),
+                site: entry.site,
+                size: None,
+                address: None,
+                launch: launch.id,
+                stream: launch.stream,
+                block: of_kernel.then_some(block),
+                thread: of_kernel.then_some(entry.member.thread.into()),
+                scope: scope_of(entry.touch),
+            },
+            later: Side {
+                op: if access.writes { SideOp::Write } else { SideOp::Read },
+                site: access.site,
+                size: None,
+                address: Some(access.address),
+                launch: 0,
+                stream: 0,
+                block: None,
+                thread: None,
+                scope: None,
+            },
+            address: access.address,
+            space: Space::Global,
+            shared_base: 0,
+            scope: RaceScope::System,
+            same_value: None,
+            count: 1,
+        };
+        let key = (launch.kernel, entry.site.min(access.site), entry.site.max(access.site));
+        self.inner.races.see(key, record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpurace_abi::meta::SyncFeatures;
+
+    use super::*;
+    use crate::batch::rows::Row;
+    use crate::run::block::Block;
+    use crate::run::launch::LaunchInfo;
+
+    /// What launch `id` does in its block 2; those before it up to `settled` are over.
+    fn run(checker: &Checker, id: u64, settled: u64, accesses: impl FnOnce(&mut Block)) {
+        let info = LaunchInfo {
+            id,
+            kernel: KernelKey(1),
+            site_base: 10,
+            features: SyncFeatures::default(),
+            threads_per_block: 32,
+            blocks: 4,
+            clusters: None,
+            stream: 5,
+            settled,
+        };
+        let launch = checker.begin_launch(info, &[]);
+        let mut block = Block::begin(&launch, 2, 0..0);
+        accesses(&mut block);
+        block.end();
+        checker.end_launch(&launch);
+    }
+
+    fn launched() -> Checker {
+        let checker = Checker::new();
+        run(&checker, 3, 0, |block| {
+            block.read(7, 0x1000, 4, 0);
+            block.write(8, 0x1004, 4, 1, None);
+            block.write(9, 0x1009, 1, 2, None);
+        });
+        checker
+    }
+
+    #[track_caller]
+    fn expect(address: usize, writes: bool, races: usize) {
+        let checker = launched();
+        let access = HostAccess { address, writes, site: 99 };
+        checker.host_access(access, &|id| id != 3);
+        assert_eq!(checker.races().len(), 0);
+        checker.host_access(access, &|id| id == 3);
+        assert_eq!(checker.races().len(), races);
+    }
+
+    #[test]
+    fn the_host_races_with_conflicting_accesses_to_the_same_bytes() {
+        expect(0x1000, false, 0);
+        expect(0x1000, true, 1);
+        expect(0x1006, false, 1);
+        expect(0x1004, true, 1);
+        // A byte beside the one that was written, in the same word.
+        expect(0x1008, true, 0);
+        expect(0x1009, false, 1);
+        expect(0x100c, true, 0);
+        expect(0x7000_0000, true, 0);
+    }
+
+    /// Threads from 0 on access neighbouring words together.
+    fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
+        let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
+        let row = Row {
+            site: 0,
+            size: 4,
+            writes,
+            addresses: crate::batch::affine::Addresses::Each(&items),
+            values: None,
+        };
+        run(checker, id, id - 1, |block| {
+            block.rows(&[row], &(0..0));
+        });
+    }
+
+    #[test]
+    fn what_a_later_launch_did_not_touch_the_host_still_meets() {
+        for one_by_one in [false, true] {
+            let checker = if one_by_one { launched() } else { Checker::new() };
+            // A write by launch 3, then reads of other words of the region by launch 4.
+            match one_by_one {
+                true => row(&checker, 4, false, 2..9),
+                false => {
+                    row(&checker, 3, true, 0..32);
+                    row(&checker, 4, false, 2..9);
+                }
+            }
+            let met = |word: usize, launch: u64| {
+                let before = checker.races().len();
+                let access = HostAccess { address: 0x1000 + 4 * word, writes: false, site: 90 + word as u32 };
+                checker.host_access(access, &|id| id == launch);
+                checker.races().len() - before
+            };
+            assert_eq!((met(1, 3), met(5, 3), met(5, 4)), (1, 0, 0), "{one_by_one}");
+        }
+    }
+
+    #[test]
+    fn both_sides_are_named() {
+        let checker = launched();
+        let access = HostAccess { address: 0x1005, writes: false, site: 99 };
+        checker.host_access(access, &|_| true);
+        checker.host_access(access, &|_| true);
+        let races = checker.races();
+        let [race] = &races[..] else { panic!("found {races:?}") };
+        assert_eq!((race.scope, race.count), (RaceScope::System, 2));
+        assert_eq!((race.kernel, race.address), (KernelKey(1), 0x1005));
+        let earlier = race.earlier;
+        assert_eq!((earlier.site, earlier.stream, earlier.launch), (11, 5, 3));
+        assert_eq!((earlier.block, earlier.thread), (Some(2), Some(8)));
+        assert_eq!((race.later.site, race.later.op), (99, SideOp::Read));
+        assert_eq!((race.later.block, race.later.thread), (None, None));
+    }
+}

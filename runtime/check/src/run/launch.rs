@@ -1,0 +1,93 @@
+//! Running launches.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use gpurace_abi::meta::SyncFeatures;
+
+use crate::batch::deferred::DeferringLaunch;
+pub use crate::batch::sites::ProvedSites;
+use crate::model::race::KernelKey;
+use crate::order::block_order::Mode;
+use crate::order::cluster::Clusters;
+use crate::order::launches::LaunchOrder;
+use crate::order::vector::Clocks;
+use crate::run::checker::Inner;
+use crate::run::transfer::Copied;
+use crate::shadow::page::Marks;
+
+/// What the checker must know of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchInfo {
+    /// Unique in the process; later launches have larger ids.
+    pub id: u64,
+    /// The kernel.
+    pub kernel: KernelKey,
+    /// Number, in the process, of the module's site 0.
+    pub site_base: u32,
+    /// What synchronisation the kernel can reach.
+    pub features: SyncFeatures,
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// Blocks.
+    pub blocks: u64,
+    /// How the blocks form clusters, where threads may reach other blocks' shared memory or
+    /// clusters have several blocks.
+    pub clusters: Option<Clusters>,
+    /// The stream, as the caller numbers them.
+    pub stream: u64,
+    /// Launches with ids up to this one happen before every launch still to come: `id - 1` where
+    /// there is but one stream. Never goes down.
+    pub settled: u64,
+}
+
+/// What a launch came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchStats {
+    /// Checks that ran.
+    pub checks_executed: u64,
+}
+
+/// A running launch.
+pub struct Launch {
+    pub(crate) inner: Arc<Inner>,
+    /// How it is ordered to other launches.
+    pub(crate) order: Arc<LaunchOrder>,
+    pub(crate) kernel: KernelKey,
+    pub(crate) features: SyncFeatures,
+    pub(crate) threads: u32,
+    pub(crate) marks: Marks,
+    /// Its reads may be deferred.
+    pub(crate) defers: bool,
+    /// Copies and fills that are concurrent with it.
+    pub(crate) transfers: Vec<Arc<Copied>>,
+    /// What its threads know from their start. Known only where some launch is concurrent with
+    /// others: by a release elsewhere it reaches threads of those.
+    pub(crate) before: Clocks,
+    /// Sites that are not checked.
+    pub(crate) proved: ProvedSites,
+    pub(crate) checks: AtomicU64,
+}
+
+impl Launch {
+    /// How the threads of its blocks are ordered.
+    pub(crate) fn mode(&self) -> Mode {
+        let f = self.features;
+        let clusters = self.order.clusters.is_some();
+        if f.partial_masks || f.named_barriers || f.fences || f.async_copies || clusters {
+            Mode::Exact
+        } else {
+            Mode::Regular
+        }
+    }
+}
+
+impl DeferringLaunch for Launch {
+    fn order(&self) -> &LaunchOrder {
+        &self.order
+    }
+
+    fn threads(&self) -> usize {
+        self.threads as usize
+    }
+}

@@ -1,0 +1,13 @@
+//! What runs: the checker of the process, launches, blocks, the host's accesses, transfers, and
+//! logs of launches on a GPU that are replayed.
+
+pub(crate) mod benign;
+pub mod block;
+pub mod checker;
+pub(crate) mod covered;
+pub mod host;
+pub mod launch;
+pub(crate) mod races;
+pub mod replay;
+pub(crate) mod sighting;
+pub mod transfer;

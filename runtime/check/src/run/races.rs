@@ -1,0 +1,70 @@
+//! The races of the process: one for each kernel and unordered pair of sites.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use crate::model::race::{KernelKey, RaceRecord};
+
+/// What names a race: kernel, smaller and larger site.
+pub(crate) type PairKey = (KernelKey, u32, u32);
+
+/// The races of the process.
+#[derive(Default)]
+pub(crate) struct Races {
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    by_pair: HashMap<PairKey, usize>,
+    records: Vec<RaceRecord>,
+    taken: usize,
+}
+
+/// Combines what two sightings of one race say of the values.
+pub(crate) fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (None, _) | (_, None) => None,
+        (Some(true), Some(true)) => Some(true),
+    }
+}
+
+impl Races {
+    /// Notes a sighting. Returns the race's index, for [`Races::add`].
+    pub(crate) fn see(&self, key: PairKey, record: RaceRecord) -> usize {
+        let list = &mut *self.list.lock();
+        match list.by_pair.get(&key) {
+            Some(&i) => {
+                let r = &mut list.records[i];
+                r.count += record.count;
+                r.same_value = both_same(r.same_value, record.same_value);
+                i
+            }
+            None => {
+                list.by_pair.insert(key, list.records.len());
+                list.records.push(record);
+                list.records.len() - 1
+            }
+        }
+    }
+
+    /// Notes further sightings.
+    pub(crate) fn add(&self, index: usize, count: u64, same_value: Option<bool>) {
+        let r = &mut self.list.lock().records[index];
+        r.count += count;
+        r.same_value = both_same(r.same_value, same_value);
+    }
+
+    pub(crate) fn all(&self) -> Vec<RaceRecord> {
+        self.list.lock().records.clone()
+    }
+
+    pub(crate) fn take_new(&self) -> Vec<RaceRecord> {
+        let list = &mut *self.list.lock();
+        let new = list.records[list.taken..].to_vec();
+        list.taken = list.records.len();
+        new
+    }
+}

@@ -1,0 +1,409 @@
+//! From a record and an access that race to a [`RaceRecord`].
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use gpurace_abi::scope::Scope;
+
+use crate::batch::Value;
+use crate::model::access::{Access, GRANULE, Op, Touch};
+use crate::model::entry::{Entry, Member};
+use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
+use crate::model::relation::{Relation, Span, Standing, Status};
+use crate::model::step;
+use crate::order::observed::{self, AtomicOperation, Doubtful, Excuse};
+use crate::order::syncvar::Location;
+use crate::order::view::BlockView;
+use crate::run::benign::Benign;
+use crate::run::block::BlockMemory;
+use crate::run::covered::CoveredRead;
+use crate::run::launch::Launch;
+use crate::run::races::{PairKey, Races, both_same};
+use crate::shadow::RaceSink;
+
+/// A block's own counts of the races that it has seen: a race that is seen a million times does not
+/// take a lock a million times.
+#[derive(Default)]
+pub(crate) struct Sightings {
+    seen: HashMap<PairKey, Sighting>,
+    /// Number of the access that is checked: its words count once.
+    access: u64,
+    /// The access that is checked now was checked before: nothing is noted.
+    pub(crate) quiet: bool,
+    traced: Option<Vec<RaceRecord>>,
+}
+
+struct Sighting {
+    /// Index in [`Races`].
+    index: usize,
+    /// Further accesses that saw it, after the first.
+    count: u64,
+    same_value: Option<bool>,
+    /// The last access that saw it.
+    access: u64,
+}
+
+impl Sightings {
+    pub(crate) fn next_access(&mut self) {
+        self.access += 1;
+    }
+
+    pub(crate) fn trace(&mut self) {
+        self.traced = Some(Vec::new());
+    }
+
+    pub(crate) fn take_traced(&mut self) -> Vec<RaceRecord> {
+        self.traced.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn flush(&mut self, races: &Races) {
+        for (_, s) in self.seen.drain() {
+            races.add(s.index, s.count, s.same_value);
+        }
+    }
+}
+
+/// Who made the earlier access, as far as it is known.
+struct Culprit {
+    uid: Option<u64>,
+    thread: Option<u32>,
+    relation: Relation,
+}
+
+/// Reports the races of one access of a running block.
+pub(crate) struct RaceReporter<'a> {
+    pub(crate) launch: &'a Launch,
+    pub(crate) view: &'a BlockView,
+    pub(crate) memory: &'a BlockMemory,
+    /// Bytes of the block's shared memory on which races are meant.
+    pub(crate) benign: &'a Benign,
+    pub(crate) sightings: &'a mut Sightings,
+    /// What the access is about to write.
+    pub(crate) value: Value<'a>,
+}
+
+/// An access as its report needs it.
+#[derive(Clone, Copy)]
+struct Later<'a> {
+    access: &'a Access,
+    /// The instruction: that of the access, or of a read that its check covers.
+    site: u32,
+    touch: Touch,
+    value: Value<'a>,
+    /// The bytes of the word that more than one record has changed: it is not known whose value
+    /// memory holds.
+    contested: u8,
+}
+
+impl RaceSink for RaceReporter<'_> {
+    /// Notes that a record races with an access, and with the reads that the check of either covers,
+    /// in the order in which the program makes them.
+    #[cold]
+    fn race(&mut self, e: &Entry, s: &Standing, access: &Access, contested: u8) {
+        let covered = &self.launch.inner.covered;
+        let base = self.launch.order.data.site_base;
+        let Access { site, touch, .. } = *access;
+        let a = Later { access, site, touch, value: self.value, contested };
+        let (before, after): (Vec<_>, Vec<_>) =
+            covered.by(base + a.site).into_iter().partition(|read| read.before);
+        // A record of one thread also represents its later reads.
+        let several = !self.view.exact && e.member.span != Span::Thread;
+        let earlier = if several { covered.by(e.site) } else { Vec::new() };
+        let later = |read: &CoveredRead| Later {
+            site: read.read - base,
+            touch: Touch { op: Op::Read, mask: a.touch.mask },
+            value: Value::Unknown,
+            ..a
+        };
+        for read in before.iter().map(later) {
+            self.race_of_two(e, s, &read);
+        }
+        self.race_of_two(e, s, &a);
+        for read in after.iter().map(later) {
+            self.race_of_two(e, s, &read);
+        }
+        for read in earlier.iter().filter(|read| !read.before) {
+            let touch = Touch { op: Op::Read, mask: e.touch.mask };
+            self.race_of_two(&Entry { site: read.read, touch, ..*e }, s, &a);
+        }
+    }
+}
+
+impl RaceReporter<'_> {
+    fn race_of_two(&mut self, e: &Entry, s: &Standing, a: &Later<'_>) {
+        // A covered read may not conflict where its access does.
+        if !step::conflict(e.touch, a.touch, s.relation) {
+            return;
+        }
+        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.access.word) {
+            return;
+        }
+        match self.instead(e, a) {
+            None => self.sight(e, s, a),
+            Some(others) => others.iter().for_each(|(e, s)| self.sight(e, s, a)),
+        }
+    }
+
+    fn sight(&mut self, e: &Entry, s: &Standing, a: &Later<'_>) {
+        let site = self.launch.order.data.site_base + a.site;
+        let earlier =
+            self.view.launch.owner(e.member.uid).map_or(KernelKey::NONE, |(launch, _)| launch.kernel);
+        let kernel = match self.launch.kernel {
+            KernelKey::NONE => earlier,
+            kernel => kernel,
+        };
+        let key = (kernel, e.site.min(site), e.site.max(site));
+        // What a copy writes is no value that a thread meant.
+        let of_threads = ![earlier, self.launch.kernel].contains(&KernelKey::NONE);
+        let same_value = of_threads.then(|| self.same_value(e.touch, a)).flatten();
+        let access = self.sightings.access;
+        if self.sightings.traced.is_some() {
+            let record = self.record(e, s, a, kernel, same_value);
+            self.sightings.traced.get_or_insert_default().push(record);
+        }
+        if let Some(seen) = self.sightings.seen.get_mut(&key) {
+            if seen.access != access {
+                seen.access = access;
+                seen.count += 1;
+            }
+            seen.same_value = both_same(seen.same_value, same_value);
+            return;
+        }
+        let record = self.record(e, s, a, kernel, same_value);
+        let index = self.launch.inner.races.see(key, record);
+        self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
+    }
+
+    /// The records to report in place of a record of atomic writes: those of other atomic operations on
+    /// the same location that race with the access. `None` to report the record itself. The
+    /// thread of the access may have observed the atomic writes of the record.
+    fn instead(&self, e: &Entry, a: &Later<'_>) -> Option<Vec<(Entry, Standing)>> {
+        let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
+        let launch = &self.launch;
+        // In the log a newer operation represents older ones against plain accesses, not against
+        // atomics: those may conflict with one of them alone by their scope.
+        let plain = !matches!(a.touch.op, Op::Atomic { .. }) && a.access.copy.is_none();
+        if !launch.features.observes
+            || !plain
+            || self.view.launch.owner(e.member.uid)?.0.id != launch.order.data.id
+        {
+            return None;
+        }
+        let address = a.access.word.wrapping_add_signed(start.into());
+        let Some(ops) = launch.inner.syncvars.log((address, size.into()), launch.order.data.id) else {
+            let undecided = !launch.inner.limits.reports_undecided;
+            return undecided.then(|| {
+                self.leave_undecided();
+                Vec::new()
+            });
+        };
+        let shared = self.memory.own.contains(&a.access.word);
+        let member = |op: &AtomicOperation| Member::thread(op.uid, op.thread, op.clock);
+        let standings: Vec<_> =
+            ops.iter().map(|op| self.view.standing(a.access.thread, &member(op), shared)).collect();
+        let known: Vec<_> = standings.iter().map(|s| s.status != Status::Unsynced).collect();
+        let conflicting = |&i: &usize| {
+            let (op, standing) = (&ops[i], standings[i]);
+            let touch = Touch {
+                op: Op::Atomic { modifies: op.modifies, scope: op.scope, start, size },
+                mask: e.touch.mask,
+            };
+            let conflicts = step::conflict(touch, a.touch, standing.relation);
+            op.site.filter(|_| conflicts).map(|site| (Entry { touch, site, member: member(op) }, standing))
+        };
+        let mut left = observed::unobserved(&ops, &known);
+        if !launch.inner.limits.reports_undecided {
+            let mut doubtful = observed::doubtful(&ops, &known);
+            doubtful.retain(|doubtful| conflicting(&doubtful.of).is_some());
+            left.extend(self.certain((address, size.into()), &ops, &doubtful, a.site));
+        }
+        let others: Vec<_> = left.iter().filter_map(conflicting).collect();
+        let same = others.iter().any(|(other, _)| {
+            other.site == e.site && matches!(other.touch.op, Op::Atomic { modifies: true, .. })
+        });
+        (!same).then_some(others)
+    }
+
+    /// One of the writes that a thread may or may not have observed before its access: one with which
+    /// it races if another thread does not.
+    fn certain(
+        &self,
+        location: Location,
+        ops: &[AtomicOperation],
+        doubtful: &[Doubtful],
+        site: u32,
+    ) -> Option<usize> {
+        let launch = &self.launch;
+        let site = launch.order.data.site_base + site;
+        let by_one = doubtful.iter().filter_map(|doubtful| Some((doubtful.of, doubtful.by?)));
+        let (of, excuses): (Vec<_>, Vec<_>) =
+            by_one.map(|(of, by)| (of, Excuse::new(&ops[by], &ops[of], site))).unzip();
+        let certain = launch.inner.syncvars.excuse(location, &excuses).map(|i| of[i]);
+        if certain.is_none() && !doubtful.is_empty() {
+            self.leave_undecided();
+        }
+        certain
+    }
+
+    fn leave_undecided(&self) {
+        self.launch.inner.undecided.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True if races on all these bytes of a word are meant.
+    fn is_meant(&self, mask: u8, word: usize) -> bool {
+        let bytes = (0..GRANULE).filter(|i| mask & 1 << i != 0);
+        let mut bytes = bytes.map(|i| word + i);
+        if self.memory.own.contains(&word) {
+            bytes.all(|byte| self.benign.holds(byte))
+        } else {
+            let benign = self.launch.inner.benign.read();
+            bytes.all(|byte| benign.holds(byte))
+        }
+    }
+
+    fn record(
+        &self,
+        e: &Entry,
+        s: &Standing,
+        a: &Later<'_>,
+        kernel: KernelKey,
+        same_value: Option<bool>,
+    ) -> RaceRecord {
+        let who = self.culprit(e, s, a);
+        let data = &self.launch.order.data;
+        let owner = self.view.launch.owner(e.member.block());
+        let (launch, stream) = owner.as_ref().map_or((data.id, data.stream), |(l, _)| (l.id, l.stream));
+        let (size, address) = match e.touch.op {
+            Op::Atomic { start, size, .. } => {
+                (Some(size.into()), Some(a.access.word.wrapping_add_signed(start.into())))
+            }
+            Op::Read | Op::Write => (None, None),
+        };
+        let shared = self.memory.holding(a.access.word);
+        let overlap = (e.touch.mask & a.touch.mask).trailing_zeros() as usize;
+        RaceRecord {
+            kernel,
+            launch: data.id,
+            earlier: Side {
+                op: side_op(e.touch),
+                site: e.site,
+                size,
+                address,
+                launch,
+                stream,
+                block: who.uid.and_then(|uid| self.view.launch.owner(uid)).map(|(_, block)| block),
+                thread: who.thread,
+                scope: scope_of(e.touch),
+            },
+            later: Side {
+                op: side_op(a.touch),
+                site: data.site_base + a.site,
+                size: u32::try_from(a.access.size).ok(),
+                address: Some(a.access.address),
+                launch: data.id,
+                stream: data.stream,
+                block: Some(self.view.index),
+                thread: Some(a.access.thread),
+                scope: scope_of(a.touch),
+            },
+            address: a.access.word + overlap,
+            space: if shared.is_some() { Space::Shared } else { Space::Global },
+            shared_base: shared.unwrap_or(&self.memory.own).start,
+            scope: match who.relation {
+                Relation::Itself | Relation::Warp => RaceScope::Warp,
+                Relation::Block => RaceScope::Block,
+                Relation::Cluster => RaceScope::Cluster,
+                Relation::Grid => RaceScope::Grid,
+                Relation::Launch => RaceScope::Device,
+            },
+            same_value,
+            count: 1,
+        }
+    }
+
+    /// A thread of the record that races with the access.
+    fn culprit(&self, e: &Entry, s: &Standing, a: &Later<'_>) -> Culprit {
+        let m = &e.member;
+        let unordered = m.lanes & !s.ordered;
+        if unordered != 0 {
+            let thread = m.warp() * 32 + unordered.trailing_zeros();
+            return Culprit { uid: Some(m.block()), thread: Some(thread), relation: s.relation };
+        }
+        let known = u32::from(m.thread);
+        let same_block = m.uid == self.view.order.uid() || self.view.order.was(m.uid);
+        if !same_block {
+            return Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation };
+        }
+        match m.span {
+            // All lanes of it are concurrent, but the known thread may be that of the access.
+            Span::Thread | Span::Warp if m.warp() == a.access.thread / 32 => {
+                let thread = (known != a.access.thread).then_some(known);
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+            }
+            Span::Thread | Span::Warp => {
+                Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation }
+            }
+            // The known thread's own warp may have synced since.
+            Span::Block => {
+                let thread = (m.warp() != a.access.thread / 32).then_some(known);
+                Culprit { uid: Some(m.uid), thread, relation: s.relation }
+            }
+            Span::Grid => self.culprit_in_grid(e.touch, m, a),
+        }
+    }
+
+    /// The culprit of a record of several blocks whose known thread is of the block of the access: that
+    /// thread if it races, or else an unknown one of another block.
+    fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Later<'_>) -> Culprit {
+        let thread = u32::from(m.thread);
+        let relation = if m.warp() == a.access.thread / 32 { Relation::Warp } else { Relation::Block };
+        let races = m.uid == self.view.order.uid()
+            && thread != a.access.thread
+            && m.clock >= self.view.order.known(a.access.thread, m.uid, thread)
+            && step::conflict(touch, a.touch, relation);
+        if races {
+            Culprit { uid: Some(m.uid), thread: Some(thread), relation }
+        } else {
+            Culprit { uid: None, thread: None, relation: Relation::Grid }
+        }
+    }
+
+    /// True if the access writes the value that an earlier write left in the bytes of both; `None` where
+    /// memory cannot tell.
+    fn same_value(&self, earlier: Touch, a: &Later<'_>) -> Option<bool> {
+        if earlier.op != Op::Write || a.touch.op != Op::Write {
+            return None;
+        }
+        if earlier.mask & a.touch.mask & a.contested != 0 {
+            return None;
+        }
+        let value = match a.value {
+            Value::Unknown => return None,
+            Value::Row(write) => return write.left_equal(a.access.word),
+            Value::Bytes(value) => value,
+        };
+        let read = self.launch.inner.read_memory?;
+        let there = read(a.access.address, u32::try_from(a.access.size).ok().filter(|&n| n <= 8)?)?;
+        let same = (0..GRANULE).filter(|i| earlier.mask & a.touch.mask & 1 << i != 0).all(|i| {
+            let byte = a.access.word + i - a.access.address;
+            value >> (8 * byte) & 0xff == there >> (8 * byte) & 0xff
+        });
+        Some(same)
+    }
+}
+
+pub(crate) fn side_op(touch: Touch) -> SideOp {
+    match touch.op {
+        Op::Read => SideOp::Read,
+        Op::Write => SideOp::Write,
+        Op::Atomic { modifies: false, .. } => SideOp::AtomicLoad,
+        Op::Atomic { modifies: true, .. } => SideOp::AtomicWrite,
+    }
+}
+
+pub(crate) fn scope_of(touch: Touch) -> Option<Scope> {
+    match touch.op {
+        Op::Read | Op::Write => None,
+        Op::Atomic { scope, .. } => Some(scope),
+    }
+}

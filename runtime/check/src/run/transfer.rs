@@ -1,0 +1,372 @@
+//! Copies and fills as sides of races: each is a launch of one thread, which
+//! reads and writes ranges.
+//!
+//! A copy leaves no records in the shadow, which would cost as much as a kernel
+//! that touches the same bytes. Instead the launches that are concurrent with
+//! it know its ranges and compare each access with them; and the copy itself
+//! looks the ranges up in the shadow, where the launches before it are. So
+//! only a copy that something is concurrent with costs anything, and only a
+//! launch that a copy is concurrent with.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpurace_abi::meta::SyncFeatures;
+
+use crate::batch::Value;
+use crate::model::access::{Access, GRANULE, Op, Touch};
+use crate::model::entry::{Entry, Member};
+use crate::model::race::KernelKey;
+use crate::model::record::{Content, Record};
+use crate::model::relation::Status;
+use crate::model::step;
+use crate::order::launches::LaunchData;
+use crate::run::block::{Block, touched};
+use crate::run::checker::Checker;
+use crate::run::launch::{LaunchInfo, ProvedSites};
+use crate::run::sighting::RaceReporter;
+use crate::shadow::RaceSink;
+use crate::shadow::process::{Stored, each_stored};
+use crate::shadow::region;
+use crate::shadow::word::{load, put};
+
+/// A copy or fill.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// Unique in the process, among launches too; later ones have larger ids.
+    pub id: u64,
+    /// Number, in the process, of site 0 of all transfers.
+    pub site_base: u32,
+    /// The stream, as the caller numbers them.
+    pub stream: u64,
+    /// As [`LaunchInfo::settled`].
+    pub settled: u64,
+}
+
+/// Bytes that a transfer touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Which.
+    pub bytes: Range<usize>,
+    /// It writes them; otherwise it reads them.
+    pub writes: bool,
+    /// Its site for this, counted from [`Transfer::site_base`].
+    pub site: u32,
+}
+
+impl Checker {
+    /// Checks a transfer that is about to happen. It is ordered after every
+    /// launch that began before it, except those whose ids are in `unordered`.
+    pub fn transfer(
+        &self,
+        transfer: Transfer,
+        unordered: &[u64],
+        touched: impl IntoIterator<Item = Touched>,
+    ) {
+        let info = LaunchInfo {
+            id: transfer.id,
+            kernel: KernelKey::NONE,
+            site_base: transfer.site_base,
+            features: SyncFeatures::default(),
+            threads_per_block: 1,
+            blocks: 1,
+            clusters: None,
+            stream: transfer.stream,
+            settled: transfer.settled,
+        };
+        let touched = Ranges::new(touched);
+        let launch = self.begin(info, unordered, ProvedSites::default(), Some(touched.clone()));
+        if !unordered.is_empty() {
+            let mut block = Block::begin(&launch, 0, 0..0);
+            for Touched { bytes, writes, site } in &touched.list {
+                let op = if *writes { Op::Write } else { Op::Read };
+                block.look_up(bytes, op, *site);
+            }
+            block.end();
+        }
+        self.end_launch(&launch);
+    }
+}
+
+/// What a copy touches: ranges by their first byte, of which two overlap only
+/// if one is read and the other written.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranges {
+    list: Vec<Touched>,
+    /// From the first byte of all to the last.
+    bounds: Range<usize>,
+}
+
+impl Ranges {
+    fn new(touched: impl IntoIterator<Item = Touched>) -> Self {
+        let mut list: Vec<_> = touched.into_iter().collect();
+        list.sort_by_key(|touched| touched.bytes.start);
+        let start = list.first().map_or(0, |touched| touched.bytes.start);
+        let ends = list.iter().map(|touched| touched.bytes.end);
+        let bounds = start..ends.max().unwrap_or(start);
+        Self { list, bounds }
+    }
+
+    /// Whether ranges may have bytes in common with `bytes`.
+    pub(crate) fn may_meet(&self, bytes: &Range<usize>) -> bool {
+        self.bounds.start < bytes.end && bytes.start < self.bounds.end
+    }
+
+    /// Those that have bytes in common with `bytes`.
+    fn meeting(&self, bytes: Range<usize>) -> impl Iterator<Item = &Touched> {
+        let begun = self.list.partition_point(|t| t.bytes.start <= bytes.start);
+        let end = self.list.partition_point(|t| t.bytes.start < bytes.end);
+        // Of those that begin before it only the last may reach into it.
+        let last = |writes| {
+            let before = self.list[..begun].iter().rev();
+            before.into_iter().find(|t| t.writes == writes)
+        };
+        let reaching = [last(false), last(true)].into_iter().flatten();
+        reaching
+            .chain(&self.list[begun..end.max(begun)])
+            .filter(move |t| t.bytes.start < bytes.end && bytes.start < t.bytes.end)
+    }
+}
+
+/// A copy that something to come may be concurrent with.
+pub(crate) struct Copied {
+    pub(crate) launch: Arc<LaunchData>,
+    pub(crate) touched: Ranges,
+}
+
+impl Copied {
+    /// The same without the ranges that overlap `bytes`, whose memory is gone.
+    pub(crate) fn without(&self, bytes: &Range<usize>) -> Self {
+        let stays = |t: &&Touched| t.bytes.end <= bytes.start || bytes.end <= t.bytes.start;
+        Self {
+            launch: self.launch.clone(),
+            touched: Ranges::new(self.touched.list.iter().filter(stays).cloned()),
+        }
+    }
+
+    /// Its records that have bytes in common with `mask` of the word.
+    pub(crate) fn entries(&self, word: usize, mask: u8) -> impl Iterator<Item = Entry> {
+        let bytes = word..word + GRANULE;
+        self.touched.meeting(bytes).filter_map(move |touched| {
+            let common = self::touched(word, touched.bytes.start, touched.bytes.end) & mask;
+            (common != 0).then(|| Entry {
+                touch: Touch { op: if touched.writes { Op::Write } else { Op::Read }, mask: common },
+                site: self.launch.site_base + touched.site,
+                member: Member::thread(self.launch.first_uid, 0, 0),
+            })
+        })
+    }
+}
+
+impl RaceReporter<'_> {
+    /// Compares an access with the transfers that are concurrent with the launch.
+    #[inline]
+    pub(crate) fn meet_transfers(&mut self, a: &Access) {
+        let launch = self.launch;
+        for copied in &launch.transfers {
+            if copied.touched.may_meet(&(a.word..a.word + GRANULE)) {
+                copied.entries(a.word, a.touch.mask).for_each(|entry| self.compare(&entry, a));
+            }
+        }
+    }
+
+    /// Notes the race of a record with an access that leaves none, if they race.
+    fn compare(&mut self, entry: &Entry, a: &Access) {
+        let s = self.view.standing(a.thread, &entry.member, false);
+        if s.status == Status::Unsynced && step::conflict(entry.touch, a.touch, s.relation) {
+            self.race(entry, &s, a, 0);
+        }
+    }
+
+    /// Compares an access that leaves no record with those of a word, in which `w` was seen.
+    fn compare_with_word(&mut self, cell: &AtomicU64, mut w: Record, a: &Access) {
+        let points = loop {
+            match w.content() {
+                Content::Busy => {
+                    std::thread::yield_now();
+                    w = load(cell);
+                }
+                Content::Empty | Content::Record(_) => break false,
+                Content::Chain(_) | Content::List(_) if put(cell, &mut w, Record::BUSY, false) => break true,
+                Content::Chain(_) | Content::List(_) => {}
+            }
+        };
+        let view = self.view;
+        let each = |stored: Stored<'_>| match stored {
+            Stored::Entry(entry) => self.compare(entry, a),
+            Stored::Record(fields) => self.compare(&view.entry(&fields), a),
+        };
+        // SAFETY: who makes a word busy has what it points to, until the word is stored back.
+        unsafe { each_stored(w, each) };
+        if points {
+            cell.store(w.bits(), Ordering::Release);
+        }
+    }
+}
+
+impl Block {
+    /// Compares a range of a copy with the records of the shadow, and with other copies.
+    fn look_up(&mut self, bytes: &Range<usize>, op: Op, site: u32) {
+        if op == Op::Write {
+            self.inner.record_reads(bytes);
+        }
+        self.sightings.next_access();
+        let access = |word: usize| Access {
+            thread: 0,
+            touch: Touch { op, mask: touched(word, bytes.start, bytes.end) },
+            site,
+            number: None,
+            word,
+            address: bytes.start,
+            size: bytes.len() as u64,
+            shared: false,
+            copy: None,
+        };
+        let (mut races, ..) = self.reporter(Value::Unknown);
+        let launch = races.launch;
+        for copied in &launch.transfers {
+            for touched in copied.touched.meeting(bytes.clone()) {
+                let word = touched.bytes.start.max(bytes.start) & !(GRANULE - 1);
+                let a = access(word);
+                copied.entries(word, a.touch.mask).for_each(|entry| races.compare(&entry, &a));
+            }
+        }
+        let first = launch.order.first_concurrent_in_records();
+        let inner = self.inner.clone();
+        inner.shadow.map.regions(bytes, |start, place| {
+            if region::is_closed(load(place.region)) {
+                self.shadow.open(&inner.shadow, &self.view, place, false);
+            }
+            let (mut races, ..) = self.reporter(Value::Unknown);
+            for (word, cell) in (start..).step_by(GRANULE).zip(place.words()) {
+                let w = load(cell);
+                let beside = word + GRANULE <= bytes.start || bytes.end <= word;
+                if beside || w == Record::EMPTY || w.is_record() && w.uid() < first {
+                    continue;
+                }
+                races.compare_with_word(cell, w, &access(word));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::race::{RaceScope, SideOp};
+
+    const KERNEL: KernelKey = KernelKey(7);
+
+    fn kernel(checker: &Checker, id: u64, unordered: &[u64], write: bool, addresses: &[usize]) {
+        let info = LaunchInfo {
+            id,
+            kernel: KERNEL,
+            site_base: 100,
+            features: SyncFeatures::default(),
+            threads_per_block: 32,
+            blocks: 2,
+            clusters: None,
+            stream: 1,
+            settled: 0,
+        };
+        let launch = checker.begin_launch(info, unordered);
+        let mut block = Block::begin(&launch, 1, 0..0);
+        for &address in addresses {
+            if write {
+                block.write(3, address, 4, 1, None);
+            } else {
+                block.read(3, address, 4, 2);
+            }
+        }
+        block.end();
+        checker.end_launch(&launch);
+    }
+
+    fn copy(checker: &Checker, id: u64, unordered: &[u64], to: Range<usize>, from: Range<usize>) {
+        let transfer = Transfer { id, site_base: 1 << 30, stream: 2, settled: 0 };
+        let side = |bytes, writes| Touched { bytes, writes, site: u32::from(writes) };
+        checker.transfer(transfer, unordered, [side(from, false), side(to, true)]);
+    }
+
+    fn found(checker: &Checker) -> Vec<(KernelKey, SideOp, SideOp, RaceScope)> {
+        let races = checker.take_new_races();
+        let of = |r: &crate::RaceRecord| (r.kernel, r.earlier.op, r.later.op, r.scope);
+        races.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_copy_races_with_unordered_kernels_before_and_after_it() {
+        use SideOp::{Read, Write};
+        let checker = Checker::new();
+        kernel(&checker, 1, &[], true, &[0x1000, 0x2000]);
+        // Bytes of a word that the kernel did not write.
+        copy(&checker, 2, &[1], 0x3000..0x3100, 0x1004..0x1104);
+        assert_eq!(found(&checker), []);
+        copy(&checker, 3, &[1], 0x3100..0x3200, 0xfff..0x1001);
+        assert_eq!(found(&checker), [(KERNEL, Write, Read, RaceScope::Device)]);
+        // It reads what the copy wrote last, and writes what it read.
+        kernel(&checker, 4, &[3], false, &[0x31fc, 0x3200]);
+        assert_eq!(found(&checker), [(KERNEL, Write, Read, RaceScope::Device)]);
+        // The pair of the first race, the other way round.
+        kernel(&checker, 5, &[3], true, &[0x1000]);
+        assert_eq!(found(&checker), []);
+        assert_eq!(checker.races()[0].count, 2);
+    }
+
+    #[test]
+    fn an_ordered_copy_does_not_race_and_two_unordered_ones_do() {
+        use SideOp::Write;
+        let checker = Checker::new();
+        kernel(&checker, 1, &[], true, &[0x1000]);
+        copy(&checker, 2, &[], 0x1000..0x1010, 0x2000..0x2010);
+        kernel(&checker, 3, &[], true, &[0x1000, 0x2000]);
+        assert_eq!(found(&checker), []);
+        copy(&checker, 4, &[], 0x4000..0x4010, 0x5000..0x5010);
+        copy(&checker, 5, &[4], 0x400f..0x4020, 0x5000..0x5011);
+        let races = checker.take_new_races();
+        assert_eq!(races.len(), 1);
+        assert_eq!((races[0].kernel, races[0].address), (KernelKey::NONE, 0x400f));
+        assert_eq!((races[0].earlier.op, races[0].later.op), (Write, Write));
+        assert_eq!((races[0].earlier.stream, races[0].later.launch), (2, 5));
+        assert_eq!(races[0].same_value, None);
+    }
+
+    #[test]
+    fn ranges_are_found_as_by_looking_at_each() {
+        let mut list = Vec::new();
+        let mut add = |bytes, writes| {
+            list.push(Touched { bytes, writes, site: 0 });
+        };
+        for row in 0..5 {
+            add(100 + 16 * row..107 + 16 * row, true);
+            add(90 + 20 * row..108 + 20 * row, false);
+        }
+        add(300..340, false);
+        add(300..301, true);
+        let ranges = Ranges::new(list.clone());
+        for start in 80..350 {
+            for size in [1, 4, 30] {
+                let bytes = start..start + size;
+                let meets = |t: &&Touched| t.bytes.start < bytes.end && bytes.start < t.bytes.end;
+                let mut wanted: Vec<_> = list.iter().filter(meets).collect();
+                wanted.sort_by_key(|t| (t.bytes.start, t.writes));
+                let mut found: Vec<_> = ranges.meeting(bytes.clone()).collect();
+                found.sort_by_key(|t| (t.bytes.start, t.writes));
+                assert_eq!(found, wanted, "{bytes:?}");
+                assert!(wanted.is_empty() || ranges.may_meet(&bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_was_freed_was_not_copied() {
+        let checker = Checker::new();
+        copy(&checker, 1, &[], 0x1000..0x1010, 0x2000..0x2010);
+        checker.forget(0x1000, 0x10);
+        kernel(&checker, 2, &[1], true, &[0x1000]);
+        assert_eq!(found(&checker), []);
+        kernel(&checker, 3, &[1], true, &[0x2000]);
+        assert_eq!(found(&checker).len(), 1);
+    }
+}

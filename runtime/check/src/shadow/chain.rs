@@ -1,0 +1,23 @@
+//! The history of a word as a list of full-width records of any number.
+//!
+//! A shadow word points to its chain. The worker that has set the shadow word to busy owns the
+//! chain.
+
+use crate::model::access::Op;
+use crate::model::entry::Entry;
+
+/// The records of one word.
+#[derive(Debug, Default)]
+pub struct Chain {
+    /// In the order of their first access.
+    pub entries: Vec<Entry>,
+    /// Whether every entry is a plain read: then a further read races with none of them.
+    pub reads_only: bool,
+}
+
+impl Chain {
+    /// Sets [`Chain::reads_only`] from the entries.
+    pub(crate) fn find_reads_only(&mut self) {
+        self.reads_only = self.entries.iter().all(|e| e.touch.op == Op::Read);
+    }
+}

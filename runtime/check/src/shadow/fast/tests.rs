@@ -1,0 +1,202 @@
+//! Each frequent case against the transition function: all records, as a block's accesses meet them.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::*;
+use crate::model::access::Access;
+use crate::model::entry::Entry;
+use crate::model::race::KernelKey;
+use crate::model::relation::Standing;
+use crate::order::block_order::Mode;
+use crate::order::kernel_sites::KernelSites;
+use crate::order::launches::{LaunchData, LaunchOrder, Launches};
+use crate::order::vector::Clocks;
+use crate::shadow::RaceSink;
+use crate::shadow::chain::Chain;
+use crate::shadow::history;
+use crate::shadow::process::{BlockShadow, Shadow};
+
+const OPS: std::ops::Range<u64> = 0..26;
+/// Uids: of a settled launch, then of the launch of the block, which has the first of them.
+const SETTLED: u64 = 1;
+const OWN: u64 = 2;
+const OTHER: u64 = 3;
+
+#[derive(Default)]
+struct Races(usize);
+
+impl RaceSink for Races {
+    fn race(&mut self, _: &Entry, _: &Standing, _: &Access, _: u8) {
+        self.0 += 1;
+    }
+}
+
+/// The view of a block of 64 threads after a barrier, and, where `synced`, a sync of warp 0.
+fn view(synced: bool, late: bool) -> BlockView {
+    let data = |first_uid, blocks| {
+        Arc::new(LaunchData {
+            id: first_uid,
+            kernel: KernelKey(1),
+            first_uid,
+            blocks,
+            site_base: 0,
+            stream: 0,
+            sites: Arc::new(KernelSites::new()),
+            learnt: Mutex::default(),
+        })
+    };
+    let launches = Arc::new(Launches::default());
+    let own = data(OWN, 2);
+    for launch in [data(SETTLED, 1), own.clone()] {
+        assert_eq!([0, 1].map(|site| launch.sites.number(site)), [Some(0), Some(1)]);
+        launches.push(launch);
+    }
+    let launch = LaunchOrder {
+        launches,
+        data: own,
+        base: 0,
+        settled_uid: OWN,
+        unsettled: OWN,
+        unordered: Vec::new(),
+        clusters: None,
+    };
+    let mut view = BlockView::new(Arc::new(launch));
+    view.order.restart(Mode::Regular, 64, OWN, OWN, Clocks::new(), None);
+    view.order.barrier(None);
+    if synced {
+        assert!(view.order.syncwarp(0, !0));
+    }
+    view.restart(0, false, false);
+    view.late = late;
+    view
+}
+
+/// All records that a word may hold: of each operation, span and site, by some threads at some times.
+fn records(ops: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = Record> {
+    let fields = |op: u64| {
+        Span::ALL.into_iter().flat_map(move |span| {
+            [0, 1].into_iter().flat_map(move |site| {
+                [0, 1, 40].into_iter().flat_map(move |thread| {
+                    [SETTLED, OWN, OTHER].into_iter().flat_map(move |uid| {
+                        (0..3).filter_map(move |clock| {
+                            let key = Key::new(thread, uid, clock)?;
+                            Some(Record::new(OpCode(op), span, SiteField::new(site), key))
+                        })
+                    })
+                })
+            })
+        })
+    };
+    ops.flat_map(fields)
+}
+
+fn access(op: OpCode, site: u16, shared: bool) -> Access {
+    Access {
+        thread: 0,
+        touch: op.touch(),
+        site: site.into(),
+        number: Some(site),
+        word: 0x1000,
+        address: 0x1000,
+        size: 4,
+        shared,
+        copy: None,
+    }
+}
+
+#[test]
+fn one_record_becomes_what_the_table_makes_of_it() {
+    let shadow = Shadow::new(1 << 20, 1 << 10);
+    let mut fast = 0;
+    for (synced, shared) in [(false, false), (false, true), (true, false), (true, true)] {
+        let view = view(synced, false);
+        let mut block = BlockShadow::new(&shadow);
+        for op in OPS.map(OpCode) {
+            for before in records(OPS).chain([Record::EMPTY]) {
+                let cells = [(); 2].map(|()| AtomicU64::new(before.bits()));
+                if !view.check_fast(&cells[0], before, 0, Some(SiteField::new(0)), op, shared) {
+                    continue;
+                }
+                fast += 1;
+                let mut races = Races::default();
+                block.check(&shadow, &view, &cells[1], before, &access(op, 0, shared), &mut races);
+                let context = || format!("{op:?} {:?} synced {synced} shared {shared}", before.content());
+                assert_eq!(races.0, 0, "{}", context());
+                assert_eq!(load(&cells[0]), load(&cells[1]), "{}", context());
+            }
+        }
+    }
+    assert!(fast > 1000, "{fast}");
+}
+
+#[test]
+fn reads_among_records_leave_what_a_chain_would() {
+    let shadow = Shadow::new(1 << 20, 1 << 10);
+    let mut fast = 0;
+    for (synced, late) in [(false, false), (true, false), (false, true)] {
+        let view = view(synced, late);
+        let a = access(OpCode::READ, 0, false);
+        let (key, site) = (view.order.key(0), SiteField::new(0));
+        for first in records(0..2) {
+            for second in records(0..2) {
+                let mut list = RecordList::of(first);
+                assert!(list.push(second));
+                let before = list;
+                if !view.read_among(&mut list, key, site, false) {
+                    assert_eq!(list.as_slice(), before.as_slice(), "a refusal changes nothing");
+                    continue;
+                }
+                fast += 1;
+                let entries = before.as_slice().iter().filter_map(|r| r.fields());
+                let mut chain =
+                    Chain { entries: entries.map(|f| view.entry(&f)).collect(), reads_only: false };
+                chain.find_reads_only();
+                let mut races = Races::default();
+                history::check(&view, &shadow, &mut chain, &a, &mut races);
+                assert_eq!(races.0, 0);
+                let packed: Vec<_> = chain.entries.iter().filter_map(|e| view.pack(e)).collect();
+                // The chain also drops records that the read replaces.
+                let kept: Vec<_> = list.as_slice().iter().filter(|r| packed.contains(r)).copied().collect();
+                let context = || format!("{:?} {:?} {synced} {late}", first.content(), second.content());
+                assert_eq!(kept, packed, "{}", context());
+            }
+        }
+    }
+    assert!(fast > 100, "{fast}");
+}
+
+/// What one thread does in one epoch, for all pairs of operations.
+#[test]
+fn one_thread_in_one_epoch_is_never_a_race() {
+    for earlier in OPS.map(OpCode) {
+        for later in OPS.map(OpCode) {
+            let (relation, status) = (Relation::Itself, Status::SameEpoch);
+            let (earlier_touch, touch) = (earlier.touch(), later.touch());
+            let step = step::step(earlier_touch, Span::Thread, touch, relation, status, false);
+            assert!(!step.race);
+            if earlier == OpCode::WRITE || earlier == later {
+                assert_eq!(step.next, Next::Keep, "{earlier:?} {later:?}");
+            } else if later == OpCode::WRITE && earlier == OpCode::READ {
+                assert_eq!(step.next, Next::Replace, "{earlier:?} {later:?}");
+            }
+        }
+    }
+}
+
+/// A thread joins exactly where the transition function lets it without a race.
+#[test]
+fn a_thread_joins_as_the_transition_function_says() {
+    for op in OPS.map(OpCode).filter(|&op| op != OpCode::WRITE) {
+        for span in Span::ALL {
+            for relation in [Relation::Warp, Relation::Block, Relation::Grid] {
+                let step = step::step(op.touch(), span, op.touch(), relation, Status::Unsynced, true);
+                let joins = relation != Relation::Grid || op.is_atomic_in_grid();
+                assert_eq!(step.race, !joins, "{op:?} {span:?} {relation:?}");
+                let joined = step::joined_span(span, relation).map_or(Next::Both, Next::Join);
+                assert_eq!(step.next, joined, "{op:?} {span:?} {relation:?}");
+            }
+        }
+    }
+}

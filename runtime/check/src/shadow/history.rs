@@ -1,0 +1,208 @@
+//! A new access against the chain of its word: the transition function record by record, with lane
+//! sets.
+
+use std::sync::atomic::Ordering;
+
+use crate::model::access::{Access, Op};
+use crate::model::entry::Entry;
+use crate::model::relation::{Span, Standing, Status};
+use crate::model::step::{self, Next};
+use crate::order::view::BlockView;
+use crate::shadow::RaceSink;
+use crate::shadow::chain::Chain;
+use crate::shadow::process::Shadow;
+
+/// The newest records that a read of a word with reads alone meets. It races with none of the
+/// records; from older ones it would only learn which to join or to drop.
+const LOOK_BACK: usize = 48;
+
+/// What becomes of a record.
+enum Fate {
+    Stays,
+    Goes,
+}
+
+/// Checks an access against each record of the chain, and records it.
+pub(crate) fn check(
+    view: &BlockView,
+    shadow: &Shadow,
+    chain: &mut Chain,
+    a: &Access,
+    races: &mut impl RaceSink,
+) {
+    let reads_only = chain.reads_only && a.touch.op == Op::Read;
+    let first = if reads_only { first_to_meet(view, chain, a) } else { 0 };
+    if reads_only {
+        let joins = if view.exact { joins_warp } else { joins_span };
+        if joins(view, chain, a) {
+            return;
+        }
+    }
+    let contested = if a.touch.op == Op::Write { contested(chain) } else { 0 };
+    let mut represented = false;
+    let mut kept = first;
+    for i in first..chain.entries.len() {
+        let mut e = chain.entries[i];
+        let mut race = |e: &Entry, s: &Standing| races.race(e, s, a, contested);
+        if let Fate::Stays = meet(view, &mut e, a, &mut represented, &mut race) {
+            chain.entries[kept] = e;
+            kept += 1;
+        }
+    }
+    chain.entries.truncate(kept);
+    if !represented {
+        if chain.entries.len() < shadow.most_records {
+            chain.entries.push(view.new_entry(a));
+        } else {
+            shadow.lost_records.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    if reads_only {
+        chain.reads_only = true;
+    } else {
+        chain.find_reads_only();
+    }
+}
+
+/// The bytes that more than one record of the chain has changed.
+fn contested(chain: &Chain) -> u8 {
+    let changes = |e: &&Entry| matches!(e.touch.op, Op::Write | Op::Atomic { modifies: true, .. });
+    let (mut once, mut twice) = (0, 0);
+    for e in chain.entries.iter().filter(changes) {
+        twice |= once & e.touch.mask;
+        once |= e.touch.mask;
+    }
+    twice
+}
+
+/// The first record that a read meets among reads only.
+fn first_to_meet(view: &BlockView, chain: &Chain, a: &Access) -> usize {
+    let settled = |e: &Entry| view.standing(a.thread, &e.member, a.shared).status == Status::Settled;
+    if chain.entries.first().is_some_and(settled) { 0 } else { chain.entries.len().saturating_sub(LOOK_BACK) }
+}
+
+/// Joins a read to the record of other lanes of its warp that have just read the word by the same
+/// instruction: the frequent case among reads only in an exact launch.
+fn joins_warp(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
+    let when = view.when(a);
+    let site = view.launch.data.site_base + a.site;
+    let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
+    for e in recent {
+        let m = &mut e.member;
+        if (m.uid, m.clock) == when
+            && m.warp() == a.thread / 32
+            && m.lanes != 0
+            && e.site == site
+            && e.touch == a.touch
+        {
+            m.lanes |= 1 << (a.thread % 32);
+            m.span = if m.lanes.is_power_of_two() { Span::Thread } else { Span::Warp };
+            return true;
+        }
+    }
+    false
+}
+
+/// The same where records have spans: joins a read to the record of other threads of the launch
+/// that have just read the word by the same instruction.
+fn joins_span(view: &BlockView, chain: &mut Chain, a: &Access) -> bool {
+    if a.copy.is_some() {
+        return false;
+    }
+    let site = view.launch.data.site_base + a.site;
+    let recent = chain.entries.iter_mut().rev().take(LOOK_BACK);
+    for e in recent {
+        let m = &mut e.member;
+        if e.site != site || e.touch != a.touch || m.is_copy() || !view.launch.owns(m.uid) {
+            continue;
+        }
+        let s = view.standing(a.thread, m, a.shared);
+        match step::step(e.touch, m.span, a.touch, s.relation, s.status, true).next {
+            Next::Keep => return true,
+            Next::Join(span) => {
+                (m.span, m.lanes) = (span, 0);
+                return true;
+            }
+            Next::Replace | Next::Both => {}
+        }
+    }
+    false
+}
+
+/// Lets an access meet a record. Sets `represented` where the record then represents the access.
+fn meet(
+    view: &BlockView,
+    e: &mut Entry,
+    a: &Access,
+    represented: &mut bool,
+    race: &mut impl FnMut(&Entry, &Standing),
+) -> Fate {
+    let s = view.standing(a.thread, &e.member, a.shared);
+    if s.status == Status::Settled {
+        return Fate::Goes;
+    }
+    let same_site = s.mine && e.site == view.launch.data.site_base + a.site;
+    if view.exact && e.member.lanes != 0 {
+        return meet_lanes(view, e, a, s, same_site, represented, race);
+    }
+    let step = step::step(e.touch, e.member.span, a.touch, s.relation, s.status, same_site);
+    if step.race {
+        race(e, &s);
+    }
+    match step.next {
+        Next::Replace => Fate::Goes,
+        Next::Keep => {
+            *represented = true;
+            Fate::Stays
+        }
+        // Several lanes of another launch that are known one by one stay so.
+        Next::Join(span) if !*represented && e.member.lanes.count_ones() <= 1 => {
+            e.member.span = span;
+            e.member.lanes = 0;
+            *represented = true;
+            Fate::Stays
+        }
+        Next::Join(_) | Next::Both => Fate::Stays,
+    }
+}
+
+/// The same for a record whose threads are known one by one, in an exact launch.
+fn meet_lanes(
+    view: &BlockView,
+    e: &mut Entry,
+    a: &Access,
+    s: Standing,
+    same_site: bool,
+    represented: &mut bool,
+    race: &mut impl FnMut(&Entry, &Standing),
+) -> Fate {
+    let lane = 1 << (a.thread % 32);
+    let unordered = e.member.lanes & !s.ordered;
+    if unordered != 0 && step::conflict(e.touch, a.touch, s.relation) {
+        race(e, &s);
+    }
+    let same_block = s.relation.in_block();
+    let now = (e.member.uid, e.member.clock) == view.when(a) && e.member.warp() == a.thread / 32;
+    let mut own = 0;
+    if now && e.member.lanes & lane != 0 && step::covers(e.touch, a.touch, same_block) {
+        own = lane;
+        *represented = true;
+    }
+    if step::covers(a.touch, e.touch, same_block) {
+        e.member.lanes = unordered | own;
+    }
+    if now && !*represented && same_site && e.touch == a.touch {
+        e.member.lanes |= lane;
+        *represented = true;
+    }
+    if e.member.lanes == 0 {
+        return Fate::Goes;
+    }
+    if e.member.lanes.is_power_of_two() {
+        e.member.thread = (e.member.thread & !31) | e.member.lanes.trailing_zeros() as u16;
+        e.member.span = Span::Thread;
+    } else {
+        e.member.span = Span::Warp;
+    }
+    Fate::Stays
+}

@@ -1,0 +1,416 @@
+//! Regions: the shadow of 32 words at once.
+//!
+//! Most accesses of a GPU's threads are regular: neighbouring threads touch neighbouring words, by
+//! one instruction, between the same two barriers. Such a row of accesses leaves one record for all
+//! its words, and meets records of its kind in one step (after Wilcox, Finch, Flanagan, Freund,
+//! "Array Shadow State Compression for Precise Dynamic Race Detection", ASE 2015). A region's
+//! record says of each of its words what the word's own record would say.
+//!
+//! A region's word has one of these states:
+//!
+//! | state | the records |
+//! |---|---|
+//! | empty | none |
+//! | open | each word has its own; the region's word has the uid and clock of the block that opened it last |
+//! | a record | one, for all words: thread after thread, one word each |
+//! | list | up to 8 [`RegionRecord`]s |
+//! | busy | one worker is changing it and the others wait |
+//!
+//! An access to one word, and a row that is not regular with what it meets, *opens* the region: its
+//! words get records of their own. A row closes it again once all records of its words are settled.
+//! Words of a closed region hold nothing, or records that are settled.
+
+mod past;
+mod records;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::model::record::{CLOCK_VALUES, OpCode, Record, UID_VALUES, uid_and_clock};
+use crate::model::relation::{Relation, Span, Status};
+use crate::model::step::{self, Next, Step};
+use crate::order::view::BlockView;
+use crate::shadow::map::{self, WordPlace};
+use crate::shadow::process::{BlockShadow, Shadow};
+pub(crate) use crate::shadow::record_list::RECORDS;
+use crate::shadow::record_list::RecordList;
+use crate::shadow::word::{load, put};
+
+pub(crate) use past::{forget, is_closed, list_of, records_of};
+use records::RegionContent;
+pub use records::{BYTES, WORDS};
+pub(crate) use records::{ONE_THREAD, RegionRecord};
+
+/// What becomes of a region's records when an access meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    /// They represent it already.
+    Same,
+    /// They have changed.
+    Changed,
+    /// They do not tell: it races with one of them, or they would be too many. Each word must be
+    /// checked by itself.
+    Apart,
+}
+
+impl BlockView {
+    /// The bits of the words of open regions whose words this block may use: the least and the
+    /// greatest.
+    #[inline(always)]
+    fn open_bounds(&self, shared: bool) -> (u64, u64) {
+        let open = Record::chain(0).bits();
+        let (least, most) = if shared {
+            let uid = self.order.word_uid().min(UID_VALUES);
+            (uid_and_clock(uid, self.order.floor()), uid_and_clock(uid, CLOCK_VALUES - 1))
+        } else {
+            let uid = self.mine().start.min(UID_VALUES);
+            (uid_and_clock(uid, 0), uid_and_clock(UID_VALUES, CLOCK_VALUES - 1))
+        };
+        (open | least, open | most)
+    }
+
+    /// True if a region's words have records of their own, and this block may use them.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, region: Record, shared: bool) -> bool {
+        let (least, most) = self.open_bounds(shared);
+        region.bits().wrapping_sub(least) <= most - least
+    }
+
+    /// The bits of the words of regions of global memory that [`BlockView::is_open`] holds of.
+    pub(crate) fn open_regions(&self) -> std::ops::Range<u64> {
+        let (least, most) = self.open_bounds(false);
+        least..most + 1
+    }
+
+    /// True if all records that the words of an open region got since it was opened are settled.
+    fn is_over(&self, region: Record, shared: bool) -> bool {
+        // The last uid represents all that do not fit.
+        region.uid() != UID_VALUES && self.has_settled(region.uid(), region.clock(), shared)
+    }
+
+    /// The word of a region that this block opens.
+    fn opened(&self, shared: bool) -> Record {
+        Record::chain(if shared {
+            uid_and_clock(self.order.word_uid().min(UID_VALUES), self.order.floor().min(CLOCK_VALUES - 1))
+        } else {
+            uid_and_clock(self.mine().start.min(UID_VALUES), 0)
+        })
+    }
+
+    /// The transition of a region's record, not settled, and an access to these words of it. `None`
+    /// where it is not the same for all words, or the record's bits do not tell.
+    fn region_step(&self, r: &RegionRecord, a: &RegionRecord, words: u32) -> Option<(Relation, Step)> {
+        let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
+        let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
+        if alone && (relation, status) == (Relation::Block, Status::Unsynced) {
+            match r.same_thread(a, words) {
+                0 => {}
+                own if own == words => (relation, status) = (Relation::Itself, Status::SameEpoch),
+                _ => return None,
+            }
+        }
+        // The relation is known of records of this launch alone.
+        let same_site = r.record.has_site(a.record.site());
+        Some((relation, step::step(r.touch(), r.span(), a.touch(), relation, status, same_site)))
+    }
+
+    /// Removes the settled records of these words. Settled for the device, they may not be settled
+    /// for the host: the other words of global memory keep them, as shadow words do.
+    fn drop_settled(&self, list: &mut RecordList<RegionRecord>, words: u32, shared: bool) -> bool {
+        let over = if shared { !0 } else { words };
+        let mut changed = false;
+        for r in list.as_mut_slice() {
+            if r.mask & over != 0 && self.is_settled(r.record, shared) {
+                r.mask &= !over;
+                changed = true;
+            }
+        }
+        list.retain(|r| r.mask != 0);
+        changed
+    }
+
+    /// Lets an access to some words of a region meet its records: what
+    /// [`history::check`](crate::shadow::history::check) does, for all words of a record at once.
+    fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
+        let mut changed = self.drop_settled(list, a.mask, shared);
+        let mut todo = a.mask;
+        // By record, the words of which the access's record replaces it; and the words of which a
+        // record represents the access.
+        let mut replaced = [0; RECORDS];
+        let mut kept = 0;
+        for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
+            let r = list.as_slice()[i];
+            let both = r.mask & a.mask;
+            if both == 0 {
+                continue;
+            }
+            let Some((relation, Step { race: false, next })) = self.region_step(&r, a, both) else {
+                return Met::Apart;
+            };
+            match next {
+                Next::Both => {}
+                Next::Keep => kept |= both,
+                Next::Replace => *replaced = both,
+                Next::Join(span) => {
+                    // An access joins one record.
+                    let joins = both & todo;
+                    todo &= !joins;
+                    let in_warp = if relation == Relation::Block { r.same_warp(a, joins) } else { 0 };
+                    let warp = r.span().max(a.span()).max(Span::Warp);
+                    for (part, span) in [(joins & in_warp, warp), (joins & !in_warp, span)] {
+                        if part == 0 || span == r.span() {
+                            continue;
+                        }
+                        changed = true;
+                        let record = r.record.with(r.op(), span);
+                        let stored = &mut list.as_mut_slice()[i];
+                        if part == stored.mask {
+                            stored.record = record;
+                        } else {
+                            stored.mask &= !part;
+                            if !list.push(RegionRecord { record, mask: part, ..r }) {
+                                return Met::Apart;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        todo &= !kept;
+        // A read that a record among reads represents already leaves the others.
+        let reads = list.as_slice().iter().all(|r| r.op() == OpCode::READ) && a.op() == OpCode::READ;
+        for (r, words) in list.as_mut_slice().iter_mut().zip(replaced) {
+            let words = if reads { words & todo } else { words };
+            changed |= words != 0;
+            r.mask &= !words;
+        }
+        list.retain(|r| r.mask != 0);
+        if todo != 0 {
+            changed = true;
+            let like = list.as_slice().iter().position(|r| r.is_like(a) && r.mask & todo == 0);
+            match like {
+                Some(i) => list.as_mut_slice()[i].mask |= todo,
+                None if list.push(RegionRecord { mask: todo, ..*a }) => {}
+                None => return Met::Apart,
+            }
+        }
+        if changed { Met::Changed } else { Met::Same }
+    }
+}
+
+impl BlockShadow {
+    /// Checks a plain access to some words of a region. False where each word must be checked by
+    /// itself: then nothing was done.
+    pub(crate) fn check_region(
+        &mut self,
+        view: &BlockView,
+        region: &AtomicU64,
+        a: &RegionRecord,
+        shared: bool,
+    ) -> bool {
+        loop {
+            let mut w = load(region);
+            let content = RegionContent::of(w);
+            match content {
+                RegionContent::Busy => {
+                    std::thread::yield_now();
+                    continue;
+                }
+                RegionContent::Open if !view.is_over(w, shared) => return false,
+                RegionContent::Alone(r) if r.represents(a) => return true,
+                // The cases of one thread in one epoch, as in `crate::shadow::fast`.
+                RegionContent::Alone(r) if r.is_of_same_threads(a) && (r.writes() || !a.writes()) => {
+                    return true;
+                }
+                RegionContent::Alone(r)
+                    if r.is_of_same_threads(a)
+                        && let Some(next) = a.alone() =>
+                {
+                    if put(region, &mut w, next, shared) {
+                        return true;
+                    }
+                    continue;
+                }
+                RegionContent::List(at)
+                    if shared && {
+                        // SAFETY: nobody else changes the records of a block's own memory.
+                        let list = unsafe { &*at };
+                        list.as_slice().iter().any(|r| r.represents(a))
+                    } =>
+                {
+                    return true;
+                }
+                RegionContent::List(at) => {
+                    if !put(region, &mut w, Record::BUSY, shared) {
+                        continue;
+                    }
+                    // SAFETY: who made the region busy has its records.
+                    let mut changed = unsafe { *at };
+                    let met = view.meet(&mut changed, a, shared);
+                    let next = match met {
+                        Met::Changed => self.region_word(&changed, content),
+                        Met::Same | Met::Apart => w,
+                    };
+                    region.store(next.bits(), Ordering::Release);
+                    return met != Met::Apart;
+                }
+                RegionContent::Empty | RegionContent::Open | RegionContent::Alone(_) => {}
+            }
+            let over = match content {
+                RegionContent::Alone(r) => view.is_settled(r.record, shared),
+                _ => true,
+            };
+            if over && let Some(next) = a.alone() {
+                if put(region, &mut w, next, shared) {
+                    return true;
+                }
+                continue;
+            }
+            let mut list = content.records();
+            match view.meet(&mut list, a, shared) {
+                Met::Same => return true,
+                Met::Apart => return false,
+                Met::Changed => {}
+            }
+            match list.as_slice() {
+                [one] if let Some(next) = one.alone() => {
+                    if put(region, &mut w, next, shared) {
+                        return true;
+                    }
+                }
+                _ => {
+                    if put(region, &mut w, Record::BUSY, shared) {
+                        region.store(self.region_word(&list, content).bits(), Ordering::Release);
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Records accesses to different words of a region whose records are all settled. False where
+    /// some are not, or the region is open: then nothing was done.
+    pub(crate) fn begin_region(
+        &mut self,
+        view: &BlockView,
+        region: &AtomicU64,
+        accesses: &[RegionRecord],
+        shared: bool,
+    ) -> bool {
+        let mut w = load(region);
+        let content = RegionContent::of(w);
+        let free = match content {
+            RegionContent::Empty => true,
+            RegionContent::Open => view.is_over(w, shared),
+            RegionContent::Alone(r) => view.is_settled(r.record, shared),
+            // Only who made it busy can tell.
+            RegionContent::List(_) => true,
+            RegionContent::Busy => false,
+        };
+        if !free || !put(region, &mut w, Record::BUSY, shared) {
+            return false;
+        }
+        let mut list = content.records();
+        let settled = list.as_slice().iter().all(|r| view.is_settled(r.record, shared));
+        view.drop_settled(&mut list, accesses.iter().fold(0, |all, a| all | a.mask), shared);
+        let done = settled && accesses.iter().all(|&a| list.push(a));
+        let next = if done { self.region_word(&list, content) } else { w };
+        region.store(next.bits(), Ordering::Release);
+        done
+    }
+
+    /// The word of a region with these records; `before` is what the word held.
+    fn region_word(&mut self, list: &RecordList<RegionRecord>, before: RegionContent) -> Record {
+        if let [one] = list.as_slice()
+            && let Some(alone) = one.alone()
+        {
+            if let RegionContent::List(at) = before {
+                self.region_lists.give_back(at);
+            }
+            return alone;
+        }
+        let at = match before {
+            RegionContent::List(at) => at,
+            _ => self.region_lists.take(),
+        };
+        // SAFETY: only this block has the list.
+        unsafe { at.write(*list) };
+        Record::list(at as u64)
+    }
+
+    /// Gives each word of a region the records that the region has of it.
+    fn spread(&mut self, shadow: &Shadow, records: &RecordList<RegionRecord>, cells: &[AtomicU64; WORDS]) {
+        let records = records.as_slice();
+        for i in records::words(records.iter().fold(0, |any, r| any | r.mask)) {
+            let mut list = RecordList::default();
+            for r in records.iter().filter(|r| r.mask >> i & 1 != 0) {
+                assert!(list.push(r.of_word(i)), "a region has no more records than a list holds");
+            }
+            let next = match *list.as_slice() {
+                [one] => one,
+                _ => self.list_word(shadow, list),
+            };
+            // What it held is settled.
+            let before = cells[i as usize].swap(next.bits(), Ordering::Relaxed);
+            shadow.drop_history(Record::from_bits(before));
+        }
+    }
+
+    /// Opens the region of a place.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn open(&mut self, shadow: &Shadow, view: &BlockView, place: WordPlace<'_>, shared: bool) {
+        let region = place.region;
+        loop {
+            let mut w = load(region);
+            if view.is_open(w, shared) {
+                return;
+            }
+            let opened = view.opened(shared);
+            let content = RegionContent::of(w);
+            match content {
+                RegionContent::Busy => std::thread::yield_now(),
+                RegionContent::Empty | RegionContent::Open => {
+                    if put(region, &mut w, opened, shared) {
+                        return;
+                    }
+                }
+                RegionContent::Alone(_) | RegionContent::List(_) => {
+                    if !put(region, &mut w, Record::BUSY, shared) {
+                        continue;
+                    }
+                    let mut list = content.records();
+                    view.drop_settled(&mut list, 0, shared);
+                    self.spread(shadow, &list, place.words());
+                    if let RegionContent::List(at) = content {
+                        self.region_lists.give_back(at);
+                    }
+                    return region.store(opened.bits(), Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// The shadow word at a place whose region is open now.
+    #[inline(always)]
+    pub(crate) fn opened_word(
+        &mut self,
+        shadow: &Shadow,
+        view: &BlockView,
+        place: WordPlace<'_>,
+        shared: bool,
+    ) -> Record {
+        if !view.is_open(load(place.region), shared) {
+            self.open(shadow, view, place, shared);
+        }
+        load(place.word)
+    }
+}
+
+/// Prefetches what a region's word points to.
+#[inline]
+pub(crate) fn prefetch(region: Record) {
+    if let RegionContent::List(at) = RegionContent::of(region) {
+        map::prefetch(at.cast());
+        map::prefetch(at.cast::<u8>().wrapping_add(64));
+    }
+}

@@ -1,0 +1,187 @@
+//! Records of several words of a region, and the content of a region's word.
+
+use crate::model::access::{GRANULE, Touch};
+use crate::model::record::{self, OpCode, Record};
+use crate::model::relation::Span;
+use crate::shadow::record_list::{ListRecord, RecordList};
+
+/// Application words of a region.
+pub const WORDS: usize = 32;
+
+/// Bytes of a region.
+pub const BYTES: usize = WORDS * GRANULE;
+/// The mask of all words of a region.
+const ALL: u32 = u32::MAX;
+
+/// The [`RegionRecord::shift`] of a record by one thread: all words of a region are its first 32.
+pub(crate) const ONE_THREAD: u8 = 5;
+
+/// A record of some words of a region. Thread `base + (i >> shift)` accessed word `i`, and others
+/// too where the record's span says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RegionRecord {
+    /// The record of each word, with thread 0.
+    pub(crate) record: Record,
+    /// The words: bit `i` is the region's word `i`.
+    pub(crate) mask: u32,
+    /// The thread of word 0, if that were one of them.
+    pub(crate) base: i16,
+    /// How many words a thread has, as a power of 2; [`ONE_THREAD`] where one has all.
+    pub(crate) shift: u8,
+}
+
+impl ListRecord for RegionRecord {
+    #[inline(always)]
+    fn is_none(&self) -> bool {
+        self.mask == 0
+    }
+}
+
+impl RegionRecord {
+    /// The record of one thread's access to consecutive words, from word `from` of a region on.
+    pub(crate) fn of_thread(record: Record, thread: u32, from: usize, words: usize) -> Self {
+        let mask = (ALL >> (WORDS - words)) << from;
+        // Like that of threads side by side that have as many words each.
+        let shift = if words.is_power_of_two() && from.is_multiple_of(words) {
+            words.trailing_zeros() as u8
+        } else {
+            ONE_THREAD
+        };
+        Self { record, mask, base: thread as i16 - (from >> shift) as i16, shift }
+    }
+
+    /// The record of all words by a region's word, which holds that of word 0.
+    fn of_all(word: Record) -> Self {
+        Self { record: word.with_thread(0), mask: ALL, base: word.thread() as i16, shift: 0 }
+    }
+
+    /// True if two records say the same of the words that both have.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        (self.record, self.base, self.shift) == (other.record, other.base, other.shift)
+    }
+
+    /// Its words in order, each with the thread.
+    pub(crate) fn threads(self) -> impl Iterator<Item = (u32, usize)> {
+        words(self.mask).map(move |i| (self.thread(i) as u32, i as usize))
+    }
+
+    /// The record of its word `i`.
+    pub(super) fn of_word(&self, i: u32) -> Record {
+        self.record.with_thread(self.thread(i) as u32)
+    }
+
+    /// The region's word that says the same; `None` where that takes a list.
+    pub(super) fn alone(&self) -> Option<Record> {
+        (self.mask == ALL && self.shift == 0).then(|| self.of_word(0))
+    }
+
+    /// True for the record of a write.
+    pub(crate) fn writes(&self) -> bool {
+        self.op() == OpCode::WRITE
+    }
+
+    pub(super) fn op(&self) -> OpCode {
+        if self.record.span_of(OpCode::READ).is_some() { OpCode::READ } else { OpCode::WRITE }
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.record.span_of(self.op()).unwrap_or(Span::Thread)
+    }
+
+    pub(super) fn touch(&self) -> Touch {
+        self.op().touch()
+    }
+
+    /// The words of `mask` that one thread accessed in both records.
+    pub(super) fn same_thread(&self, other: &Self, mask: u32) -> u32 {
+        if self.shift == other.shift {
+            return if self.base == other.base { mask } else { 0 };
+        }
+        words(mask).filter(|&i| self.thread(i) == other.thread(i)).fold(0, |m, i| m | 1 << i)
+    }
+
+    /// The words of `mask` that threads of one warp accessed in both records.
+    pub(super) fn same_warp(&self, other: &Self, mask: u32) -> u32 {
+        let warps =
+            |r: &Self| (r.thread(mask.trailing_zeros()) >> 5, r.thread(31 - mask.leading_zeros()) >> 5);
+        match (warps(self), warps(other)) {
+            ((a, b), (c, d)) if a == b && c == d => {
+                if a == c {
+                    mask
+                } else {
+                    0
+                }
+            }
+            _ => words(mask)
+                .filter(|&i| self.thread(i) >> 5 == other.thread(i) >> 5)
+                .fold(0, |m, i| m | 1 << i),
+        }
+    }
+
+    /// True if it represents another record, of this epoch, already.
+    pub(super) fn represents(&self, a: &Self) -> bool {
+        if a.mask & !self.mask != 0 || !self.record.is_but_for_span(a.record) {
+            return false;
+        }
+        match (self.span(), a.span()) {
+            (Span::Block, _) => true,
+            (Span::Warp, Span::Thread | Span::Warp) => self.same_warp(a, a.mask) == a.mask,
+            (Span::Thread, Span::Thread) => (self.base, self.shift) == (a.base, a.shift),
+            _ => false,
+        }
+    }
+
+    /// True if one thread accessed each word in both records, between the same two barriers.
+    pub(super) fn is_of_same_threads(&self, other: &Self) -> bool {
+        self.record.in_epoch_of(other.record.key())
+            && (self.base, self.shift) == (other.base, other.shift)
+            && (self.span(), other.span()) == (Span::Thread, Span::Thread)
+    }
+
+    fn thread(&self, i: u32) -> i32 {
+        i32::from(self.base) + (i >> self.shift) as i32
+    }
+}
+
+/// The words of a mask.
+pub(super) fn words(mask: u32) -> impl Iterator<Item = u32> {
+    (0..WORDS as u32).filter(move |i| mask >> i & 1 != 0)
+}
+
+/// What the word of a region holds.
+#[derive(Clone, Copy)]
+pub(super) enum RegionContent {
+    /// No records.
+    Empty,
+    /// The words have records of their own.
+    Open,
+    /// A worker is changing it.
+    Busy,
+    /// One record of all words.
+    Alone(RegionRecord),
+    /// Several records.
+    List(*mut RecordList<RegionRecord>),
+}
+
+impl RegionContent {
+    #[inline]
+    pub(super) fn of(word: Record) -> Self {
+        match word.state() {
+            record::EMPTY => Self::Empty,
+            record::CHAIN => Self::Open,
+            record::LIST => Self::List(word.address() as *mut RecordList<RegionRecord>),
+            record::BUSY => Self::Busy,
+            _ => Self::Alone(RegionRecord::of_all(word)),
+        }
+    }
+
+    /// A copy of the records.
+    pub(super) fn records(&self) -> RecordList<RegionRecord> {
+        match *self {
+            Self::Alone(record) => RecordList::of(record),
+            // SAFETY: the region owned the list, and who made the region busy has it.
+            Self::List(at) => unsafe { *at },
+            Self::Empty | Self::Open | Self::Busy => RecordList::default(),
+        }
+    }
+}

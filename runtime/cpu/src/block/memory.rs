@@ -1,0 +1,100 @@
+//! The memory of a resident block: its stacks, its shared memory, its block frame.
+
+use std::ptr;
+
+use gpurace_abi::image::BLOCK_FRAME_COMMON;
+
+use crate::stack::{Slab, SlabStack};
+
+/// The stacks of a block's threads, and its shared memory.
+pub(crate) struct BlockMemory {
+    slab: Slab,
+    /// Start and size of the shared memory.
+    shared: (usize, usize),
+}
+
+impl BlockMemory {
+    pub(super) fn new(slab: Slab) -> Self {
+        Self { shared: (slab.shared() as usize, 0), slab }
+    }
+
+    /// Gives the block so many bytes of shared memory, in its slab.
+    pub(super) fn bind(&mut self, shared_bytes: usize) -> *mut u8 {
+        self.shared = (self.slab.shared() as usize, shared_bytes);
+        self.slab.shared()
+    }
+
+    /// Moves shared memory out of the slab.
+    pub(super) fn move_shared(&mut self, shared: *mut u8) {
+        self.shared.0 = shared as usize;
+    }
+
+    /// Fills shared memory with zeros.
+    ///
+    /// # Safety
+    /// No thread of the block runs.
+    pub(super) unsafe fn clear_shared(&self) {
+        if self.shared.1 > 0 {
+            // SAFETY: shared memory is the block's, and idle.
+            unsafe { ptr::write_bytes(self.shared.0 as *mut u8, 0, self.shared.1) };
+        }
+    }
+
+    /// The slab of the stacks.
+    pub(crate) fn slab(&self) -> &Slab {
+        &self.slab
+    }
+
+    /// Stack `i`.
+    pub(super) fn stack(&self, i: usize) -> SlabStack {
+        self.slab.stack(i)
+    }
+
+    /// Start and size of the stacks of all threads: their local memory.
+    #[inline]
+    pub(crate) fn local(&self) -> (usize, usize) {
+        self.slab.local_range()
+    }
+
+    /// Start and size of shared memory.
+    #[inline]
+    pub(crate) fn shared(&self) -> (usize, usize) {
+        self.shared
+    }
+}
+
+/// A cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct CacheLine([u8; 64]);
+
+/// The block frame: memory in which a block entry keeps its threads' values over barriers, and the
+/// accesses that it hands to the checker.
+#[derive(Default)]
+pub(crate) struct BlockFrame {
+    lines: Vec<CacheLine>,
+}
+
+impl BlockFrame {
+    /// Makes room for a frame with so many bytes for each thread. `clear`: no thread has left an
+    /// access in it yet.
+    pub(super) fn resize(&mut self, bytes_per_thread: u64, threads: u32, clear: bool) {
+        let bytes = BLOCK_FRAME_COMMON + bytes_per_thread * u64::from(threads);
+        let lines = bytes.div_ceil(size_of::<CacheLine>() as u64) as usize;
+        if self.lines.len() < lines {
+            self.lines.resize(lines, CacheLine([0; 64]));
+        }
+        if clear {
+            self.lines[..lines].fill(CacheLine([0; 64]));
+        }
+    }
+
+    /// The address that the block entry is given, behind the common part.
+    ///
+    /// # Safety
+    /// [`BlockFrame::resize`] came before.
+    pub(crate) unsafe fn address(&mut self) -> *mut u8 {
+        // SAFETY: `resize` made it larger than the common part.
+        unsafe { self.lines.as_mut_ptr().cast::<u8>().add(BLOCK_FRAME_COMMON as usize) }
+    }
+}

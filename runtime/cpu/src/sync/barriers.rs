@@ -1,0 +1,158 @@
+//! Arrivals at the barriers of a block.
+
+use gpurace_abi::context::ThreadCtx;
+
+use crate::barrier::{BARRIERS, Reduction};
+use crate::block::{Block, LaneState};
+use crate::checks;
+use crate::collective::lanes;
+use crate::fault::{Divergence, DivergenceReason, FaultKind, WaitKind, WaitingGroups};
+use crate::thread::{block_of, fail, fail_in_loop, in_loop, lane_of, suspend};
+
+/// What a thread does at a block barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// `bar.sync`.
+    Wait,
+    /// `bar.arrive`.
+    Pass,
+    /// `bar.red` with this operator and predicate.
+    Reduce(u32, bool),
+}
+
+/// Arrives at barrier `id`, waits if the arrival does, and returns the result of `bar.red`.
+///
+/// # Safety
+/// `ctx` is that of the running device thread.
+pub(crate) unsafe fn barrier(ctx: *mut ThreadCtx, id: u32, threads: u32, arrival: Arrival, sync: u32) -> u32 {
+    // SAFETY: the thread runs, so its lane, warp and block are live; no reference into the block is
+    // held over `suspend`.
+    unsafe {
+        let (lane, b) = (lane_of(ctx), block_of(ctx));
+        let (w, l) = ((*ctx).warp as usize, (*ctx).lane);
+        if id as usize >= BARRIERS {
+            let message = format!("barrier id `{id}` where 0 to {} were wanted", BARRIERS - 1);
+            fail(ctx, FaultKind::Unsupported(message.clone()), message, Some(sync));
+        }
+        if in_loop(b) {
+            if (*b).threads() == 1 {
+                return match arrival {
+                    Arrival::Reduce(_, predicate) => u32::from(predicate),
+                    Arrival::Wait | Arrival::Pass => 0,
+                };
+            }
+            fail_in_loop(ctx, sync);
+        }
+        let (waits, predicate, op) = match arrival {
+            Arrival::Wait => (true, None, 0),
+            Arrival::Pass => (false, None, 0),
+            Arrival::Reduce(op, predicate) => (true, Some(predicate), op),
+        };
+        (*lane).sync = sync;
+        (*lane).result = u64::from(op);
+        let live = (*b).live();
+        let bar = (*b).barriers.used(id);
+        bar.arrive(w, l, threads, waits, predicate);
+        if waits {
+            bar.note_place(sync);
+        }
+        if let (false, Some(c)) = (waits, &mut (*b).checks) {
+            c.barrier_arrive((*ctx).linear_tid, id);
+        }
+        if bar.is_complete((*b).warps.live(), live) {
+            let reduction = open(b, id);
+            if !waits {
+                return 0;
+            }
+            (*b).warps.continue_running(w, l);
+            reduction.by(op)
+        } else if waits {
+            (*lane).state = LaneState::AtBarrier(id);
+            suspend(lane);
+            (*lane).result as u32
+        } else {
+            0
+        }
+    }
+}
+
+/// Opens the barriers that only waited for lane `l` of warp `w`, which has exited.
+///
+/// # Safety
+/// As [`super::retire`].
+pub(super) unsafe fn open_without(b: *mut Block, w: usize, l: u32) {
+    // SAFETY: the caller's.
+    unsafe {
+        let live = (*b).live();
+        for id in (*b).barriers.ids_used() {
+            let bar = (*b).barriers.used(id as u32);
+            if !bar.in_use() {
+                continue;
+            }
+            bar.exited(w, l);
+            if bar.in_use() && bar.is_complete((*b).warps.live(), live) {
+                open(b, id as u32);
+            }
+        }
+    }
+}
+
+/// The lanes of a block's warp, exited or not.
+fn block_lanes(threads: u32, warp: u32) -> u32 {
+    match threads - warp * 32 {
+        n if n >= 32 => !0,
+        n => (1 << n) - 1,
+    }
+}
+
+/// Opens a barrier: makes its threads ready with their results.
+unsafe fn open(b: *mut Block, id: u32) -> Reduction {
+    // SAFETY: the caller's block is live; the threads wait or, one of them, call this.
+    unsafe {
+        let bar = (*b).barriers.used(id);
+        let counts = bar.counts();
+        let scattered = !counts && bar.is_scattered();
+        let (waiting, reduction) = bar.open();
+        if scattered {
+            report_scattered(b, id, &waiting);
+        }
+        let (threads, warps) = ((*b).threads(), (*b).warps.count());
+        if let Some(c) = &mut (*b).checks {
+            // A barrier with a count waits for so many threads, exited ones not among them.
+            let live = (0u32..).zip((*b).warps.live());
+            let wanted = live.map(|(i, live)| if counts { block_lanes(threads, i) } else { live });
+            checks::barrier(c, id, &waiting, wanted);
+        }
+        for (w, &mask) in waiting.iter().enumerate().take(warps).filter(|(_, mask)| **mask != 0) {
+            (*b).warps.wake(w, mask);
+            for l in lanes(mask) {
+                let lane = Block::lane(b, w * 32 + l);
+                (*lane).state = LaneState::Ready;
+                (*lane).result = u64::from(reduction.by((*lane).result as u32));
+            }
+        }
+        reduction
+    }
+}
+
+/// Reports the places in the source at which the threads of an opening barrier wait.
+#[cold]
+unsafe fn report_scattered(b: *mut Block, id: u32, waiting: &[u32; 32]) {
+    // SAFETY: as in `open`.
+    unsafe {
+        let mut groups = WaitingGroups::default();
+        for (w, &mask) in waiting.iter().enumerate() {
+            for l in lanes(mask) {
+                let lane = Block::lane(b, w * 32 + l);
+                groups.add((*lane).sync, WaitKind::Barrier(id), (*lane).ctx.tid);
+            }
+        }
+        (*(*b).launch).report_scattered(Divergence {
+            reason: DivergenceReason::Scattered,
+            block: (*b).ctaid(),
+            waiting: groups.waiting,
+            exited: 0,
+            exited_example: None,
+        });
+    }
+}
