@@ -138,8 +138,8 @@ GPURACE_ENTRY void __gpurace_matrix_rows(void *row, u32 count, u32 transposed, u
 // Accesses a matrix of `rows` by `columns` elements. `stride`: elements from one row to the next,
 // or from one column to the next. PTX leaves open which lane accesses which element; here elements
 // go round the lanes, row by row, as on the executor.
-GPURACE_ENTRY void __gpurace_matrix_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column, u32 bytes,
-                                  u32 store, u32 site) {
+GPURACE_ENTRY void __gpurace_matrix_tile(void *start, u32 stride, u32 rows, u32 columns, u32 by_column,
+                                         u32 bytes, u32 store, u32 site) {
   for (u32 n = thread_index() & 31; n < rows * columns; n += 32) {
     u32 row = n / columns, column = n % columns, outer = by_column ? column : row,
         inner = by_column ? row : column;
