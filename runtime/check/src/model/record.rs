@@ -67,6 +67,26 @@ const FIRST_RECORD: u64 = 4;
 const OPS: u64 = 26;
 const _: () = assert!(FIRST_RECORD.is_multiple_of(4) && FIRST_RECORD + OPS * 4 <= 1 << STATE_BITS);
 
+/// The operation of each code, and of each other value that the bits of a state can have.
+const TOUCHES: [Touch; 1 << (STATE_BITS - 2)] = {
+    let mut touches = [OpCode::READ.decode(); 1 << (STATE_BITS - 2)];
+    let mut code = 0;
+    while code < touches.len() {
+        touches[code] = OpCode(code as u64).decode();
+        code += 1;
+    }
+    touches
+};
+/// By code: accesses of this kind by different blocks of a launch do not race.
+const ATOMIC_IN_GRID: u32 = {
+    let (mut codes, mut code) = (0, 0);
+    while code < TOUCHES.len() {
+        codes |= (!step::conflict(TOUCHES[code], TOUCHES[code], Relation::Grid) as u32) << code;
+        code += 1;
+    }
+    codes
+};
+
 /// The number of an operation on all bytes of a word that records can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpCode(pub u64);
@@ -100,7 +120,12 @@ impl OpCode {
     }
 
     /// The operation.
+    #[inline(always)]
     pub const fn touch(self) -> Touch {
+        TOUCHES[self.0 as usize % TOUCHES.len()]
+    }
+
+    const fn decode(self) -> Touch {
         let op = match self {
             Self(0) => Op::Read,
             Self(1) => Op::Write,
@@ -126,7 +151,7 @@ impl OpCode {
     /// True if such accesses by different blocks of a launch do not race.
     #[inline]
     pub(crate) const fn is_atomic_in_grid(self) -> bool {
-        !step::conflict(self.touch(), self.touch(), Relation::Grid)
+        ATOMIC_IN_GRID >> self.0 & 1 != 0
     }
 
     /// The state field, in place.

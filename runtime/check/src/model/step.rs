@@ -33,6 +33,7 @@ pub struct Step {
 }
 
 /// True if an access of this scope is atomic to a thread in this relation.
+#[inline(always)]
 pub const fn includes(scope: Scope, relation: Relation) -> bool {
     match scope {
         Scope::Block => relation.in_block(),
@@ -42,6 +43,7 @@ pub const fn includes(scope: Scope, relation: Relation) -> bool {
 }
 
 /// True if two accesses by threads in this relation race unless they are ordered.
+#[inline(always)]
 pub const fn conflict(earlier: Touch, later: Touch, relation: Relation) -> bool {
     if earlier.mask & later.mask == 0 {
         return false;
@@ -60,6 +62,7 @@ pub const fn conflict(earlier: Touch, later: Touch, relation: Relation) -> bool 
 
 /// True if every access of any thread that conflicts with `weak` also conflicts with `strong`.
 /// `same_block`: one block made both.
+#[inline(always)]
 pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
     if weak.mask & !strong.mask != 0 {
         return false;
@@ -85,6 +88,7 @@ pub const fn covers(strong: Touch, weak: Touch, same_block: bool) -> bool {
 ///
 /// `relation` and `status` say how the record's threads stand to the new thread. `same_site`: one
 /// instruction of one launch made both.
+#[inline(always)]
 pub const fn step(
     earlier: Touch,
     span: Span,
@@ -135,11 +139,13 @@ pub const fn joined_span(span: Span, relation: Relation) -> Option<Span> {
     }
 }
 
+#[inline(always)]
 const fn wider(a: Span, b: Span) -> Span {
     if a as u8 >= b as u8 { a } else { b }
 }
 
 /// `==`, usable in constants.
+#[inline(always)]
 pub const fn same_touch(a: Touch, b: Touch) -> bool {
     if a.mask != b.mask {
         return false;

@@ -31,6 +31,7 @@ pub(crate) struct RecordList<R>([R; RECORDS]);
 
 impl<R: ListRecord> RecordList<R> {
     /// A list of one record.
+    #[inline(always)]
     pub(crate) fn of(record: R) -> Self {
         let mut list = Self::default();
         list.0[0] = record;
@@ -38,26 +39,26 @@ impl<R: ListRecord> RecordList<R> {
     }
 
     /// How many records it has.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.0.iter().take_while(|r| !r.is_none()).count()
     }
 
     /// The records.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[R] {
         &self.0[..self.len()]
     }
 
     /// The records.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn as_mut_slice(&mut self) -> &mut [R] {
         let len = self.len();
         &mut self.0[..len]
     }
 
     /// Adds a record; false if there is no room.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub(crate) fn push(&mut self, record: R) -> bool {
         let len = self.len();
