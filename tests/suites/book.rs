@@ -152,8 +152,9 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn soundness_names_tests_that_exist() {
-    let page = read(&workspace().join("docs/soundness.md"));
+fn soundness_pages_name_tests_that_exist() {
+    let page =
+        ["docs/soundness.md", "docs/gpu-soundness.md"].map(|page| read(&workspace().join(page))).join("\n");
     let mut files = Vec::new();
     files_below(&workspace(), &mut files);
     let sources: Vec<String> = files
@@ -176,14 +177,17 @@ fn soundness_names_tests_that_exist() {
             ["race", "clean", "exec", "error"].contains(folder) && !name.is_empty() && *name != "NAME"
         });
         if let Some((folder, name)) = program {
-            assert!(is_program(folder, name), "soundness.md names `{span}`, which is not there");
+            assert!(is_program(folder, name), "soundness pages name `{span}`, which is not there");
             programs += 1;
         } else if span.matches('_').count() >= 2
             && !span.starts_with('_')
             && span.chars().all(|c| c.is_ascii_lowercase() || c == '_')
         {
             let named = sources.iter().any(|text| text.contains(span));
-            assert!(span == "what_it_shows" || named, "nothing is called `{span}`, which soundness.md names");
+            assert!(
+                span == "what_it_shows" || named,
+                "nothing is called `{span}`, which soundness pages name"
+            );
             tests += 1;
         }
     }
