@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`template`] | LLVM's part: `$0`, `${1:x}`, `$$`, constraint letters |
 //! | `lex`, `parse` | PTX's syntax: scopes, `.reg`, labels, guards, operands |
-//! | `table`, `decode` | each instruction: its modifiers, its operands, whether it is modelled |
+//! | `table`, `instruction`, `decode` | each instruction: its modifiers, its operands, whether it is modelled |
 //! | [`op`], [`types`] | the typed program |
 //! | [`effects`] | the accesses and the synchronisation of each instruction |
 //!
@@ -23,6 +23,7 @@ use std::ops::Range;
 mod decode;
 pub mod effects;
 pub mod error;
+mod instruction;
 mod lex;
 pub mod op;
 mod operand;

@@ -103,6 +103,12 @@ impl Parser {
         Err(ParseError::Token { found, wanted, within: self.within.clone() })
     }
 
+    /// The error for the token that was taken last.
+    fn wanted_instead<T>(&mut self, wanted: &'static str) -> Result<T, ParseError> {
+        self.at = self.at.saturating_sub(1);
+        self.wanted(wanted)
+    }
+
     fn expect(&mut self, c: char, wanted: &'static str) -> Result<(), ParseError> {
         if self.eat(c) { Ok(()) } else { self.wanted(wanted) }
     }
@@ -174,11 +180,7 @@ impl Parser {
     }
 
     fn skip_statement(&mut self) {
-        while let Some(token) = self.next() {
-            if token == Token::Punct(';') {
-                break;
-            }
-        }
+        while self.next().is_some_and(|token| token != Token::Punct(';')) {}
     }
 
     /// The names after `.reg .type`.
@@ -195,13 +197,11 @@ impl Parser {
         let Some(ty) = ty else { return self.wanted("a type") };
         loop {
             let Some(Token::Word(name)) = self.next() else {
-                self.at = self.at.saturating_sub(1);
-                return self.wanted("a register's name");
+                return self.wanted_instead("a register's name");
             };
             if self.eat('<') {
                 let Some(Token::Int(count)) = self.next() else {
-                    self.at = self.at.saturating_sub(1);
-                    return self.wanted("a number of registers");
+                    return self.wanted_instead("a number of registers");
                 };
                 self.expect('>', "`>`")?;
                 if count as usize > MAX_REGISTERS {
@@ -261,8 +261,7 @@ impl Parser {
             self.within = "@".to_owned();
             let negated = self.eat('!');
             let Operand::Reg(reg) = self.operand()? else {
-                self.at -= 1;
-                return self.wanted("a predicate register");
+                return self.wanted_instead("a predicate register");
             };
             Some(Guard { reg, negated })
         } else {
@@ -274,34 +273,27 @@ impl Parser {
         self.at += 1;
         self.within.clone_from(&mnemonic);
         let base = mnemonic.split('.').next().unwrap_or_default();
-        if !table::is_instruction(base) {
-            // Nothing says how its operands are written, so they are not read.
-            if !table::looks_like_mnemonic(&mnemonic) {
-                self.at -= 1;
-                return self.wanted("an instruction");
-            }
-            self.skip_statement();
-            return self.push(guard, Ok(Op::Unsupported(mnemonic)));
+        let known = table::is_instruction(base);
+        if !known && !table::looks_like_mnemonic(&mnemonic) {
+            return self.wanted_instead("an instruction");
         }
-        if table::is_refused(base) {
+        if !known || table::is_refused(base) {
+            // Nothing says how its operands are written, so they are not read.
             self.skip_statement();
             return self.push(guard, Ok(Op::Unsupported(mnemonic)));
         }
         if base == "bra" {
             let Some(Token::Word(label)) = self.next() else {
-                self.at = self.at.saturating_sub(1);
-                return self.wanted("a label");
+                return self.wanted_instead("a label");
             };
             self.end_of_statement()?;
             return self.push(guard, Err((label, open.to_vec())));
         }
         let mut operands = Vec::new();
         if !self.ends_statement() {
-            loop {
+            operands.push(self.argument()?);
+            while self.eat(',') {
                 operands.push(self.argument()?);
-                if !self.eat(',') {
-                    break;
-                }
             }
         }
         self.end_of_statement()?;
