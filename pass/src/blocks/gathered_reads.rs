@@ -300,22 +300,10 @@ impl GatherBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
-            let ty = EntryCalls::new(self.module).function_type(HAND_OVER, true);
-            let symbol = ir::c(HAND_OVER.symbol());
-            let known = LLVMGetNamedFunction(self.module, symbol.as_ptr());
-            let function =
-                if known.is_null() { LLVMAddFunction(self.module, symbol.as_ptr(), ty) } else { known };
+            let function = EntryCalls::new(self.module).threaded(HAND_OVER);
             let site = self.read.batch(0).table_entry();
             let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
-            let mut arguments = [self.buffer.thread_context, self.buffer.place, kind, site];
-            LLVMBuildCall2(
-                self.b,
-                ty,
-                function,
-                arguments.as_mut_ptr(),
-                arguments.len() as u32,
-                c"".as_ptr(),
-            );
+            ir::call(self.b, function, &[self.buffer.thread_context, self.buffer.place, kind, site]);
             let (value, variable) = match self.read.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),

@@ -68,7 +68,7 @@ pub unsafe fn mark(module: LLVMModuleRef) {
 unsafe fn mark_function(function: LLVMValueRef, calls: &EntryCalls, builder: LLVMBuilderRef) {
     // SAFETY: by contract; a definition has an entry block with a terminator.
     unsafe {
-        let kind = metadata_kind(function);
+        let kind = ir::metadata_kind(function, IGNORE);
         let node = LLVMMDNodeInContext2(ir::context(calls.module()), std::ptr::null_mut(), 0);
         let node = LLVMMetadataAsValue(ir::context(calls.module()), node);
         let instructions = ir::instructions(function);
@@ -99,25 +99,17 @@ unsafe fn ignore(calls: &EntryCalls, builder: LLVMBuilderRef, before: LLVMValueR
         // A call in a function with debug info needs a position.
         let position = llvm_sys::debuginfo::LLVMInstructionGetDebugLoc(before);
         LLVMSetCurrentDebugLocation2(builder, position);
-        calls.call(builder, Entry::Ignore, &mut [calls.i32(on.into())]);
+        calls.call(builder, Entry::Ignore, &[calls.i32(on.into())]);
     }
 }
 
-unsafe fn metadata_kind(value: LLVMValueRef) -> u32 {
-    // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(value));
-        LLVMGetMDKindIDInContext(context, IGNORE.as_ptr().cast(), IGNORE.len() as u32)
-    }
-}
-
-/// Whether an instruction is of a marked function.
+/// True for an instruction of a marked function.
 ///
 /// # Safety
 /// `instruction` is live.
 pub unsafe fn is_ignored(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe { !LLVMGetMetadata(instruction, metadata_kind(instruction)).is_null() }
+    unsafe { ir::metadata(instruction, IGNORE).is_some() }
 }
 
 /// Whether code says of objects, or of what a thread does from here on, that

@@ -302,12 +302,7 @@ pub const ASYNC_METADATA: &str = "gpurace.async";
 /// `call` is a live call.
 pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(call));
-        let kind =
-            LLVMGetMDKindIDInContext(context, ASYNC_METADATA.as_ptr().cast(), ASYNC_METADATA.len() as u32);
-        !LLVMGetMetadata(call, kind).is_null()
-    }
+    unsafe { ir::metadata(call, ASYNC_METADATA).is_some() }
 }
 
 /// The memory that an address starts in.

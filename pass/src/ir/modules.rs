@@ -1,9 +1,10 @@
-//! Whole modules: reads bitcode, verifies.
+//! Whole modules: reads bitcode and IR text, verifies.
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
+use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
 
 use crate::ir;
@@ -39,6 +40,28 @@ pub unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<L
         let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
         LLVMDisposeMemoryBuffer(buffer);
         (failed == 0).then_some(read)
+    }
+}
+
+/// Parses IR text that is to be linked into `module`, with its layout and target. The error is LLVM's
+/// message.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn parse_text(module: LLVMModuleRef, text: &str) -> Result<LLVMModuleRef, String> {
+    // SAFETY: by contract; the parser takes the buffer, and the message is freed once.
+    unsafe {
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"gpurace".as_ptr());
+        let (mut parsed, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
+            let error = ir::text(message);
+            LLVMDisposeMessage(message);
+            return Err(error);
+        }
+        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
+        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        Ok(parsed)
     }
 }
 

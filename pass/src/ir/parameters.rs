@@ -21,8 +21,7 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
     // SAFETY: by contract.
     unsafe {
         let attribute = |index: u32, name: &str| {
-            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-            let found = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+            let found = LLVMGetEnumAttributeAtIndex(kernel, index, ir::attribute_kind(name));
             (!found.is_null()).then_some(found)
         };
         let mut offset = 0u64;
@@ -102,9 +101,8 @@ pub unsafe fn copy_by_value(kernel: LLVMValueRef, call: LLVMValueRef) {
     // SAFETY: by contract.
     unsafe {
         for name in ["byval", "align"] {
-            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
             for index in 1..=LLVMCountParams(kernel) {
-                let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+                let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, ir::attribute_kind(name));
                 if !attribute.is_null() {
                     LLVMAddCallSiteAttribute(call, index, attribute);
                 }

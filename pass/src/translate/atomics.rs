@@ -34,7 +34,7 @@ pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Orde
         let int = LLVMInt32TypeInContext(context);
         let mut fields = [scope as u64, order as u64].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
         let node = LLVMMDNodeInContext2(context, fields.as_mut_ptr(), fields.len());
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        let kind = ir::metadata_kind(instruction, METADATA);
         LLVMSetMetadata(instruction, kind, LLVMMetadataAsValue(context, node));
     }
 }
@@ -46,9 +46,7 @@ pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Orde
 pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     // SAFETY: by contract; the metadata has the form that `set_semantics` gives it.
     unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        let fields = fields(LLVMGetMetadata(instruction, kind));
+        let fields = fields(instruction, METADATA);
         if let [scope, order, ..] = fields[..]
             && let (Some(scope), Some(order)) = (Scope::from_u32(scope), Order::from_u32(order))
         {
@@ -74,20 +72,14 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
 /// `instruction` is live.
 pub unsafe fn has_semantics(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        !LLVMGetMetadata(instruction, kind).is_null()
-    }
+    unsafe { ir::metadata(instruction, METADATA).is_some() }
 }
 
-/// The numbers in a node of [`METADATA`]; empty without a node.
-unsafe fn fields(node: LLVMValueRef) -> Vec<u32> {
-    // SAFETY: the metadata has the form that `set_semantics` gives it.
+/// The numbers in the metadata of a kind; empty without metadata.
+unsafe fn fields(instruction: LLVMValueRef, kind: &str) -> Vec<u32> {
+    // SAFETY: the metadata holds constants.
     unsafe {
-        if node.is_null() {
-            return Vec::new();
-        }
+        let Some(node) = ir::metadata(instruction, kind) else { return Vec::new() };
         let mut fields = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
         LLVMGetMDNodeOperands(node, fields.as_mut_ptr());
         fields.into_iter().map(|f| LLVMConstIntGetZExtValue(f) as u32).collect()
@@ -152,11 +144,7 @@ pub unsafe fn is_swap_intrinsic(call: LLVMValueRef) -> bool {
 
 unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {
     // SAFETY: by the callers' contracts.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        AtomicKind::from_u32(*fields(LLVMGetMetadata(instruction, kind)).get(2)?)
-    }
+    unsafe { AtomicKind::from_u32(*fields(instruction, METADATA).get(2)?) }
 }
 
 /// The scope in an instruction's text: `syncscope("block")`; none means the
@@ -194,21 +182,7 @@ pub const ELEMENTS_METADATA: &str = "gpurace.elements";
 /// `instruction` is live.
 pub unsafe fn elements(instruction: LLVMValueRef) -> u64 {
     // SAFETY: by contract; the metadata has one number.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(
-            context,
-            ELEMENTS_METADATA.as_ptr().cast(),
-            ELEMENTS_METADATA.len() as u32,
-        );
-        let node = LLVMGetMetadata(instruction, kind);
-        if node.is_null() {
-            return 1;
-        }
-        let mut number = std::ptr::null_mut();
-        LLVMGetMDNodeOperands(node, &mut number);
-        LLVMConstIntGetZExtValue(number)
-    }
+    unsafe { fields(instruction, ELEMENTS_METADATA).first().map_or(1, |&number| number.into()) }
 }
 
 #[cfg(test)]

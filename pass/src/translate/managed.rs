@@ -7,6 +7,7 @@
 //! cell holds the address of the device's copy, which has the initial value.
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
@@ -16,6 +17,8 @@ use crate::ir;
 
 /// The annotation that marks a managed variable.
 pub const ANNOTATION: &str = "gpurace.managed";
+/// clang's list of annotations.
+const ANNOTATIONS: &CStr = c"llvm.global.annotations";
 /// Prefix of a cell's name.
 pub const CELL: &str = gpurace_abi::device::MANAGED_CELL;
 
@@ -28,28 +31,18 @@ pub unsafe fn add_cells(module: LLVMModuleRef, space: u32) -> HashMap<LLVMValueR
     let mut cells = HashMap::new();
     // SAFETY: by contract.
     unsafe {
-        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
-        if annotations.is_null() {
-            return cells;
-        }
         let ptr = LLVMPointerTypeInContext(ir::context(module), 0);
-        for entry in ir::operands(LLVMGetInitializer(annotations)) {
-            let [annotated, text, ..] = ir::operands(entry)[..] else { continue };
-            if constant_text(text).as_deref() != Some(ANNOTATION) {
-                continue;
-            }
-            let variable = if LLVMIsAConstantExpr(annotated).is_null() {
-                annotated
-            } else {
-                LLVMGetOperand(annotated, 0)
-            };
+        for variable in annotated(module, ANNOTATION) {
             let name = format!("{CELL}{}", ir::name(variable));
             let cell = LLVMAddGlobalInAddressSpace(module, ptr, ir::c(&name).as_ptr(), space);
             LLVMSetLinkage(cell, LLVMLinkage::LLVMInternalLinkage);
-            LLVMSetInitializer(cell, annotated);
+            LLVMSetInitializer(cell, LLVMConstPointerCast(variable, ptr));
             cells.insert(variable, cell);
         }
-        LLVMDeleteGlobal(annotations);
+        let annotations = LLVMGetNamedGlobal(module, ANNOTATIONS.as_ptr());
+        if !annotations.is_null() {
+            LLVMDeleteGlobal(annotations);
+        }
     }
     cells
 }
@@ -73,14 +66,14 @@ pub unsafe fn annotated_with(
 ) -> Vec<(LLVMValueRef, Vec<LLVMValueRef>)> {
     // SAFETY: by contract.
     unsafe {
-        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
+        let annotations = LLVMGetNamedGlobal(module, ANNOTATIONS.as_ptr());
         if annotations.is_null() {
             return Vec::new();
         }
         let entries = ir::operands(LLVMGetInitializer(annotations)).into_iter();
         let of_entry = |entry| {
             let [annotated, text, ref rest @ ..] = ir::operands(entry)[..] else { return None };
-            if constant_text(text).as_deref() != Some(annotation) {
+            if ir::constant_text(text).as_deref() != Some(annotation) {
                 return None;
             }
             let annotated = if LLVMIsAConstantExpr(annotated).is_null() {
@@ -103,24 +96,5 @@ unsafe fn constant_elements(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     unsafe {
         let count = LLVMCountStructElementTypes(LLVMTypeOf(value));
         (0..count).filter_map(|i| Some(LLVMGetAggregateElement(value, i)).filter(|v| !v.is_null())).collect()
-    }
-}
-
-/// The text of a constant C string that a global holds.
-unsafe fn constant_text(global: LLVMValueRef) -> Option<String> {
-    // SAFETY: by contract.
-    unsafe {
-        let global = if LLVMIsAConstantExpr(global).is_null() { global } else { LLVMGetOperand(global, 0) };
-        if LLVMIsAGlobalVariable(global).is_null() {
-            return None;
-        }
-        let value = LLVMGetInitializer(global);
-        if value.is_null() || LLVMIsConstantString(value) == 0 {
-            return None;
-        }
-        let mut len = 0;
-        let data = LLVMGetAsString(value, &mut len);
-        let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len);
-        Some(String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned())
     }
 }

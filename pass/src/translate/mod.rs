@@ -60,3 +60,22 @@ pub unsafe fn settle_contraction(module: LLVMModuleRef) {
         }
     }
 }
+
+/// Deletes the functions that a translation wrote and that nothing calls any more.
+///
+/// # Safety
+/// `module` is live.
+unsafe fn remove_unused(module: LLVMModuleRef) {
+    // SAFETY: by contract; a function without uses may go.
+    unsafe {
+        loop {
+            let unused: Vec<_> = ir::functions(module)
+                .filter(|&f| ir::name(f).starts_with(nvvm::template::PREFIX) && LLVMGetFirstUse(f).is_null())
+                .collect();
+            if unused.is_empty() {
+                return;
+            }
+            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
+        }
+    }
+}

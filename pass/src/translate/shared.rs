@@ -50,8 +50,7 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
     unsafe {
         let size = |v: LLVMValueRef| ir::alloc_size(module, LLVMGlobalGetValueType(v)) as u32;
         for variable in ir::globals(module) {
-            let shared = LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == address_space::SHARED;
-            if !shared || is_dynamic(variable) {
+            if ir::space_of(variable) != Some(address_space::SHARED) || is_dynamic(variable) {
                 continue;
             }
             let alignment = LLVMGetAlignment(variable)
@@ -107,10 +106,8 @@ pub unsafe fn replace(module: LLVMModuleRef, layout: &Layout) -> Result<(), Stri
             }
             rewriter.finish();
         }
-        let unused: Vec<_> = ir::globals(module)
-            .filter(|&v| LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::SHARED)
-            .collect();
-        for variable in unused {
+        let is_shared = |&v: &LLVMValueRef| ir::space_of(v) == Some(address_space::SHARED);
+        for variable in ir::globals(module).filter(is_shared).collect::<Vec<_>>() {
             LLVMReplaceAllUsesWith(variable, LLVMGetPoison(LLVMTypeOf(variable)));
             LLVMDeleteGlobal(variable);
         }
@@ -186,10 +183,8 @@ impl<'a> Rewriter<'a> {
     unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
         // SAFETY: by contract; the entry block has the marker.
         unsafe {
-            LLVMPositionBuilderBefore(
-                self.builder,
-                LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function)),
-            );
+            let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function));
+            LLVMPositionBuilderBefore(self.builder, first);
             let context = ir::context(self.module);
             let ptr = LLVMPointerTypeInContext(context, 0);
             let ty = LLVMFunctionType(ptr, std::ptr::null_mut(), 0, 0);
@@ -198,12 +193,19 @@ impl<'a> Rewriter<'a> {
             if function.is_null() {
                 function = LLVMAddFunction(self.module, name.as_ptr(), ty);
             }
-            let thread = LLVMBuildCall2(self.builder, ty, function, std::ptr::null_mut(), 0, c"".as_ptr());
-            let byte = LLVMInt8TypeInContext(context);
-            let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), field as u64, 0)];
-            let address =
-                LLVMBuildInBoundsGEP2(self.builder, byte, thread, index.as_mut_ptr(), 1, c"".as_ptr());
+            let address = self.offset(ir::call(self.builder, function, &[]), field as u64);
             LLVMBuildLoad2(self.builder, ptr, address, c"shared".as_ptr())
+        }
+    }
+
+    /// The address `bytes` behind `base`, in one object.
+    unsafe fn offset(&self, base: LLVMValueRef, bytes: u64) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let context = ir::context(self.module);
+            let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
+            let mut index = [LLVMConstInt(long, bytes, 0)];
+            LLVMBuildInBoundsGEP2(self.builder, byte, base, index.as_mut_ptr(), 1, c"".as_ptr())
         }
     }
 
@@ -311,16 +313,7 @@ impl<'a> Rewriter<'a> {
                 let at = u64::from(*self.layout.offsets.get(&variable)?);
                 let base = self.base();
                 self.at_start();
-                let context = ir::context(self.module);
-                let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), at, 0)];
-                LLVMBuildInBoundsGEP2(
-                    self.builder,
-                    LLVMInt8TypeInContext(context),
-                    base,
-                    index.as_mut_ptr(),
-                    1,
-                    c"".as_ptr(),
-                )
+                self.offset(base, at)
             };
             self.at_start();
             Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))
@@ -374,11 +367,7 @@ impl<'a> Rewriter<'a> {
             if LLVMIsAInstruction(cast).is_null() {
                 return cast;
             }
-            let shared = |v: LLVMValueRef| {
-                let ty = LLVMTypeOf(v);
-                matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMPointerTypeKind)
-                    && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
-            };
+            let shared = |v| ir::space_of(v) == Some(address_space::SHARED);
             let operand = match ir::opcode(cast) {
                 LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => LLVMGetOperand(cast, 0),
                 _ => return cast,
@@ -386,39 +375,32 @@ impl<'a> Rewriter<'a> {
             let context = ir::context(self.module);
             let (long, byte) = (LLVMInt64TypeInContext(context), LLVMInt8TypeInContext(context));
             let no_name = c"".as_ptr();
-            if matches!(ir::opcode(cast), LLVMOpcode::LLVMPtrToInt) {
-                if !shared(operand) {
-                    return cast;
-                }
-                let base = self.base();
-                LLVMPositionBuilderBefore(self.builder, cast);
+            let to_integer = ir::opcode(cast) == LLVMOpcode::LLVMPtrToInt;
+            if !shared(if to_integer { operand } else { cast }) {
+                return cast;
+            }
+            let base = self.base();
+            LLVMPositionBuilderBefore(self.builder, cast);
+            let new = if to_integer {
                 // Through a generic pointer, whose integer value is the address.
                 let generic = LLVMPointerTypeInContext(context, 0);
                 let address = LLVMBuildAddrSpaceCast(self.builder, operand, generic, no_name);
                 let address = LLVMBuildPtrToInt(self.builder, address, long, no_name);
                 let start = LLVMBuildPtrToInt(self.builder, base, long, no_name);
                 let at = LLVMBuildSub(self.builder, address, start, no_name);
-                let at = LLVMBuildIntCast2(self.builder, at, LLVMTypeOf(cast), 0, no_name);
-                LLVMReplaceAllUsesWith(cast, at);
-                LLVMInstructionEraseFromParent(cast);
-                at
+                LLVMBuildIntCast2(self.builder, at, LLVMTypeOf(cast), 0, no_name)
             } else {
-                if !shared(cast) {
-                    return cast;
-                }
-                let base = self.base();
-                LLVMPositionBuilderBefore(self.builder, cast);
-                // An address has 32 bits (PTX ISA, "Addresses as Operands"), signed
-                // here: other blocks of the cluster may lie on either side.
+                // An address has 32 bits (PTX ISA, "Addresses as Operands"). Here it is signed, since
+                // other blocks of the cluster may lie on either side.
                 let int = LLVMInt32TypeInContext(context);
                 let short = LLVMBuildIntCast2(self.builder, operand, int, 0, no_name);
                 let mut at = [LLVMBuildIntCast2(self.builder, short, long, 1, no_name)];
                 let address = LLVMBuildGEP2(self.builder, byte, base, at.as_mut_ptr(), 1, no_name);
-                let address = LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name);
-                LLVMReplaceAllUsesWith(cast, address);
-                LLVMInstructionEraseFromParent(cast);
-                address
-            }
+                LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name)
+            };
+            LLVMReplaceAllUsesWith(cast, new);
+            LLVMInstructionEraseFromParent(cast);
+            new
         }
     }
 }

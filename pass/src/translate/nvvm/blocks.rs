@@ -24,13 +24,23 @@ pub const BLOCKS: &[Block] = &[
         ret i32 %b"),
 
     // ---- collectives ----
-    Block("shfl", "i64(i32, i32, i32, i32, i32)",
-        "call i64 @entry.shfl(i32 %0, i32 %1, i32 %2, i32 %3, i32 %4, i32 -1)"),
-    Block("as_bits.{i32=i32|f32=float}", "i32($1)", "bitcast $1 %0 to i32"),
-    Block("low.{i32=i32|f32=float}", "$1(i64)", "
-        %t = trunc i64 %0 to i32
-        %v = bitcast i32 %t to $1
-        ret $1 %v"),
+    Block("shfl.{i32|f32=float}", "$1(i32, i32, $1, i32, i32)", "
+        %v = bitcast $1 %2 to i32
+        %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
+        %t = trunc i64 %s to i32
+        %r = bitcast i32 %t to $1
+        ret $1 %r"),
+    Block("shfl.{i32p=i32|f32p=float}", "{ $1, i1 }(i32, i32, $1, i32, i32)", "
+        %v = bitcast $1 %2 to i32
+        %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
+        %t = trunc i64 %s to i32
+        %l = bitcast i32 %t to $1
+        %p = call i1 @gr.bit32(i64 %s)
+        %r0 = insertvalue { $1, i1 } poison, $1 %l, 0
+        %r1 = insertvalue { $1, i1 } %r0, i1 %p, 1
+        ret { $1, i1 } %r1"),
+    Block("wide.i32", "i64(i32)", "zext i32 %0 to i64"),
+    Block("wide.i64", "i64(i64)", "%0"),
     Block("bit32", "i1(i64)", "
         %b = and i64 %0, 4294967296
         %p = icmp ne i64 %b, 0
@@ -42,6 +52,22 @@ pub const BLOCKS: &[Block] = &[
 
     // The highest bit alone.
     Block("top.{i32=i32,-2147483648|i64=i64,-9223372036854775808}", "$1()", "ret $1 $1:1"),
+    // ---- two words, the first one below ----
+    Block("pair", "i64(i32, i32)", "
+        %l = zext i32 %0 to i64
+        %h = zext i32 %1 to i64
+        %s = shl i64 %h, 32
+        %v = or i64 %s, %l
+        ret i64 %v"),
+    Block("prmt", "i32(i64, i32)", "
+        %b0 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 0)
+        %b1 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 4)
+        %b2 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 8)
+        %b3 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 12)
+        %x = or i32 %b0, %b1
+        %y = or i32 %b2, %b3
+        %r = or i32 %x, %y
+        ret i32 %r"),
     // ---- one byte of prmt: the selector's nibble at bit %1, the byte in place ----
     Block("prmt_byte", "i32(i64, i32, i32)", "
         %n = lshr i32 %1, %2

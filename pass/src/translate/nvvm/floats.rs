@@ -313,6 +313,16 @@ pub const BLOCKS: &[Block] = &[
         %nan = fcmp uno float %0, %0
         %r = select i1 %nan, i16 32767, i16 %t
         ret i16 %r"),
+    // A `float` with 10 bits of fraction, as bits. Ties go away from zero.
+    Block("tf32", "i32(i32)", "
+        %up = add i32 %0, 4096
+        %cut = and i32 %up, -8192
+        %m = and i32 %0, 2147483647
+        %finite = icmp ult i32 %m, 2139095040
+        %r = select i1 %finite, i32 %cut, i32 %0
+        %nan = icmp ugt i32 %m, 2139095040
+        %n = select i1 %nan, i32 2147483647, i32 %r
+        ret i32 %n"),
     Block("{f16|bf16}.all", "i16(i16)", "%0"),
     // Negative values become 0, NaN the canonical one.
     Block("{f16=31744|bf16=32640}.relu", "i16(i16)", "

@@ -82,34 +82,12 @@ pub const INTRINSICS: &[Row] = &[
         ret i32 %r"),
 
     // ---- warp collectives; forms without a mask take the threads that are there ----
-    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32=i32,i32|f32=f32,float}", "
-        %v = call i32 @gr.as_bits.$2($2:1 %1)
-        %s = call i64 @gr.shfl(i32 $1, i32 %0, i32 %v, i32 %2, i32 %3)
-        %r = call $2:1 @gr.low.$2(i64 %s)
-        ret $2:1 %r"),
-    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p=i32,i32|f32p=f32,float}", "
-        %v = call i32 @gr.as_bits.$2($2:1 %1)
-        %s = call i64 @gr.shfl(i32 $1, i32 %0, i32 %v, i32 %2, i32 %3)
-        %l = call $2:1 @gr.low.$2(i64 %s)
-        %p = call i1 @gr.bit32(i64 %s)
-        %r0 = insertvalue $R poison, $2:1 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
-    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32=i32,i32|f32=f32,float}", "
+    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}",
+        "call $R @gr.shfl.$2(i32 $1, i32 %0, $B %1, i32 %2, i32 %3)"),
+    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}", "
         %m = call i32 @entry.activemask()
-        %v = call i32 @gr.as_bits.$2($2:1 %0)
-        %s = call i64 @gr.shfl(i32 $1, i32 %m, i32 %v, i32 %1, i32 %2)
-        %r = call $2:1 @gr.low.$2(i64 %s)
-        ret $2:1 %r"),
-    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p=i32,i32|f32p=f32,float}", "
-        %m = call i32 @entry.activemask()
-        %v = call i32 @gr.as_bits.$2($2:1 %0)
-        %s = call i64 @gr.shfl(i32 $1, i32 %m, i32 %v, i32 %1, i32 %2)
-        %l = call $2:1 @gr.low.$2(i64 %s)
-        %p = call i1 @gr.bit32(i64 %s)
-        %r0 = insertvalue $R poison, $2:1 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
+        %r = call $R @gr.shfl.$2(i32 $1, i32 %m, $A %0, i32 %1, i32 %2)
+        ret $R %r"),
     Row("vote.{all=0|any=1|uni=2}.sync", "
         %v = call i32 @gr.vote(i32 $1, i32 %0, i1 %1)
         %r = icmp ne i32 %v, 0
@@ -124,25 +102,14 @@ pub const INTRINSICS: &[Row] = &[
         %m = call i32 @entry.activemask()
         %v = call i32 @gr.vote(i32 3, i32 %m, i1 %0)
         ret i32 %v"),
-    Row("match.any.sync.i32", "
-        %w = zext i32 %1 to i64
-        %m = call i64 @entry.match(i32 0, i32 %0, i64 %w, i32 32, i32 -1)
+    Row("match.any.sync.i{32|64}", "
+        %w = call i64 @gr.wide.i$1(i$1 %1)
+        %m = call i64 @entry.match(i32 0, i32 %0, i64 %w, i32 $1, i32 -1)
         %r = trunc i64 %m to i32
         ret i32 %r"),
-    Row("match.any.sync.i64", "
-        %m = call i64 @entry.match(i32 0, i32 %0, i64 %1, i32 64, i32 -1)
-        %r = trunc i64 %m to i32
-        ret i32 %r"),
-    Row("match.all.sync.i32p", "
-        %w = zext i32 %1 to i64
-        %m = call i64 @entry.match(i32 1, i32 %0, i64 %w, i32 32, i32 -1)
-        %l = trunc i64 %m to i32
-        %p = call i1 @gr.bit32(i64 %m)
-        %r0 = insertvalue $R poison, i32 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
-    Row("match.all.sync.i64p", "
-        %m = call i64 @entry.match(i32 1, i32 %0, i64 %1, i32 64, i32 -1)
+    Row("match.all.sync.i{32|64}p", "
+        %w = call i64 @gr.wide.i$1(i$1 %1)
+        %m = call i64 @entry.match(i32 1, i32 %0, i64 %w, i32 $1, i32 -1)
         %l = trunc i64 %m to i32
         %p = call i1 @gr.bit32(i64 %m)
         %r0 = insertvalue $R poison, i32 %l, 0
@@ -177,12 +144,8 @@ pub const INTRINSICS: &[Row] = &[
         %v = call i32 @entry.shared_rank(ptr %0)
         %r = icmp ne i32 %v, -1
         ret i1 %r"),
-    Row("isspacep.shared", "
-        %v = call i32 @entry.is_shared(ptr %0)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
-    Row("isspacep.local", "
-        %v = call i32 @entry.is_local(ptr %0)
+    Row("isspacep.{shared=is_shared|local=is_local}", "
+        %v = call i32 @entry.$1(ptr %0)
         %r = icmp ne i32 %v, 0
         ret i1 %r"),
     Row("isspacep.global", "
@@ -211,28 +174,18 @@ pub const INTRINSICS: &[Row] = &[
         call void @entry.async_commit()
         call void @entry.async_wait(i32 0)
         ret void"),
-    // `arrive` raises the pending count for the time of the copies, which is none: it only publishes.
-    Row("cp.async.mbarrier.arrive{=p0|.shared=p3}", "
-        %g = call ptr @gr.generic.$1($A %0)
+    // Without `noinc` the pending count rises for the time of the copies, which is none.
+    Row("cp.async.mbarrier.arrive{=0|.noinc=1}{=p0|.shared=p3}", "
+        %g = call ptr @gr.generic.$2($A %0)
         call void @entry.async_arrive(ptr %g)
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 0, i64 0)
-        ret void"),
-    Row("cp.async.mbarrier.arrive.noinc{=p0|.shared=p3}", "
-        %g = call ptr @gr.generic.$1($A %0)
-        call void @entry.async_arrive(ptr %g)
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 0)
+        %s = call i64 @gr.mbarrier.arrive.$2($A %0, i64 $1, i64 0)
         ret void"),
     Row("mbarrier.init{=p0|.shared=p3}", "call void @gr.mbarrier.init.$1($A %0, i32 %1)"),
     Row("mbarrier.inval{|.shared}", "ret void"),
-    Row("mbarrier.arrive{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 0)"),
-    Row("mbarrier.arrive.drop{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 1)"),
-    Row("mbarrier.arrive.noComplete{=p0|.shared=p3}", "
+    Row("mbarrier.arrive{=0|.drop=1}{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$2($A %0, i64 1, i64 $1)"),
+    Row("mbarrier.arrive{=0|.drop=%n}.noComplete{=p0|.shared=p3}", "
         %n = zext i32 %1 to i64
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 %n, i64 0)
-        ret i64 %s"),
-    Row("mbarrier.arrive.drop.noComplete{=p0|.shared=p3}", "
-        %n = zext i32 %1 to i64
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 %n, i64 %n)
+        %s = call i64 @gr.mbarrier.arrive.$2($A %0, i64 %n, i64 $1)
         ret i64 %s"),
     Row("mbarrier.test.wait{=p0|.shared=p3}", "call i1 @gr.mbarrier.test.$1($A %0, i64 %1)"),
     Row("mbarrier.pending.count", "
@@ -247,27 +200,13 @@ pub const INTRINSICS: &[Row] = &[
     Row("setmaxnreg.{inc|dec}.sync.aligned.u32", "ret void"),
 
     // ---- integers ----
-    Row("mulhi.{s=sext|us=zext}", "
-        %a = $1 i16 %0 to i32
-        %b = $1 i16 %1 to i32
-        %p = mul i32 %a, %b
-        %h = lshr i32 %p, 16
-        %r = trunc i32 %h to i16
-        ret i16 %r"),
-    Row("mulhi.{i=sext|ui=zext}", "
-        %a = $1 i32 %0 to i64
-        %b = $1 i32 %1 to i64
-        %p = mul i64 %a, %b
-        %h = lshr i64 %p, 32
-        %r = trunc i64 %h to i32
-        ret i32 %r"),
-    Row("mulhi.{ll=sext|ull=zext}", "
-        %a = $1 i64 %0 to i128
-        %b = $1 i64 %1 to i128
-        %p = mul i128 %a, %b
-        %h = lshr i128 %p, 64
-        %r = trunc i128 %h to i64
-        ret i64 %r"),
+    Row("mulhi.{s=sext,i32,16|us=zext,i32,16|i=sext,i64,32|ui=zext,i64,32|ll=sext,i128,64|ull=zext,i128,64}", "
+        %a = $1 $A %0 to $1:1
+        %b = $1 $B %1 to $1:1
+        %p = mul $1:1 %a, %b
+        %h = lshr $1:1 %p, $1:2
+        %r = trunc $1:1 %h to $R
+        ret $R %r"),
     Row("mul24.{i=ashr|ui=lshr}", "
         %s = shl i32 %0, 8
         %a = $1 i32 %s, 8
@@ -289,27 +228,15 @@ pub const INTRINSICS: &[Row] = &[
         ret i64 %r"),
     Row("swap.lo.hi.b64", "call i64 @llvm.fshl.i64(i64 %0, i64 %0, i64 32)"),
     Row("prmt", "
-        %l = zext i32 %0 to i64
-        %h = zext i32 %1 to i64
-        %s = shl i64 %h, 32
-        %v = or i64 %s, %l
-        %b0 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 0)
-        %b1 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 4)
-        %b2 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 8)
-        %b3 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 12)
-        %x = or i32 %b0, %b1
-        %y = or i32 %b2, %b3
-        %r = or i32 %x, %y
+        %v = call i64 @gr.pair(i32 %0, i32 %1)
+        %r = call i32 @gr.prmt(i64 %v, i32 %2)
         ret i32 %r"),
     Row("fns", "call i32 @gr.fns(i32 %0, i32 %1, i32 %2)"),
 
     // ---- conversions ----
     Row("bitcast.{f2i|i2f|d2ll|ll2d}", "bitcast $A %0 to $R"),
     Row("lohi.i2d", "
-        %l = zext i32 %0 to i64
-        %h = zext i32 %1 to i64
-        %s = shl i64 %h, 32
-        %b = or i64 %s, %l
+        %b = call i64 @gr.pair(i32 %0, i32 %1)
         %d = bitcast i64 %b to double
         ret double %d"),
     Row("d2i.{lo=0|hi=32}", "
@@ -365,17 +292,10 @@ pub const INTRINSICS: &[Row] = &[
         %w = insertelement <2 x i16> %v, i16 %hc, i32 1
         %r = bitcast <2 x i16> %w to $R
         ret $R %r"),
-    // Ties away from zero, in the magnitude's bits.
     Row("f2tf32.rna", "
         %b = bitcast float %0 to i32
-        %a = add i32 %b, 4096
-        %m = and i32 %a, -8192
-        %x = call float @llvm.fabs.f32(float %0)
-        %finite = fcmp olt float %x, 0x7FF0000000000000
-        %r = select i1 %finite, i32 %m, i32 %b
-        %nan = fcmp uno float %0, %0
-        %n = select i1 %nan, i32 2147483647, i32 %r
-        ret i32 %n"),
+        %r = call i32 @gr.tf32(i32 %b)
+        ret i32 %r"),
 
     // ---- floating-point arithmetic ----
     Row("{add|mul|div}.{rn|rz|rm|rp}.{f=f,float|d=d,double}", "call $R @gr.$1.$2.$3($R %0, $R %1)"),

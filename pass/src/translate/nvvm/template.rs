@@ -10,7 +10,7 @@
 //! | text | meaning |
 //! |---|---|
 //! | `%0`, `%1`, … | the parameters |
-//! | `$1`, `$1:1` | the capture of the first braces, and its second meaning |
+//! | `$1`, `$1:1`, … | the capture of the first braces, and its further meanings |
 //! | `$R`, `$A`, `$B`, `$C` | the types of the result and of the first three parameters |
 //! | `$ALIGN` | the size of `$R`'s elements in bytes |
 //! | `$TID`, … | an offset in the thread context |
@@ -380,10 +380,9 @@ fn substitute(body: &str, captures: &[&str], signature: &Signature) -> String {
 fn substitute_captures(text: &str, captures: &[&str]) -> String {
     let mut text = text.to_owned();
     for (i, captured) in captures.iter().enumerate() {
-        let mut meanings = captured.split(',');
-        let first = meanings.next().unwrap_or_default();
-        if let Some(second) = meanings.next() {
-            text = text.replace(&format!("${}:1", i + 1), second);
+        let (first, others) = captured.split_once(',').unwrap_or((captured, ""));
+        for (n, other) in others.split(',').enumerate() {
+            text = text.replace(&format!("${}:{}", i + 1, n + 1), other);
         }
         text = text.replace(&format!("${}", i + 1), first);
     }

@@ -161,22 +161,22 @@ pub enum BarrierOp {
     Or,
 }
 
-/// How `shfl` picks the source lane.
+/// How `shfl` picks the source lane. The numbers are those of `Entry::Shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShflMode {
-    Idx,
-    Up,
-    Down,
-    Bfly,
+    Idx = 0,
+    Up = 1,
+    Down = 2,
+    Bfly = 3,
 }
 
-/// The question of `vote`.
+/// The question of `vote`. The numbers are those of `Entry::Vote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoteMode {
-    All,
-    Any,
-    Uni,
-    Ballot,
+    All = 0,
+    Any = 1,
+    Uni = 2,
+    Ballot = 3,
 }
 
 /// The operation of `redux.sync`.

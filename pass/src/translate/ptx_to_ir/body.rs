@@ -321,6 +321,38 @@ impl Body<'_> {
         })
     }
 
+    /// The bits of an operand like [`Self::get`], or this number without an operand.
+    pub(super) fn get_or(&mut self, operand: Option<&Operand>, ty: Ty, without: &str) -> Translated<String> {
+        operand.map_or_else(|| Ok(without.to_owned()), |operand| self.get(operand, ty))
+    }
+
+    /// The bits of some operands.
+    pub(super) fn get_all(&mut self, operands: &[Operand], ty: Ty) -> Translated<Vec<String>> {
+        operands.iter().map(|operand| self.get(operand, ty)).collect()
+    }
+
+    /// Writes bits to some operands.
+    pub(super) fn set_all(&mut self, operands: &[Operand], ty: Ty, values: &[String]) -> Translated {
+        operands.iter().zip(values).try_for_each(|(operand, value)| self.set(operand, ty, value))
+    }
+
+    /// A vector of these integers.
+    pub(super) fn vector(&mut self, values: &[String], bits: u16) -> String {
+        let n = values.len();
+        let mut vector = "poison".to_owned();
+        for (i, value) in values.iter().enumerate() {
+            vector =
+                self.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+        }
+        vector
+    }
+
+    /// The elements of a vector of `n` integers.
+    pub(super) fn elements(&mut self, vector: &str, n: usize, bits: u16) -> Vec<String> {
+        let element = |i| self.value(format_args!("extractelement <{n} x i{bits}> {vector}, i32 {i}"));
+        (0..n).map(element).collect()
+    }
+
     /// The address of a variable, with its type.
     pub(super) fn symbol(&mut self, name: &str) -> Translated<String> {
         let space = (self.find_symbol)(name).ok_or(Refused)?;

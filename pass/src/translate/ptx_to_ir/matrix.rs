@@ -10,7 +10,7 @@ use gpurace_abi::matrix::{ElementType as Kind, Product};
 use crate::translate::ptx::op::{Address, Op, Operand};
 use crate::translate::ptx::types::{Space, Ty};
 
-use super::address::{address_space, pointer};
+use super::address::{pointer, pointer_type};
 use super::body::{Body, Refused, Translated};
 use super::integers::join;
 
@@ -105,8 +105,7 @@ fn places(
     let low = body.resize(&own, 64, 32, "zext");
     let high = body.value(format_args!("lshr i64 {own}, 32"));
     let high = body.resize(&high, 64, 32, "zext");
-    let number = address_space(space)?;
-    let ty = if number == 0 { "ptr".to_owned() } else { format!("ptr addrspace({number})") };
+    let ty = pointer_type(space)?;
     let lane = lane(body);
     let quad = body.value(format_args!("lshr i32 {lane}, 2"));
     // The lane's rows, and its offset in each.

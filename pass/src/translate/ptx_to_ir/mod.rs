@@ -35,12 +35,12 @@ use std::ptr;
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
-use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use crate::ir;
+use crate::ir::modules::parse_text;
 use crate::ir::passes::run_passes;
 use crate::translate::ptx;
 
@@ -109,7 +109,7 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
         }
         // The pass's only failure is an unknown name, and this one is known.
         let _ = run_passes(module, "always-inline", ptr::null_mut());
-        remove_unused(module);
+        super::remove_unused(module);
     }
     refused.into_iter().collect()
 }
@@ -127,24 +127,14 @@ unsafe fn key(call: LLVMValueRef) -> Key {
         let results = match LLVMGetTypeKind(result) {
             LLVMTypeKind::LLVMVoidTypeKind => Vec::new(),
             LLVMTypeKind::LLVMStructTypeKind => (0..LLVMCountStructElementTypes(result))
-                .map(|i| type_text(LLVMStructGetTypeAtIndex(result, i)))
+                .map(|i| ir::type_text(LLVMStructGetTypeAtIndex(result, i)))
                 .collect(),
-            _ => vec![type_text(result)],
+            _ => vec![ir::type_text(result)],
         };
         let arguments = (0..LLVMGetNumArgOperands(call))
-            .map(|i| type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
+            .map(|i| ir::type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
             .collect();
         Key { template, constraints, types: Types { results, arguments } }
-    }
-}
-
-unsafe fn type_text(ty: LLVMTypeRef) -> String {
-    // SAFETY: by `lower_ptx`'s contract; the message is freed once.
-    unsafe {
-        let text = LLVMPrintTypeToString(ty);
-        let owned = ir::text(text);
-        LLVMDisposeMessage(text);
-        owned
     }
 }
 
@@ -200,23 +190,11 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
 
 /// Parses the functions, promotes their registers and links them in.
 unsafe fn link(module: LLVMModuleRef, text: &str) {
-    // SAFETY: by `lower_ptx`'s contract; the parser takes the buffer, the linker
-    // the parsed module, and the message is freed once.
+    // SAFETY: by `lower_ptx`'s contract; the linker takes the parsed module.
     unsafe {
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-            text.as_ptr().cast(),
-            text.len(),
-            c"gpurace-ptx".as_ptr(),
-        );
-        let mut parsed = ptr::null_mut();
-        let mut message = ptr::null_mut();
-        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
-            let message = ir::text(message);
-            // Caught at the plugin's edge and reported as an internal error.
-            panic!("the translation of inline PTX is not valid IR: {message}");
-        }
-        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
-        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        // Caught at the plugin's edge and reported as an internal error.
+        let parsed = parse_text(module, text)
+            .unwrap_or_else(|error| panic!("the translation of inline PTX is not valid IR: {error}"));
         let _ = run_passes(parsed, "function(mem2reg,instsimplify)", ptr::null_mut());
         assert_eq!(LLVMLinkModules2(module, parsed), 0, "the translation of inline PTX cannot be linked");
     }
@@ -228,36 +206,11 @@ unsafe fn replace(call: LLVMValueRef, function: LLVMValueRef) {
     unsafe {
         let builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
         LLVMPositionBuilderBefore(builder, call);
-        let mut arguments: Vec<_> =
-            (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
-        let ty = LLVMGlobalGetValueType(function);
-        let new = LLVMBuildCall2(
-            builder,
-            ty,
-            function,
-            arguments.as_mut_ptr(),
-            arguments.len() as u32,
-            c"".as_ptr(),
-        );
+        let arguments: Vec<_> = (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
+        let new = ir::call(builder, function, &arguments);
         LLVMInstructionSetDebugLoc(new, LLVMInstructionGetDebugLoc(call));
         LLVMReplaceAllUsesWith(call, new);
         LLVMInstructionEraseFromParent(call);
         LLVMDisposeBuilder(builder);
-    }
-}
-
-/// Deletes the functions written here that nothing calls any more.
-unsafe fn remove_unused(module: LLVMModuleRef) {
-    // SAFETY: by `lower_ptx`'s contract; a function without uses may go.
-    unsafe {
-        loop {
-            let unused: Vec<_> = ir::functions(module)
-                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
-                .collect();
-            if unused.is_empty() {
-                return;
-            }
-            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
-        }
     }
 }
