@@ -245,20 +245,15 @@ impl GatherBuilder<'_> {
 
     unsafe fn at(&self, place: LLVMValueRef, offset: u64) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
-            LLVMBuildInBoundsGEP2(self.b, byte, place, [self.n(offset)].as_mut_ptr(), 1, c"".as_ptr())
-        }
+        unsafe { ir::at_byte(self.b, place, offset as i64) }
     }
 
     /// The address of an item.
     unsafe fn item(&self, index: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
             let offset = LLVMBuildMul(self.b, index, self.n(self.read.item_bytes()), c"".as_ptr());
-            let items = self.at(self.buffer.place, HEADER);
-            LLVMBuildInBoundsGEP2(self.b, byte, items, [offset].as_mut_ptr(), 1, c"".as_ptr())
+            ir::at_offset(self.b, self.at(self.buffer.place, HEADER), offset)
         }
     }
 

@@ -234,6 +234,24 @@ pub unsafe fn call_as(
     }
 }
 
+/// The address `offset` bytes behind `base`, in the same object.
+pub unsafe fn at_offset(b: LLVMBuilderRef, base: LLVMValueRef, offset: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let byte = LLVMInt8TypeInContext(LLVMGetTypeContext(LLVMTypeOf(base)));
+        LLVMBuildInBoundsGEP2(b, byte, base, [offset].as_mut_ptr(), 1, c"".as_ptr())
+    }
+}
+
+/// The address a constant number of bytes behind `base`, in the same object.
+pub unsafe fn at_byte(b: LLVMBuilderRef, base: LLVMValueRef, offset: i64) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let long = LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(base)));
+        at_offset(b, base, LLVMConstInt(long, offset as u64, 1))
+    }
+}
+
 /// The number of a kind of metadata in the context of a value.
 pub unsafe fn metadata_kind(value: LLVMValueRef, name: &str) -> u32 {
     // SAFETY: by contract; the name is readable for its length.

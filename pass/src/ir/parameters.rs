@@ -70,19 +70,9 @@ pub unsafe fn load_arguments(
 ) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
-        let context = ir::context(module);
-        let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
         let mut arguments = vec![LLVMGetParam(entry, 0)];
         for parameter in &parameters(module, kernel, 1) {
-            let mut index = [LLVMConstInt(long, u64::from(parameter.place.offset), 0)];
-            let address = LLVMBuildInBoundsGEP2(
-                builder,
-                byte,
-                LLVMGetParam(entry, 1),
-                index.as_mut_ptr(),
-                1,
-                c"".as_ptr(),
-            );
+            let address = ir::at_byte(builder, LLVMGetParam(entry, 1), parameter.place.offset.into());
             arguments.push(if parameter.by_value_pointer {
                 address
             } else {

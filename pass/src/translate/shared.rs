@@ -193,19 +193,8 @@ impl<'a> Rewriter<'a> {
             if function.is_null() {
                 function = LLVMAddFunction(self.module, name.as_ptr(), ty);
             }
-            let address = self.offset(ir::call(self.builder, function, &[]), field as u64);
+            let address = ir::at_byte(self.builder, ir::call(self.builder, function, &[]), field as i64);
             LLVMBuildLoad2(self.builder, ptr, address, c"shared".as_ptr())
-        }
-    }
-
-    /// The address `bytes` behind `base`, in one object.
-    unsafe fn offset(&self, base: LLVMValueRef, bytes: u64) -> LLVMValueRef {
-        // SAFETY: by contract.
-        unsafe {
-            let context = ir::context(self.module);
-            let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
-            let mut index = [LLVMConstInt(long, bytes, 0)];
-            LLVMBuildInBoundsGEP2(self.builder, byte, base, index.as_mut_ptr(), 1, c"".as_ptr())
         }
     }
 
@@ -310,10 +299,10 @@ impl<'a> Rewriter<'a> {
                 }
                 self.dynamic?
             } else {
-                let at = u64::from(*self.layout.offsets.get(&variable)?);
+                let at = i64::from(*self.layout.offsets.get(&variable)?);
                 let base = self.base();
                 self.at_start();
-                self.offset(base, at)
+                ir::at_byte(self.builder, base, at)
             };
             self.at_start();
             Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))

@@ -10,7 +10,7 @@
 //!    the folder `decode/`.
 //! 2. Let the decoder return an [`Op`]. If no variant has the shape of the instruction, add one. The
 //!    compiler then asks for its two meanings: the accesses and the synchronisation
-//!    (`effects.rs`), and the IR (`operation` in `../ptx_to_ir/body.rs`, which sends it to the file
+//!    (`effects.rs`), and the IR (`operation` in `../ptx_to_ir/function.rs`, which sends it to the file
 //!    of its subject).
 //! 3. Add a test of its results beside those of its subject in `../ptx_to_ir/tests/`: a line with the
 //!    text and what the PTX ISA says that it computes.

@@ -1,7 +1,7 @@
 //! Inline PTX as IR that runs on the host.
 //!
 //! For each distinct asm of a module, [`lower_ptx`] writes one function in
-//! LLVM's textual IR ([`body`]), which uses the same building blocks as the NVVM intrinsics
+//! LLVM's textual IR ([`function`]), which uses the same building blocks as the NVVM intrinsics
 //! ([`super::nvvm`]), links it into the module and replaces the asm by a call. The functions are
 //! inlined at once. LLVM gives instructions that it inlines from a function without debug info the
 //! position of the call, so accesses keep their source lines.
@@ -20,6 +20,7 @@ mod control;
 mod convert;
 mod float8;
 mod floats;
+mod function;
 mod integers;
 mod matrix;
 mod memory;
@@ -45,7 +46,7 @@ use crate::ir::passes::run_passes;
 use crate::translate::ptx;
 
 use super::nvvm::template;
-use body::Types;
+use function::Types;
 
 /// An asm: template, constraints, types of the call.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -158,7 +159,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
         let name = name(n);
         let parsed = ptx::parse(&key.template, &key.constraints);
         let written = match &parsed {
-            Ok(asm) => body::write(asm, &name, &key.types, &find_symbol)
+            Ok(asm) => function::write(asm, &name, &key.types, &find_symbol)
                 .ok_or_else(|| "operands of another type than their constraints".to_owned()),
             Err(error) => Err(error.to_string()),
         };
@@ -171,7 +172,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
             }
             Err(why) => {
                 let what = format!("inline PTX: {why}");
-                let text = body::write_refusal(&name, &key.types, &what);
+                let text = function::write_refusal(&name, &key.types, &what);
                 refused.insert(what);
                 text
             }
