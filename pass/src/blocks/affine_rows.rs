@@ -46,7 +46,7 @@ pub struct Segment<'a> {
     pub point: usize,
     /// Where it starts.
     pub start: LLVMBasicBlockRef,
-    /// For each basic block of the function, its successors, none where a point is between.
+    /// For each basic block of the function, its successors without those behind a point.
     pub next: &'a HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>>,
 }
 
@@ -69,7 +69,7 @@ impl Segment<'_> {
     }
 }
 
-/// The function that the segments are parts of, and what is known of it.
+/// The segments' function, and facts about it.
 pub struct SegmentSource<'a> {
     /// The module.
     pub module: LLVMModuleRef,
@@ -77,7 +77,7 @@ pub struct SegmentSource<'a> {
     pub function: LLVMValueRef,
     /// Number of its parameters that are the kernel's.
     pub kernel_parameters: usize,
-    /// The basic block that computes what needs parameters alone.
+    /// The basic block that computes values which depend only on parameters.
     pub computed: LLVMBasicBlockRef,
     /// Which values differ from thread to thread.
     pub uniform: &'a Uniform,
@@ -249,8 +249,8 @@ impl<'a> AffineBuilder<'a> {
         unsafe { self.in_frame(LLVMConstInt(self.long(), at.wrapping_sub(BLOCK_FRAME_COMMON), 1)) }
     }
 
-    /// When a value that a basic block of the segment uses was computed; `None` if that depends on
-    /// the way, or if each thread keeps its own value.
+    /// When a value that a basic block of the segment uses was computed. `None` if that depends on the path
+    /// to the use, or if each thread keeps a value of its own.
     unsafe fn when(&self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<When> {
         // SAFETY: by contract.
         let computed = unsafe { LLVMGetInstructionParent(value) };
@@ -266,7 +266,7 @@ impl<'a> AffineBuilder<'a> {
         match (kept, there) {
             (None, true) => Some(When::There),
             (Some((_, shared)), false) => shared.map(When::Before),
-            // Before the segment on one way, and in it on another.
+            // Before the segment on one path, and in it on another.
             (Some(_), true) => None,
             (None, false) => None,
         }
@@ -283,7 +283,7 @@ impl<'a> AffineBuilder<'a> {
             let mut ways = (0..LLVMCountIncoming(phi))
                 .map(|i| (LLVMGetIncomingValue(phi, i), LLVMGetIncomingBlock(phi, i)));
             let way = ways.find(|(_, from)| leads(from))?;
-            // A basic block may lead there by several ways, with one value.
+            // A basic block may have several edges to the phi's block, all with one value.
             ways.all(|(value, from)| !leads(&from) || value == way.0 && from == way.1).then_some(way)
         }
     }
@@ -322,8 +322,8 @@ impl<'a> AffineBuilder<'a> {
         found
     }
 
-    /// The value itself: the one of all threads, or, in the function that stores addresses, the one
-    /// of the thread.
+    /// The value itself: the value that all threads share, or in the function that stores addresses the
+    /// value of the thread.
     unsafe fn exact(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {

@@ -3,8 +3,7 @@
 //!
 //! Nothing orders the threads of a block between barriers. So in a race-free kernel no iteration of
 //! such a loop depends on another one. The loop says so in its metadata, unless the threads share
-//! places for their own variables.
-//! A racy kernel may for this reason compute other values than it does on fibers.
+//! places for their own variables. A racy kernel may therefore compute other values than on fibers.
 //!
 //! Checked kernels have block entries as well. Each thread in turn runs to the next barrier, as
 //! threads with stacks of their own do, so that the checker sees the same accesses in the same
@@ -79,8 +78,8 @@ pub unsafe fn candidates(
     checks: Checks,
 ) -> Vec<BlockEntryCandidate> {
     let mut found = Vec::new();
-    // The runtime knows for the running thread alone whether its accesses are checked, not for one
-    // that waits at a barrier.
+    // The runtime knows only of the running thread whether its accesses are checked, not of a thread that
+    // waits at a barrier.
     let by_thread = |call| {
         // SAFETY: by contract.
         checks == Checks::Kept && unsafe { entry_of(call) } == Some(Entry::Ignore)

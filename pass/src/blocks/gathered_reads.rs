@@ -108,8 +108,8 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
     }
 }
 
-/// True if an address in a loop clearly does not follow the one before: it depends on a value that
-/// is read or called there, or on a variable that grows by something other than 1.
+/// True if an address in a loop clearly does not follow the last one. It then depends on a value that the
+/// loop reads or gets from a call, or on a variable that grows by something other than 1.
 unsafe fn is_scattered(address: LLVMValueRef, inside: &HashSet<LLVMBasicBlockRef>) -> bool {
     let mut seen = HashSet::new();
     let mut pending = vec![address];
@@ -345,7 +345,7 @@ impl GatherBuilder<'_> {
             LLVMPositionBuilderBefore(self.b, call);
             let address = gpurace_address_number(self.b, checked_address(call));
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
-            // Neither where the last read ended nor where it was.
+            // The read is neither the last one again nor right behind it.
             let size = self.n(self.read.access.size().into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);

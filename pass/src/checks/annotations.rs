@@ -1,11 +1,9 @@
 //! Annotations of `gpurace/gpurace.h` that the pass reads.
 //!
-//! A function that is marked (`GPURACE_NO_SANITIZE`) is not checked, and nothing
-//! that runs while it does. Inlining must not lose that, so before anything is
-//! inlined the function gets calls of [`Entry::Ignore`] at its entry and
-//! before each return, which go where its code goes, and its own accesses are
-//! marked by metadata: they are no sites at all. What it calls is left out at
-//! run time by the calls.
+//! gpurace does not check a marked function (`GPURACE_NO_SANITIZE`), nor the functions that it calls.
+//! Inlining must not lose the mark. So before anything is inlined, metadata marks the function's own
+//! accesses, which then are no sites, and the function gets calls of [`Entry::Ignore`] at its entry and
+//! before each return. At run time these calls switch the checks off for the functions that it calls.
 
 use std::collections::HashMap;
 
@@ -21,11 +19,10 @@ use crate::translate::managed::{annotated, annotated_with};
 /// The annotation that marks a function which is not to be checked.
 const IGNORE: &str = "gpurace.ignore";
 
-/// The annotation that gives a kernel the blocks of a cluster in each dimension
-/// (`__cluster_dims__`).
+/// The annotation that gives a kernel the blocks of a cluster in each dimension (`__cluster_dims__`).
 const CLUSTER: &str = "gpurace.cluster_dims";
 
-/// Blocks of a cluster in each dimension of the kernels that say so, by their names.
+/// The blocks of a cluster in each dimension, for the kernels that say it, by name.
 ///
 /// # Safety
 /// `module` is live.
@@ -112,8 +109,8 @@ pub unsafe fn is_ignored(instruction: LLVMValueRef) -> bool {
     unsafe { ir::metadata(instruction, IGNORE).is_some() }
 }
 
-/// Whether code says of objects, or of what a thread does from here on, that
-/// they are not to be checked, or vouches for order.
+/// True if the code calls annotations: functions that switch checks off for an object or for the running
+/// thread, or that tell the checker of an order.
 ///
 /// # Safety
 /// `module` is live.

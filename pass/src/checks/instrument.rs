@@ -36,7 +36,7 @@ pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], spar
     unsafe {
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
-        // Before basic blocks are split that the loops name.
+        // First, since the insertion of checks splits basic blocks that the loops name.
         let firsts: Vec<_> = spared.once.loops.iter().map(|of| is_first(builder, of)).collect();
         for (id, site) in accesses.iter().enumerate() {
             if let Some(Some(_)) = spared.covered.get(id) {
@@ -107,8 +107,8 @@ unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, sit
     // SAFETY: by contract.
     unsafe {
         let Some(arguments) = check_before(calls, builder, id, site) else { return };
-        // After the access a read may acquire, and a write has replaced the value that others
-        // could see.
+        // The call stands after the access: then a read may acquire, and a write has replaced the value
+        // that other threads could see.
         let next = LLVMGetNextInstruction(site.instruction);
         if !next.is_null() {
             LLVMPositionBuilderBefore(builder, next);
@@ -199,7 +199,7 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
         if check.is_null() || !is_check(check) {
             return access;
         }
-        // Each element of a vector has one; between them only addresses are computed.
+        // Each element of a vector has a check; only address computations stand between the checks.
         let mut before = check;
         for _ in 1..atomics::elements(access) {
             loop {

@@ -324,7 +324,7 @@ unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
         let bases = starts.into_iter().map(|start| base_of_start(start, in_kernel));
         let common = |known, base| match known {
             known if known == base => known,
-            // Two skipped kinds together are still skipped.
+            // An address in either of two skipped kinds of memory is skipped too.
             Base::Skip(_) if matches!(base, Base::Skip(_)) => known,
             _ => Base::Unknown,
         };

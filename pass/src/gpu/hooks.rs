@@ -327,7 +327,7 @@ impl Hooks<'_> {
             }
             let ty = LLVMTypeOf(result);
             if LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind {
-                // Too much order misses a race; too little makes up a false one.
+                // Too much order misses a race, too little order reports a false one.
                 return order;
             }
             let is_over = LLVMBuildICmp(

@@ -40,9 +40,8 @@ pub mod address_space {
     pub const PARAM: u32 = 101;
 }
 
-/// Walks an intrusive list of llvm-c: the first element, then `next` until null.
-/// The next element is read before the current one is handed out, so that the
-/// current one may be removed.
+/// An iterator over an intrusive list of llvm-c. It reads the next element before it returns the current
+/// one, so that the caller may remove the current one.
 struct List<T> {
     next: *mut T,
     step: unsafe extern "C" fn(*mut T) -> *mut T,
@@ -145,8 +144,8 @@ pub unsafe fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     found
 }
 
-/// True if an instruction computes its value from its operands alone, whatever they are, so that it
-/// may be computed elsewhere, and in vain. A division is not speculatable, since it traps.
+/// True if an instruction computes its value from its operands alone and never traps. So it may also run
+/// where its result is not needed. A division may trap.
 pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
     use LLVMOpcode::*;
     // SAFETY: by contract.
@@ -319,7 +318,7 @@ pub unsafe fn name(value: LLVMValueRef) -> String {
     }
 }
 
-/// A C string; interior nul bytes, which no symbol has, end it.
+/// A C string. A nul byte, which no symbol has, ends it.
 pub fn c(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()

@@ -11,9 +11,8 @@ use crate::ir;
 
 /// Writes a module as bitcode and reads it again; the original is disposed of.
 ///
-/// A copy shares its struct types with the original. LLVM's linker renames and merges the types of
-/// the module that it links in, and would then leave values of two types for one. A module that was
-/// read has types of its own.
+/// A copy shares its struct types with the original. LLVM's linker renames and merges the types of the module
+/// that it links in, so values of one type could end up with two. A module that was read has its own types.
 pub unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
     // SAFETY: by `to_object`'s contract; buffer and module are freed once.
     unsafe {

@@ -17,9 +17,9 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind};
 use crate::ir;
 use crate::translate::ptx;
 
-/// The metadata kind that carries `{i32 scope, i32 order}`. A third number is an [`AtomicKind`], if
-/// it does not follow from the instruction: for `red`, and for a compare-and-swap in a loop that
-/// is one read-modify-write.
+/// The metadata kind that carries `{i32 scope, i32 order}`. A third number gives the [`AtomicKind`] where
+/// the instruction alone does not show it: for `red`, and for a compare-and-swap in a loop that stands for
+/// one read-modify-write.
 pub const METADATA: &str = "gpurace.atomic";
 
 /// Marks an atomic load, store, `atomicrmw`, `cmpxchg` or volatile access with
@@ -65,8 +65,8 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     }
 }
 
-/// True if an access carries a scope and order. It may be a plain load or store on the host, if its
-/// size and alignment alone make it atomic there.
+/// True if an access carries a scope and order. On the host it may be a plain load or store, which its
+/// size and alignment make atomic.
 ///
 /// # Safety
 /// `instruction` is live.
@@ -147,8 +147,8 @@ unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {
     unsafe { AtomicKind::from_u32(*fields(instruction, METADATA).get(2)?) }
 }
 
-/// The scope in an instruction's text: `syncscope("block")`; none means the
-/// whole device, as clang writes CUDA's unscoped atomics.
+/// The scope in an instruction's text: `syncscope("block")`. clang writes no scope for CUDA's unscoped
+/// atomics, which are for the whole device.
 fn scope_in_text(text: &str) -> Scope {
     let scope = text.split_once("syncscope(\"").and_then(|(_, rest)| rest.split_once('"'));
     match scope.map(|(name, _)| name) {

@@ -1,10 +1,9 @@
 //! `__managed__` variables.
 //!
-//! clang 19 ignores the attribute, so gclang makes them device variables with
-//! the annotation [`ANNOTATION`]. On the host executor a managed variable is
-//! the host program's variable itself: device code finds its address in a cell
-//! that the runtime sets when the program registers the variable. Until then the
-//! cell holds the address of the device's copy, which has the initial value.
+//! clang 19 ignores the attribute, so gclang makes them device variables with the annotation
+//! [`ANNOTATION`]. On the executor, a managed variable is the host program's own variable. Device code
+//! loads its address from a cell. The runtime sets the cell when the program registers the variable.
+//! Until then the cell holds the address of the device's copy, which has the initial value.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -56,7 +55,7 @@ pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValu
     unsafe { annotated_with(module, annotation) }.into_iter().map(|(value, _)| value).collect()
 }
 
-/// The functions and variables with this annotation, and its further arguments, which are constants.
+/// The functions and variables with this annotation, each with the annotation's arguments (constants).
 ///
 /// # Safety
 /// `module` is live.
@@ -81,7 +80,7 @@ pub unsafe fn annotated_with(
             } else {
                 LLVMGetOperand(annotated, 0)
             };
-            // The arguments follow file and line; null if there are none.
+            // The arguments come after file and line; the pointer is null if there are none.
             let arguments = rest.get(2).copied().filter(|&v| !LLVMIsAGlobalVariable(v).is_null());
             let arguments = arguments.map(|v| LLVMGetInitializer(v)).filter(|v| !v.is_null());
             Some((annotated, arguments.map(|v| constant_elements(v)).unwrap_or_default()))
@@ -90,7 +89,7 @@ pub unsafe fn annotated_with(
     }
 }
 
-/// The elements of a constant struct; zeros have no operands.
+/// The elements of a constant struct. A struct of zeros has no operands to read instead.
 unsafe fn constant_elements(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {

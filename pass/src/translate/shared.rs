@@ -1,13 +1,13 @@
-//! Variables whose address is known only at run time. Shared variables are offsets from the block's
-//! shared memory on the host. `__managed__` variables are the host program's ([`super::managed`]).
+//! Variables whose address is known only at run time. A shared variable is an offset from the block's
+//! shared memory. A `__managed__` variable belongs to the host program ([`super::managed`]).
 //!
-//! Offsets are chosen per module: variables that one kernel reaches do not overlap, variables of
-//! different kernels may. All `extern __shared__` arrays alias the start of dynamic shared memory,
-//! as in CUDA.
+//! This module chooses the offsets for a whole module. Variables that one kernel reaches do not overlap;
+//! variables of different kernels may. All `extern __shared__` arrays begin where dynamic shared memory
+//! begins, as in CUDA.
 //!
 //! PTX takes shared addresses as 32-bit offsets (`cp.async`, `mbarrier`). So the integer value of a
-//! pointer to shared memory is its 32-bit offset from the base. The same holds for the shared memory
-//! of other blocks of the cluster: the executor places it within that distance.
+//! pointer to shared memory is its 32-bit offset from the base. That also holds for the shared memory of
+//! other blocks of the cluster, which the executor places near enough.
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +56,7 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
             let alignment = LLVMGetAlignment(variable)
                 .max(ir::abi_alignment(module, LLVMGlobalGetValueType(variable)))
                 .max(1);
-            // The first offset at which it overlaps no variable of a common kernel.
+            // The first offset at which it overlaps no variable that the same kernel reaches.
             let rivals: HashSet<_> = kernels
                 .iter()
                 .filter(|k| k.shared.contains(&variable))
@@ -179,7 +179,7 @@ impl<'a> Rewriter<'a> {
         unsafe { LLVMPositionBuilderBefore(self.builder, self.marker) }
     }
 
-    /// Loads a field of the thread context before all else: the addresses computed so far may use it.
+    /// Loads a field of the thread context at the function's start, before all addresses that may use it.
     unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
         // SAFETY: by contract; the entry block has the marker.
         unsafe {
@@ -349,7 +349,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The offset of a pointer to shared memory, in place of its conversion `cast` to an integer.
+    /// Replaces a conversion between a pointer to shared memory and an integer, which is the offset.
+    /// Returns the new value; any other cast stays.
     unsafe fn integer_cast(&mut self, cast: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
@@ -371,7 +372,7 @@ impl<'a> Rewriter<'a> {
             let base = self.base();
             LLVMPositionBuilderBefore(self.builder, cast);
             let new = if to_integer {
-                // Through a generic pointer, whose integer value is the address.
+                // The integer value of a generic pointer is the address.
                 let generic = LLVMPointerTypeInContext(context, 0);
                 let address = LLVMBuildAddrSpaceCast(self.builder, operand, generic, no_name);
                 let address = LLVMBuildPtrToInt(self.builder, address, long, no_name);

@@ -9,8 +9,8 @@ use super::{AffineBuilder, When};
 use crate::blocks::segments::ThreadParameter;
 use crate::ir;
 
-/// A number that is `rest + x * by[0] + y * by[1] + z * by[2]`, modulo the values of its type; an
-/// address is a 64-bit one.
+/// A number `rest + x * by[0] + y * by[1] + z * by[2]`, modulo the range of its type. An address is a
+/// 64-bit number.
 #[derive(Clone, Copy)]
 pub(super) struct Affine {
     pub(super) rest: LLVMValueRef,

@@ -168,8 +168,8 @@ impl BlockEntryBuilder<'_> {
         }
     }
 
-    /// The table of a point's batches. The frame names it, too, for a segment that a thread does
-    /// not run to its end.
+    /// The table of a point's batches. The frame points to it too, in case a thread does not reach the end
+    /// of the segment.
     unsafe fn table(&self, batches: &[Batch]) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
@@ -220,7 +220,7 @@ impl BlockEntryBuilder<'_> {
         unsafe {
             let (b, none) = (self.builder, c"".as_ptr());
             let (open, on) = (self.new_block(c"barrier"), self.new_block(c""));
-            // Neither the end of the block nor the end of a loop.
+            // True at a barrier, false at the end of the block or of a loop.
             let int = LLVMInt32TypeInContext(self.context);
             let barriers = LLVMConstInt(int, self.segments.barriers.into(), 0);
             let number = LLVMBuildSub(b, next, LLVMConstInt(int, 1, 0), none);
@@ -318,7 +318,7 @@ impl BlockEntryBuilder<'_> {
                 outer = body[axis];
             }
             let [x, y, z] = index;
-            // LLVM moves out of the inner loop what is equal for all of its threads.
+            // LLVM moves computations that are equal for all threads out of the inner loop.
             let wide = |v| LLVMBuildZExt(b, v, long, none);
             let row = LLVMBuildAdd(b, LLVMBuildMul(b, wide(z), wide(self.dim[1]), none), wide(y), none);
             let linear = LLVMBuildAdd(b, LLVMBuildMul(b, row, wide(self.dim[0]), none), wide(x), none);

@@ -1,5 +1,5 @@
-//! Building blocks that are not arithmetic: the thread context, bytes and bits,
-//! barriers in memory.
+//! Building blocks that are not floating-point arithmetic: the thread context, collectives, bytes and
+//! bits, textures, mbarriers.
 
 use super::template::Block;
 
@@ -84,8 +84,8 @@ pub const BLOCKS: &[Block] = &[
         %to = shl i32 %2, 1
         %b = shl i32 %w, %to
         ret i32 %b"),
-    // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, up for
-    // positive %2, down for negative, or -1.
+    // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, or -1. A positive %2 searches
+    // upward, a negative one downward.
     Block("fns", "i32(i32, i32, i32); noinline", "
         %down = icmp slt i32 %2, 0
         %step = select i1 %down, i32 -1, i32 1
@@ -142,17 +142,17 @@ pub const BLOCKS: &[Block] = &[
         %r2 = insertvalue { i64, i64 } %r, i64 %high, 1
         ret { i64, i64 } %r2"),
 
-    // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
-    // phase above. An arrival releases; who sees the phase end acquires what all
-    // of them released. Whatever scope an operation names, it reaches the cluster:
-    // one that is nearer means no other when blocks use the barrier of another. ----
+    // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, the phase lies above.
+    // An arrival releases. A thread that sees the end of the phase acquires what all arrivals released.
+    // Every operation has the scope of the cluster, whatever scope it names: blocks may use each other's
+    // mbarriers. ----
     Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
         %w = or i64 %e, %c
         store i64 %w, $1 %0, align 8
         ret void"),
-    // Takes %1 pending and %2 expected arrivals away; gives the word before.
+    // Subtracts %1 pending and %2 expected arrivals. Returns the word before.
     Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
         %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         br label %loop
@@ -185,7 +185,7 @@ pub const BLOCKS: &[Block] = &[
         %done = icmp ne i64 %now, %then
         %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
         ret i1 %r"),
-    // Whether the phase of this parity is over: the current one has the other.
+    // True if the phase of this parity is over: then the current phase has the other parity.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         %phase = lshr i64 %w, 40
@@ -193,7 +193,7 @@ pub const BLOCKS: &[Block] = &[
         %done = icmp ne i1 %now, %1
         %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
         ret i1 %r"),
-    // Acquires where the phase that was asked about is over; gives way where it is not.
+    // Acquires if the phase is over. Otherwise lets other threads run.
     Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         br i1 %1, label %acquire, label %wait
     acquire:

@@ -2,16 +2,16 @@
 //!
 //! One table lists them: [`table::INTRINSICS`] and [`table::FUNCTIONS`] map names to bodies in LLVM's
 //! textual IR, which call the building blocks of [`floats`] and [`blocks`]. [`lower_nvvm`] writes one
-//! function for each intrinsic that a module uses ([`template`]), links the functions into the
-//! module, replaces the intrinsics by them and inlines them. LLVM gives instructions that it inlines
-//! from a function without debug info the position of the call, so accesses keep their source lines.
+//! function for each intrinsic that a module uses ([`template`]), links the functions into the module,
+//! replaces the intrinsics by them and inlines the calls. The functions have no debug info, so LLVM gives
+//! their instructions the position of the call, and accesses keep their source lines.
 //!
 //! A name that the table refuses or does not know becomes a call of
 //! [`Entry::Unsupported`] with that name. A launch that reaches the call ends; the compilation does
 //! not, and no value is wrong.
 //!
-//! [`totality`] gives integer division and float-to-integer conversion the results that PTX defines
-//! for operands at which LLVM's are undefined or trap on the host.
+//! For some operands, integer division and float-to-integer conversion are undefined in LLVM or trap on the
+//! host. [`totality`] gives them the results that PTX defines.
 
 mod blocks;
 mod floats;
@@ -55,14 +55,10 @@ struct Replacement {
     functions: template::Functions,
 }
 
-/// Replaces every call of an NVVM intrinsic and of the other functions that
-/// exist on devices only: see the module's comment. Returns the functions that became a call of
-/// [`Entry::Unsupported`], each name once, in order.
+/// Replaces every call of an NVVM intrinsic, and of other functions that exist on devices only. Returns the
+/// functions that became a call of [`Entry::Unsupported`], each name once, in order.
 ///
-/// Entry points are called without the thread context and with the `sync`
-/// argument -1; the context is the result of [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Loads from it
-/// carry `!nosanitize`: they are no accesses of the program. Atomics carry
-/// their scope and order as [`crate::translate::atomics`] says.
+/// Loads from the thread context carry `!nosanitize`, which says that they are no accesses of the program.
 ///
 /// # Safety
 /// `module` is live and used by this thread alone.
@@ -181,7 +177,7 @@ unsafe fn takes_metadata(function: LLVMValueRef) -> bool {
 }
 
 /// True if the functions are valid IR. They are not if a declaration has other types than the table
-/// expects: a program may declare `malloc` as it likes.
+/// expects, for instance a program's own declaration of `malloc`.
 unsafe fn parses(module: LLVMModuleRef, functions: &template::Functions) -> bool {
     // SAFETY: by `lower_nvvm`'s contract; nobody else uses what was parsed.
     unsafe {
@@ -219,8 +215,7 @@ unsafe fn replace_call(call: LLVMValueRef, value: Option<LLVMValueRef>) {
     }
 }
 
-/// Replaces each call of a function, which no definition can replace, by one of
-/// [`Entry::Unsupported`].
+/// Replaces each call of a function by a call of [`Entry::Unsupported`].
 unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str) {
     // SAFETY: by `lower_nvvm`'s contract; the builder is freed once.
     unsafe {
@@ -243,8 +238,8 @@ unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str
     }
 }
 
-/// Replaces `__nvvm_reflect` by the constants that it asks for: IEEE results
-/// unless the module's `nvvm-reflect-ftz` flag says to flush subnormals. True if there were any.
+/// Replaces calls of `__nvvm_reflect` by constants, and returns true if there were any. The constants ask
+/// for IEEE results, unless the module's flag `nvvm-reflect-ftz` says to flush subnormals.
 unsafe fn fold_reflect(module: LLVMModuleRef, refused: &mut BTreeSet<String>) -> bool {
     let mut folded = false;
     // SAFETY: by `lower_nvvm`'s contract.
@@ -295,7 +290,7 @@ unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
     }
 }
 
-/// `__CUDA_ARCH__` of the module: 800 for `sm_80`, also where nothing says.
+/// `__CUDA_ARCH__` of the module, for instance 800 for `sm_80`. 800 is also the default.
 ///
 /// # Safety
 /// `module` is live.

@@ -1,7 +1,7 @@
 //! The supported names, and the IR that each becomes.
 //!
-//! The notation is [`super::template`]'s. Forms with `.ftz` and `x2` need no row
-//! of their own: they follow from those without.
+//! [`super::template`] explains the notation. Names with `.ftz` and `x2` need no row: they follow from the
+//! names without.
 
 use super::template::Row;
 
@@ -58,7 +58,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("read.ptx.sreg.globaltimer", "call i64 @entry.globaltimer()"),
 
     // ---- barriers and fences; `membar` is `fence.sc` (PTX ISA, "membar/fence") ----
-    // -2: `__syncthreads` itself, which all threads are to take at one place.
+    // -2 marks `__syncthreads`, which all threads must reach at one place.
     Row("barrier0", "call void @entry.barrier(i32 0, i32 0, i32 -2)"),
     Row("{bar.sync|barrier.n|barrier.sync}", "call void @entry.barrier(i32 %0, i32 0, i32 -1)"),
     Row("{barrier|barrier.sync.cnt}", "call void @entry.barrier(i32 %0, i32 %1, i32 -1)"),
@@ -81,7 +81,7 @@ pub const INTRINSICS: &[Row] = &[
         %r = call i32 @entry.shared_rank(ptr %g)
         ret i32 %r"),
 
-    // ---- warp collectives; forms without a mask take the threads that are there ----
+    // ---- warp collectives; in the forms without a mask, the active threads take part ----
     Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}",
         "call $R @gr.shfl.$2(i32 $1, i32 %0, $B %1, i32 %2, i32 %3)"),
     Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}", "
@@ -115,15 +115,14 @@ pub const INTRINSICS: &[Row] = &[
         %r0 = insertvalue $R poison, i32 %l, 0
         %r1 = insertvalue $R %r0, i1 %p, 1
         ret $R %r1"),
-    // The intrinsic takes the value first, but clang 19's `__reduce_*_sync(mask,
-    // value)`, where its calls come from, passes the mask first: this is what
-    // the program means.
+    // The intrinsic takes the value first. But its calls come from clang 19's `__reduce_*_sync(mask,
+    // value)`, which passes the mask first. The row does what the program means.
     Row("redux.sync.{add=0|umin=1|umax=2|min=3|max=4|and=5|or=6|xor=7}",
         "call i32 @entry.redux(i32 $1, i32 %0, i32 %1, i32 -1)"),
     Row("activemask", "call i32 @entry.activemask()"),
 
-    // ---- atomics: relaxed, as the PTX that they stand for. `max` and `min` are
-    // signed: clang maps the unsigned builtins to them too ----
+    // ---- atomics: relaxed, as in PTX. `max` and `min` are signed; clang uses them for the unsigned
+    // builtins too ----
     Row("atomic.{add|and|or|xor|max|min|exch=xchg|inc=uinc_wrap|dec=udec_wrap}.gen.i.{cta=0,block|sys=3,system}",
         "atomicrmw $1 $A %0, $R %1 syncscope(\"$2:1\") monotonic, align $ALIGN, !gpurace.atomic !{i32 $2, i32 0}"),
     Row("atomic.add.gen.f.{cta=0,block|sys=3,system}",
@@ -155,7 +154,7 @@ pub const INTRINSICS: &[Row] = &[
         %g = icmp eq i32 %l, 0
         %r = and i1 %n, %g
         ret i1 %r"),
-    // Asynchronous copies happen at once, marked as what they are for the checker.
+    // Asynchronous copies happen at once. The metadata tells the checker what they are.
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}",
         "call void @llvm.memcpy.p3.p1.i64($A align $2 %0, $B align $2 %1, i64 $2, i1 false), !gpurace.async !{}"),
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}.s", "
@@ -166,7 +165,7 @@ pub const INTRINSICS: &[Row] = &[
         %end = getelementptr i8, $A %0, i64 %size
         call void @llvm.memset.p3.i64($A %end, i8 0, i64 %rest, i1 false), !gpurace.async !{}
         ret void"),
-    // Bulk copies are refused, so there is none to wait for.
+    // Bulk copies are refused, so no copy is waited for.
     Row("cp.async.bulk.{commit.group|wait.group|wait.group.read}", "ret void"),
     Row("cp.async.commit.group", "call void @entry.async_commit()"),
     Row("cp.async.wait.group", "call void @entry.async_wait(i32 %0)"),
@@ -174,7 +173,7 @@ pub const INTRINSICS: &[Row] = &[
         call void @entry.async_commit()
         call void @entry.async_wait(i32 0)
         ret void"),
-    // Without `noinc` the pending count rises for the time of the copies, which is none.
+    // Without `noinc` the pending count rises until the copies are done, which they are at once.
     Row("cp.async.mbarrier.arrive{=0|.noinc=1}{=p0|.shared=p3}", "
         %g = call ptr @gr.generic.$2($A %0)
         call void @entry.async_arrive(ptr %g)
@@ -244,8 +243,8 @@ pub const INTRINSICS: &[Row] = &[
         %s = lshr i64 %b, $1
         %r = trunc i64 %s to i32
         ret i32 %r"),
-    // Out of range means the nearest end of it. NaN means 0 where neither side
-    // has 64 bits, the highest bit alone otherwise (PTX ISA, "cvt").
+    // A number out of range becomes the nearest integer. NaN becomes 0 if neither type has 64 bits, else
+    // the highest bit alone (PTX ISA, "cvt").
     Row("f2{i=si|ui=ui}.{rn=roundeven|rz=trunc|rm=floor|rp=ceil}", "
         %x = call float @llvm.$2.f32(float %0)
         %r = call i32 @llvm.fpto$1.sat.i32.f32(float %x)
@@ -365,16 +364,15 @@ pub const FUNCTIONS: &[Row] = &[
     Row("free", "call void @entry.free($A %0)"),
 ];
 
-/// Functions that exist on devices and that the executor cannot run: what is
-/// left of libdevice where it was not linked, the device-side runtime.
+/// Device functions that the executor cannot run: functions of libdevice that were not linked, and CUDA's
+/// runtime for device code.
 pub const REFUSED_FUNCTIONS: &[&str] = &[
     "__nv_*",
     "__nvvm_*",
     "cuda{Malloc|Free|Memcpy|Memset|Stream|Event|Graph|Func|Occupancy|Launch|CG|Get|Peek|Device|Runtime}*",
 ];
 
-/// The intrinsics that are refused, so that the tests can tell a decision from
-/// an omission.
+/// The intrinsics that are refused on purpose. A test fails for any other one without a row.
 #[cfg(test)]
 pub const REFUSED_INTRINSICS: &[&str] = &[
     // Textures and surfaces.
@@ -395,7 +393,7 @@ pub const REFUSED_INTRINSICS: &[&str] = &[
     "read.ptx.sreg.pm*",
     // Constant memory is ordinary memory on the host.
     "isspacep.const",
-    // Diagnostics of the compiler; folded before the table is asked.
+    // Diagnostics of the compiler, and `reflect`, which is folded before the table is used.
     "compiler.*",
     "reflect",
 ];

@@ -1,9 +1,8 @@
 //! Makes the text of LLVM functions from a row of the table.
 //!
-//! A row's `names` is a literal with alternatives in braces. The alternative that matches is
-//! captured; `=` gives it a meaning to capture instead. So `f2{i|ui}.{rn=roundeven|rz=trunc}` matches
-//! `f2ui.rz` and captures `ui` and `trunc`. Commas separate several meanings. A `*` at the end
-//! matches any rest.
+//! A row's `names` is a literal with alternatives in braces. The matching alternative is captured; after
+//! `=` stands a meaning to capture instead. So `f2{i|ui}.{rn=roundeven|rz=trunc}` matches `f2ui.rz` and
+//! captures `ui` and `trunc`. Commas separate several meanings. A `*` at the end matches any rest.
 //!
 //! A body is IR text with these abbreviations:
 //!
@@ -58,7 +57,7 @@ pub enum Lowering {
 pub enum Rule {
     /// A row's body, with the captures of its names.
     Row(&'static str, Vec<&'static str>),
-    /// The body of the name without `.ftz`, subnormal arguments and results flushed.
+    /// The body of the name without `.ftz`; subnormal arguments and results are flushed.
     Flushed(Box<Rule>),
     /// The body of the name without `x2`, for each of two elements.
     Paired(Box<Rule>),
@@ -104,8 +103,7 @@ impl Functions {
     }
 }
 
-/// A module's text: functions written elsewhere, by name, with the building
-/// blocks and the entry points that they call.
+/// A module's text: these functions, by name, with the building blocks and the entry points that they call.
 pub fn complete(mut definitions: BTreeMap<String, String>) -> String {
     let written: Vec<_> = definitions.values().cloned().collect();
     for text in written {
@@ -140,7 +138,7 @@ fn ty(ty: Ty) -> &'static str {
     }
 }
 
-/// The translation of a function of this name, or `None` if it does not exist on devices alone.
+/// The translation of a function of this name; `None` for a function that hosts have too.
 pub fn find(name: &str) -> Option<Lowering> {
     if let Some(short) = name.strip_prefix("llvm.nvvm.") {
         return Some(intrinsic(short).map_or(Lowering::Refused, Lowering::Body));

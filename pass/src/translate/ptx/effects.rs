@@ -1,4 +1,4 @@
-//! Which memory an instruction touches and how it orders threads.
+//! The accesses and the synchronisation of each instruction.
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
@@ -39,8 +39,8 @@ pub struct PtxAccess<'a> {
     pub volatile: bool,
     /// Where.
     pub address: &'a Address,
-    /// Offset of this access from [`Self::address`], bytes: elements of a strong
-    /// vector are accesses of their own.
+    /// The offset of this access from [`Self::address`], in bytes. Each element of a strong vector is an
+    /// access.
     pub element_offset: u32,
 }
 
@@ -49,13 +49,13 @@ pub struct PtxAccess<'a> {
 pub enum Sync<'a> {
     /// A fence.
     Fence(Order, Scope),
-    /// A barrier of the block: `id` and how many threads it waits for, `None` for all.
+    /// A barrier of the block.
     Barrier {
         /// True if the thread waits, false if it only arrives.
         waits: bool,
         /// Which of the 16 barriers.
         id: &'a Operand,
-        /// Threads expected.
+        /// The number of threads that it waits for; `None` for all.
         threads: Option<&'a Operand>,
     },
     /// The barrier of the cluster: the thread waits, or only arrives.
@@ -65,7 +65,7 @@ pub enum Sync<'a> {
     },
     /// A warp barrier among the lanes of a mask.
     Warp(&'a Operand),
-    /// Lanes exchange values; gives no order of memory. `None`: among the active lanes.
+    /// The lanes of a mask exchange values, which orders no memory. `None`: the active lanes.
     Collective(Option<&'a Operand>),
     /// An asynchronous copy starts, is committed to a group, or is waited for.
     AsyncCopy(AsyncCopy<'a>),
@@ -263,8 +263,8 @@ fn bytes(size: &Operand) -> Size {
     }
 }
 
-/// The accesses of a load, store or atomic of `count` elements: a weak vector is
-/// one access, a strong one as many as it has elements (PTX ISA, "Vector Data-types").
+/// Adds the accesses of a load, store or atomic of `count` elements. A weak vector is one access; a
+/// strong vector is one access for each element (PTX ISA, "Vector Data-types").
 fn elements<'a>(
     effects: &mut Effects<'a>,
     strength: Strength,

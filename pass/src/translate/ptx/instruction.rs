@@ -35,7 +35,7 @@ pub(super) fn only_if(modelled: bool) -> Decoded<()> {
     if modelled { Ok(()) } else { Err(Refusal::Unsupported) }
 }
 
-/// An instruction's mnemonic, taken apart.
+/// An instruction whose modifiers and arguments a decoder takes.
 pub(super) struct Instruction {
     mnemonic: String,
     /// Each modifier, and true once it is taken.

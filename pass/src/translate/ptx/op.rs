@@ -1,8 +1,8 @@
 //! The instructions of inline PTX, typed.
 //!
-//! There is one variant for each shape of instruction; the operation within a shape is an enum of
-//! its own ([`operation`](super::operation)). Destinations are operands too: `_` if the result is
-//! not wanted, and `{a, b}` for packing moves and vector loads.
+//! Each shape of instruction is one variant. Another enum gives the operation within a shape
+//! ([`operation`](super::operation)). A destination is an operand too: `_` for a result that nobody wants,
+//! `{a, b}` for a move that unpacks.
 
 use gpurace_abi::matrix::Product;
 use gpurace_abi::scope::{Order, Scope};
@@ -122,14 +122,14 @@ pub enum Op {
         a: Operand,
         b: Option<Operand>,
     },
-    /// `cvt.pack`: two `s32` saturated to narrower lanes, above those of `c`.
+    /// `cvt.pack`: saturates two `s32` to narrower lanes, and puts them above the lanes of `c`.
     CvtPack { d_ty: Ty, d: Operand, a: Operand, b: Operand, c: Option<Operand> },
     /// `cvta`: from a space to generic, or with `to` the other way.
     Cvta { to: bool, space: Space, ty: Ty, d: Operand, a: Operand },
     /// `isspacep`.
     Isspacep { space: Space, p: Operand, a: Operand },
-    /// `mapa`: an address in shared memory to that of the block of a rank; generic, or
-    /// with `.shared::cluster` as shared memory has it.
+    /// `mapa`: from an address in shared memory to the same place in the block of a rank. Addresses are
+    /// generic, or shared ones with `.shared::cluster`.
     Mapa { space: Space, ty: Ty, d: Operand, a: Operand, rank: Operand },
     /// `getctarank`: the rank of the block in whose shared memory an address lies.
     ClusterRank { space: Space, ty: Ty, d: Operand, a: Operand },
@@ -159,7 +159,7 @@ pub enum Op {
     ClusterWait,
     /// `bar.warp.sync`.
     WarpSync { mask: Operand },
-    /// `shfl`; without a mask the legacy form, among the active threads.
+    /// `shfl`. The legacy form has no mask: the active threads take part.
     Shfl {
         mode: ShflMode,
         d: Operand,
@@ -169,7 +169,7 @@ pub enum Op {
         c: Operand,
         mask: Option<Operand>,
     },
-    /// `vote`; without a mask the legacy form, among the active threads.
+    /// `vote`. The legacy form has no mask: the active threads take part.
     Vote { mode: VoteMode, d: Operand, a: Operand, mask: Option<Operand> },
     /// `match.sync`; `all` also gives a predicate.
     Match { all: bool, ty: Ty, d: Operand, p: Option<Operand>, a: Operand, mask: Operand },
@@ -188,8 +188,8 @@ pub enum Op {
     Mma { product: Product, d: Vec<Operand>, a: Vec<Operand>, b: Vec<Operand>, c: Vec<Operand> },
     /// `elect.sync`: the leader's lane, and true if this thread is the leader.
     Elect { d: Operand, p: Operand, mask: Operand },
-    /// `cp.async`: copies `size` bytes from global to shared memory, of which
-    /// `source_size` are read and the rest are zeros. With `ignore` true, all are zeros.
+    /// `cp.async`: writes `size` bytes to shared memory. It reads `source_size` of them from global memory,
+    /// the others become zeros. If `ignore` is true, all become zeros.
     CpAsync {
         to: Address,
         from: Address,
@@ -235,8 +235,8 @@ pub enum Op {
     MbarrierPendingCount { d: Operand, state: Operand },
     /// `nanosleep`.
     Nanosleep { t: Operand },
-    /// `tex`, and `tld4` with the component that it gathers. Coordinates are as many as
-    /// the geometry has; the predicate says that the texels are there.
+    /// `tex`, and `tld4` with the component that it gathers. The geometry gives the number of coordinates;
+    /// the predicate says that the texels are there.
     Texture {
         geometry: Geometry,
         integer: bool,
@@ -270,7 +270,7 @@ pub enum Op {
     Exit,
     /// `brkpt`.
     Brkpt,
-    /// `bra`; the block to go to when the statement's guard holds.
+    /// `bra`: where control goes if the statement's guard holds.
     Bra { target: BlockId },
     /// Anything else, by the mnemonic as written.
     Unsupported(String),

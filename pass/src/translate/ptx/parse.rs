@@ -12,16 +12,16 @@ use super::{Asm, BasicBlock, Guard, RegInfo, Stmt};
 
 mod arguments;
 
-/// Most registers that one asm may declare: `.reg .b32 r<100000000>;` must not exhaust memory.
+/// Most registers that one asm may declare, so that `.reg .b32 r<100000000>;` does not exhaust memory.
 const MAX_REGISTERS: usize = 1 << 16;
 /// Deepest nesting of scopes and vectors.
 const MAX_DEPTH: usize = 64;
 
-/// Reads the template and constraint string of an inline asm call.
+/// Reads the template and constraint string of an inline asm call. PTX that is not modelled becomes
+/// [`Op::Unsupported`].
 ///
 /// # Errors
-/// Where the text is not PTX. What is PTX but not modelled becomes
-/// [`Op::Unsupported`] instead.
+/// The text is not PTX.
 pub fn parse(asm_template: &str, constraint_string: &str) -> Result<Asm, ParseError> {
     let constraints = template::constraints(constraint_string)?;
     let text = template::expand(asm_template, constraints.slots.len())?;
@@ -54,11 +54,11 @@ enum Named {
     Vector(Vec<Reg>),
 }
 
-/// A statement before branch targets are blocks.
+/// A statement whose branch target is still a label.
 struct RawStatement {
     guard: Option<Guard>,
     text: String,
-    /// `Err` is a branch to a label that is looked up in the given scope, outermost last.
+    /// `Err` is a branch: the label, and the scopes to look it up in, the innermost last.
     op: Result<Op, (String, Vec<usize>)>,
 }
 
@@ -70,8 +70,8 @@ struct Parser {
     slots: Vec<u32>,
     regs: Vec<RegInfo>,
     scopes: Vec<HashMap<String, Named>>,
-    /// Labels by the scope that declares them, a statement index each. Scopes
-    /// are never dropped here, since a branch may precede its label.
+    /// For each scope its labels, with the index of the statement after the label. Closed scopes stay,
+    /// since a branch may precede its label.
     labels: Vec<HashMap<String, usize>>,
     statements: Vec<RawStatement>,
     depth: usize,
@@ -153,7 +153,7 @@ impl Parser {
         if open.len() == 1 { Ok(()) } else { Err(ParseError::Scope) }
     }
 
-    /// `.reg`, and directives that mean nothing here; others are refused by name.
+    /// Reads `.reg`, skips directives that mean nothing here, and refuses others by name.
     fn directive(&mut self, word: &str) -> Result<(), ParseError> {
         self.at += 1;
         self.within = word.to_owned();
@@ -278,7 +278,7 @@ impl Parser {
             return self.wanted_instead("an instruction");
         }
         if !known || table::is_refused(base) {
-            // Nothing says how its operands are written, so they are not read.
+            // The syntax of its operands is unknown, so they are skipped.
             self.skip_statement();
             return self.push(guard, Ok(Op::Unsupported(mnemonic)));
         }
@@ -349,7 +349,7 @@ impl Parser {
         }
         starts.sort_unstable();
         starts.dedup();
-        // The block that starts at `count` is the end of the asm: empty, but a target like others.
+        // The basic block that starts at `count` is the end of the asm. It is empty, but a branch target.
         let block_of =
             |statement: usize| BlockId(starts.partition_point(|&s| s <= statement).saturating_sub(1) as u32);
         let blocks = starts

@@ -1,19 +1,18 @@
 //! The table of PTX instructions: which are modelled, which are refused by name, and which decoder
 //! reads an instruction's modifiers and operands.
 //!
-//! A decoder takes the modifiers that it knows. A modifier that is left over makes the instruction
-//! unsupported: none is dropped quietly.
+//! A decoder takes the modifiers that it knows. If a modifier is left over, the instruction is
+//! unsupported.
 //!
 //! # To add an instruction
 //!
 //! 1. Add a line to [`TABLE`]: the mnemonic, its forms as the PTX ISA writes them, and a decoder of
 //!    the folder `decode/`.
 //! 2. Let the decoder return an [`Op`]. If no variant has the shape of the instruction, add one. The
-//!    compiler then asks for its two meanings: the accesses and the synchronisation
-//!    (`effects.rs`), and the IR (`operation` in `../ptx_to_ir/function.rs`, which sends it to the file
-//!    of its subject).
-//! 3. Add a test of its results beside those of its subject in `../ptx_to_ir/tests/`: a line with the
-//!    text and what the PTX ISA says that it computes.
+//!    compiler then asks for its accesses and synchronisation (`effects.rs`) and for its IR (`operation`
+//!    in `../ptx_to_ir/function.rs`, which passes it to the file of its subject).
+//! 3. Add a test of its results to the file of its subject in `../ptx_to_ir/tests/`: a line with the text
+//!    and the result that the PTX ISA gives.
 //!
 //! Code for a GPU keeps the instruction as it is, and learns from `effects.rs` which checks and
 //! calls stand beside it.
@@ -32,7 +31,7 @@ pub enum Status {
     Modelled,
     /// Accepted and without effect here.
     Hint,
-    /// Reaching it at run time ends the launch with an error that names it.
+    /// A launch that reaches it ends with an error that names it.
     Refused,
 }
 
@@ -274,8 +273,7 @@ pub(super) fn decode(mnemonic: &str, arguments: Vec<Argument>) -> Result<Op, Par
     }
 }
 
-/// Every instruction that the table knows, for documentation. What is not
-/// among them is refused by its name.
+/// Every instruction of the table, for documentation. All other instructions are refused by name.
 pub fn supported() -> impl Iterator<Item = Supported> {
     TABLE.iter().map(|entry| Supported { mnemonic: entry.name, forms: entry.forms, status: entry.status })
 }

@@ -1,4 +1,4 @@
-//! Addresses: conversion between state spaces, and questions about them.
+//! Conversion of addresses between state spaces, and tests of their space.
 
 use crate::ir::address_space as number;
 use crate::translate::ptx::op::{Address, Op, Operand};
@@ -75,13 +75,13 @@ fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) 
     body.set(d, ty, &number)
 }
 
-/// The pointer that an instruction's address means, with its type.
+/// The pointer for an instruction's address, with its type.
 pub(super) fn pointer(body: &mut Body, space: Space, address: &Address, extra: u32) -> Translated<String> {
     let ty = pointer_type(space)?;
     let base = match &address.base {
         Operand::Symbol(name) => {
             let symbol = body.symbol(name)?;
-            // The address of a variable is one in its own state space.
+            // The address of a variable belongs to the variable's own state space.
             let (own, value) = symbol.rsplit_once(' ').ok_or(Refused)?;
             if own == ty {
                 value.to_owned()

@@ -44,7 +44,7 @@ pub struct Body<'a> {
     pub(super) reserved_shared: bool,
 }
 
-/// LLVM's floating-point type of the same bits, if a type has one.
+/// LLVM's floating-point type with the same bits as a type, if there is one.
 pub(super) fn float_type(ty: Ty) -> Option<&'static str> {
     match ty {
         Ty::F(32) | Ty::Tf32 => Some("float"),
@@ -92,7 +92,7 @@ impl Body<'_> {
         }
     }
 
-    /// The bits that an operand has as a value of a type: an integer as wide.
+    /// The bits of an operand as an integer of a type's width.
     pub(super) fn get(&mut self, operand: &Operand, ty: Ty) -> Translated<String> {
         let bits = ty.bits();
         let mask = |n: u64| if bits >= 64 { n } else { n & ((1 << bits) - 1) };
@@ -100,8 +100,8 @@ impl Body<'_> {
             Operand::Reg(reg) => {
                 let from = self.asm.regs[reg.0 as usize].ty.bits();
                 let value = self.value(format_args!("load i{from}, ptr %r{}", reg.0));
-                // A register narrower than the instruction is read as PTX reads `.b8`
-                // registers in 16-bit instructions: zero-extended.
+                // PTX zero-extends a register that is narrower than the instruction, such as a `.b8`
+                // register in a 16-bit instruction.
                 self.resize(&value, from, bits, "zext")
             }
             Operand::NotReg(reg) => {
@@ -110,7 +110,7 @@ impl Body<'_> {
                 self.resize(&value, 1, bits, "zext")
             }
             Operand::Int(n) if bits == 1 => if *n == 0 { "false" } else { "true" }.to_owned(),
-            // A wider literal than 64 bits is one that PTX sign-extends.
+            // PTX sign-extends a literal to more than 64 bits.
             Operand::Int(n) if bits > 64 => (*n as i64).to_string(),
             Operand::Int(n) => mask(*n).to_string(),
             Operand::F32(pattern) if ty == Ty::F(64) => {
@@ -173,8 +173,7 @@ impl Body<'_> {
         })
     }
 
-    /// Writes bits, as wide as a type, to a register; one that is wider gets the
-    /// sign or zeros, as the type says.
+    /// Writes a value of a type to a register. A wider register gets the sign or zeros, as the type says.
     pub(super) fn set(&mut self, operand: &Operand, ty: Ty, value: &str) -> Translated {
         match operand {
             Operand::Sink => Ok(()),
@@ -208,8 +207,8 @@ impl Body<'_> {
         self.value(format_args!("call {result} @{name}({})", list.join(", ")))
     }
 
-    /// Calls an entry point. `arguments` lacks the `sync` operand, which is filled in later.
-    /// Returns the result, if the entry point has one.
+    /// Calls an entry point, and returns its result if it has one. `arguments` lacks the `sync` operand,
+    /// which the pass fills in later.
     pub(super) fn entry(&mut self, entry: Entry, arguments: &[&str]) -> String {
         let call = template::entry_call(entry, arguments);
         if entry.point().result == EntryTy::Void {

@@ -1,5 +1,5 @@
-//! Barriers, fences, exchange within a warp, and the end of a thread: calls of
-//! entry points. Their `sync` argument is filled in later.
+//! Barriers, fences, exchange within a warp, and the end of a thread. They become calls of entry points.
+//! The pass fills in their `sync` argument later.
 
 use gpurace_abi::entry::Entry;
 
@@ -66,7 +66,7 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             body.set(d, WORD, &r)
         }
         Op::Elect { d, p, mask } => {
-            // All lanes of the mask have to come, as for a vote; the lowest leads.
+            // All lanes of the mask must arrive, as for a vote. The lowest lane leads.
             let mask = body.get(mask, WORD)?;
             body.entry(Entry::Vote, &[&code(VoteMode::Ballot as u32), &mask, "1"]);
             let leader = body.call("i32", "llvm.cttz.i32", &[("i32", &mask), ("i1", "false")]);
@@ -96,7 +96,7 @@ fn code(number: u32) -> String {
     number.to_string()
 }
 
-/// The mask of a collective; the legacy forms mean the threads that are there.
+/// The mask of a collective. The legacy forms have none: the active threads take part.
 fn mask_or_active(body: &mut Body, mask: Option<&Operand>) -> Translated<String> {
     match mask {
         Some(mask) => body.get(mask, WORD),

@@ -172,7 +172,7 @@ fn compare(body: &mut Body, cmp: Cmp, ty: Ty, ftz: bool, of: [&Operand; 2]) -> T
     Ok(truths)
 }
 
-/// A truth joined with a further predicate.
+/// The truth of a comparison, joined with a further predicate.
 fn joined(body: &mut Body, truth: &str, with: Option<&(BoolOp, Operand)>) -> Translated<String> {
     let Some((op, operand)) = with else { return Ok(truth.to_owned()) };
     let name = match op {
@@ -252,8 +252,8 @@ fn to_integral(round: Round) -> Translated<&'static str> {
     }
 }
 
-/// Out of range gives the nearest value; NaN gives 0, or the highest bit alone
-/// where one side has 64 bits (PTX ISA, `cvt`).
+/// A float as an integer. A number out of range becomes the nearest integer. NaN becomes 0, or the highest
+/// bit alone if one of the two types has 64 bits (PTX ISA, `cvt`).
 fn float_to_int(body: &mut Body, how: Conversion, bits: &str) -> Translated<String> {
     let Conversion { d_ty, a_ty, round, ftz } = how;
     let round = match round {
@@ -356,7 +356,7 @@ fn to_small(body: &mut Body, ty: Ty, mode: &str, float: &str) -> Translated<Stri
     if matches!(mode, "rn" | "rz") {
         return Ok(body.call("i16", &format!("gr.round.{format}.{mode}"), &[("float", float)]));
     }
-    // Toward zero, then one step out where the value lies on the side rounded to.
+    // Rounds toward zero, then steps away from zero if the value lies on the side to round to.
     let r = body.call("i16", &format!("gr.round.{format}.rz"), &[("float", float)]);
     let back = body.call("float", &format!("gr.load.{format}"), &[("i16", &r)]);
     let condition = if mode == "rp" { "ogt" } else { "olt" };

@@ -87,7 +87,7 @@ pub(super) fn intrinsic(body: &mut Body, name: &str, t: &str, x: &str) -> String
     body.call(t, &format!("llvm.{name}.{}", suffix(t)), &[(t, x)])
 }
 
-/// A value as LLVM's `float` or `double`, 16-bit formats as `float`, and that type.
+/// Bits as LLVM's `float` or `double`, and that type. 16-bit formats become `float`.
 pub(super) fn load(body: &mut Body, ty: Ty, bits: &str) -> Translated<(String, &'static str)> {
     if let Some(format) = small(ty) {
         return Ok((body.call("float", &format!("gr.load.{format}"), &[("i16", bits)]), "float"));
@@ -167,7 +167,7 @@ fn binary(body: &mut Body, op: BinaryOp, ty: Ty, mode: FloatMode, a: &str, b: &s
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
             let (name, y) = match op {
                 BinaryOp::Add => ("add", y),
-                // The building blocks in directed modes have no subtraction of their own.
+                // The directed modes have no building block for subtraction.
                 BinaryOp::Sub => ("add", body.value(format_args!("fneg {t} {y}"))),
                 BinaryOp::Mul => ("mul", y),
                 _ => ("div", y),
@@ -193,7 +193,7 @@ fn binary(body: &mut Body, op: BinaryOp, ty: Ty, mode: FloatMode, a: &str, b: &s
     finish(body, ty, mode, r)
 }
 
-/// The fused operation; `values` are a, b, c.
+/// A fused multiplication and addition; `values` are a, b, c.
 fn fma(body: &mut Body, ty: Ty, mode: FloatMode, values: &[String]) -> Translated<String> {
     let v = flushed(body, ty, mode, values);
     let rounding = rounding(mode.round)?;

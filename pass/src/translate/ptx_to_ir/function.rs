@@ -1,4 +1,4 @@
-//! The function that replaces one inline asm: its head and its end, and its statements.
+//! The function that replaces one inline asm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,7 @@ pub struct WrittenFunction {
     pub reserved_shared: bool,
 }
 
-/// The definition of function `name` for an asm. `None` if the call's types
-/// are not those of the constraints.
+/// The definition of function `name` for an asm. `None` if the call has other types than the constraints.
 pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Option<WrittenFunction> {
     let mut body = Body {
         asm,
@@ -135,7 +134,7 @@ impl Body<'_> {
             let Some(argument) = operand.argument else { continue };
             let ty = types.arguments.get(argument as usize)?.clone();
             let (value, from) = self.bits_of(&format!("%a{argument}"), &ty)?;
-            // The text of a negative constant means the same at every width.
+            // A constant is negative at every width if its text is.
             let extend = if operand.immediate { "sext" } else { "zext" };
             let to = operand.ty.bits();
             let value = self.resize(&value, from, to, extend);
@@ -235,7 +234,7 @@ impl Body<'_> {
         self.get(&operand, Ty::Pred).ok()
     }
 
-    /// Writes the end of the launch with the report that `what` is not supported.
+    /// Ends the launch with the report that `what` is not supported.
     fn refuse(&mut self, what: &str) {
         self.names += 1;
         let (constant, pointer) = string(self.function, self.names, what);

@@ -156,7 +156,7 @@ pub(super) fn join(body: &mut Body, low: &str, high: &str) -> String {
     body.value(format_args!("or i32 {high}, {low}"))
 }
 
-/// The condition code's carry, as a number of `bits` bits.
+/// The carry of the condition code as a number of `bits` bits, 0 if it is not used.
 fn carry_in(body: &mut Body, carry: Carry, bits: u16) -> String {
     if !carry.input {
         return "0".to_owned();
@@ -196,7 +196,7 @@ fn sum(body: &mut Body, what: &str, ty: Ty, sat: bool, carry: Carry, x: &str, y:
     body.resize(&r, wide, n, "zext")
 }
 
-/// The product, or the half of it that the operation names.
+/// The product, or the part of it that the operation names.
 fn multiply(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, y: &str) -> Translated<String> {
     let n = ty.bits();
     if op == BinaryOp::Mul {
@@ -382,7 +382,7 @@ fn prmt(body: &mut Body, mode: PrmtMode, [d, a, b, c]: [&Operand; 4]) -> Transla
     body.set(d, WORD, &r)
 }
 
-/// Bit `k` of the table says whether the minterm `k` of the bits of a, b, c is set.
+/// `lop3`: bit `k` of the table is the result where the bits of a, b, c are the binary digits of `k`.
 fn lop3(body: &mut Body, [d, a, b, c, table]: [&Operand; 5]) -> Translated {
     let inputs = [body.get(a, WORD)?, body.get(b, WORD)?, body.get(c, WORD)?];
     let table = body.get(table, WORD)?;

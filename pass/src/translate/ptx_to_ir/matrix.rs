@@ -1,8 +1,8 @@
 //! Matrices that a warp holds together: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`.
 //!
-//! In a matrix of 8 by 8 elements of 16 bits lane `l` holds elements `2 (l % 4)` and the next
-//! of row `l / 4` (PTX ISA, "Matrix fragments"). Each lane gives the address of one row in memory.
-//! Shuffles pass the addresses between lanes, and each lane accesses the elements that it holds.
+//! A matrix has 8 by 8 elements of 16 bits. Lane `l` holds two elements of row `l / 4`, from element
+//! `2 (l % 4)` on (PTX ISA, "Matrix fragments"). Each lane gives the address of one row in memory. Shuffles
+//! pass the addresses between lanes, and each lane accesses the elements that it holds.
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::matrix::{ElementType as Kind, Product};
@@ -83,7 +83,7 @@ fn shuffle(body: &mut Body, value: &str, from: &str) -> String {
     body.resize(&both, 64, 32, "zext")
 }
 
-/// The two rows of a transposed matrix of which a lane holds one element each.
+/// The two rows of a transposed matrix that a lane holds an element of.
 fn rows(body: &mut Body, lane: &str) -> [String; 2] {
     let in_quad = body.value(format_args!("and i32 {lane}, 3"));
     let first = body.value(format_args!("shl i32 {in_quad}, 1"));
@@ -91,8 +91,8 @@ fn rows(body: &mut Body, lane: &str) -> [String; 2] {
     [first, second]
 }
 
-/// The pointers to a lane's elements of each of `n` matrices: one pointer for both elements, or for a
-/// transposed matrix one for each.
+/// The pointers to a lane's elements, for each of `n` matrices. Both elements have one pointer; in a
+/// transposed matrix each has its own.
 fn places(
     body: &mut Body,
     space: Space,
@@ -136,7 +136,7 @@ fn places(
         .collect())
 }
 
-/// The type of a register of elements of a type.
+/// The type of a register that holds elements of a type.
 fn register(kind: Kind) -> Ty {
     Ty::B(8 * crate::translate::ptx::matrix_register(kind) as u16)
 }

@@ -257,7 +257,7 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
     }
     let operands = body.get_all(b, *ty)?;
     let c = c.as_ref().map(|c| body.get(c, *ty)).transpose()?;
-    // `red`, and an `atom` that is one by its destination `_` (PTX ISA, `atom`).
+    // `red`, or an `atom` with the destination `_`, which is a reduction too (PTX ISA, `atom`).
     let reduction =
         d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
     let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };

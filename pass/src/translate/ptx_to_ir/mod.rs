@@ -1,18 +1,17 @@
 //! Inline PTX as IR that runs on the host.
 //!
-//! For each distinct asm of a module, [`lower_ptx`] writes one function in
-//! LLVM's textual IR ([`function`]), which uses the same building blocks as the NVVM intrinsics
-//! ([`super::nvvm`]), links it into the module and replaces the asm by a call. The functions are
-//! inlined at once. LLVM gives instructions that it inlines from a function without debug info the
-//! position of the call, so accesses keep their source lines.
+//! For each distinct asm of a module, [`lower_ptx`] writes one function in LLVM's textual IR
+//! ([`function`]). It uses the same building blocks as the NVVM intrinsics ([`super::nvvm`]). Then
+//! [`lower_ptx`] links the functions into the module, replaces each asm by a call and inlines the calls. The
+//! functions have no debug info, so LLVM gives their instructions the position of the call, and accesses
+//! keep their source lines.
 //!
 //! An instruction that cannot be translated becomes a call of
 //! [`gpurace_abi::entry::Entry::Unsupported`] with its name. A launch that reaches the call ends; the
 //! compilation does not, and no value is wrong.
 //!
-//! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are
-//! nearer to the exact ones than a GPU's. Asynchronous copies happen at once, and their groups are
-//! done when they are committed.
+//! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are more
+//! exact than a GPU's. Asynchronous copies happen at once, so a group is done when it is committed.
 
 mod address;
 mod body;
@@ -59,8 +58,7 @@ struct Key {
 /// Replaces every inline asm of `module`: see the module's comment. Returns the names of untranslated
 /// instructions, each once, in order.
 ///
-/// An asm without text and operands stays: it keeps the compiler from moving
-/// accesses across it, on the host as on a GPU.
+/// An asm without text and operands stays, since it keeps the compiler from moving accesses across it.
 ///
 /// # Safety
 /// `module` is live and used by this thread alone.

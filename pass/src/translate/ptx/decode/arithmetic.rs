@@ -21,7 +21,7 @@ pub fn numeric(ty: Ty) -> bool {
     match ty {
         Ty::U(n) | Ty::S(n) | Ty::F(n) => n >= 16,
         Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2 | Ty::U16x2 | Ty::S16x2 => true,
-        // `.b32` is what some headers write where the sign does not matter.
+        // Some headers write `.b32` where the sign does not matter.
         Ty::B(n) => (16..=64).contains(&n),
         _ => false,
     }
@@ -31,7 +31,7 @@ pub fn integer(ty: Ty) -> bool {
     matches!(ty, Ty::U(16..=64) | Ty::S(16..=64) | Ty::B(16..=64))
 }
 
-/// Integers whose product of twice the width `.wide` gives.
+/// Integers for `.wide`, whose result has twice the width.
 fn widens(ty: Ty) -> bool {
     integer(ty) && ty.bits() <= 32
 }

@@ -13,7 +13,7 @@ fn comparison(i: &mut Instruction) -> Decoded<(Cmp, Option<BoolOp>)> {
 fn check_comparison(i: &Instruction, cmp: Cmp, ty: Ty) -> Decoded<()> {
     let fits = match ty {
         Ty::U(16..=64) | Ty::S(16..=64) => cmp.for_ints(),
-        // Bits only compare equal or not; headers write `setp.lt.b32` nowhere.
+        // Bits are only equal or not; no header writes `setp.lt.b32`.
         Ty::B(16..=64) => matches!(cmp, Cmp::Eq | Cmp::Ne),
         Ty::F(_) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2 => cmp.for_floats(),
         _ => return Err(Refusal::Unsupported),
@@ -124,7 +124,7 @@ pub fn cvt(i: &mut Instruction) -> Decoded {
 /// `cvt.pack.sat.dtype.s32{.b32}`.
 fn cvt_pack(i: &mut Instruction) -> Decoded {
     i.need("sat", "`.sat`")?;
-    // 2- and 4-bit types are no types elsewhere, so they are left over and refused.
+    // Types of 2 and 4 bits exist only here; they are left over and so refused.
     let d_ty = i.ty_of(|ty| matches!(ty, Ty::U(8 | 16) | Ty::S(8 | 16)))?;
     i.ty_of(|ty| ty == Ty::S(32))?;
     let with_c = i.flag("b32");

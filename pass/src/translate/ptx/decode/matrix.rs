@@ -48,7 +48,7 @@ pub fn movmatrix(i: &mut Instruction) -> Decoded {
     Ok(Op::Movmatrix { d: i.destination()?, a: i.scalar()? })
 }
 
-/// The types of a product that the matrix units have, with its shapes (PTX ISA, `mma`).
+/// True if the matrix units have a product of these types and this shape (PTX ISA, `mma`).
 fn exists(p: &Product) -> bool {
     let Shape { m, n, k } = p.shape;
     let integers = |kind| matches!(kind, Kind::S8 | Kind::U8);
@@ -56,7 +56,7 @@ fn exists(p: &Product) -> bool {
     let sums = p.c == p.d;
     n == 8
         && match p.a {
-            // `m8n8k4` of halves are four products of a quarter of the warp each.
+            // `m8n8k4` of halves is four products, each of a quarter of the warp.
             Kind::F16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && halves(p.c) && halves(p.d),
             Kind::Bf16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && sums && p.d == Kind::F32,
             Kind::Tf32 => m == 16 && matches!(k, 4 | 8) && p.b == p.a && sums && p.d == Kind::F32,
@@ -73,7 +73,7 @@ fn exists(p: &Product) -> bool {
         }
 }
 
-/// Types that sums of floats of 16 bits and fewer have.
+/// The types of sums of products of floats of 16 bits or fewer.
 fn halves(kind: Kind) -> bool {
     matches!(kind, Kind::F16 | Kind::F32)
 }

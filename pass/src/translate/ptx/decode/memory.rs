@@ -67,7 +67,7 @@ fn check_size(n: usize, ty: Ty) -> Decoded<()> {
     only_if(n as u32 * ty.bytes() <= 16)
 }
 
-/// What `ld` and `st` say before their operands.
+/// The modifiers of `ld` and `st`.
 struct Access {
     strength: Strength,
     space: Space,

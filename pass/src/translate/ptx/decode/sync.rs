@@ -16,7 +16,7 @@ pub fn bar(i: &mut Instruction) -> Decoded {
         return cluster(i);
     }
     i.flag("cta");
-    // The order is the same if the threads of a warp do not arrive together.
+    // A barrier orders the same also if the threads of a warp do not arrive together.
     i.flag("aligned");
     if i.flag("sync") {
         let id = i.scalar()?;

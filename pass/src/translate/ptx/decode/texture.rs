@@ -18,7 +18,7 @@ fn geometry(i: &mut Instruction) -> Decoded<Geometry> {
     i.one_of(GEOMETRIES, "a geometry")
 }
 
-/// The object and the coordinates that mean something: `.3d` and others are padded.
+/// The object and its coordinates, without the padding of `.3d` and others.
 fn place(i: &mut Instruction, geometry: Geometry) -> Decoded<(Operand, Vec<Operand>)> {
     let (object, mut at) = i.place()?;
     if at.len() < geometry.coordinates() {
@@ -28,7 +28,7 @@ fn place(i: &mut Instruction, geometry: Geometry) -> Decoded<(Operand, Vec<Opera
     Ok((object, at))
 }
 
-/// Four words: floats of 16 bits are refused.
+/// The types of four words. Floats of 16 bits are refused.
 fn words(ty: Ty) -> bool {
     matches!(ty, Ty::F(32) | Ty::S(32) | Ty::U(32))
 }

@@ -17,8 +17,7 @@ impl Parser {
                 if self.eat(']') {
                     return Ok(Argument::Place(address.base, coordinates.into_elements()));
                 }
-                // More operands than a texture with its sampler has: only
-                // unsupported instructions take them.
+                // Only unsupported instructions take more operands here.
                 while !matches!(self.peek(), None | Some(Token::Punct(';' | ']'))) {
                     self.at += 1;
                 }
