@@ -40,7 +40,7 @@ pub struct WrittenFunction {
     pub refused: BTreeSet<String>,
     /// Variables of the module that it names, with their address spaces.
     pub symbols: BTreeMap<String, u32>,
-    /// True if it uses [`special::RESERVED_SHARED`].
+    /// True if it uses [`super::special::RESERVED_SHARED`].
     pub reserved_shared: bool,
 }
 

@@ -240,6 +240,15 @@ pub(super) fn shift(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, n: &str) -> 
     body.value(format_args!("select i1 {out}, {t} 0, {t} {shifted}"))
 }
 
+/// The amount of a shift that wraps at 32 or is clamped to it.
+pub(super) fn amount(body: &mut Body, n: &str, wrap: bool) -> String {
+    if wrap {
+        body.value(format_args!("and i32 {n}, 31"))
+    } else {
+        body.call("i32", "llvm.umin.i32", &[("i32", n), ("i32", "32")])
+    }
+}
+
 fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Translated {
     let bits = ty.bits();
     let t = format!("i{bits}");
@@ -289,11 +298,7 @@ fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Tran
 
 fn funnel_shift(body: &mut Body, left: bool, wrap: bool, [d, a, b, c]: [&Operand; 4]) -> Translated {
     let (low, high, n) = (body.get(a, WORD)?, body.get(b, WORD)?, body.get(c, WORD)?);
-    let n = if wrap {
-        body.value(format_args!("and i32 {n}, 31"))
-    } else {
-        body.call("i32", "llvm.umin.i32", &[("i32", &n), ("i32", "32")])
-    };
+    let n = amount(body, &n, wrap);
     let n = body.resize(&n, 32, 64, "zext");
     let v = pair(body, &low, &high);
     let r = if left {
@@ -402,8 +407,7 @@ fn lop3(body: &mut Body, [d, a, b, c, table]: [&Operand; 5]) -> Translated {
 
 fn szext(body: &mut Body, ty: Ty, wrap: bool, [d, a, b]: [&Operand; 3]) -> Translated {
     let (x, n) = (body.get(a, WORD)?, body.get(b, WORD)?);
-    let n = if wrap { body.value(format_args!("and i32 {n}, 31")) } else { n };
-    let n = body.call("i32", "llvm.umin.i32", &[("i32", &n), ("i32", "32")]);
+    let n = amount(body, &n, wrap);
     let rest = body.value(format_args!("sub i32 32, {n}"));
     let up = shift(body, BinaryOp::Shl, WORD, &x, &rest);
     let down = shift(body, BinaryOp::Shr, ty, &up, &rest);

@@ -121,12 +121,8 @@ fn places(
             rows.iter()
                 .map(|row| {
                     let from = body.value(format_args!("add i32 {row}, {}", 8 * matrix));
-                    let [low, high] = [&low, &high].map(|part| {
-                        let part = shuffle(body, part, &from);
-                        body.resize(&part, 32, 64, "zext")
-                    });
-                    let high = body.value(format_args!("shl i64 {high}, 32"));
-                    let row = body.value(format_args!("or i64 {high}, {low}"));
+                    let [low, high] = [&low, &high].map(|part| shuffle(body, part, &from));
+                    let row = body.call("i64", "gr.pair", &[("i32", &low), ("i32", &high)]);
                     let at = body.value(format_args!("add i64 {row}, {offset}"));
                     let at = body.value(format_args!("inttoptr i64 {at} to {ty}"));
                     format!("{ty} {at}")

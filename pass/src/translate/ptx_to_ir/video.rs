@@ -4,7 +4,7 @@ use crate::translate::ptx::op::{BinaryOp, Op, Operand, VideoOp};
 use crate::translate::ptx::types::{Cmp, Ty};
 
 use super::body::{Body, Refused, Translated};
-use super::integers::{saturate, shift};
+use super::integers::{self, saturate, shift};
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
@@ -104,11 +104,7 @@ fn video(body: &mut Body, op: &Op) -> Translated {
 /// The operation on one lane. 64 bits hold all values exactly. `amount` is `b` as a word, for shifts.
 fn lane_operation(body: &mut Body, op: VideoOp, a_signed: bool, p: &str, q: &str, amount: &str) -> String {
     let shifted = |body: &mut Body, which, wrap: bool| {
-        let n = if wrap {
-            body.value(format_args!("and i32 {amount}, 31"))
-        } else {
-            body.call("i32", "llvm.umin.i32", &[("i32", amount), ("i32", "32")])
-        };
+        let n = integers::amount(body, amount, wrap);
         shift(body, which, if a_signed { Ty::S(64) } else { Ty::U(64) }, p, &n)
     };
     match op {
