@@ -68,7 +68,7 @@ fn check_size(n: usize, ty: Ty) -> Decoded<()> {
 }
 
 /// The modifiers of `ld` and `st`.
-struct Access {
+struct AccessModifiers {
     strength: Strength,
     space: Space,
     hints: CacheHints,
@@ -78,16 +78,16 @@ struct Access {
     ty: Ty,
 }
 
-fn access(i: &mut Instruction) -> Decoded<Access> {
+fn access(i: &mut Instruction) -> Decoded<AccessModifiers> {
     let (strength, space) = (strength(i)?, i.space());
     let (hints, policy) = cache(i);
     let (n, ty) = (vector(i), i.ty_of(accessible)?);
     check_size(n, ty)?;
-    Ok(Access { strength, space, hints, policy, n, ty })
+    Ok(AccessModifiers { strength, space, hints, policy, n, ty })
 }
 
 pub fn ld(i: &mut Instruction) -> Decoded {
-    let Access { strength, space, hints, policy, n, ty } = access(i)?;
+    let AccessModifiers { strength, space, hints, policy, n, ty } = access(i)?;
     if let Strength::Strong(Order::Release | Order::AcqRel | Order::SeqCst, _) = strength {
         return Err(i.lacks("an order that a load can have"));
     }
@@ -98,7 +98,7 @@ pub fn ld(i: &mut Instruction) -> Decoded {
 
 /// `st`. `st.async` tells an mbarrier of another block; it is left over and refused.
 pub fn st(i: &mut Instruction) -> Decoded {
-    let Access { strength, space, hints, policy, n, ty } = access(i)?;
+    let AccessModifiers { strength, space, hints, policy, n, ty } = access(i)?;
     if let Strength::Strong(Order::Acquire | Order::AcqRel | Order::SeqCst, _) = strength {
         return Err(i.lacks("an order that a store can have"));
     }
