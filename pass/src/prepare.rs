@@ -7,8 +7,6 @@
 
 use std::ptr;
 
-use llvm_sys::LLVMAttributeFunctionIndex;
-use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use crate::ir;
@@ -29,18 +27,8 @@ pub unsafe fn prepare(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by contract.
     unsafe {
         for function in ir::definitions(module) {
-            add_attribute(module, function, "sanitize_thread");
+            ir::mark_function(function, "sanitize_thread");
         }
         run_passes(module, PASSES, ptr::null_mut())
-    }
-}
-
-/// Adds an enum attribute to a function.
-unsafe fn add_attribute(module: LLVMModuleRef, function: LLVMValueRef, name: &str) {
-    // SAFETY: by contract.
-    unsafe {
-        let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-        let attribute = LLVMCreateEnumAttribute(ir::context(module), kind, 0);
-        LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
     }
 }

@@ -13,14 +13,16 @@
 //! Addresses that depend on values from memory, or on values that each thread keeps for itself over
 //! a barrier, are not affine. Their rows hold one address per thread.
 
+mod sums;
+
 use std::collections::{HashMap, HashSet};
 
 use gpurace_abi::image::{BLOCK_FRAME_COMMON, BLOCK_LINES, BLOCK_LINES_HOLD, Lines};
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::target::{LLVMGetModuleDataLayout, LLVMOffsetOfElement};
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
+use llvm_sys::{LLVMLinkage, LLVMOpcode};
 
+use self::sums::Affine;
 use super::number::from_number;
 use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter};
 use crate::analysis::uniform::Uniform;
@@ -44,7 +46,7 @@ pub struct Segment<'a> {
     pub point: usize,
     /// Where it starts.
     pub start: LLVMBasicBlockRef,
-    /// For each basic block of the function, its successors, none where a point is between.
+    /// For each basic block of the function, its successors without those behind a point.
     pub next: &'a HashMap<LLVMBasicBlockRef, Vec<LLVMBasicBlockRef>>,
 }
 
@@ -67,7 +69,7 @@ impl Segment<'_> {
     }
 }
 
-/// The function that the segments are parts of, and what is known of it.
+/// The segments' function, and facts about it.
 pub struct SegmentSource<'a> {
     /// The module.
     pub module: LLVMModuleRef,
@@ -75,7 +77,7 @@ pub struct SegmentSource<'a> {
     pub function: LLVMValueRef,
     /// Number of its parameters that are the kernel's.
     pub kernel_parameters: usize,
-    /// The basic block that computes what needs parameters alone.
+    /// The basic block that computes values which depend only on parameters.
     pub computed: LLVMBasicBlockRef,
     /// Which values differ from thread to thread.
     pub uniform: &'a Uniform,
@@ -129,14 +131,6 @@ pub unsafe fn functions(
     }
 }
 
-/// A number that is `rest + x * by[0] + y * by[1] + z * by[2]`, modulo the values of its type; an
-/// address is a 64-bit one.
-#[derive(Clone, Copy)]
-struct Affine {
-    rest: LLVMValueRef,
-    by: [Option<LLVMValueRef>; 3],
-}
-
 /// When a value that a segment uses was computed.
 enum When {
     /// In the segment, before the use.
@@ -174,29 +168,12 @@ impl<'a> AffineBuilder<'a> {
                 LLVMAddFunction(source.module, c"".as_ptr(), LLVMGlobalGetValueType(source.function));
             LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
             // Few blocks need their addresses stored.
-            for name in if each { ["nounwind", "noinline"] } else { ["nounwind", "alwaysinline"] } {
-                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-                LLVMAddAttributeAtIndex(
-                    function,
-                    LLVMAttributeFunctionIndex,
-                    LLVMCreateEnumAttribute(context, kind, 0),
-                );
-            }
+            ir::mark_function(function, "nounwind");
+            ir::mark_function(function, if each { "noinline" } else { "alwaysinline" });
             let builder = LLVMCreateBuilderInContext(context);
             LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
-            let (holds, open) = (Vec::new(), Vec::new());
-            Self {
-                source,
-                segment,
-                blocks: segment.blocks(),
-                context,
-                builder,
-                function,
-                each,
-                holds,
-                open,
-                budget: 0,
-            }
+            let (blocks, holds, open) = (segment.blocks(), Vec::new(), Vec::new());
+            Self { source, segment, blocks, context, builder, function, each, holds, open, budget: 0 }
         }
     }
 
@@ -210,12 +187,8 @@ impl<'a> AffineBuilder<'a> {
                 }
                 // A value that no thread computes may be poison.
                 let all = LLVMBuildFreeze(self.builder, all, c"".as_ptr());
-                let place = self.common(BLOCK_LINES_HOLD);
-                LLVMBuildStore(
-                    self.builder,
-                    LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr()),
-                    place,
-                );
+                let all = LLVMBuildZExt(self.builder, all, self.long(), c"".as_ptr());
+                LLVMBuildStore(self.builder, all, self.common(BLOCK_LINES_HOLD));
             }
             LLVMBuildRetVoid(self.builder);
             LLVMDisposeBuilder(self.builder);
@@ -254,24 +227,20 @@ impl<'a> AffineBuilder<'a> {
         unsafe { LLVMInt64TypeInContext(self.context) }
     }
 
+    /// The parameter of a function that follows this number of others after the kernel's parameters.
+    unsafe fn after_kernel(&self, function: LLVMValueRef, number: usize) -> LLVMValueRef {
+        // SAFETY: the function has these parameters.
+        unsafe { LLVMGetParam(function, (self.source.kernel_parameters + number) as u32) }
+    }
+
     unsafe fn own(&self, which: ThreadParameter) -> LLVMValueRef {
         // SAFETY: the function has these parameters.
-        unsafe { LLVMGetParam(self.function, (self.source.kernel_parameters + which as usize) as u32) }
+        unsafe { self.after_kernel(self.function, which as usize) }
     }
 
     unsafe fn in_frame(&self, offset: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
-            LLVMBuildInBoundsGEP2(
-                self.builder,
-                byte,
-                self.own(ThreadParameter::Frame),
-                [offset].as_mut_ptr(),
-                1,
-                c"".as_ptr(),
-            )
-        }
+        unsafe { ir::at_offset(self.builder, self.own(ThreadParameter::Frame), offset) }
     }
 
     /// A place that all threads share.
@@ -280,8 +249,8 @@ impl<'a> AffineBuilder<'a> {
         unsafe { self.in_frame(LLVMConstInt(self.long(), at.wrapping_sub(BLOCK_FRAME_COMMON), 1)) }
     }
 
-    /// When a value that a basic block of the segment uses was computed; `None` if that depends on
-    /// the way, or if each thread keeps its own value.
+    /// When a value that a basic block of the segment uses was computed. `None` if that depends on the path
+    /// to the use, or if each thread keeps a value of its own.
     unsafe fn when(&self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<When> {
         // SAFETY: by contract.
         let computed = unsafe { LLVMGetInstructionParent(value) };
@@ -297,7 +266,7 @@ impl<'a> AffineBuilder<'a> {
         match (kept, there) {
             (None, true) => Some(When::There),
             (Some((_, shared)), false) => shared.map(When::Before),
-            // Before the segment on one way, and in it on another.
+            // Before the segment on one path, and in it on another.
             (Some(_), true) => None,
             (None, false) => None,
         }
@@ -314,7 +283,7 @@ impl<'a> AffineBuilder<'a> {
             let mut ways = (0..LLVMCountIncoming(phi))
                 .map(|i| (LLVMGetIncomingValue(phi, i), LLVMGetIncomingBlock(phi, i)));
             let way = ways.find(|(_, from)| leads(from))?;
-            // A basic block may lead there by several ways, with one value.
+            // A basic block may have several edges to the phi's block, all with one value.
             ways.all(|(value, from)| !leads(&from) || value == way.0 && from == way.1).then_some(way)
         }
     }
@@ -331,9 +300,7 @@ impl<'a> AffineBuilder<'a> {
     /// The axis whose thread index a value is, if it is one.
     unsafe fn axis(&self, value: LLVMValueRef) -> Option<usize> {
         // SAFETY: by contract.
-        let own = |which: ThreadParameter| unsafe {
-            LLVMGetParam(self.source.function, (self.source.kernel_parameters + which as usize) as u32)
-        };
+        let own = |which| unsafe { self.after_kernel(self.source.function, which as usize) };
         [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z]
             .into_iter()
             .position(|which| own(which) == value)
@@ -355,8 +322,8 @@ impl<'a> AffineBuilder<'a> {
         found
     }
 
-    /// The value itself: the one of all threads, or, in the function that stores addresses, the one
-    /// of the thread.
+    /// The value itself: the value that all threads share, or in the function that stores addresses the
+    /// value of the thread.
     unsafe fn exact(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
         // SAFETY: by contract.
         unsafe {
@@ -371,10 +338,7 @@ impl<'a> AffineBuilder<'a> {
             }
             match self.when(value, used)? {
                 When::Before(shared) => {
-                    let number = LLVMGetParam(
-                        self.function,
-                        (self.source.kernel_parameters + THREAD_PARAMETERS + FIELDS + shared) as u32,
-                    );
+                    let number = self.after_kernel(self.function, THREAD_PARAMETERS + FIELDS + shared);
                     Some(from_number(self.builder, self.context, number, LLVMTypeOf(value)))
                 }
                 When::There if ir::opcode(value) == LLVMOpcode::LLVMPHI => {
@@ -394,211 +358,6 @@ impl<'a> AffineBuilder<'a> {
                 }),
                 When::There => None,
             }
-        }
-    }
-
-    /// The value as a sum of multiples of the index.
-    unsafe fn affine(&mut self, value: LLVMValueRef, used: LLVMBasicBlockRef) -> Option<Affine> {
-        // SAFETY: by contract.
-        unsafe {
-            let ty = LLVMTypeOf(value);
-            let is_pointer = LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind;
-            if !is_pointer
-                && (LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind || LLVMGetIntTypeWidth(ty) > 64)
-            {
-                return None;
-            }
-            if !self.source.uniform.varies(value) {
-                let rest = self.exact(value, used)?;
-                let rest = if is_pointer {
-                    LLVMBuildPtrToInt(self.builder, rest, self.long(), c"".as_ptr())
-                } else {
-                    rest
-                };
-                return Some(Affine { rest, by: [None; 3] });
-            }
-            if LLVMIsAInstruction(value).is_null() {
-                let one = LLVMConstInt(ty, 1, 0);
-                let rest = LLVMConstInt(ty, 0, 0);
-                if let Some(axis) = self.axis(value) {
-                    return Some(Affine { rest, by: std::array::from_fn(|i| (i == axis).then_some(one)) });
-                }
-                // The linear index. The parameters for the index hold the dimensions.
-                let linear = LLVMGetParam(
-                    self.source.function,
-                    (self.source.kernel_parameters + ThreadParameter::Linear as usize) as u32,
-                );
-                let [x, y] = [ThreadParameter::X, ThreadParameter::Y]
-                    .map(|d| LLVMBuildZExt(self.builder, self.own(d), self.long(), c"".as_ptr()));
-                let by = [one, x, LLVMBuildMul(self.builder, x, y, c"".as_ptr())].map(Some);
-                return (value == linear).then_some(Affine { rest, by });
-            }
-            match self.when(value, used)? {
-                When::There if ir::opcode(value) == LLVMOpcode::LLVMPHI => {
-                    let (chosen, from) = self.chosen(value)?;
-                    self.following(value, |copy| copy.affine(chosen, from))
-                }
-                When::There => self.following(value, |copy| copy.computed(value, ty)),
-                When::Before(_) => None,
-            }
-        }
-    }
-
-    /// The result of an instruction.
-    unsafe fn computed(&mut self, value: LLVMValueRef, ty: LLVMTypeRef) -> Option<Affine> {
-        // SAFETY: by contract.
-        unsafe {
-            let block = LLVMGetInstructionParent(value);
-            let b = self.builder;
-            let operand = |copy: &mut Self, i| copy.affine(LLVMGetOperand(value, i), block);
-            type Build = unsafe extern "C" fn(
-                LLVMBuilderRef,
-                LLVMValueRef,
-                LLVMValueRef,
-                *const std::ffi::c_char,
-            ) -> LLVMValueRef;
-            let each = |a: Affine, other: LLVMValueRef, build: Build| Affine {
-                rest: build(b, a.rest, other, c"".as_ptr()),
-                by: a.by.map(|by| by.map(|by| build(b, by, other, c"".as_ptr()))),
-            };
-            Some(match ir::opcode(value) {
-                opcode @ (LLVMOpcode::LLVMAdd | LLVMOpcode::LLVMSub | LLVMOpcode::LLVMOr) => {
-                    if opcode == LLVMOpcode::LLVMOr && LLVMGetIsDisjoint(value) == 0 {
-                        return None;
-                    }
-                    let (a, other) = (operand(self, 0)?, operand(self, 1)?);
-                    self.sum(a, other, opcode == LLVMOpcode::LLVMSub)
-                }
-                LLVMOpcode::LLVMMul => match (operand(self, 0)?, operand(self, 1)?) {
-                    (a, Affine { rest, by: [None, None, None] })
-                    | (Affine { rest, by: [None, None, None] }, a) => each(a, rest, LLVMBuildMul),
-                    _ => return None,
-                },
-                LLVMOpcode::LLVMShl => match operand(self, 1)? {
-                    Affine { rest, by: [None, None, None] } => each(operand(self, 0)?, rest, LLVMBuildShl),
-                    _ => return None,
-                },
-                opcode @ (LLVMOpcode::LLVMSExt | LLVMOpcode::LLVMZExt) => {
-                    let fewer = operand(self, 0)?;
-                    self.extended(fewer, opcode == LLVMOpcode::LLVMSExt, ty)?
-                }
-                LLVMOpcode::LLVMTrunc => {
-                    let Affine { rest, by } = operand(self, 0)?;
-                    let part = |v| LLVMBuildTrunc(b, v, ty, c"".as_ptr());
-                    Affine { rest: part(rest), by: by.map(|by| by.map(part)) }
-                }
-                LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr | LLVMOpcode::LLVMAddrSpaceCast => {
-                    let whole =
-                        |ty| LLVMGetTypeKind(ty) == LLVMTypeKind::LLVMPointerTypeKind || ty == self.long();
-                    if !whole(ty) || !whole(LLVMTypeOf(LLVMGetOperand(value, 0))) {
-                        return None;
-                    }
-                    operand(self, 0)?
-                }
-                LLVMOpcode::LLVMGetElementPtr => self.element(value, block)?,
-                _ => return None,
-            })
-        }
-    }
-
-    unsafe fn sum(&self, a: Affine, other: Affine, minus: bool) -> Affine {
-        let (b, none) = (self.builder, c"".as_ptr());
-        // SAFETY: by contract.
-        let of =
-            |x, y| unsafe { if minus { LLVMBuildSub(b, x, y, none) } else { LLVMBuildAdd(b, x, y, none) } };
-        // SAFETY: by contract.
-        let negative = |y| unsafe { if minus { LLVMBuildNeg(b, y, none) } else { y } };
-        let by = std::array::from_fn(|i| match (a.by[i], other.by[i]) {
-            (Some(x), Some(y)) => Some(of(x, y)),
-            (x, y) => x.or(y.map(negative)),
-        });
-        Affine { rest: of(a.rest, other.rest), by }
-    }
-
-    /// Extends a number to more bits. The result is the same sum if no thread of the block leaves
-    /// the range of the fewer bits, which becomes a condition.
-    unsafe fn extended(&mut self, a: Affine, signed: bool, ty: LLVMTypeRef) -> Option<Affine> {
-        // SAFETY: by contract.
-        unsafe {
-            let (b, none, long) = (self.builder, c"".as_ptr(), self.long());
-            let bits = LLVMGetIntTypeWidth(LLVMTypeOf(a.rest));
-            // So a step times an index has at most 43 bits.
-            if bits > 32 || a.by == [None; 3] {
-                return None;
-            }
-            let rest = if signed {
-                LLVMBuildSExt(b, a.rest, long, none)
-            } else {
-                LLVMBuildZExt(b, a.rest, long, none)
-            };
-            let by = a.by.map(|by| by.map(|by| LLVMBuildSExt(b, by, long, none)));
-            let zero = LLVMConstInt(long, 0, 0);
-            let (mut least, mut most) = (rest, rest);
-            for (by, dim) in by.into_iter().zip([ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z])
-            {
-                let Some(by) = by else { continue };
-                let last = LLVMBuildSub(
-                    b,
-                    LLVMBuildZExt(b, self.own(dim), long, none),
-                    LLVMConstInt(long, 1, 0),
-                    none,
-                );
-                let far = LLVMBuildMul(b, by, last, none);
-                let below = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLT, far, zero, none);
-                least = LLVMBuildAdd(b, least, LLVMBuildSelect(b, below, far, zero, none), none);
-                most = LLVMBuildAdd(b, most, LLVMBuildSelect(b, below, zero, far, none), none);
-            }
-            let (low, high) = if signed {
-                (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1)
-            } else {
-                (0, (1i64 << bits) - 1)
-            };
-            let n = |n: i64| LLVMConstInt(long, n as u64, 1);
-            self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSGE, least, n(low), none));
-            self.holds.push(LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntSLE, most, n(high), none));
-            let part = |v| if ty == long { v } else { LLVMBuildTrunc(b, v, ty, none) };
-            Some(Affine { rest: part(rest), by: by.map(|by| by.map(part)) })
-        }
-    }
-
-    /// The address of an element.
-    unsafe fn element(&mut self, value: LLVMValueRef, block: LLVMBasicBlockRef) -> Option<Affine> {
-        // SAFETY: by contract.
-        unsafe {
-            let (b, long) = (self.builder, self.long());
-            let mut sum = self.affine(LLVMGetOperand(value, 0), block)?;
-            let mut ty = LLVMGetGEPSourceElementType(value);
-            for (i, &index) in ir::operands(value).iter().enumerate().skip(1) {
-                match LLVMGetTypeKind(ty) {
-                    LLVMTypeKind::LLVMStructTypeKind if i > 1 => {
-                        let field = LLVMConstIntGetZExtValue(index) as u32;
-                        let offset =
-                            LLVMOffsetOfElement(LLVMGetModuleDataLayout(self.source.module), ty, field);
-                        sum.rest = LLVMBuildAdd(b, sum.rest, LLVMConstInt(long, offset, 0), c"".as_ptr());
-                        ty = LLVMStructGetTypeAtIndex(ty, field);
-                        continue;
-                    }
-                    LLVMTypeKind::LLVMArrayTypeKind if i > 1 => ty = LLVMGetElementType(ty),
-                    _ if i > 1 => return None,
-                    _ => {}
-                }
-                let number = self.affine(index, block)?;
-                let number = match LLVMGetIntTypeWidth(LLVMTypeOf(number.rest)) {
-                    64 => number,
-                    _ if number.by == [None; 3] => {
-                        Affine { rest: LLVMBuildSExt(b, number.rest, long, c"".as_ptr()), ..number }
-                    }
-                    _ => self.extended(number, true, long)?,
-                };
-                let size = LLVMConstInt(long, ir::alloc_size(self.source.module, ty), 0);
-                let times = |v| LLVMBuildMul(b, v, size, c"".as_ptr());
-                sum = self.sum(
-                    sum,
-                    Affine { rest: times(number.rest), by: number.by.map(|by| by.map(times)) },
-                    false,
-                );
-            }
-            Some(sum)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use gpurace_abi::image::RowSite;
 
-/// A batch in the frame. Offsets are of the frame's part of each thread, and are multiplied by the
+/// A batch in the frame. An offset counts bytes for each thread: the batch begins at the offset times the
 /// number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Batch {
@@ -27,7 +27,7 @@ pub enum Batch {
         size: u32,
         /// Where the buffer of all threads' reads lies.
         buffer: u64,
-        /// Each read is an item of its own, as its address follows no other one.
+        /// Each read is an item of its own, since its address follows no other read.
         scattered: bool,
     },
 }

@@ -108,8 +108,8 @@ pub unsafe fn find(function: LLVMValueRef) -> Vec<GatheredRead> {
     }
 }
 
-/// True if an address in a loop clearly does not follow the one before: it depends on a value that
-/// is read or called there, or on a variable that grows by something other than 1.
+/// True if an address in a loop clearly does not follow the last one. It then depends on a value that the
+/// loop reads or gets from a call, or on a variable that grows by something other than 1.
 unsafe fn is_scattered(address: LLVMValueRef, inside: &HashSet<LLVMBasicBlockRef>) -> bool {
     let mut seen = HashSet::new();
     let mut pending = vec![address];
@@ -245,20 +245,15 @@ impl GatherBuilder<'_> {
 
     unsafe fn at(&self, place: LLVMValueRef, offset: u64) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
-            LLVMBuildInBoundsGEP2(self.b, byte, place, [self.n(offset)].as_mut_ptr(), 1, c"".as_ptr())
-        }
+        unsafe { ir::at_byte(self.b, place, offset as i64) }
     }
 
     /// The address of an item.
     unsafe fn item(&self, index: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
             let offset = LLVMBuildMul(self.b, index, self.n(self.read.item_bytes()), c"".as_ptr());
-            let items = self.at(self.buffer.place, HEADER);
-            LLVMBuildInBoundsGEP2(self.b, byte, items, [offset].as_mut_ptr(), 1, c"".as_ptr())
+            ir::at_offset(self.b, self.at(self.buffer.place, HEADER), offset)
         }
     }
 
@@ -300,22 +295,10 @@ impl GatherBuilder<'_> {
         // SAFETY: by contract.
         unsafe {
             let int = LLVMInt32TypeInContext(self.context);
-            let ty = EntryCalls::new(self.module).function_type(HAND_OVER, true);
-            let symbol = ir::c(HAND_OVER.symbol());
-            let known = LLVMGetNamedFunction(self.module, symbol.as_ptr());
-            let function =
-                if known.is_null() { LLVMAddFunction(self.module, symbol.as_ptr(), ty) } else { known };
+            let function = EntryCalls::new(self.module).threaded(HAND_OVER);
             let site = self.read.batch(0).table_entry();
             let [kind, site] = [site.kind, site.site].map(|n| LLVMConstInt(int, n.into(), 0));
-            let mut arguments = [self.buffer.thread_context, self.buffer.place, kind, site];
-            LLVMBuildCall2(
-                self.b,
-                ty,
-                function,
-                arguments.as_mut_ptr(),
-                arguments.len() as u32,
-                c"".as_ptr(),
-            );
+            ir::call(self.b, function, &[self.buffer.thread_context, self.buffer.place, kind, site]);
             let (value, variable) = match self.read.scattered {
                 true => (self.n(0), self.count),
                 false => (self.no_address(), self.expected),
@@ -362,7 +345,7 @@ impl GatherBuilder<'_> {
             LLVMPositionBuilderBefore(self.b, call);
             let address = gpurace_address_number(self.b, checked_address(call));
             let expected = LLVMBuildLoad2(self.b, self.long, self.expected, none);
-            // Neither where the last read ended nor where it was.
+            // The read is neither the last one again nor right behind it.
             let size = self.n(self.read.access.size().into());
             let back = LLVMBuildSub(self.b, expected, address, none);
             let elsewhere = LLVMBuildICmp(self.b, LLVMIntPredicate::LLVMIntUGT, back, size, none);

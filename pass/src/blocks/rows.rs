@@ -72,8 +72,7 @@ pub struct BatchedAccess {
 pub enum FrameStore {
     /// The address of the access, at this place.
     Address(LLVMValueRef),
-    /// That it makes the access, at this place; nothing where another access of the basic block
-    /// stores it.
+    /// That it makes the access, at this place. `None` if another access of the basic block stores that.
     Active(Option<LLVMValueRef>),
 }
 
@@ -264,9 +263,9 @@ pub unsafe fn add_to_row(
     }
 }
 
-/// Whether a thread reaches a basic block, as a 32-bit number. Where the one block that leads there
-/// decides, the number is built there, and the builder stays there. So threads that do not reach
-/// the block store as well, and LLVM needs no masked store, which takes many times as long.
+/// Whether a thread reaches a basic block, as a 32-bit number. If only one other block leads to it, the
+/// number is built in that block, and the builder stays there. Then threads that do not reach the block store
+/// as well, and LLVM needs no masked store, which takes many times as long.
 unsafe fn comes_there(
     builder: LLVMBuilderRef,
     context: LLVMContextRef,

@@ -89,7 +89,7 @@ pub struct Segments {
     pub shared: Vec<Slot>,
     /// Bytes of the frame for each thread.
     pub thread_bytes: u64,
-    /// The function also uses the thread context in another way, so that it must name the thread.
+    /// The function uses the thread context in other ways too, so the context must name the thread.
     pub needs_context: bool,
     /// No two threads use the same place for variables of their own.
     pub parallel: bool,
@@ -132,7 +132,7 @@ struct Cutter {
     /// Number of the kernel's own parameters.
     kernel_parameters: usize,
     fields: Vec<(u64, LLVMTypeRef)>,
-    /// The basic block that computes what needs parameters alone.
+    /// The basic block that computes values which depend only on parameters.
     start: LLVMBasicBlockRef,
     first: LLVMBasicBlockRef,
     common_bytes: u64,

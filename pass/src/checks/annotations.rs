@@ -1,11 +1,9 @@
 //! Annotations of `gpurace/gpurace.h` that the pass reads.
 //!
-//! A function that is marked (`GPURACE_NO_SANITIZE`) is not checked, and nothing
-//! that runs while it does. Inlining must not lose that, so before anything is
-//! inlined the function gets calls of [`Entry::Ignore`] at its entry and
-//! before each return, which go where its code goes, and its own accesses are
-//! marked by metadata: they are no sites at all. What it calls is left out at
-//! run time by the calls.
+//! gpurace does not check a marked function (`GPURACE_NO_SANITIZE`), nor the functions that it calls.
+//! Inlining must not lose the mark. So before anything is inlined, metadata marks the function's own
+//! accesses, which then are no sites, and the function gets calls of [`Entry::Ignore`] at its entry and
+//! before each return. At run time these calls switch the checks off for the functions that it calls.
 
 use std::collections::HashMap;
 
@@ -21,11 +19,10 @@ use crate::translate::managed::{annotated, annotated_with};
 /// The annotation that marks a function which is not to be checked.
 const IGNORE: &str = "gpurace.ignore";
 
-/// The annotation that gives a kernel the blocks of a cluster in each dimension
-/// (`__cluster_dims__`).
+/// The annotation that gives a kernel the blocks of a cluster in each dimension (`__cluster_dims__`).
 const CLUSTER: &str = "gpurace.cluster_dims";
 
-/// Blocks of a cluster in each dimension of the kernels that say so, by their names.
+/// The blocks of a cluster in each dimension, for the kernels that say it, by name.
 ///
 /// # Safety
 /// `module` is live.
@@ -68,7 +65,7 @@ pub unsafe fn mark(module: LLVMModuleRef) {
 unsafe fn mark_function(function: LLVMValueRef, calls: &EntryCalls, builder: LLVMBuilderRef) {
     // SAFETY: by contract; a definition has an entry block with a terminator.
     unsafe {
-        let kind = metadata_kind(function);
+        let kind = ir::metadata_kind(function, IGNORE);
         let node = LLVMMDNodeInContext2(ir::context(calls.module()), std::ptr::null_mut(), 0);
         let node = LLVMMetadataAsValue(ir::context(calls.module()), node);
         let instructions = ir::instructions(function);
@@ -99,29 +96,21 @@ unsafe fn ignore(calls: &EntryCalls, builder: LLVMBuilderRef, before: LLVMValueR
         // A call in a function with debug info needs a position.
         let position = llvm_sys::debuginfo::LLVMInstructionGetDebugLoc(before);
         LLVMSetCurrentDebugLocation2(builder, position);
-        calls.call(builder, Entry::Ignore, &mut [calls.i32(on.into())]);
+        calls.call(builder, Entry::Ignore, &[calls.i32(on.into())]);
     }
 }
 
-unsafe fn metadata_kind(value: LLVMValueRef) -> u32 {
-    // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(value));
-        LLVMGetMDKindIDInContext(context, IGNORE.as_ptr().cast(), IGNORE.len() as u32)
-    }
-}
-
-/// Whether an instruction is of a marked function.
+/// True for an instruction of a marked function.
 ///
 /// # Safety
 /// `instruction` is live.
 pub unsafe fn is_ignored(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe { !LLVMGetMetadata(instruction, metadata_kind(instruction)).is_null() }
+    unsafe { ir::metadata(instruction, IGNORE).is_some() }
 }
 
-/// Whether code says of objects, or of what a thread does from here on, that
-/// they are not to be checked, or vouches for order.
+/// True if the code calls annotations: functions that switch checks off for an object or for the running
+/// thread, or that tell the checker of an order.
 ///
 /// # Safety
 /// `module` is live.

@@ -19,15 +19,15 @@
 //! A write covers reads before and after it, a read covers later reads.
 //!
 //! # What is reported
-//! The same as with every check. Where a check finds a race, the checker also names the reads that it
-//! covers (`runtime/check/src/run/covered.rs`). The module's description lists them.
+//! The report is the same as with every check. When a check finds a race, the checker also names the reads
+//! that it covers (`runtime/check/src/run/covered.rs`). The module's description lists them.
 //!
 //! # Loops
 //! A read that a loop repeats is checked in the first iteration only: [`once`].
 //!
 //! # Proofs
-//! A launch may skip the check of a proved access that covers one without a proof. That loses
-//! nothing: an access that races with the latter would race with the former.
+//! A launch may skip the check of a proved access that covers a read without a proof. No race is lost: an
+//! access that races with the read would also race with the proved access.
 
 use std::collections::{BTreeSet, HashMap};
 

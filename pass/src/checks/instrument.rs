@@ -36,7 +36,7 @@ pub unsafe fn insert_checks(module: LLVMModuleRef, accesses: &[AccessSite], spar
     unsafe {
         let calls = EntryCalls::new(module);
         let builder = LLVMCreateBuilderInContext(ir::context(module));
-        // Before basic blocks are split that the loops name.
+        // First, since the insertion of checks splits basic blocks that the loops name.
         let firsts: Vec<_> = spared.once.loops.iter().map(|of| is_first(builder, of)).collect();
         for (id, site) in accesses.iter().enumerate() {
             if let Some(Some(_)) = spared.covered.get(id) {
@@ -106,13 +106,13 @@ pub unsafe fn open_branch(
 unsafe fn insert_check(calls: &EntryCalls, builder: LLVMBuilderRef, id: u64, site: &AccessSite) {
     // SAFETY: by contract.
     unsafe {
-        let Some(mut arguments) = check_before(calls, builder, id, site) else { return };
-        // After the access a read may acquire, and a write has replaced the value that others
-        // could see.
+        let Some(arguments) = check_before(calls, builder, id, site) else { return };
+        // The call stands after the access: then a read may acquire, and a write has replaced the value
+        // that other threads could see.
         let next = LLVMGetNextInstruction(site.instruction);
         if !next.is_null() {
             LLVMPositionBuilderBefore(builder, next);
-            calls.call(builder, Entry::AtomicDone, &mut arguments);
+            calls.call(builder, Entry::AtomicDone, &arguments);
         }
     }
 }
@@ -134,37 +134,23 @@ pub unsafe fn check_before(
         let address = calls.generic_pointer(builder, address_of(builder, site));
         let size32 = calls.i32(site.size);
         let id = calls.i32(id);
+        let check = |entry, length| {
+            calls.call(builder, entry, &[address, length, id]);
+        };
+        let long = |length| as_i64(calls, builder, length);
         match site.access {
-            Access::Load if site.size <= MAX_SCALAR => {
-                calls.call(builder, Entry::Read, &mut [address, size32, id]);
-            }
-            Access::Load => {
-                calls.call(builder, Entry::ReadRange, &mut [address, calls.i64(site.size), id]);
-            }
+            Access::Load if site.size <= MAX_SCALAR => check(Entry::Read, size32),
+            Access::Load => check(Entry::ReadRange, calls.i64(site.size)),
             Access::Store => match value_bits(calls, builder, site) {
                 Some(bits) => {
-                    calls.call(builder, Entry::Write, &mut [address, size32, id, bits]);
+                    calls.call(builder, Entry::Write, &[address, size32, id, bits]);
                 }
-                None => {
-                    calls.call(builder, Entry::WriteRange, &mut [address, calls.i64(site.size), id]);
-                }
+                None => check(Entry::WriteRange, calls.i64(site.size)),
             },
-            Access::ReadRange { length } => {
-                let length = as_i64(calls, builder, length);
-                calls.call(builder, Entry::ReadRange, &mut [address, length, id]);
-            }
-            Access::WriteRange { length } => {
-                let length = as_i64(calls, builder, length);
-                calls.call(builder, Entry::WriteRange, &mut [address, length, id]);
-            }
-            Access::AsyncRead { length } => {
-                let length = as_i64(calls, builder, length);
-                calls.call(builder, Entry::AsyncRead, &mut [address, length, id]);
-            }
-            Access::AsyncWrite { length } => {
-                let length = as_i64(calls, builder, length);
-                calls.call(builder, Entry::AsyncWrite, &mut [address, length, id]);
-            }
+            Access::ReadRange { length } => check(Entry::ReadRange, long(length)),
+            Access::WriteRange { length } => check(Entry::WriteRange, long(length)),
+            Access::AsyncRead { length } => check(Entry::AsyncRead, long(length)),
+            Access::AsyncWrite { length } => check(Entry::AsyncWrite, long(length)),
             Access::Atomic { kind, scope, order } => {
                 let swaps = atomics::may_fail(site.instruction) && site.size <= 8;
                 let kind = match swaps.then(|| decide_swap(builder, site)) {
@@ -177,9 +163,8 @@ pub unsafe fn check_before(
                     ),
                     None => calls.i32(kind as u64),
                 };
-                let mut arguments =
-                    [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
-                calls.call(builder, Entry::Atomic, &mut arguments);
+                let arguments = [address, size32, id, kind, calls.i32(scope as u64), calls.i32(order as u64)];
+                calls.call(builder, Entry::Atomic, &arguments);
                 return Some(arguments);
             }
         }
@@ -214,7 +199,7 @@ pub unsafe fn start_of(access: LLVMValueRef) -> LLVMValueRef {
         if check.is_null() || !is_check(check) {
             return access;
         }
-        // Each element of a vector has one; between them only addresses are computed.
+        // Each element of a vector has a check; only address computations stand between the checks.
         let mut before = check;
         for _ in 1..atomics::elements(access) {
             loop {

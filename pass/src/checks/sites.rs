@@ -302,12 +302,7 @@ pub const ASYNC_METADATA: &str = "gpurace.async";
 /// `call` is a live call.
 pub unsafe fn is_asynchronous(call: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(call));
-        let kind =
-            LLVMGetMDKindIDInContext(context, ASYNC_METADATA.as_ptr().cast(), ASYNC_METADATA.len() as u32);
-        !LLVMGetMetadata(call, kind).is_null()
-    }
+    unsafe { ir::metadata(call, ASYNC_METADATA).is_some() }
 }
 
 /// The memory that an address starts in.
@@ -329,7 +324,7 @@ unsafe fn base_of(pointer: LLVMValueRef, in_kernel: bool) -> Base {
         let bases = starts.into_iter().map(|start| base_of_start(start, in_kernel));
         let common = |known, base| match known {
             known if known == base => known,
-            // Two skipped kinds together are still skipped.
+            // An address in either of two skipped kinds of memory is skipped too.
             Base::Skip(_) if matches!(base, Base::Skip(_)) => known,
             _ => Base::Unknown,
         };

@@ -43,7 +43,7 @@ pub unsafe fn number(module: LLVMModuleRef, positions: &mut Positions) -> Vec<Sy
                         let scope = calls.i32(Scope::System as u64);
                         let order = calls.i32(Order::SeqCst as u64);
                         let sync = calls.i32(found.number(describe("fence", instruction, positions)));
-                        calls.call(builder, Entry::Fence, &mut [scope, order, sync]);
+                        calls.call(builder, Entry::Fence, &[scope, order, sync]);
                     }
                     LLVMOpcode::LLVMCall => {
                         let Some(call) = EntryCall::of(instruction) else { continue };

@@ -17,8 +17,8 @@ use crate::translate::{managed, shared};
 /// Describes the kernels of a module.
 ///
 /// # Safety
-/// `module` is live, without the thread context; `kernels` and what they
-/// `reach` are its, in one order; `layout` is that of `reach`.
+/// `module` is live, without the thread context. `kernels` and `reach` belong to it and have the same order.
+/// `layout` was made from `reach`.
 pub unsafe fn kernels(
     module: LLVMModuleRef,
     kernels: &[(LLVMValueRef, u32)],
@@ -74,8 +74,8 @@ pub unsafe fn kernels(
     out
 }
 
-/// The static and the dynamic shared variables that a kernel reaches, the static ones in the order
-/// of a description.
+/// The static and the dynamic shared variables that a kernel reaches. The static ones have the order of the
+/// description.
 ///
 /// # Safety
 /// The module of `reach` and `layout` is live.
@@ -90,8 +90,8 @@ pub unsafe fn shared_variables(
     (statics, dynamic)
 }
 
-/// The device variables that the host can name: what their table entry
-/// addresses, and their description.
+/// The device variables that the host can name: the variable or cell that the table of the image points to,
+/// and the description.
 ///
 /// # Safety
 /// `module` is live and `layout` is its.

@@ -8,7 +8,7 @@ use gpurace_abi::meta::VariableMeta;
 use llvm_sys::comdat::LLVMSetComdat;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
+use llvm_sys::{LLVMLinkage, LLVMVisibility};
 
 use crate::blocks::entries::{BLOCK_ENTRY, BlockKernel, CHECKED_BLOCK_ENTRY};
 use crate::ir::parameters::{copy_by_value, load_arguments};
@@ -198,24 +198,11 @@ unsafe fn entry(module: LLVMModuleRef, kernel: LLVMValueRef, name: &str) {
         let ptr = LLVMPointerTypeInContext(context, 0);
         let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr].as_mut_ptr(), 2, 0);
         let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
-        let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
-        LLVMAddAttributeAtIndex(
-            function,
-            LLVMAttributeFunctionIndex,
-            LLVMCreateEnumAttribute(context, kind, 0),
-        );
+        ir::mark_function(function, "nounwind");
         let builder = LLVMCreateBuilderInContext(context);
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
-        let mut arguments = load_arguments(module, builder, function, kernel);
-        let kernel_type = LLVMGlobalGetValueType(kernel);
-        let call = LLVMBuildCall2(
-            builder,
-            kernel_type,
-            kernel,
-            arguments.as_mut_ptr(),
-            arguments.len() as c_uint,
-            c"".as_ptr(),
-        );
+        let arguments = load_arguments(module, builder, function, kernel);
+        let call = ir::call(builder, kernel, &arguments);
         copy_by_value(kernel, call);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);

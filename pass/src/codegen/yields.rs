@@ -67,7 +67,7 @@ unsafe fn give_way_before(builder: LLVMBuilderRef, calls: &EntryCalls, instructi
     unsafe {
         LLVMPositionBuilderBefore(builder, instruction);
         LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(instruction));
-        calls.call(builder, Entry::Yield, &mut []);
+        calls.call(builder, Entry::Yield, &[]);
     }
 }
 

@@ -12,8 +12,6 @@
 mod intrinsics;
 mod statements;
 
-use std::ffi::c_uint;
-
 use gpurace_abi::entry::Entry;
 use gpurace_abi::event::{EventKind, NamedWait};
 use gpurace_abi::meta::{Op, Site, Space, Verdict};
@@ -21,7 +19,7 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMTypeKind};
 
 use super::asm::Tells;
 use super::fetches;
@@ -112,21 +110,10 @@ pub unsafe fn call(
     module: LLVMModuleRef,
     builder: LLVMBuilderRef,
     entry: Entry,
-    arguments: &mut [LLVMValueRef],
+    arguments: &[LLVMValueRef],
 ) -> LLVMValueRef {
     // SAFETY: by contract.
-    unsafe {
-        let ty = EntryCalls::new(module).function_type(entry, false);
-        let symbol = ir::c(entry.symbol());
-        let mut function = LLVMGetNamedFunction(module, symbol.as_ptr());
-        if function.is_null() {
-            function = LLVMAddFunction(module, symbol.as_ptr(), ty);
-            let kind = LLVMGetEnumAttributeKindForName(c"convergent".as_ptr(), 10);
-            let attribute = LLVMCreateEnumAttribute(ir::context(module), kind, 0);
-            LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
-        }
-        LLVMBuildCall2(builder, ty, function, arguments.as_mut_ptr(), arguments.len() as c_uint, c"".as_ptr())
-    }
+    unsafe { EntryCalls::new(module).call_convergent(builder, entry, arguments) }
 }
 
 /// A module into which calls are inserted. [`insert`] makes it; by its contract the module is live,
@@ -184,7 +171,7 @@ impl Hooks<'_> {
                     if let (Some(tells), Some(order)) = (tells, arguments.last_mut()) {
                         *order = self.order_if(instruction, tells, *order);
                     }
-                    call(self.module, self.builder, entry, &mut arguments);
+                    call(self.module, self.builder, entry, &arguments);
                 }
                 self.close(rest);
             }
@@ -236,25 +223,25 @@ impl Hooks<'_> {
                     let op = if moved.store { Op::Write } else { Op::Read };
                     let site =
                         self.add_site(function, instruction, Site { size: moved.size(), ..site_of(op) });
-                    let (entry, mut arguments) = moved.check(&self.calls, builder, site);
-                    call(module, builder, entry, &mut arguments);
+                    let (entry, arguments) = moved.check(&self.calls, builder, site);
+                    call(module, builder, entry, &arguments);
                     Vec::new()
                 }
                 Step::Block => {
-                    let state = call(module, builder, Entry::BeforeBarrier, &mut []);
+                    let state = call(module, builder, Entry::BeforeBarrier, &[]);
                     vec![(Entry::AfterBarrier, vec![state])]
                 }
                 Step::Warp(mask) => {
-                    let state = call(module, builder, Entry::BeforeSyncwarp, &mut [mask]);
+                    let state = call(module, builder, Entry::BeforeSyncwarp, &[mask]);
                     vec![(Entry::AfterSyncwarp, vec![state])]
                 }
                 Step::End => {
-                    call(module, builder, Entry::Leave, &mut []);
+                    call(module, builder, Entry::Leave, &[]);
                     Vec::new()
                 }
                 Step::Calls { before, after } => {
-                    for (entry, mut arguments) in before {
-                        call(module, builder, entry, &mut arguments);
+                    for (entry, arguments) in before {
+                        call(module, builder, entry, &arguments);
                     }
                     after
                 }
@@ -315,13 +302,13 @@ impl Hooks<'_> {
                 .collect();
             let is_longer = at.len() > fetches::FIRST;
             at.resize(2 * fetches::FIRST, self.calls.i32(0));
-            let (first, rest) = at.split_at_mut(fetches::FIRST);
+            let (first, rest) = at.split_at(fetches::FIRST);
             if is_longer {
                 call(self.module, self.builder, Entry::Coordinates, rest);
             }
             let mut arguments = vec![fetch.object, self.calls.i32(site), self.calls.i32(what.pack().into())];
             arguments.extend_from_slice(first);
-            call(self.module, self.builder, Entry::Fetch, &mut arguments);
+            call(self.module, self.builder, Entry::Fetch, &arguments);
         }
     }
 
@@ -340,7 +327,7 @@ impl Hooks<'_> {
             }
             let ty = LLVMTypeOf(result);
             if LLVMGetTypeKind(ty) != LLVMTypeKind::LLVMIntegerTypeKind {
-                // Too much order misses a race; too little makes up a false one.
+                // Too much order misses a race, too little order reports a false one.
                 return order;
             }
             let is_over = LLVMBuildICmp(
@@ -358,7 +345,7 @@ impl Hooks<'_> {
         // SAFETY: by `insert`'s contract.
         unsafe {
             self.open(None, instruction, instruction);
-            call(self.module, self.builder, Entry::Irregular, &mut []);
+            call(self.module, self.builder, Entry::Irregular, &[]);
         }
     }
 

@@ -44,25 +44,20 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
         super::make_internal(kernel);
         LLVMSetFunctionCallConv(kernel, llvm_sys::LLVMCallConv::LLVMCCallConv as u32);
         for unwanted in ["noinline", "optnone"] {
-            let kind = LLVMGetEnumAttributeKindForName(unwanted.as_ptr().cast(), unwanted.len());
+            let kind = ir::attribute_kind(unwanted);
             LLVMRemoveEnumAttributeAtIndex(kernel, LLVMAttributeFunctionIndex, kind);
         }
-        let kind = LLVMGetEnumAttributeKindForName(c"alwaysinline".as_ptr(), 12);
-        LLVMAddAttributeAtIndex(
-            kernel,
-            LLVMAttributeFunctionIndex,
-            LLVMCreateEnumAttribute(context, kind, 0),
-        );
+        ir::mark_function(kernel, "alwaysinline");
 
         let builder = LLVMCreateBuilderInContext(context);
         LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, outer, c"".as_ptr()));
         let mut arguments = ir::params(outer);
         let cell = arguments.pop().unwrap_or(std::ptr::null_mut());
-        hooks::call(module, builder, Entry::Enter, &mut [cell]);
+        hooks::call(module, builder, Entry::Enter, &[cell]);
         if !shared.is_empty() {
             tell_places(module, builder, &ir::name(kernel), shared);
         }
-        let call = LLVMBuildCall2(builder, ty, kernel, arguments.as_mut_ptr(), count, c"".as_ptr());
+        let call = ir::call(builder, kernel, &arguments);
         for index in 1..=count as LLVMAttributeIndex {
             let mut found = vec![std::ptr::null_mut(); LLVMGetAttributeCountAtIndex(kernel, index) as usize];
             LLVMGetAttributesAtIndex(kernel, index, found.as_mut_ptr());
@@ -71,7 +66,7 @@ pub unsafe fn wrap(module: LLVMModuleRef, kernel: LLVMValueRef, is_bounded: bool
                 LLVMAddCallSiteAttribute(call, index, attribute);
             }
         }
-        hooks::call(module, builder, Entry::Leave, &mut []);
+        hooks::call(module, builder, Entry::Leave, &[]);
         LLVMBuildRetVoid(builder);
         LLVMDisposeBuilder(builder);
     }
@@ -95,7 +90,7 @@ unsafe fn tell_places(module: LLVMModuleRef, builder: LLVMBuilderRef, kernel: &s
             let slot = LLVMBuildInBoundsGEP2(builder, word, table, at.as_mut_ptr(), 1, c"".as_ptr());
             let slot = LLVMBuildAddrSpaceCast(builder, slot, generic, c"".as_ptr());
             let offset = LLVMBuildPtrToInt(builder, variable, word, c"".as_ptr());
-            hooks::call(module, builder, Entry::SharedAt, &mut [slot, offset]);
+            hooks::call(module, builder, Entry::SharedAt, &[slot, offset]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `__managed__` variables in code for a GPU. They are the host program's variables here too; the
+//! `__managed__` variables in code for a GPU. Here too they are the host program's own variables, and the
 //! runtime maps their pages for the GPU. Code loads their addresses from cells, as on the executor
 //! ([`crate::translate::managed`]).
 

@@ -8,8 +8,8 @@
 //! textures and surfaces ([`fetches`]) are logged. So the module has sites and a description of its
 //! own.
 //!
-//! The result is bitcode. `gclang` runs clang on it in a process of its own to make PTX: LLVM's code
-//! generation may end its process, and a failure here must not fail a build for the executor.
+//! The result is bitcode. `gclang` runs clang on it in a separate process to make PTX, since LLVM's code
+//! generation may end its process. A failure here does not fail a build for the executor.
 
 mod asm;
 mod builtins;
@@ -104,7 +104,7 @@ pub unsafe fn write(
     }
 }
 
-/// Refuses modules that the checker on a GPU would get wrong.
+/// Refuses modules for which the checker on a GPU would give wrong results.
 unsafe fn refuse(module: LLVMModuleRef) -> Result<(), String> {
     // SAFETY: by `write`'s contract.
     unsafe {

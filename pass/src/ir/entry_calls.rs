@@ -4,9 +4,9 @@
 use std::ffi::c_uint;
 
 use gpurace_abi::entry::{Entry, Ty};
+use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
-use llvm_sys::{LLVMAttributeFunctionIndex, LLVMOpcode};
 
 use crate::ir;
 
@@ -227,7 +227,32 @@ impl EntryCalls {
         &self,
         builder: LLVMBuilderRef,
         entry: Entry,
-        arguments: &mut [LLVMValueRef],
+        arguments: &[LLVMValueRef],
+    ) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { self.call_marked(builder, entry, entry.is_convergent(), arguments) }
+    }
+
+    /// Calls an entry point like [`Self::call`], and marks it as convergent.
+    ///
+    /// # Safety
+    /// The builder is positioned in this module; the arguments have the listed types.
+    pub unsafe fn call_convergent(
+        &self,
+        builder: LLVMBuilderRef,
+        entry: Entry,
+        arguments: &[LLVMValueRef],
+    ) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { self.call_marked(builder, entry, true, arguments) }
+    }
+
+    unsafe fn call_marked(
+        &self,
+        builder: LLVMBuilderRef,
+        entry: Entry,
+        convergent: bool,
+        arguments: &[LLVMValueRef],
     ) -> LLVMValueRef {
         debug_assert_eq!(entry.point().parameters.len(), arguments.len(), "{entry:?}");
         let ty = self.function_type(entry, false);
@@ -237,20 +262,27 @@ impl EntryCalls {
             let mut function = LLVMGetNamedFunction(self.module, symbol.as_ptr());
             if function.is_null() {
                 function = LLVMAddFunction(self.module, symbol.as_ptr(), ty);
-                if entry.is_convergent() {
-                    let kind = LLVMGetEnumAttributeKindForName(c"convergent".as_ptr(), 10);
-                    let attribute = LLVMCreateEnumAttribute(ir::context(self.module), kind, 0);
-                    LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute);
+                if convergent {
+                    ir::mark_function(function, "convergent");
                 }
             }
-            LLVMBuildCall2(
-                builder,
-                ty,
-                function,
-                arguments.as_mut_ptr(),
-                arguments.len() as c_uint,
-                c"".as_ptr(),
-            )
+            ir::call_as(builder, ty, function, arguments)
+        }
+    }
+
+    /// The function of an entry point with the thread context as first parameter.
+    ///
+    /// # Safety
+    /// The module is live, and its functions have the context as a parameter.
+    pub unsafe fn threaded(&self, entry: Entry) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let symbol = ir::c(entry.symbol());
+            let known = LLVMGetNamedFunction(self.module, symbol.as_ptr());
+            if !known.is_null() {
+                return known;
+            }
+            LLVMAddFunction(self.module, symbol.as_ptr(), self.function_type(entry, true))
         }
     }
 }

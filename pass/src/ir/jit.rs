@@ -1,4 +1,4 @@
-//! Modules from text, compiled and run on the host: what tests of the lowerings have in common.
+//! For tests: compiles modules from text and runs them on the host.
 
 use std::ffi::{CString, c_void};
 use std::ptr;

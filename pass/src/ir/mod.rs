@@ -19,10 +19,10 @@ pub mod position;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 use llvm_sys::target::*;
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMAttributeIndex, LLVMOpcode};
 
 /// Address spaces of NVPTX (LLVM, "User Guide for NVPTX Back-end").
 pub mod address_space {
@@ -40,9 +40,8 @@ pub mod address_space {
     pub const PARAM: u32 = 101;
 }
 
-/// Walks an intrusive list of llvm-c: the first element, then `next` until null.
-/// The next element is read before the current one is handed out, so that the
-/// current one may be removed.
+/// An iterator over an intrusive list of llvm-c. It reads the next element before it returns the current
+/// one, so that the caller may remove the current one.
 struct List<T> {
     next: *mut T,
     step: unsafe extern "C" fn(*mut T) -> *mut T,
@@ -145,8 +144,8 @@ pub unsafe fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     found
 }
 
-/// True if an instruction computes its value from its operands alone, whatever they are, so that it
-/// may be computed elsewhere, and in vain. A division is not speculatable, since it traps.
+/// True if an instruction computes its value from its operands alone and never traps. So it may also run
+/// where its result is not needed. A division may trap.
 pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
     use LLVMOpcode::*;
     // SAFETY: by contract.
@@ -164,63 +163,12 @@ pub unsafe fn is_speculatable(instruction: LLVMValueRef) -> bool {
 
 /// True for an LLVM intrinsic that computes its result from its operands alone.
 pub fn is_pure_intrinsic(name: &str) -> bool {
-    const PURE: &[&str] = &[
-        "abs",
-        "bitreverse",
-        "bswap",
-        "canonicalize",
-        "ceil",
-        "copysign",
-        "cos",
-        "ctlz",
-        "ctpop",
-        "cttz",
-        "exp",
-        "exp2",
-        "expect",
-        "fabs",
-        "floor",
-        "fma",
-        "fmuladd",
-        "fptosi",
-        "fptoui",
-        "fshl",
-        "fshr",
-        "is",
-        "log",
-        "log10",
-        "log2",
-        "maximum",
-        "maxnum",
-        "minimum",
-        "minnum",
-        "nearbyint",
-        "pow",
-        "powi",
-        "rint",
-        "round",
-        "roundeven",
-        "sadd",
-        "sin",
-        "smax",
-        "smin",
-        "smul",
-        "sqrt",
-        "sshl",
-        "ssub",
-        "trunc",
-        "uadd",
-        "umax",
-        "umin",
-        "umul",
-        "ushl",
-        "usub",
-        "vector",
-        "ldexp",
-        "frexp",
-        "convert",
-    ];
-    name.strip_prefix("llvm.").is_some_and(|rest| PURE.contains(&rest.split('.').next().unwrap_or_default()))
+    const PURE: &str = "abs bitreverse bswap canonicalize ceil convert copysign cos ctlz ctpop cttz exp exp2
+        expect fabs floor fma fmuladd fptosi fptoui frexp fshl fshr is ldexp log log10 log2 maximum maxnum
+        minimum minnum nearbyint pow powi rint round roundeven sadd sin smax smin smul sqrt sshl ssub trunc
+        uadd umax umin umul ushl usub vector";
+    let first = |rest: &str| PURE.split_whitespace().any(|pure| Some(pure) == rest.split('.').next());
+    name.strip_prefix("llvm.").is_some_and(first)
 }
 
 /// Address space of a pointer, `None` for other types.
@@ -237,9 +185,120 @@ pub unsafe fn space_of(value: LLVMValueRef) -> Option<u32> {
 pub unsafe fn byval_type(function: LLVMValueRef, index: usize) -> Option<LLVMTypeRef> {
     // SAFETY: by contract.
     unsafe {
-        let kind = LLVMGetEnumAttributeKindForName(c"byval".as_ptr(), 5);
-        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, kind);
+        let attribute = LLVMGetEnumAttributeAtIndex(function, index as u32 + 1, attribute_kind("byval"));
         (!attribute.is_null()).then(|| LLVMGetTypeAttributeValue(attribute))
+    }
+}
+
+/// LLVM's number of an attribute; 0 if it has no such attribute.
+pub fn attribute_kind(name: &str) -> u32 {
+    // SAFETY: the name is readable for its length.
+    unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) }
+}
+
+/// Gives a function an attribute without a value; `index` says whether the function itself, its
+/// result or a parameter.
+pub unsafe fn add_attribute(function: LLVMValueRef, index: LLVMAttributeIndex, name: &str) {
+    // SAFETY: by contract.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(function));
+        let attribute = LLVMCreateEnumAttribute(context, attribute_kind(name), 0);
+        LLVMAddAttributeAtIndex(function, index, attribute);
+    }
+}
+
+/// Gives a function itself an attribute without a value.
+pub unsafe fn mark_function(function: LLVMValueRef, name: &str) {
+    // SAFETY: by contract.
+    unsafe { add_attribute(function, LLVMAttributeFunctionIndex, name) }
+}
+
+/// Calls a function at the builder's position.
+pub unsafe fn call(b: LLVMBuilderRef, function: LLVMValueRef, arguments: &[LLVMValueRef]) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe { call_as(b, LLVMGlobalGetValueType(function), function, arguments) }
+}
+
+/// Calls a value as a function of a type, at the builder's position.
+pub unsafe fn call_as(
+    builder: LLVMBuilderRef,
+    ty: LLVMTypeRef,
+    called: LLVMValueRef,
+    arguments: &[LLVMValueRef],
+) -> LLVMValueRef {
+    // SAFETY: by contract; LLVM only reads the arguments.
+    unsafe {
+        let count = arguments.len() as u32;
+        LLVMBuildCall2(builder, ty, called, arguments.as_ptr().cast_mut(), count, c"".as_ptr())
+    }
+}
+
+/// The address `offset` bytes behind `base`, in the same object.
+pub unsafe fn at_offset(b: LLVMBuilderRef, base: LLVMValueRef, offset: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let byte = LLVMInt8TypeInContext(LLVMGetTypeContext(LLVMTypeOf(base)));
+        LLVMBuildInBoundsGEP2(b, byte, base, [offset].as_mut_ptr(), 1, c"".as_ptr())
+    }
+}
+
+/// The address a constant number of bytes behind `base`, in the same object.
+pub unsafe fn at_byte(b: LLVMBuilderRef, base: LLVMValueRef, offset: i64) -> LLVMValueRef {
+    // SAFETY: by contract.
+    unsafe {
+        let long = LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(base)));
+        at_offset(b, base, LLVMConstInt(long, offset as u64, 1))
+    }
+}
+
+/// The number of a kind of metadata in the context of a value.
+pub unsafe fn metadata_kind(value: LLVMValueRef, name: &str) -> u32 {
+    // SAFETY: by contract; the name is readable for its length.
+    unsafe {
+        let context = LLVMGetTypeContext(LLVMTypeOf(value));
+        LLVMGetMDKindIDInContext(context, name.as_ptr().cast(), name.len() as u32)
+    }
+}
+
+/// The metadata of a kind that an instruction has.
+pub unsafe fn metadata(instruction: LLVMValueRef, name: &str) -> Option<LLVMValueRef> {
+    // SAFETY: by contract.
+    let found = unsafe { LLVMGetMetadata(instruction, metadata_kind(instruction, name)) };
+    (!found.is_null()).then_some(found)
+}
+
+/// A type as IR text.
+pub unsafe fn type_text(ty: LLVMTypeRef) -> String {
+    // SAFETY: by contract; the message is freed once.
+    unsafe {
+        let message = LLVMPrintTypeToString(ty);
+        let text = text(message);
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// The characters of the constant C string that a value, with or without casts, points to.
+pub unsafe fn constant_text(mut value: LLVMValueRef) -> Option<String> {
+    // SAFETY: by contract; the string's length is llvm-c's.
+    unsafe {
+        while LLVMIsAGlobalVariable(value).is_null() {
+            let is_cast = !LLVMIsAConstantExpr(value).is_null()
+                || !LLVMIsAAddrSpaceCastInst(value).is_null()
+                || !LLVMIsACallInst(value).is_null();
+            if !is_cast {
+                return None;
+            }
+            value = LLVMGetOperand(value, 0);
+        }
+        let data = LLVMGetInitializer(value);
+        if data.is_null() || LLVMIsConstantString(data) == 0 {
+            return None;
+        }
+        let mut len = 0;
+        let bytes: &[u8] = std::slice::from_raw_parts(LLVMGetAsString(data, &mut len).cast(), len);
+        let bytes = bytes.split(|&b| b == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(bytes).into_owned())
     }
 }
 
@@ -259,7 +318,7 @@ pub unsafe fn name(value: LLVMValueRef) -> String {
     }
 }
 
-/// A C string; interior nul bytes, which no symbol has, end it.
+/// A C string. A nul byte, which no symbol has, ends it.
 pub fn c(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()

@@ -1,18 +1,18 @@
-//! Whole modules: reads bitcode, verifies.
+//! Whole modules: reads bitcode and IR text, verifies.
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
 use llvm_sys::bit_reader::LLVMParseBitcodeInContext2;
 use llvm_sys::bit_writer::LLVMWriteBitcodeToMemoryBuffer;
 use llvm_sys::core::*;
+use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::prelude::*;
 
 use crate::ir;
 
 /// Writes a module as bitcode and reads it again; the original is disposed of.
 ///
-/// A copy shares its struct types with the original. LLVM's linker renames and merges the types of
-/// the module that it links in, and would then leave values of two types for one. A module that was
-/// read has types of its own.
+/// A copy shares its struct types with the original. LLVM's linker renames and merges the types of the module
+/// that it links in, so values of one type could end up with two. A module that was read has its own types.
 pub unsafe fn reread(module: LLVMModuleRef) -> Result<LLVMModuleRef, String> {
     // SAFETY: by `to_object`'s contract; buffer and module are freed once.
     unsafe {
@@ -39,6 +39,28 @@ pub unsafe fn parse_bitcode(context: LLVMContextRef, bitcode: &[u8]) -> Option<L
         let failed = LLVMParseBitcodeInContext2(context, buffer, &mut read);
         LLVMDisposeMemoryBuffer(buffer);
         (failed == 0).then_some(read)
+    }
+}
+
+/// Parses IR text that is to be linked into `module`, with its layout and target. The error is LLVM's
+/// message.
+///
+/// # Safety
+/// `module` is live.
+pub unsafe fn parse_text(module: LLVMModuleRef, text: &str) -> Result<LLVMModuleRef, String> {
+    // SAFETY: by contract; the parser takes the buffer, and the message is freed once.
+    unsafe {
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), c"gpurace".as_ptr());
+        let (mut parsed, mut message) = (std::ptr::null_mut(), std::ptr::null_mut());
+        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
+            let error = ir::text(message);
+            LLVMDisposeMessage(message);
+            return Err(error);
+        }
+        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
+        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        Ok(parsed)
     }
 }
 

@@ -21,8 +21,7 @@ unsafe fn parameters(module: LLVMModuleRef, kernel: LLVMValueRef, skip: usize) -
     // SAFETY: by contract.
     unsafe {
         let attribute = |index: u32, name: &str| {
-            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
-            let found = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+            let found = LLVMGetEnumAttributeAtIndex(kernel, index, ir::attribute_kind(name));
             (!found.is_null()).then_some(found)
         };
         let mut offset = 0u64;
@@ -71,19 +70,9 @@ pub unsafe fn load_arguments(
 ) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
-        let context = ir::context(module);
-        let (byte, long) = (LLVMInt8TypeInContext(context), LLVMInt64TypeInContext(context));
         let mut arguments = vec![LLVMGetParam(entry, 0)];
         for parameter in &parameters(module, kernel, 1) {
-            let mut index = [LLVMConstInt(long, u64::from(parameter.place.offset), 0)];
-            let address = LLVMBuildInBoundsGEP2(
-                builder,
-                byte,
-                LLVMGetParam(entry, 1),
-                index.as_mut_ptr(),
-                1,
-                c"".as_ptr(),
-            );
+            let address = ir::at_byte(builder, LLVMGetParam(entry, 1), parameter.place.offset.into());
             arguments.push(if parameter.by_value_pointer {
                 address
             } else {
@@ -102,9 +91,8 @@ pub unsafe fn copy_by_value(kernel: LLVMValueRef, call: LLVMValueRef) {
     // SAFETY: by contract.
     unsafe {
         for name in ["byval", "align"] {
-            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
             for index in 1..=LLVMCountParams(kernel) {
-                let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, kind);
+                let attribute = LLVMGetEnumAttributeAtIndex(kernel, index, ir::attribute_kind(name));
                 if !attribute.is_null() {
                     LLVMAddCallSiteAttribute(call, index, attribute);
                 }

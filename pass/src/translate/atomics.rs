@@ -17,9 +17,9 @@ use llvm_sys::{LLVMAtomicOrdering, LLVMOpcode, LLVMTypeKind};
 use crate::ir;
 use crate::translate::ptx;
 
-/// The metadata kind that carries `{i32 scope, i32 order}`. A third number is an [`AtomicKind`], if
-/// it does not follow from the instruction: for `red`, and for a compare-and-swap in a loop that
-/// is one read-modify-write.
+/// The metadata kind that carries `{i32 scope, i32 order}`. A third number gives the [`AtomicKind`] where
+/// the instruction alone does not show it: for `red`, and for a compare-and-swap in a loop that stands for
+/// one read-modify-write.
 pub const METADATA: &str = "gpurace.atomic";
 
 /// Marks an atomic load, store, `atomicrmw`, `cmpxchg` or volatile access with
@@ -34,7 +34,7 @@ pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Orde
         let int = LLVMInt32TypeInContext(context);
         let mut fields = [scope as u64, order as u64].map(|n| LLVMValueAsMetadata(LLVMConstInt(int, n, 0)));
         let node = LLVMMDNodeInContext2(context, fields.as_mut_ptr(), fields.len());
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
+        let kind = ir::metadata_kind(instruction, METADATA);
         LLVMSetMetadata(instruction, kind, LLVMMetadataAsValue(context, node));
     }
 }
@@ -46,9 +46,7 @@ pub unsafe fn set_semantics(instruction: LLVMValueRef, scope: Scope, order: Orde
 pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     // SAFETY: by contract; the metadata has the form that `set_semantics` gives it.
     unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        let fields = fields(LLVMGetMetadata(instruction, kind));
+        let fields = fields(instruction, METADATA);
         if let [scope, order, ..] = fields[..]
             && let (Some(scope), Some(order)) = (Scope::from_u32(scope), Order::from_u32(order))
         {
@@ -67,27 +65,21 @@ pub unsafe fn semantics(instruction: LLVMValueRef) -> (Scope, Order) {
     }
 }
 
-/// True if an access carries a scope and order. It may be a plain load or store on the host, if its
-/// size and alignment alone make it atomic there.
+/// True if an access carries a scope and order. On the host it may be a plain load or store, which its
+/// size and alignment make atomic.
 ///
 /// # Safety
 /// `instruction` is live.
 pub unsafe fn has_semantics(instruction: LLVMValueRef) -> bool {
     // SAFETY: by contract.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        !LLVMGetMetadata(instruction, kind).is_null()
-    }
+    unsafe { ir::metadata(instruction, METADATA).is_some() }
 }
 
-/// The numbers in a node of [`METADATA`]; empty without a node.
-unsafe fn fields(node: LLVMValueRef) -> Vec<u32> {
-    // SAFETY: the metadata has the form that `set_semantics` gives it.
+/// The numbers in the metadata of a kind; empty without metadata.
+unsafe fn fields(instruction: LLVMValueRef, kind: &str) -> Vec<u32> {
+    // SAFETY: the metadata holds constants.
     unsafe {
-        if node.is_null() {
-            return Vec::new();
-        }
+        let Some(node) = ir::metadata(instruction, kind) else { return Vec::new() };
         let mut fields = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(node) as usize];
         LLVMGetMDNodeOperands(node, fields.as_mut_ptr());
         fields.into_iter().map(|f| LLVMConstIntGetZExtValue(f) as u32).collect()
@@ -152,15 +144,11 @@ pub unsafe fn is_swap_intrinsic(call: LLVMValueRef) -> bool {
 
 unsafe fn given_kind(instruction: LLVMValueRef) -> Option<AtomicKind> {
     // SAFETY: by the callers' contracts.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(context, METADATA.as_ptr().cast(), METADATA.len() as u32);
-        AtomicKind::from_u32(*fields(LLVMGetMetadata(instruction, kind)).get(2)?)
-    }
+    unsafe { AtomicKind::from_u32(*fields(instruction, METADATA).get(2)?) }
 }
 
-/// The scope in an instruction's text: `syncscope("block")`; none means the
-/// whole device, as clang writes CUDA's unscoped atomics.
+/// The scope in an instruction's text: `syncscope("block")`. clang writes no scope for CUDA's unscoped
+/// atomics, which are for the whole device.
 fn scope_in_text(text: &str) -> Scope {
     let scope = text.split_once("syncscope(\"").and_then(|(_, rest)| rest.split_once('"'));
     match scope.map(|(name, _)| name) {
@@ -194,21 +182,7 @@ pub const ELEMENTS_METADATA: &str = "gpurace.elements";
 /// `instruction` is live.
 pub unsafe fn elements(instruction: LLVMValueRef) -> u64 {
     // SAFETY: by contract; the metadata has one number.
-    unsafe {
-        let context = LLVMGetTypeContext(LLVMTypeOf(instruction));
-        let kind = LLVMGetMDKindIDInContext(
-            context,
-            ELEMENTS_METADATA.as_ptr().cast(),
-            ELEMENTS_METADATA.len() as u32,
-        );
-        let node = LLVMGetMetadata(instruction, kind);
-        if node.is_null() {
-            return 1;
-        }
-        let mut number = std::ptr::null_mut();
-        LLVMGetMDNodeOperands(node, &mut number);
-        LLVMConstIntGetZExtValue(number)
-    }
+    unsafe { fields(instruction, ELEMENTS_METADATA).first().map_or(1, |&number| number.into()) }
 }
 
 #[cfg(test)]

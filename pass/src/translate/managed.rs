@@ -1,12 +1,12 @@
 //! `__managed__` variables.
 //!
-//! clang 19 ignores the attribute, so gclang makes them device variables with
-//! the annotation [`ANNOTATION`]. On the host executor a managed variable is
-//! the host program's variable itself: device code finds its address in a cell
-//! that the runtime sets when the program registers the variable. Until then the
-//! cell holds the address of the device's copy, which has the initial value.
+//! clang 19 ignores the attribute, so gclang makes them device variables with the annotation
+//! [`ANNOTATION`]. On the executor, a managed variable is the host program's own variable. Device code
+//! loads its address from a cell. The runtime sets the cell when the program registers the variable.
+//! Until then the cell holds the address of the device's copy, which has the initial value.
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 
 use llvm_sys::LLVMLinkage;
 use llvm_sys::core::*;
@@ -16,6 +16,8 @@ use crate::ir;
 
 /// The annotation that marks a managed variable.
 pub const ANNOTATION: &str = "gpurace.managed";
+/// clang's list of annotations.
+const ANNOTATIONS: &CStr = c"llvm.global.annotations";
 /// Prefix of a cell's name.
 pub const CELL: &str = gpurace_abi::device::MANAGED_CELL;
 
@@ -28,28 +30,18 @@ pub unsafe fn add_cells(module: LLVMModuleRef, space: u32) -> HashMap<LLVMValueR
     let mut cells = HashMap::new();
     // SAFETY: by contract.
     unsafe {
-        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
-        if annotations.is_null() {
-            return cells;
-        }
         let ptr = LLVMPointerTypeInContext(ir::context(module), 0);
-        for entry in ir::operands(LLVMGetInitializer(annotations)) {
-            let [annotated, text, ..] = ir::operands(entry)[..] else { continue };
-            if constant_text(text).as_deref() != Some(ANNOTATION) {
-                continue;
-            }
-            let variable = if LLVMIsAConstantExpr(annotated).is_null() {
-                annotated
-            } else {
-                LLVMGetOperand(annotated, 0)
-            };
+        for variable in annotated(module, ANNOTATION) {
             let name = format!("{CELL}{}", ir::name(variable));
             let cell = LLVMAddGlobalInAddressSpace(module, ptr, ir::c(&name).as_ptr(), space);
             LLVMSetLinkage(cell, LLVMLinkage::LLVMInternalLinkage);
-            LLVMSetInitializer(cell, annotated);
+            LLVMSetInitializer(cell, LLVMConstPointerCast(variable, ptr));
             cells.insert(variable, cell);
         }
-        LLVMDeleteGlobal(annotations);
+        let annotations = LLVMGetNamedGlobal(module, ANNOTATIONS.as_ptr());
+        if !annotations.is_null() {
+            LLVMDeleteGlobal(annotations);
+        }
     }
     cells
 }
@@ -63,7 +55,7 @@ pub unsafe fn annotated(module: LLVMModuleRef, annotation: &str) -> Vec<LLVMValu
     unsafe { annotated_with(module, annotation) }.into_iter().map(|(value, _)| value).collect()
 }
 
-/// The functions and variables with this annotation, and its further arguments, which are constants.
+/// The functions and variables with this annotation, each with the annotation's arguments (constants).
 ///
 /// # Safety
 /// `module` is live.
@@ -73,14 +65,14 @@ pub unsafe fn annotated_with(
 ) -> Vec<(LLVMValueRef, Vec<LLVMValueRef>)> {
     // SAFETY: by contract.
     unsafe {
-        let annotations = LLVMGetNamedGlobal(module, c"llvm.global.annotations".as_ptr());
+        let annotations = LLVMGetNamedGlobal(module, ANNOTATIONS.as_ptr());
         if annotations.is_null() {
             return Vec::new();
         }
         let entries = ir::operands(LLVMGetInitializer(annotations)).into_iter();
         let of_entry = |entry| {
             let [annotated, text, ref rest @ ..] = ir::operands(entry)[..] else { return None };
-            if constant_text(text).as_deref() != Some(annotation) {
+            if ir::constant_text(text).as_deref() != Some(annotation) {
                 return None;
             }
             let annotated = if LLVMIsAConstantExpr(annotated).is_null() {
@@ -88,7 +80,7 @@ pub unsafe fn annotated_with(
             } else {
                 LLVMGetOperand(annotated, 0)
             };
-            // The arguments follow file and line; null if there are none.
+            // The arguments come after file and line; the pointer is null if there are none.
             let arguments = rest.get(2).copied().filter(|&v| !LLVMIsAGlobalVariable(v).is_null());
             let arguments = arguments.map(|v| LLVMGetInitializer(v)).filter(|v| !v.is_null());
             Some((annotated, arguments.map(|v| constant_elements(v)).unwrap_or_default()))
@@ -97,30 +89,11 @@ pub unsafe fn annotated_with(
     }
 }
 
-/// The elements of a constant struct; zeros have no operands.
+/// The elements of a constant struct. A struct of zeros has no operands to read instead.
 unsafe fn constant_elements(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     // SAFETY: by contract.
     unsafe {
         let count = LLVMCountStructElementTypes(LLVMTypeOf(value));
         (0..count).filter_map(|i| Some(LLVMGetAggregateElement(value, i)).filter(|v| !v.is_null())).collect()
-    }
-}
-
-/// The text of a constant C string that a global holds.
-unsafe fn constant_text(global: LLVMValueRef) -> Option<String> {
-    // SAFETY: by contract.
-    unsafe {
-        let global = if LLVMIsAConstantExpr(global).is_null() { global } else { LLVMGetOperand(global, 0) };
-        if LLVMIsAGlobalVariable(global).is_null() {
-            return None;
-        }
-        let value = LLVMGetInitializer(global);
-        if value.is_null() || LLVMIsConstantString(value) == 0 {
-            return None;
-        }
-        let mut len = 0;
-        let data = LLVMGetAsString(value, &mut len);
-        let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len);
-        Some(String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned())
     }
 }

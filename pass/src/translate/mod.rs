@@ -1,13 +1,14 @@
-//! From clang's device IR to plain IR: inline PTX ([`ptx`], [`ptx_to_ir`]) and NVVM intrinsics
-//! ([`nvvm`]) become plain IR and calls of gpurace's entry points, so that accesses and
-//! synchronisation have one form each.
+//! From clang's device IR to plain IR. Inline PTX ([`ptx`], [`ptx_to_ir`]) and NVVM intrinsics
+//! ([`nvvm`]) become plain IR and calls of gpurace's entry points. So accesses and synchronisation have
+//! one form each.
 //!
-//! Atomics built here carry their scope and order as metadata ([`atomics`]). Calls of entry points
-//! are built without the thread context, their `sync` argument as the constant -1 or -2
-//! ([`crate::checks::sync`] reads it and fills it in). Code that needs the thread context calls
-//! [`crate::ir::entry_calls::CONTEXT_FUNCTION`], until [`thread_context`] gives every function the
-//! context as its first parameter. Shared variables become offsets from the block's base
-//! ([`shared`]), managed ones are found through a cell ([`managed`]).
+//! * Atomics carry their scope and order as metadata ([`atomics`]).
+//! * Calls of entry points lack the thread context at first. Code that needs the context calls
+//!   [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Then [`thread_context`] gives every function the
+//!   context as its first parameter.
+//! * The `sync` argument of entry points is -1 or -2 until [`crate::checks::sync`] fills it in.
+//! * Shared variables become offsets from the block's base ([`shared`]). Code finds managed variables
+//!   through a cell ([`managed`]).
 
 pub mod atomics;
 pub mod managed;
@@ -23,9 +24,9 @@ use llvm_sys::prelude::*;
 
 use crate::ir;
 
-/// Turns inline PTX and NVVM intrinsics into plain IR and calls of entry
-/// points. Returns the names of the instructions and functions that it cannot translate. A launch
-/// that reaches one ends with an error that names it.
+/// Turns inline PTX and NVVM intrinsics into plain IR and calls of entry points. Returns the names of the
+/// instructions and functions that it cannot translate. A launch that reaches one ends with an error that
+/// names it.
 ///
 /// # Safety
 /// `module` is live and prepared.
@@ -57,6 +58,25 @@ pub unsafe fn settle_contraction(module: LLVMModuleRef) {
                     LLVMSetFastMathFlags(instruction, flags & !LLVMFastMathAllowContract);
                 }
             }
+        }
+    }
+}
+
+/// Deletes the functions that a translation wrote and that nothing calls any more.
+///
+/// # Safety
+/// `module` is live.
+unsafe fn remove_unused(module: LLVMModuleRef) {
+    // SAFETY: by contract; a function without uses may go.
+    unsafe {
+        loop {
+            let unused: Vec<_> = ir::functions(module)
+                .filter(|&f| ir::name(f).starts_with(nvvm::template::PREFIX) && LLVMGetFirstUse(f).is_null())
+                .collect();
+            if unused.is_empty() {
+                return;
+            }
+            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
         }
     }
 }

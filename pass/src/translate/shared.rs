@@ -1,13 +1,13 @@
-//! Variables whose address is known only at run time. Shared variables are offsets from the block's
-//! shared memory on the host. `__managed__` variables are the host program's ([`super::managed`]).
+//! Variables whose address is known only at run time. A shared variable is an offset from the block's
+//! shared memory. A `__managed__` variable belongs to the host program ([`super::managed`]).
 //!
-//! Offsets are chosen per module: variables that one kernel reaches do not overlap, variables of
-//! different kernels may. All `extern __shared__` arrays alias the start of dynamic shared memory,
-//! as in CUDA.
+//! This module chooses the offsets for a whole module. Variables that one kernel reaches do not overlap;
+//! variables of different kernels may. All `extern __shared__` arrays begin where dynamic shared memory
+//! begins, as in CUDA.
 //!
 //! PTX takes shared addresses as 32-bit offsets (`cp.async`, `mbarrier`). So the integer value of a
-//! pointer to shared memory is its 32-bit offset from the base. The same holds for the shared memory
-//! of other blocks of the cluster: the executor places it within that distance.
+//! pointer to shared memory is its 32-bit offset from the base. That also holds for the shared memory of
+//! other blocks of the cluster, which the executor places near enough.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,14 +50,13 @@ pub unsafe fn lay_out(module: LLVMModuleRef, kernels: &[Reach]) -> Layout {
     unsafe {
         let size = |v: LLVMValueRef| ir::alloc_size(module, LLVMGlobalGetValueType(v)) as u32;
         for variable in ir::globals(module) {
-            let shared = LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == address_space::SHARED;
-            if !shared || is_dynamic(variable) {
+            if ir::space_of(variable) != Some(address_space::SHARED) || is_dynamic(variable) {
                 continue;
             }
             let alignment = LLVMGetAlignment(variable)
                 .max(ir::abi_alignment(module, LLVMGlobalGetValueType(variable)))
                 .max(1);
-            // The first offset at which it overlaps no variable of a common kernel.
+            // The first offset at which it overlaps no variable that the same kernel reaches.
             let rivals: HashSet<_> = kernels
                 .iter()
                 .filter(|k| k.shared.contains(&variable))
@@ -107,10 +106,8 @@ pub unsafe fn replace(module: LLVMModuleRef, layout: &Layout) -> Result<(), Stri
             }
             rewriter.finish();
         }
-        let unused: Vec<_> = ir::globals(module)
-            .filter(|&v| LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == address_space::SHARED)
-            .collect();
-        for variable in unused {
+        let is_shared = |&v: &LLVMValueRef| ir::space_of(v) == Some(address_space::SHARED);
+        for variable in ir::globals(module).filter(is_shared).collect::<Vec<_>>() {
             LLVMReplaceAllUsesWith(variable, LLVMGetPoison(LLVMTypeOf(variable)));
             LLVMDeleteGlobal(variable);
         }
@@ -182,14 +179,12 @@ impl<'a> Rewriter<'a> {
         unsafe { LLVMPositionBuilderBefore(self.builder, self.marker) }
     }
 
-    /// Loads a field of the thread context before all else: the addresses computed so far may use it.
+    /// Loads a field of the thread context at the function's start, before all addresses that may use it.
     unsafe fn pointer_at(&mut self, field: usize) -> LLVMValueRef {
         // SAFETY: by contract; the entry block has the marker.
         unsafe {
-            LLVMPositionBuilderBefore(
-                self.builder,
-                LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function)),
-            );
+            let first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(self.function));
+            LLVMPositionBuilderBefore(self.builder, first);
             let context = ir::context(self.module);
             let ptr = LLVMPointerTypeInContext(context, 0);
             let ty = LLVMFunctionType(ptr, std::ptr::null_mut(), 0, 0);
@@ -198,11 +193,7 @@ impl<'a> Rewriter<'a> {
             if function.is_null() {
                 function = LLVMAddFunction(self.module, name.as_ptr(), ty);
             }
-            let thread = LLVMBuildCall2(self.builder, ty, function, std::ptr::null_mut(), 0, c"".as_ptr());
-            let byte = LLVMInt8TypeInContext(context);
-            let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), field as u64, 0)];
-            let address =
-                LLVMBuildInBoundsGEP2(self.builder, byte, thread, index.as_mut_ptr(), 1, c"".as_ptr());
+            let address = ir::at_byte(self.builder, ir::call(self.builder, function, &[]), field as i64);
             LLVMBuildLoad2(self.builder, ptr, address, c"shared".as_ptr())
         }
     }
@@ -308,19 +299,10 @@ impl<'a> Rewriter<'a> {
                 }
                 self.dynamic?
             } else {
-                let at = u64::from(*self.layout.offsets.get(&variable)?);
+                let at = i64::from(*self.layout.offsets.get(&variable)?);
                 let base = self.base();
                 self.at_start();
-                let context = ir::context(self.module);
-                let mut index = [LLVMConstInt(LLVMInt64TypeInContext(context), at, 0)];
-                LLVMBuildInBoundsGEP2(
-                    self.builder,
-                    LLVMInt8TypeInContext(context),
-                    base,
-                    index.as_mut_ptr(),
-                    1,
-                    c"".as_ptr(),
-                )
+                ir::at_byte(self.builder, base, at)
             };
             self.at_start();
             Some(LLVMBuildAddrSpaceCast(self.builder, address, ty, c"".as_ptr()))
@@ -367,18 +349,15 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The offset of a pointer to shared memory, in place of its conversion `cast` to an integer.
+    /// Replaces a conversion between a pointer to shared memory and an integer, which is the offset.
+    /// Returns the new value; any other cast stays.
     unsafe fn integer_cast(&mut self, cast: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
         unsafe {
             if LLVMIsAInstruction(cast).is_null() {
                 return cast;
             }
-            let shared = |v: LLVMValueRef| {
-                let ty = LLVMTypeOf(v);
-                matches!(LLVMGetTypeKind(ty), LLVMTypeKind::LLVMPointerTypeKind)
-                    && LLVMGetPointerAddressSpace(ty) == address_space::SHARED
-            };
+            let shared = |v| ir::space_of(v) == Some(address_space::SHARED);
             let operand = match ir::opcode(cast) {
                 LLVMOpcode::LLVMPtrToInt | LLVMOpcode::LLVMIntToPtr => LLVMGetOperand(cast, 0),
                 _ => return cast,
@@ -386,39 +365,32 @@ impl<'a> Rewriter<'a> {
             let context = ir::context(self.module);
             let (long, byte) = (LLVMInt64TypeInContext(context), LLVMInt8TypeInContext(context));
             let no_name = c"".as_ptr();
-            if matches!(ir::opcode(cast), LLVMOpcode::LLVMPtrToInt) {
-                if !shared(operand) {
-                    return cast;
-                }
-                let base = self.base();
-                LLVMPositionBuilderBefore(self.builder, cast);
-                // Through a generic pointer, whose integer value is the address.
+            let to_integer = ir::opcode(cast) == LLVMOpcode::LLVMPtrToInt;
+            if !shared(if to_integer { operand } else { cast }) {
+                return cast;
+            }
+            let base = self.base();
+            LLVMPositionBuilderBefore(self.builder, cast);
+            let new = if to_integer {
+                // The integer value of a generic pointer is the address.
                 let generic = LLVMPointerTypeInContext(context, 0);
                 let address = LLVMBuildAddrSpaceCast(self.builder, operand, generic, no_name);
                 let address = LLVMBuildPtrToInt(self.builder, address, long, no_name);
                 let start = LLVMBuildPtrToInt(self.builder, base, long, no_name);
                 let at = LLVMBuildSub(self.builder, address, start, no_name);
-                let at = LLVMBuildIntCast2(self.builder, at, LLVMTypeOf(cast), 0, no_name);
-                LLVMReplaceAllUsesWith(cast, at);
-                LLVMInstructionEraseFromParent(cast);
-                at
+                LLVMBuildIntCast2(self.builder, at, LLVMTypeOf(cast), 0, no_name)
             } else {
-                if !shared(cast) {
-                    return cast;
-                }
-                let base = self.base();
-                LLVMPositionBuilderBefore(self.builder, cast);
-                // An address has 32 bits (PTX ISA, "Addresses as Operands"), signed
-                // here: other blocks of the cluster may lie on either side.
+                // An address has 32 bits (PTX ISA, "Addresses as Operands"). Here it is signed, since
+                // other blocks of the cluster may lie on either side.
                 let int = LLVMInt32TypeInContext(context);
                 let short = LLVMBuildIntCast2(self.builder, operand, int, 0, no_name);
                 let mut at = [LLVMBuildIntCast2(self.builder, short, long, 1, no_name)];
                 let address = LLVMBuildGEP2(self.builder, byte, base, at.as_mut_ptr(), 1, no_name);
-                let address = LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name);
-                LLVMReplaceAllUsesWith(cast, address);
-                LLVMInstructionEraseFromParent(cast);
-                address
-            }
+                LLVMBuildAddrSpaceCast(self.builder, address, LLVMTypeOf(cast), no_name)
+            };
+            LLVMReplaceAllUsesWith(cast, new);
+            LLVMInstructionEraseFromParent(cast);
+            new
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Gives every device function the thread context as a hidden first parameter.
 //!
-//! All device functions get it, so that calls through pointers (virtual calls,
-//! function tables) pass it too; calls of entry points pass it; calls of the C
-//! library's mathematics do not.
+//! All device functions get it, so that calls through pointers (virtual calls, function tables) can
+//! pass it too. Calls of entry points pass it. Calls of the C library's mathematics do not.
 
 use std::collections::HashMap;
 use std::ffi::c_uint;
@@ -19,30 +18,11 @@ use llvm_sys::{
 use crate::ir;
 use crate::ir::entry_calls::CONTEXT_FUNCTION;
 
-/// Enum attributes that stay true on the host. Others are dropped: code that calls the executor
-/// does not keep what clang or the device library say about memory, synchronisation and progress.
-const KEPT_ATTRIBUTES: &[&str] = &[
-    "align",
-    "alwaysinline",
-    "byref",
-    "byval",
-    "cold",
-    "convergent",
-    "dereferenceable",
-    "dereferenceable_or_null",
-    "inlinehint",
-    "noalias",
-    "noinline",
-    "nonnull",
-    "noreturn",
-    "noundef",
-    "nounwind",
-    "range",
-    "returned",
-    "signext",
-    "sret",
-    "zeroext",
-];
+/// The attributes that stay true on the host. The others go: once code calls the executor, what clang
+/// or the device library said about memory, synchronisation and progress does not hold.
+const KEPT_ATTRIBUTES: &str = "align alwaysinline byref byval cold convergent dereferenceable
+    dereferenceable_or_null inlinehint noalias noinline nonnull noreturn noundef nounwind range returned
+    signext sret zeroext";
 
 /// Threads the context through `module`.
 ///
@@ -51,7 +31,7 @@ const KEPT_ATTRIBUTES: &[&str] = &[
 pub unsafe fn thread(module: LLVMModuleRef) {
     // SAFETY: by contract; old functions are deleted once nothing refers to them.
     unsafe {
-        let keeper = Attributes::new(ir::context(module));
+        let keeper = Attributes::new();
         let old: Vec<_> = ir::definitions(module).collect();
         let mut renewed = HashMap::new();
         for &function in &old {
@@ -90,12 +70,8 @@ unsafe fn type_with_context(ty: LLVMTypeRef) -> LLVMTypeRef {
         let mut params: Vec<LLVMTypeRef> = vec![std::ptr::null_mut(); count + 1];
         LLVMGetParamTypes(ty, params.as_mut_ptr().add(1));
         params[0] = LLVMPointerTypeInContext(LLVMGetTypeContext(ty), 0);
-        LLVMFunctionType(
-            LLVMGetReturnType(ty),
-            params.as_mut_ptr(),
-            params.len() as c_uint,
-            LLVMIsFunctionVarArg(ty),
-        )
+        let (result, count) = (LLVMGetReturnType(ty), params.len() as c_uint);
+        LLVMFunctionType(result, params.as_mut_ptr(), count, LLVMIsFunctionVarArg(ty))
     }
 }
 
@@ -109,18 +85,12 @@ unsafe fn with_context(module: LLVMModuleRef, function: LLVMValueRef, keeper: &A
         LLVMSetVisibility(new, LLVMVisibility::LLVMDefaultVisibility);
         LLVMSetFunctionCallConv(new, LLVMCallConv::LLVMCCallConv as c_uint);
         let count = LLVMCountParams(function);
-        let get = |index| {
-            attributes_at(
-                index,
-                |i| LLVMGetAttributeCountAtIndex(function, i),
-                |i, out| LLVMGetAttributesAtIndex(function, i, out),
-            )
-        };
-        for (from, to) in index_pairs(count) {
-            for attribute in get(from).into_iter().filter(|&a| keeper.keeps(a)) {
-                LLVMAddAttributeAtIndex(new, to, attribute);
-            }
-        }
+        keeper.copy(
+            count,
+            |i| LLVMGetAttributeCountAtIndex(function, i),
+            |i, out| LLVMGetAttributesAtIndex(function, i, out),
+            |i, attribute| LLVMAddAttributeAtIndex(new, i, attribute),
+        );
         let blocks: Vec<_> = ir::blocks(function).collect();
         for block in blocks {
             LLVMRemoveBasicBlockFromParent(block);
@@ -138,39 +108,35 @@ unsafe fn with_context(module: LLVMModuleRef, function: LLVMValueRef, keeper: &A
     }
 }
 
-/// The old and the new index of attributes when a parameter is put before `count` others: of the
-/// function, the return value and each parameter.
-fn index_pairs(count: c_uint) -> impl Iterator<Item = (LLVMAttributeIndex, LLVMAttributeIndex)> {
-    [
-        (LLVMAttributeFunctionIndex, LLVMAttributeFunctionIndex),
-        (LLVMAttributeReturnIndex, LLVMAttributeReturnIndex),
-    ]
-    .into_iter()
-    .chain((1..=count).map(|i| (i, i + 1)))
-}
-
-unsafe fn attributes_at(
-    index: LLVMAttributeIndex,
-    count: impl Fn(LLVMAttributeIndex) -> c_uint,
-    get: impl Fn(LLVMAttributeIndex, *mut LLVMAttributeRef),
-) -> Vec<LLVMAttributeRef> {
-    let mut found = vec![std::ptr::null_mut(); count(index) as usize];
-    if !found.is_empty() {
-        get(index, found.as_mut_ptr());
-    }
-    found
-}
-
 /// The attributes to keep.
 struct Attributes {
     kept: Vec<c_uint>,
 }
 
 impl Attributes {
-    unsafe fn new(_context: LLVMContextRef) -> Self {
-        // SAFETY: the names are readable for their lengths.
-        let kind = |name: &&str| unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
-        Self { kept: KEPT_ATTRIBUTES.iter().map(kind).filter(|&k| k != 0).collect() }
+    fn new() -> Self {
+        let kinds = KEPT_ATTRIBUTES.split_whitespace().map(ir::attribute_kind);
+        Self { kept: kinds.filter(|&kind| kind != 0).collect() }
+    }
+
+    /// Copies the attributes to keep of a function, or of a call, to one that has the context in front
+    /// of its `parameters`.
+    unsafe fn copy(
+        &self,
+        parameters: c_uint,
+        count: impl Fn(LLVMAttributeIndex) -> c_uint,
+        get: impl Fn(LLVMAttributeIndex, *mut LLVMAttributeRef),
+        add: impl Fn(LLVMAttributeIndex, LLVMAttributeRef),
+    ) {
+        let unmoved = [LLVMAttributeFunctionIndex, LLVMAttributeReturnIndex].map(|i| (i, i));
+        for (from, to) in unmoved.into_iter().chain((1..=parameters).map(|i| (i, i + 1))) {
+            let mut found = vec![std::ptr::null_mut(); count(from) as usize];
+            if !found.is_empty() {
+                get(from, found.as_mut_ptr());
+            }
+            // SAFETY: the attributes are live with the context.
+            found.into_iter().filter(|&a| unsafe { self.keeps(a) }).for_each(|a| add(to, a));
+        }
     }
 
     unsafe fn keeps(&self, attribute: LLVMAttributeRef) -> bool {
@@ -220,26 +186,13 @@ unsafe fn rewrite_calls(
             arguments.extend((0..count).map(|i| LLVMGetOperand(call, i)));
             LLVMPositionBuilderBefore(builder, call);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
-            let new = LLVMBuildCall2(
-                builder,
-                ty,
-                target,
-                arguments.as_mut_ptr(),
-                arguments.len() as c_uint,
-                c"".as_ptr(),
+            let new = ir::call_as(builder, ty, target, &arguments);
+            keeper.copy(
+                count,
+                |i| LLVMGetCallSiteAttributeCount(call, i),
+                |i, out| LLVMGetCallSiteAttributes(call, i, out),
+                |i, attribute| LLVMAddCallSiteAttribute(new, i, attribute),
             );
-            let get = |index| {
-                attributes_at(
-                    index,
-                    |i| LLVMGetCallSiteAttributeCount(call, i),
-                    |i, out| LLVMGetCallSiteAttributes(call, i, out),
-                )
-            };
-            for (from, to) in index_pairs(count) {
-                for attribute in get(from).into_iter().filter(|&a| keeper.keeps(a)) {
-                    LLVMAddCallSiteAttribute(new, to, attribute);
-                }
-            }
             LLVMReplaceAllUsesWith(call, new);
             LLVMInstructionEraseFromParent(call);
         }
@@ -247,8 +200,7 @@ unsafe fn rewrite_calls(
     }
 }
 
-/// The declaration of an entry point with the context as first parameter, in
-/// place of the one without.
+/// The declaration of an entry point with the context as first parameter, in place of the one without.
 unsafe fn entry_with_context(module: LLVMModuleRef, plain: LLVMValueRef, name: &str) -> LLVMValueRef {
     // SAFETY: by contract.
     unsafe {
@@ -263,14 +215,11 @@ unsafe fn entry_with_context(module: LLVMModuleRef, plain: LLVMValueRef, name: &
         }
         let ty = type_with_context(LLVMGlobalGetValueType(plain));
         let new = LLVMAddFunction(module, symbol.as_ptr(), ty);
-        let kind = LLVMGetEnumAttributeKindForName(c"convergent".as_ptr(), 10);
-        let convergent = LLVMGetEnumAttributeAtIndex(plain, LLVMAttributeFunctionIndex, kind);
-        if !convergent.is_null() {
-            LLVMAddAttributeAtIndex(new, LLVMAttributeFunctionIndex, convergent);
+        let convergent = ir::attribute_kind("convergent");
+        if !LLVMGetEnumAttributeAtIndex(plain, LLVMAttributeFunctionIndex, convergent).is_null() {
+            ir::mark_function(new, "convergent");
         }
-        let kind = LLVMGetEnumAttributeKindForName(c"nounwind".as_ptr(), 8);
-        let nounwind = LLVMCreateEnumAttribute(ir::context(module), kind, 0);
-        LLVMAddAttributeAtIndex(new, LLVMAttributeFunctionIndex, nounwind);
+        ir::mark_function(new, "nounwind");
         new
     }
 }

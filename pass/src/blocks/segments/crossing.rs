@@ -1,5 +1,5 @@
-//! Values that are computed before a barrier and needed after it. They are computed again if they
-//! need parameters alone, and kept in the frame otherwise.
+//! Values that are computed before a barrier and needed after it. Values that depend only on parameters are
+//! computed again. The others are kept in the frame.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,8 +32,8 @@ pub(super) struct Crossing {
 }
 
 impl Cutter {
-    /// Moves instructions to the start block that need parameters alone and may be computed in
-    /// vain.
+    /// Moves instructions to the start block if they depend only on parameters and are harmless where their
+    /// result is not needed.
     pub(super) unsafe fn compute_at_start(&self) {
         // SAFETY: by contract; an instruction moves after its operands.
         unsafe {

@@ -123,10 +123,7 @@ impl Cutter {
 
     unsafe fn address(&self, base: LLVMValueRef, offset: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: by contract.
-        unsafe {
-            let byte = LLVMInt8TypeInContext(self.context);
-            LLVMBuildInBoundsGEP2(self.builder, byte, base, [offset].as_mut_ptr(), 1, c"".as_ptr())
-        }
+        unsafe { ir::at_offset(self.builder, base, offset) }
     }
 
     pub(super) unsafe fn has_by_value(&self) -> bool {

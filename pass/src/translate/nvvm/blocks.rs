@@ -1,5 +1,5 @@
-//! Building blocks that are not arithmetic: the thread context, bytes and bits,
-//! barriers in memory.
+//! Building blocks that are not floating-point arithmetic: the thread context, collectives, bytes and
+//! bits, textures, mbarriers.
 
 use super::template::Block;
 
@@ -24,13 +24,23 @@ pub const BLOCKS: &[Block] = &[
         ret i32 %b"),
 
     // ---- collectives ----
-    Block("shfl", "i64(i32, i32, i32, i32, i32)",
-        "call i64 @entry.shfl(i32 %0, i32 %1, i32 %2, i32 %3, i32 %4, i32 -1)"),
-    Block("as_bits.{i32=i32|f32=float}", "i32($1)", "bitcast $1 %0 to i32"),
-    Block("low.{i32=i32|f32=float}", "$1(i64)", "
-        %t = trunc i64 %0 to i32
-        %v = bitcast i32 %t to $1
-        ret $1 %v"),
+    Block("shfl.{i32|f32=float}", "$1(i32, i32, $1, i32, i32)", "
+        %v = bitcast $1 %2 to i32
+        %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
+        %t = trunc i64 %s to i32
+        %r = bitcast i32 %t to $1
+        ret $1 %r"),
+    Block("shfl.{i32p=i32|f32p=float}", "{ $1, i1 }(i32, i32, $1, i32, i32)", "
+        %v = bitcast $1 %2 to i32
+        %s = call i64 @entry.shfl(i32 %0, i32 %1, i32 %v, i32 %3, i32 %4, i32 -1)
+        %t = trunc i64 %s to i32
+        %l = bitcast i32 %t to $1
+        %p = call i1 @gr.bit32(i64 %s)
+        %r0 = insertvalue { $1, i1 } poison, $1 %l, 0
+        %r1 = insertvalue { $1, i1 } %r0, i1 %p, 1
+        ret { $1, i1 } %r1"),
+    Block("wide.i32", "i64(i32)", "zext i32 %0 to i64"),
+    Block("wide.i64", "i64(i64)", "%0"),
     Block("bit32", "i1(i64)", "
         %b = and i64 %0, 4294967296
         %p = icmp ne i64 %b, 0
@@ -42,6 +52,22 @@ pub const BLOCKS: &[Block] = &[
 
     // The highest bit alone.
     Block("top.{i32=i32,-2147483648|i64=i64,-9223372036854775808}", "$1()", "ret $1 $1:1"),
+    // ---- two words, the first one below ----
+    Block("pair", "i64(i32, i32)", "
+        %l = zext i32 %0 to i64
+        %h = zext i32 %1 to i64
+        %s = shl i64 %h, 32
+        %v = or i64 %s, %l
+        ret i64 %v"),
+    Block("prmt", "i32(i64, i32)", "
+        %b0 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 0)
+        %b1 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 4)
+        %b2 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 8)
+        %b3 = call i32 @gr.prmt_byte(i64 %0, i32 %1, i32 12)
+        %x = or i32 %b0, %b1
+        %y = or i32 %b2, %b3
+        %r = or i32 %x, %y
+        ret i32 %r"),
     // ---- one byte of prmt: the selector's nibble at bit %1, the byte in place ----
     Block("prmt_byte", "i32(i64, i32, i32)", "
         %n = lshr i32 %1, %2
@@ -58,8 +84,8 @@ pub const BLOCKS: &[Block] = &[
         %to = shl i32 %2, 1
         %b = shl i32 %w, %to
         ret i32 %b"),
-    // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, up for
-    // positive %2, down for negative, or -1.
+    // PTX ISA, `fns`: the position of the n-th set bit of %0 from %1 on, or -1. A positive %2 searches
+    // upward, a negative one downward.
     Block("fns", "i32(i32, i32, i32); noinline", "
         %down = icmp slt i32 %2, 0
         %step = select i1 %down, i32 -1, i32 1
@@ -116,17 +142,17 @@ pub const BLOCKS: &[Block] = &[
         %r2 = insertvalue { i64, i64 } %r, i64 %high, 1
         ret { i64, i64 } %r2"),
 
-    // ---- mbarrier: pending arrivals in bits 0-19, expected ones in 20-39, the
-    // phase above. An arrival releases; who sees the phase end acquires what all
-    // of them released. Whatever scope an operation names, it reaches the cluster:
-    // one that is nearer means no other when blocks use the barrier of another. ----
+    // ---- mbarrier: bits 0-19 count pending arrivals, bits 20-39 expected ones, the phase lies above.
+    // An arrival releases. A thread that sees the end of the phase acquires what all arrivals released.
+    // Every operation has the scope of the cluster, whatever scope it names: blocks may use each other's
+    // mbarriers. ----
     Block("mbarrier.init.{p0=ptr|p3=ptr addrspace(3)}", "void($1, i32)", "
         %c = zext i32 %1 to i64
         %e = shl i64 %c, 20
         %w = or i64 %e, %c
         store i64 %w, $1 %0, align 8
         ret void"),
-    // Takes %1 pending and %2 expected arrivals away; gives the word before.
+    // Subtracts %1 pending and %2 expected arrivals. Returns the word before.
     Block("mbarrier.arrive.{p0=ptr|p3=ptr addrspace(3)}", "i64($1, i64, i64)", "
         %first = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         br label %loop
@@ -159,7 +185,7 @@ pub const BLOCKS: &[Block] = &[
         %done = icmp ne i64 %now, %then
         %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
         ret i1 %r"),
-    // Whether the phase of this parity is over: the current one has the other.
+    // True if the phase of this parity is over: then the current phase has the other parity.
     Block("mbarrier.parity.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         %w = load atomic i64, $1 %0 syncscope(\"cluster\") monotonic, align 8, !gpurace.atomic !{i32 1, i32 0}
         %phase = lshr i64 %w, 40
@@ -167,7 +193,7 @@ pub const BLOCKS: &[Block] = &[
         %done = icmp ne i1 %now, %1
         %r = call i1 @gr.mbarrier.end.$1:1($1 %0, i1 %done)
         ret i1 %r"),
-    // Acquires where the phase that was asked about is over; gives way where it is not.
+    // Acquires if the phase is over. Otherwise lets other threads run.
     Block("mbarrier.end.{p0=ptr,p0|p3=ptr addrspace(3),p3}", "i1($1, i1)", "
         br i1 %1, label %acquire, label %wait
     acquire:

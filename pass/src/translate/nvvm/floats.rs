@@ -1,14 +1,13 @@
 //! Floating-point building blocks: flushing, directed rounding, 16-bit formats.
 //!
-//! Directed rounding (`rz`, `rm`, `rp`) of `float` results goes through
-//! `double`: the operation is done there, its error, which is exact, turns the
-//! result into one rounded to odd, and a value rounded to odd with at least two
-//! more bits rounds in any mode as the exact value would (Boldo and Melquiond,
-//! "Emulation of a FMA and correctly rounded sums", IEEE Trans. Computers 57,
-//! 2008). `double` results set the processor's rounding mode for one operation.
+//! Operations on `float` in a directed mode (`rz`, `rm`, `rp`) compute in `double`. The error of that
+//! operation is known exactly, and with it the result is rounded to odd. A value rounded to odd with at
+//! least two more bits rounds in any mode as the exact value would (Boldo and Melquiond, "Emulation of a
+//! FMA and correctly rounded sums", IEEE Trans. Computers 57, 2008). Operations on `double` set the
+//! processor's rounding mode for one operation.
 //!
-//! 16-bit formats travel as their bits in `i16`: host code needs no `half` or
-//! `bfloat` arithmetic, only conversion of `half` from and to `float`.
+//! Values of 16-bit formats are passed as their bits in `i16`. So host code needs no `half` or `bfloat`
+//! arithmetic, only conversion between `half` and `float`.
 
 use super::template::Block;
 
@@ -95,7 +94,7 @@ pub const BLOCKS: &[Block] = &[
         %r = bitcast i32 %o to float
         ret float %r"),
 
-    // ---- a double and the error it was rounded with, rounded to odd or in a direction ----
+    // ---- a rounded double and its error: the exact value rounded to odd, or in a direction ----
     Block("odd", "double(double, double)", "
         %inexact = fcmp one double %1, 0.0
         %b = bitcast double %0 to i64
@@ -209,8 +208,8 @@ pub const BLOCKS: &[Block] = &[
         ret double %r"),
 
     // ---- integers that double does not hold, to float and double ----
-    // Twelve low bits become one sticky bit where there are more than 53: no
-    // float lies between two such values.
+    // In a number of more than 53 bits, the twelve low bits become one sticky bit. No float lies between
+    // two such values.
     Block("narrow", "i64(i64, i64)", "
         %wide = icmp ugt i64 %1, 9007199254740992
         %low = and i64 %0, 4095
@@ -243,7 +242,7 @@ pub const BLOCKS: &[Block] = &[
         %r = call double @gr.adjust.$2(double %s, double %e)
         ret double %r"),
 
-    // ---- minimum and maximum: a NaN yields to the other value, or wins; -0 < +0 ----
+    // ---- minimum and maximum, with -0 < +0. `num` ignores a NaN, `nan` returns it ----
     Block("{minimum|maximum}.num.{float=float,f32|double=double,f64}", "$2($2, $2)", "
         %m = call $2 @llvm.$1.$2:1($2 %0, $2 %1)
         %n0 = fcmp uno $2 %0, %0
@@ -253,7 +252,7 @@ pub const BLOCKS: &[Block] = &[
         ret $2 %r"),
     Block("{minimum|maximum}.nan.{float=float,f32|double=double,f64}", "$2($2, $2)",
         "call $2 @llvm.$1.$2:1($2 %0, $2 %1)"),
-    // The sign is the product's, the magnitude that of the lesser or greater magnitude.
+    // The lesser or greater magnitude, with the sign of the product.
     Block("{minimum|maximum}.{num|nan}.xorsign.float", "float(float, float)", "
         %a = call float @llvm.fabs.f32(float %0)
         %b = call float @llvm.fabs.f32(float %1)
@@ -313,6 +312,16 @@ pub const BLOCKS: &[Block] = &[
         %nan = fcmp uno float %0, %0
         %r = select i1 %nan, i16 32767, i16 %t
         ret i16 %r"),
+    // A `float` with 10 bits of fraction, as bits. Ties go away from zero.
+    Block("tf32", "i32(i32)", "
+        %up = add i32 %0, 4096
+        %cut = and i32 %up, -8192
+        %m = and i32 %0, 2147483647
+        %finite = icmp ult i32 %m, 2139095040
+        %r = select i1 %finite, i32 %cut, i32 %0
+        %nan = icmp ugt i32 %m, 2139095040
+        %n = select i1 %nan, i32 2147483647, i32 %r
+        ret i32 %n"),
     Block("{f16|bf16}.all", "i16(i16)", "%0"),
     // Negative values become 0, NaN the canonical one.
     Block("{f16=31744|bf16=32640}.relu", "i16(i16)", "

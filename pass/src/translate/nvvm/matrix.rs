@@ -1,8 +1,8 @@
 //! `llvm.nvvm.wmma.*`: matrices that a warp holds together.
 //!
-//! PTX leaves open which lane holds which element of a fragment (`wmma.load`). Here, element `e` of
-//! lane `l` is number `32 e + l` of the matrix, row by row (`gpurace_abi::matrix`), modulo the number
-//! of elements. Loads and stores become one access per element. [`Entry::Matrix`] computes the
+//! PTX leaves open which lane holds which element of a fragment (`wmma.load`). Here, element `e` of lane `l`
+//! is element `32 e + l` of the matrix, counted row by row and modulo the number of elements
+//! (`gpurace_abi::matrix`). Loads and stores become one access per element. [`Entry::Matrix`] computes the
 //! product once all lanes have arrived.
 
 use gpurace_abi::context::offset;
@@ -61,7 +61,7 @@ pub fn parse(name: &str) -> Option<Matrix> {
             let saturates = kinds.contains(&"satfinite");
             let kinds: Vec<_> = kinds.iter().filter(|word| **word != "satfinite").collect();
             let (ab, c, d) = match kinds.as_slice() {
-                // For halves the name has the types of the accumulators, the result's first.
+                // For halves, the name has the types of the result and of the addend.
                 [d, c] => (Kind::F16, Kind::named(c)?, Kind::named(d)?),
                 [ab] => {
                     let ab = Kind::named(ab)?;

@@ -2,16 +2,16 @@
 //!
 //! One table lists them: [`table::INTRINSICS`] and [`table::FUNCTIONS`] map names to bodies in LLVM's
 //! textual IR, which call the building blocks of [`floats`] and [`blocks`]. [`lower_nvvm`] writes one
-//! function for each intrinsic that a module uses ([`template`]), links the functions into the
-//! module, replaces the intrinsics by them and inlines them. LLVM gives instructions that it inlines
-//! from a function without debug info the position of the call, so accesses keep their source lines.
+//! function for each intrinsic that a module uses ([`template`]), links the functions into the module,
+//! replaces the intrinsics by them and inlines the calls. The functions have no debug info, so LLVM gives
+//! their instructions the position of the call, and accesses keep their source lines.
 //!
 //! A name that the table refuses or does not know becomes a call of
 //! [`Entry::Unsupported`] with that name. A launch that reaches the call ends; the compilation does
 //! not, and no value is wrong.
 //!
-//! [`totality`] gives integer division and float-to-integer conversion the results that PTX defines
-//! for operands at which LLVM's are undefined or trap on the host.
+//! For some operands, integer division and float-to-integer conversion are undefined in LLVM or trap on the
+//! host. [`totality`] gives them the results that PTX defines.
 
 mod blocks;
 mod floats;
@@ -29,13 +29,13 @@ use std::ptr;
 use gpurace_abi::entry::Entry;
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
-use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use crate::ir;
 use crate::ir::entry_calls::EntryCalls;
+use crate::ir::modules::parse_text;
 use crate::ir::passes::run_passes;
 use template::{Lowering, Signature};
 pub use totality::make_division_total;
@@ -55,14 +55,10 @@ struct Replacement {
     functions: template::Functions,
 }
 
-/// Replaces every call of an NVVM intrinsic and of the other functions that
-/// exist on devices only: see the module's comment. Returns the functions that became a call of
-/// [`Entry::Unsupported`], each name once, in order.
+/// Replaces every call of an NVVM intrinsic, and of other functions that exist on devices only. Returns the
+/// functions that became a call of [`Entry::Unsupported`], each name once, in order.
 ///
-/// Entry points are called without the thread context and with the `sync`
-/// argument -1; the context is the result of [`crate::ir::entry_calls::CONTEXT_FUNCTION`]. Loads from it
-/// carry `!nosanitize`: they are no accesses of the program. Atomics carry
-/// their scope and order as [`crate::translate::atomics`] says.
+/// Loads from the thread context carry `!nosanitize`, which says that they are no accesses of the program.
 ///
 /// # Safety
 /// `module` is live and used by this thread alone.
@@ -106,7 +102,7 @@ pub unsafe fn lower_nvvm(module: LLVMModuleRef) -> Vec<Unsupported> {
         let passes =
             if folded { "always-inline,function(instsimplify,simplifycfg)" } else { "always-inline" };
         let _ = run_passes(module, passes, ptr::null_mut());
-        remove_unused(module);
+        super::remove_unused(module);
     }
     refused.into_iter().map(|what| Unsupported { what }).collect()
 }
@@ -119,10 +115,8 @@ unsafe fn replace(module: LLVMModuleRef, replacements: Vec<Replacement>, refused
     // SAFETY: by `lower_nvvm`'s contract; linking consumes the parsed module.
     unsafe {
         let all = template::Functions::merge(replacements.iter().map(|r| &r.functions));
-        let linked = match parse(module, &all.text()) {
-            Some(source) => LLVMLinkModules2(module, source) == 0,
-            None => false,
-        };
+        let linked =
+            parse_text(module, &all.text()).is_ok_and(|source| LLVMLinkModules2(module, source) == 0);
         for replacement in replacements {
             let name = ir::c(&replacement.functions.entry);
             let function = LLVMGetNamedFunction(module, name.as_ptr());
@@ -135,22 +129,6 @@ unsafe fn replace(module: LLVMModuleRef, replacements: Vec<Replacement>, refused
             LLVMReplaceAllUsesWith(replacement.declaration, function);
             LLVMDeleteFunction(replacement.declaration);
             debug_assert_eq!(signature(function), replacement.signature);
-        }
-    }
-}
-
-/// Deletes the functions of [`template`] that nothing calls any more.
-unsafe fn remove_unused(module: LLVMModuleRef) {
-    // SAFETY: by `lower_nvvm`'s contract; a function without uses may go.
-    unsafe {
-        loop {
-            let unused: Vec<_> = ir::functions(module)
-                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
-                .collect();
-            if unused.is_empty() {
-                return;
-            }
-            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
         }
     }
 }
@@ -169,16 +147,6 @@ unsafe fn base_name(function: LLVMValueRef) -> String {
     }
 }
 
-unsafe fn type_text(ty: LLVMTypeRef) -> String {
-    // SAFETY: by `lower_nvvm`'s contract; the message is freed once.
-    unsafe {
-        let text = LLVMPrintTypeToString(ty);
-        let owned = ir::text(text);
-        LLVMDisposeMessage(text);
-        owned
-    }
-}
-
 unsafe fn parameter_types(function: LLVMValueRef) -> Vec<LLVMTypeRef> {
     // SAFETY: by `lower_nvvm`'s contract; the vector is as long as llvm-c says.
     unsafe {
@@ -193,8 +161,8 @@ unsafe fn signature(function: LLVMValueRef) -> Signature {
     // SAFETY: by `lower_nvvm`'s contract.
     unsafe {
         Signature {
-            result: type_text(LLVMGetReturnType(LLVMGlobalGetValueType(function))),
-            params: parameter_types(function).into_iter().map(|t| type_text(t)).collect(),
+            result: ir::type_text(LLVMGetReturnType(LLVMGlobalGetValueType(function))),
+            params: parameter_types(function).into_iter().map(|t| ir::type_text(t)).collect(),
         }
     }
 }
@@ -208,58 +176,32 @@ unsafe fn takes_metadata(function: LLVMValueRef) -> bool {
     }
 }
 
-/// Parses IR text with the module's data layout. `None` if it is malformed.
-unsafe fn parse(module: LLVMModuleRef, text: &str) -> Option<LLVMModuleRef> {
-    // SAFETY: by `lower_nvvm`'s contract; the parser takes the buffer, and the
-    // message, if any, is freed once.
-    unsafe {
-        let name = c"gpurace-nvvm";
-        let buffer =
-            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
-        let mut parsed = ptr::null_mut();
-        let mut message = ptr::null_mut();
-        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
-            if cfg!(test) {
-                eprintln!("{}\n{text}", ir::text(message));
-            }
-            LLVMDisposeMessage(message);
-            return None;
-        }
-        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
-        LLVMSetTarget(parsed, LLVMGetTarget(module));
-        Some(parsed)
-    }
-}
-
 /// True if the functions are valid IR. They are not if a declaration has other types than the table
-/// expects: a program may declare `malloc` as it likes.
+/// expects, for instance a program's own declaration of `malloc`.
 unsafe fn parses(module: LLVMModuleRef, functions: &template::Functions) -> bool {
-    // SAFETY: by `lower_nvvm`'s contract.
-    match unsafe { parse(module, &functions.text()) } {
-        Some(parsed) => {
-            // SAFETY: just parsed, used by nobody.
-            unsafe { LLVMDisposeModule(parsed) };
-            true
+    // SAFETY: by `lower_nvvm`'s contract; nobody else uses what was parsed.
+    unsafe {
+        match parse_text(module, &functions.text()) {
+            Ok(parsed) => LLVMDisposeModule(parsed),
+            Err(error) => {
+                if cfg!(test) {
+                    eprintln!("{error}\n{}", functions.text());
+                }
+                return false;
+            }
         }
-        None => false,
+        true
     }
 }
 
 /// The calls of a function.
 unsafe fn calls(function: LLVMValueRef) -> Vec<LLVMValueRef> {
-    let mut found = Vec::new();
     // SAFETY: by `lower_nvvm`'s contract.
     unsafe {
-        let mut r#use = LLVMGetFirstUse(function);
-        while !r#use.is_null() {
-            let user = LLVMGetUser(r#use);
-            if !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function {
-                found.push(user);
-            }
-            r#use = LLVMGetNextUse(r#use);
-        }
+        let mut users = ir::users(function);
+        users.retain(|&user| !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == function);
+        users
     }
-    found
 }
 
 /// Replaces a call's result by `value` and removes the call.
@@ -273,8 +215,7 @@ unsafe fn replace_call(call: LLVMValueRef, value: Option<LLVMValueRef>) {
     }
 }
 
-/// Replaces each call of a function, which no definition can replace, by one of
-/// [`Entry::Unsupported`].
+/// Replaces each call of a function by a call of [`Entry::Unsupported`].
 unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str) {
     // SAFETY: by `lower_nvvm`'s contract; the builder is freed once.
     unsafe {
@@ -285,7 +226,7 @@ unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str
             LLVMPositionBuilderBefore(builder, call);
             LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(call));
             let what = LLVMBuildGlobalStringPtr(builder, ir::c(what).as_ptr(), c"".as_ptr());
-            entries.call(builder, Entry::Unsupported, &mut [what, entries.i32(u64::MAX)]);
+            entries.call(builder, Entry::Unsupported, &[what, entries.i32(u64::MAX)]);
             let result = LLVMTypeOf(call);
             let void = LLVMGetTypeKind(result) == LLVMTypeKind::LLVMVoidTypeKind;
             replace_call(call, (!void).then(|| LLVMConstNull(result)));
@@ -297,8 +238,8 @@ unsafe fn refuse_calls(module: LLVMModuleRef, function: LLVMValueRef, what: &str
     }
 }
 
-/// Replaces `__nvvm_reflect` by the constants that it asks for: IEEE results
-/// unless the module's `nvvm-reflect-ftz` flag says to flush subnormals. True if there were any.
+/// Replaces calls of `__nvvm_reflect` by constants, and returns true if there were any. The constants ask
+/// for IEEE results, unless the module's flag `nvvm-reflect-ftz` says to flush subnormals.
 unsafe fn fold_reflect(module: LLVMModuleRef, refused: &mut BTreeSet<String>) -> bool {
     let mut folded = false;
     // SAFETY: by `lower_nvvm`'s contract.
@@ -309,7 +250,7 @@ unsafe fn fold_reflect(module: LLVMModuleRef, refused: &mut BTreeSet<String>) ->
                 continue;
             }
             for call in calls(function) {
-                let value = match constant_string(LLVMGetOperand(call, 0)).as_deref() {
+                let value = match ir::constant_text(LLVMGetOperand(call, 0)).as_deref() {
                     Some("__CUDA_FTZ") => module_flag(module, "nvvm-reflect-ftz"),
                     Some("__CUDA_ARCH") => architecture(module),
                     Some("__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV") => 1,
@@ -332,31 +273,6 @@ unsafe fn fold_reflect(module: LLVMModuleRef, refused: &mut BTreeSet<String>) ->
     folded
 }
 
-/// The characters of the constant string that a value points to.
-unsafe fn constant_string(mut value: LLVMValueRef) -> Option<String> {
-    // SAFETY: by `lower_nvvm`'s contract; the string's length is llvm-c's.
-    unsafe {
-        while LLVMIsAGlobalVariable(value).is_null() {
-            let cast = !LLVMIsAConstantExpr(value).is_null()
-                || !LLVMIsAAddrSpaceCastInst(value).is_null()
-                || !LLVMIsACallInst(value).is_null();
-            if !cast {
-                return None;
-            }
-            value = LLVMGetOperand(value, 0);
-        }
-        let data = LLVMGetInitializer(value);
-        if data.is_null() || LLVMIsConstantString(data) == 0 {
-            return None;
-        }
-        let mut len = 0;
-        let bytes = LLVMGetAsString(data, &mut len);
-        let bytes: &[u8] = std::slice::from_raw_parts(bytes.cast(), len);
-        let bytes = bytes.split(|&b| b == 0).next().unwrap_or_default();
-        Some(String::from_utf8_lossy(bytes).into_owned())
-    }
-}
-
 /// An integer flag of the module, or 0.
 unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
     // SAFETY: by `lower_nvvm`'s contract.
@@ -374,7 +290,7 @@ unsafe fn module_flag(module: LLVMModuleRef, key: &str) -> u64 {
     }
 }
 
-/// `__CUDA_ARCH__` of the module: 800 for `sm_80`, also where nothing says.
+/// `__CUDA_ARCH__` of the module, for instance 800 for `sm_80`. 800 is also the default.
 ///
 /// # Safety
 /// `module` is live.

@@ -1,7 +1,7 @@
 //! The supported names, and the IR that each becomes.
 //!
-//! The notation is [`super::template`]'s. Forms with `.ftz` and `x2` need no row
-//! of their own: they follow from those without.
+//! [`super::template`] explains the notation. Names with `.ftz` and `x2` need no row: they follow from the
+//! names without.
 
 use super::template::Row;
 
@@ -58,7 +58,7 @@ pub const INTRINSICS: &[Row] = &[
     Row("read.ptx.sreg.globaltimer", "call i64 @entry.globaltimer()"),
 
     // ---- barriers and fences; `membar` is `fence.sc` (PTX ISA, "membar/fence") ----
-    // -2: `__syncthreads` itself, which all threads are to take at one place.
+    // -2 marks `__syncthreads`, which all threads must reach at one place.
     Row("barrier0", "call void @entry.barrier(i32 0, i32 0, i32 -2)"),
     Row("{bar.sync|barrier.n|barrier.sync}", "call void @entry.barrier(i32 %0, i32 0, i32 -1)"),
     Row("{barrier|barrier.sync.cnt}", "call void @entry.barrier(i32 %0, i32 %1, i32 -1)"),
@@ -81,35 +81,13 @@ pub const INTRINSICS: &[Row] = &[
         %r = call i32 @entry.shared_rank(ptr %g)
         ret i32 %r"),
 
-    // ---- warp collectives; forms without a mask take the threads that are there ----
-    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32=i32,i32|f32=f32,float}", "
-        %v = call i32 @gr.as_bits.$2($2:1 %1)
-        %s = call i64 @gr.shfl(i32 $1, i32 %0, i32 %v, i32 %2, i32 %3)
-        %r = call $2:1 @gr.low.$2(i64 %s)
-        ret $2:1 %r"),
-    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p=i32,i32|f32p=f32,float}", "
-        %v = call i32 @gr.as_bits.$2($2:1 %1)
-        %s = call i64 @gr.shfl(i32 $1, i32 %0, i32 %v, i32 %2, i32 %3)
-        %l = call $2:1 @gr.low.$2(i64 %s)
-        %p = call i1 @gr.bit32(i64 %s)
-        %r0 = insertvalue $R poison, $2:1 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
-    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32=i32,i32|f32=f32,float}", "
+    // ---- warp collectives; in the forms without a mask, the active threads take part ----
+    Row("shfl.sync.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}",
+        "call $R @gr.shfl.$2(i32 $1, i32 %0, $B %1, i32 %2, i32 %3)"),
+    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p|f32p|i32|f32}", "
         %m = call i32 @entry.activemask()
-        %v = call i32 @gr.as_bits.$2($2:1 %0)
-        %s = call i64 @gr.shfl(i32 $1, i32 %m, i32 %v, i32 %1, i32 %2)
-        %r = call $2:1 @gr.low.$2(i64 %s)
-        ret $2:1 %r"),
-    Row("shfl.{idx=0|up=1|down=2|bfly=3}.{i32p=i32,i32|f32p=f32,float}", "
-        %m = call i32 @entry.activemask()
-        %v = call i32 @gr.as_bits.$2($2:1 %0)
-        %s = call i64 @gr.shfl(i32 $1, i32 %m, i32 %v, i32 %1, i32 %2)
-        %l = call $2:1 @gr.low.$2(i64 %s)
-        %p = call i1 @gr.bit32(i64 %s)
-        %r0 = insertvalue $R poison, $2:1 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
+        %r = call $R @gr.shfl.$2(i32 $1, i32 %m, $A %0, i32 %1, i32 %2)
+        ret $R %r"),
     Row("vote.{all=0|any=1|uni=2}.sync", "
         %v = call i32 @gr.vote(i32 $1, i32 %0, i1 %1)
         %r = icmp ne i32 %v, 0
@@ -124,39 +102,27 @@ pub const INTRINSICS: &[Row] = &[
         %m = call i32 @entry.activemask()
         %v = call i32 @gr.vote(i32 3, i32 %m, i1 %0)
         ret i32 %v"),
-    Row("match.any.sync.i32", "
-        %w = zext i32 %1 to i64
-        %m = call i64 @entry.match(i32 0, i32 %0, i64 %w, i32 32, i32 -1)
+    Row("match.any.sync.i{32|64}", "
+        %w = call i64 @gr.wide.i$1(i$1 %1)
+        %m = call i64 @entry.match(i32 0, i32 %0, i64 %w, i32 $1, i32 -1)
         %r = trunc i64 %m to i32
         ret i32 %r"),
-    Row("match.any.sync.i64", "
-        %m = call i64 @entry.match(i32 0, i32 %0, i64 %1, i32 64, i32 -1)
-        %r = trunc i64 %m to i32
-        ret i32 %r"),
-    Row("match.all.sync.i32p", "
-        %w = zext i32 %1 to i64
-        %m = call i64 @entry.match(i32 1, i32 %0, i64 %w, i32 32, i32 -1)
+    Row("match.all.sync.i{32|64}p", "
+        %w = call i64 @gr.wide.i$1(i$1 %1)
+        %m = call i64 @entry.match(i32 1, i32 %0, i64 %w, i32 $1, i32 -1)
         %l = trunc i64 %m to i32
         %p = call i1 @gr.bit32(i64 %m)
         %r0 = insertvalue $R poison, i32 %l, 0
         %r1 = insertvalue $R %r0, i1 %p, 1
         ret $R %r1"),
-    Row("match.all.sync.i64p", "
-        %m = call i64 @entry.match(i32 1, i32 %0, i64 %1, i32 64, i32 -1)
-        %l = trunc i64 %m to i32
-        %p = call i1 @gr.bit32(i64 %m)
-        %r0 = insertvalue $R poison, i32 %l, 0
-        %r1 = insertvalue $R %r0, i1 %p, 1
-        ret $R %r1"),
-    // The intrinsic takes the value first, but clang 19's `__reduce_*_sync(mask,
-    // value)`, where its calls come from, passes the mask first: this is what
-    // the program means.
+    // The intrinsic takes the value first. But its calls come from clang 19's `__reduce_*_sync(mask,
+    // value)`, which passes the mask first. The row does what the program means.
     Row("redux.sync.{add=0|umin=1|umax=2|min=3|max=4|and=5|or=6|xor=7}",
         "call i32 @entry.redux(i32 $1, i32 %0, i32 %1, i32 -1)"),
     Row("activemask", "call i32 @entry.activemask()"),
 
-    // ---- atomics: relaxed, as the PTX that they stand for. `max` and `min` are
-    // signed: clang maps the unsigned builtins to them too ----
+    // ---- atomics: relaxed, as in PTX. `max` and `min` are signed; clang uses them for the unsigned
+    // builtins too ----
     Row("atomic.{add|and|or|xor|max|min|exch=xchg|inc=uinc_wrap|dec=udec_wrap}.gen.i.{cta=0,block|sys=3,system}",
         "atomicrmw $1 $A %0, $R %1 syncscope(\"$2:1\") monotonic, align $ALIGN, !gpurace.atomic !{i32 $2, i32 0}"),
     Row("atomic.add.gen.f.{cta=0,block|sys=3,system}",
@@ -177,12 +143,8 @@ pub const INTRINSICS: &[Row] = &[
         %v = call i32 @entry.shared_rank(ptr %0)
         %r = icmp ne i32 %v, -1
         ret i1 %r"),
-    Row("isspacep.shared", "
-        %v = call i32 @entry.is_shared(ptr %0)
-        %r = icmp ne i32 %v, 0
-        ret i1 %r"),
-    Row("isspacep.local", "
-        %v = call i32 @entry.is_local(ptr %0)
+    Row("isspacep.{shared=is_shared|local=is_local}", "
+        %v = call i32 @entry.$1(ptr %0)
         %r = icmp ne i32 %v, 0
         ret i1 %r"),
     Row("isspacep.global", "
@@ -192,7 +154,7 @@ pub const INTRINSICS: &[Row] = &[
         %g = icmp eq i32 %l, 0
         %r = and i1 %n, %g
         ret i1 %r"),
-    // Asynchronous copies happen at once, marked as what they are for the checker.
+    // Asynchronous copies happen at once. The metadata tells the checker what they are.
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}",
         "call void @llvm.memcpy.p3.p1.i64($A align $2 %0, $B align $2 %1, i64 $2, i1 false), !gpurace.async !{}"),
     Row("cp.async.{ca|cg}.shared.global.{4|8|16}.s", "
@@ -203,7 +165,7 @@ pub const INTRINSICS: &[Row] = &[
         %end = getelementptr i8, $A %0, i64 %size
         call void @llvm.memset.p3.i64($A %end, i8 0, i64 %rest, i1 false), !gpurace.async !{}
         ret void"),
-    // Bulk copies are refused, so there is none to wait for.
+    // Bulk copies are refused, so no copy is waited for.
     Row("cp.async.bulk.{commit.group|wait.group|wait.group.read}", "ret void"),
     Row("cp.async.commit.group", "call void @entry.async_commit()"),
     Row("cp.async.wait.group", "call void @entry.async_wait(i32 %0)"),
@@ -211,28 +173,18 @@ pub const INTRINSICS: &[Row] = &[
         call void @entry.async_commit()
         call void @entry.async_wait(i32 0)
         ret void"),
-    // `arrive` raises the pending count for the time of the copies, which is none: it only publishes.
-    Row("cp.async.mbarrier.arrive{=p0|.shared=p3}", "
-        %g = call ptr @gr.generic.$1($A %0)
+    // Without `noinc` the pending count rises until the copies are done, which they are at once.
+    Row("cp.async.mbarrier.arrive{=0|.noinc=1}{=p0|.shared=p3}", "
+        %g = call ptr @gr.generic.$2($A %0)
         call void @entry.async_arrive(ptr %g)
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 0, i64 0)
-        ret void"),
-    Row("cp.async.mbarrier.arrive.noinc{=p0|.shared=p3}", "
-        %g = call ptr @gr.generic.$1($A %0)
-        call void @entry.async_arrive(ptr %g)
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 0)
+        %s = call i64 @gr.mbarrier.arrive.$2($A %0, i64 $1, i64 0)
         ret void"),
     Row("mbarrier.init{=p0|.shared=p3}", "call void @gr.mbarrier.init.$1($A %0, i32 %1)"),
     Row("mbarrier.inval{|.shared}", "ret void"),
-    Row("mbarrier.arrive{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 0)"),
-    Row("mbarrier.arrive.drop{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$1($A %0, i64 1, i64 1)"),
-    Row("mbarrier.arrive.noComplete{=p0|.shared=p3}", "
+    Row("mbarrier.arrive{=0|.drop=1}{=p0|.shared=p3}", "call i64 @gr.mbarrier.arrive.$2($A %0, i64 1, i64 $1)"),
+    Row("mbarrier.arrive{=0|.drop=%n}.noComplete{=p0|.shared=p3}", "
         %n = zext i32 %1 to i64
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 %n, i64 0)
-        ret i64 %s"),
-    Row("mbarrier.arrive.drop.noComplete{=p0|.shared=p3}", "
-        %n = zext i32 %1 to i64
-        %s = call i64 @gr.mbarrier.arrive.$1($A %0, i64 %n, i64 %n)
+        %s = call i64 @gr.mbarrier.arrive.$2($A %0, i64 %n, i64 $1)
         ret i64 %s"),
     Row("mbarrier.test.wait{=p0|.shared=p3}", "call i1 @gr.mbarrier.test.$1($A %0, i64 %1)"),
     Row("mbarrier.pending.count", "
@@ -247,27 +199,13 @@ pub const INTRINSICS: &[Row] = &[
     Row("setmaxnreg.{inc|dec}.sync.aligned.u32", "ret void"),
 
     // ---- integers ----
-    Row("mulhi.{s=sext|us=zext}", "
-        %a = $1 i16 %0 to i32
-        %b = $1 i16 %1 to i32
-        %p = mul i32 %a, %b
-        %h = lshr i32 %p, 16
-        %r = trunc i32 %h to i16
-        ret i16 %r"),
-    Row("mulhi.{i=sext|ui=zext}", "
-        %a = $1 i32 %0 to i64
-        %b = $1 i32 %1 to i64
-        %p = mul i64 %a, %b
-        %h = lshr i64 %p, 32
-        %r = trunc i64 %h to i32
-        ret i32 %r"),
-    Row("mulhi.{ll=sext|ull=zext}", "
-        %a = $1 i64 %0 to i128
-        %b = $1 i64 %1 to i128
-        %p = mul i128 %a, %b
-        %h = lshr i128 %p, 64
-        %r = trunc i128 %h to i64
-        ret i64 %r"),
+    Row("mulhi.{s=sext,i32,16|us=zext,i32,16|i=sext,i64,32|ui=zext,i64,32|ll=sext,i128,64|ull=zext,i128,64}", "
+        %a = $1 $A %0 to $1:1
+        %b = $1 $B %1 to $1:1
+        %p = mul $1:1 %a, %b
+        %h = lshr $1:1 %p, $1:2
+        %r = trunc $1:1 %h to $R
+        ret $R %r"),
     Row("mul24.{i=ashr|ui=lshr}", "
         %s = shl i32 %0, 8
         %a = $1 i32 %s, 8
@@ -289,27 +227,15 @@ pub const INTRINSICS: &[Row] = &[
         ret i64 %r"),
     Row("swap.lo.hi.b64", "call i64 @llvm.fshl.i64(i64 %0, i64 %0, i64 32)"),
     Row("prmt", "
-        %l = zext i32 %0 to i64
-        %h = zext i32 %1 to i64
-        %s = shl i64 %h, 32
-        %v = or i64 %s, %l
-        %b0 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 0)
-        %b1 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 4)
-        %b2 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 8)
-        %b3 = call i32 @gr.prmt_byte(i64 %v, i32 %2, i32 12)
-        %x = or i32 %b0, %b1
-        %y = or i32 %b2, %b3
-        %r = or i32 %x, %y
+        %v = call i64 @gr.pair(i32 %0, i32 %1)
+        %r = call i32 @gr.prmt(i64 %v, i32 %2)
         ret i32 %r"),
     Row("fns", "call i32 @gr.fns(i32 %0, i32 %1, i32 %2)"),
 
     // ---- conversions ----
     Row("bitcast.{f2i|i2f|d2ll|ll2d}", "bitcast $A %0 to $R"),
     Row("lohi.i2d", "
-        %l = zext i32 %0 to i64
-        %h = zext i32 %1 to i64
-        %s = shl i64 %h, 32
-        %b = or i64 %s, %l
+        %b = call i64 @gr.pair(i32 %0, i32 %1)
         %d = bitcast i64 %b to double
         ret double %d"),
     Row("d2i.{lo=0|hi=32}", "
@@ -317,8 +243,8 @@ pub const INTRINSICS: &[Row] = &[
         %s = lshr i64 %b, $1
         %r = trunc i64 %s to i32
         ret i32 %r"),
-    // Out of range means the nearest end of it. NaN means 0 where neither side
-    // has 64 bits, the highest bit alone otherwise (PTX ISA, "cvt").
+    // A number out of range becomes the nearest integer. NaN becomes 0 if neither type has 64 bits, else
+    // the highest bit alone (PTX ISA, "cvt").
     Row("f2{i=si|ui=ui}.{rn=roundeven|rz=trunc|rm=floor|rp=ceil}", "
         %x = call float @llvm.$2.f32(float %0)
         %r = call i32 @llvm.fpto$1.sat.i32.f32(float %x)
@@ -365,17 +291,10 @@ pub const INTRINSICS: &[Row] = &[
         %w = insertelement <2 x i16> %v, i16 %hc, i32 1
         %r = bitcast <2 x i16> %w to $R
         ret $R %r"),
-    // Ties away from zero, in the magnitude's bits.
     Row("f2tf32.rna", "
         %b = bitcast float %0 to i32
-        %a = add i32 %b, 4096
-        %m = and i32 %a, -8192
-        %x = call float @llvm.fabs.f32(float %0)
-        %finite = fcmp olt float %x, 0x7FF0000000000000
-        %r = select i1 %finite, i32 %m, i32 %b
-        %nan = fcmp uno float %0, %0
-        %n = select i1 %nan, i32 2147483647, i32 %r
-        ret i32 %n"),
+        %r = call i32 @gr.tf32(i32 %b)
+        ret i32 %r"),
 
     // ---- floating-point arithmetic ----
     Row("{add|mul|div}.{rn|rz|rm|rp}.{f=f,float|d=d,double}", "call $R @gr.$1.$2.$3($R %0, $R %1)"),
@@ -445,16 +364,15 @@ pub const FUNCTIONS: &[Row] = &[
     Row("free", "call void @entry.free($A %0)"),
 ];
 
-/// Functions that exist on devices and that the executor cannot run: what is
-/// left of libdevice where it was not linked, the device-side runtime.
+/// Device functions that the executor cannot run: functions of libdevice that were not linked, and CUDA's
+/// runtime for device code.
 pub const REFUSED_FUNCTIONS: &[&str] = &[
     "__nv_*",
     "__nvvm_*",
     "cuda{Malloc|Free|Memcpy|Memset|Stream|Event|Graph|Func|Occupancy|Launch|CG|Get|Peek|Device|Runtime}*",
 ];
 
-/// The intrinsics that are refused, so that the tests can tell a decision from
-/// an omission.
+/// The intrinsics that are refused on purpose. A test fails for any other one without a row.
 #[cfg(test)]
 pub const REFUSED_INTRINSICS: &[&str] = &[
     // Textures and surfaces.
@@ -475,7 +393,7 @@ pub const REFUSED_INTRINSICS: &[&str] = &[
     "read.ptx.sreg.pm*",
     // Constant memory is ordinary memory on the host.
     "isspacep.const",
-    // Diagnostics of the compiler; folded before the table is asked.
+    // Diagnostics of the compiler, and `reflect`, which is folded before the table is used.
     "compiler.*",
     "reflect",
 ];

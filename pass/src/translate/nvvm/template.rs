@@ -1,16 +1,15 @@
 //! Makes the text of LLVM functions from a row of the table.
 //!
-//! A row's `names` is a literal with alternatives in braces. The alternative that matches is
-//! captured; `=` gives it a meaning to capture instead. So `f2{i|ui}.{rn=roundeven|rz=trunc}` matches
-//! `f2ui.rz` and captures `ui` and `trunc`. Commas separate several meanings. A `*` at the end
-//! matches any rest.
+//! A row's `names` is a literal with alternatives in braces. The matching alternative is captured; after
+//! `=` stands a meaning to capture instead. So `f2{i|ui}.{rn=roundeven|rz=trunc}` matches `f2ui.rz` and
+//! captures `ui` and `trunc`. Commas separate several meanings. A `*` at the end matches any rest.
 //!
 //! A body is IR text with these abbreviations:
 //!
 //! | text | meaning |
 //! |---|---|
 //! | `%0`, `%1`, … | the parameters |
-//! | `$1`, `$1:1` | the capture of the first braces, and its second meaning |
+//! | `$1`, `$1:1`, … | the capture of the first braces, and its further meanings |
 //! | `$R`, `$A`, `$B`, `$C` | the types of the result and of the first three parameters |
 //! | `$ALIGN` | the size of `$R`'s elements in bytes |
 //! | `$TID`, … | an offset in the thread context |
@@ -58,7 +57,7 @@ pub enum Lowering {
 pub enum Rule {
     /// A row's body, with the captures of its names.
     Row(&'static str, Vec<&'static str>),
-    /// The body of the name without `.ftz`, subnormal arguments and results flushed.
+    /// The body of the name without `.ftz`; subnormal arguments and results are flushed.
     Flushed(Box<Rule>),
     /// The body of the name without `x2`, for each of two elements.
     Paired(Box<Rule>),
@@ -104,8 +103,7 @@ impl Functions {
     }
 }
 
-/// A module's text: functions written elsewhere, by name, with the building
-/// blocks and the entry points that they call.
+/// A module's text: these functions, by name, with the building blocks and the entry points that they call.
 pub fn complete(mut definitions: BTreeMap<String, String>) -> String {
     let written: Vec<_> = definitions.values().cloned().collect();
     for text in written {
@@ -140,7 +138,7 @@ fn ty(ty: Ty) -> &'static str {
     }
 }
 
-/// The translation of a function of this name, or `None` if it does not exist on devices alone.
+/// The translation of a function of this name; `None` for a function that hosts have too.
 pub fn find(name: &str) -> Option<Lowering> {
     if let Some(short) = name.strip_prefix("llvm.nvvm.") {
         return Some(intrinsic(short).map_or(Lowering::Refused, Lowering::Body));
@@ -380,10 +378,9 @@ fn substitute(body: &str, captures: &[&str], signature: &Signature) -> String {
 fn substitute_captures(text: &str, captures: &[&str]) -> String {
     let mut text = text.to_owned();
     for (i, captured) in captures.iter().enumerate() {
-        let mut meanings = captured.split(',');
-        let first = meanings.next().unwrap_or_default();
-        if let Some(second) = meanings.next() {
-            text = text.replace(&format!("${}:1", i + 1), second);
+        let (first, others) = captured.split_once(',').unwrap_or((captured, ""));
+        for (n, other) in others.split(',').enumerate() {
+            text = text.replace(&format!("${}:{}", i + 1, n + 1), other);
         }
         text = text.replace(&format!("${}", i + 1), first);
     }

@@ -1,13 +1,12 @@
 //! Results for operations that LLVM leaves undefined and PTX does not.
 //!
-//! * Integer division by zero and of the least integer by -1 raise a signal on x86-64. NVIDIA's
-//!   hardware gives all ones for `x / 0` and `x` for `x % 0`, the least integer for the second
-//!   quotient and 0 for its remainder.
-//! * Float-to-integer conversion saturates, and NaN becomes 0 where neither side has 64 bits, else
-//!   the highest bit alone (PTX ISA, "cvt").
+//! * Integer division raises a signal on x86-64 for a divisor of 0, and for the least integer divided by -1.
+//!   NVIDIA's hardware gives all ones for `x / 0` and `x` for `x % 0`. For the least integer divided by -1,
+//!   it gives the least integer, and the remainder 0.
+//! * Float-to-integer conversion saturates. NaN becomes 0 if neither type has 64 bits, else the highest bit
+//!   alone (PTX ISA, "cvt").
 //!
-//! Shifts by more than the width need nothing: clang's IR has them masked or
-//! they are poison, also for PTX.
+//! Shifts by more than the width need no change: clang masks them, or they are poison, also for PTX.
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
@@ -16,8 +15,8 @@ use llvm_sys::{LLVMIntPredicate, LLVMOpcode, LLVMRealPredicate, LLVMTypeKind};
 
 use crate::ir;
 
-/// Gives division, remainder and float-to-integer conversion, on scalars and
-/// vectors, a result for all operands: see the module's comment.
+/// Gives division, remainder and float-to-integer conversion a result for all operands, on scalars and
+/// vectors.
 ///
 /// # Safety
 /// `module` is live and used by this thread alone.
@@ -56,7 +55,7 @@ unsafe fn divide(builder: LLVMBuilderRef, division: LLVMValueRef, op: LLVMOpcode
         let ty = LLVMTypeOf(division);
         let zero = LLVMConstNull(ty);
         let ones = LLVMConstAllOnes(ty);
-        // A poison operand must not become a trap, nor two different values.
+        // A poison operand must not trap, nor be two different values.
         let dividend = LLVMBuildFreeze(builder, dividend, name);
         let divisor = LLVMBuildFreeze(builder, divisor, name);
         let by_zero = LLVMBuildICmp(builder, LLVMIntPredicate::LLVMIntEQ, divisor, zero, name);
@@ -99,7 +98,7 @@ unsafe fn convert(module: LLVMModuleRef, builder: LLVMBuilderRef, conversion: LL
         let value = LLVMGetOperand(conversion, 0);
         let result_type = LLVMTypeOf(conversion);
         let bits = LLVMGetIntTypeWidth(element_type(result_type));
-        // PTX has no conversion to less than 16 bits: those wrap a wider result.
+        // PTX has no conversion to less than 16 bits. The result of a wider conversion is cut.
         let ty = if bits < 16 {
             let element = LLVMIntTypeInContext(ir::context(module), 16);
             shaped_like(result_type, element)

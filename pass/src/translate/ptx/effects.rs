@@ -1,4 +1,4 @@
-//! Which memory an instruction touches and how it orders threads.
+//! The accesses and the synchronisation of each instruction.
 
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
@@ -20,9 +20,9 @@ pub enum AccessKind {
 /// How many bytes an access touches.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Size {
-    /// So many.
+    /// A number that the text says.
     Bytes(u32),
-    /// As many as an operand says, a constant of the asm as a rule.
+    /// The value of an operand, usually a constant of the asm.
     Operand(Operand),
 }
 
@@ -39,8 +39,8 @@ pub struct PtxAccess<'a> {
     pub volatile: bool,
     /// Where.
     pub address: &'a Address,
-    /// Offset of this access from [`Self::address`], bytes: elements of a strong
-    /// vector are accesses of their own.
+    /// The offset of this access from [`Self::address`], in bytes. Each element of a strong vector is an
+    /// access.
     pub element_offset: u32,
 }
 
@@ -49,13 +49,13 @@ pub struct PtxAccess<'a> {
 pub enum Sync<'a> {
     /// A fence.
     Fence(Order, Scope),
-    /// A barrier of the block: `id` and how many threads it waits for, `None` for all.
+    /// A barrier of the block.
     Barrier {
         /// True if the thread waits, false if it only arrives.
         waits: bool,
         /// Which of the 16 barriers.
         id: &'a Operand,
-        /// Threads expected.
+        /// The number of threads that it waits for; `None` for all.
         threads: Option<&'a Operand>,
     },
     /// The barrier of the cluster: the thread waits, or only arrives.
@@ -65,7 +65,7 @@ pub enum Sync<'a> {
     },
     /// A warp barrier among the lanes of a mask.
     Warp(&'a Operand),
-    /// Lanes exchange values; gives no order of memory. `None`: among the active lanes.
+    /// The lanes of a mask exchange values, which orders no memory. `None`: the active lanes.
     Collective(Option<&'a Operand>),
     /// An asynchronous copy starts, is committed to a group, or is waited for.
     AsyncCopy(AsyncCopy<'a>),
@@ -114,6 +114,12 @@ pub struct Effects<'a> {
     pub unsupported: Option<&'a str>,
 }
 
+impl<'a> Effects<'a> {
+    fn access(&mut self, kind: AccessKind, size: Size, space: Space, address: &'a Address) {
+        self.accesses.push(PtxAccess { kind, size, space, volatile: false, address, element_offset: 0 });
+    }
+}
+
 /// The accesses and the synchronisation of a statement.
 pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
     let mut effects = Effects { guard: statement.guard, ..Effects::default() };
@@ -130,16 +136,8 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         }
         Op::CpAsync { to, from, size, source_size, .. } => {
             let read = source_size.as_ref().unwrap_or(size);
-            let access = |kind, size: &Operand, space, address| PtxAccess {
-                kind,
-                size: bytes(size),
-                space,
-                volatile: false,
-                address,
-                element_offset: 0,
-            };
-            effects.accesses.push(access(AccessKind::Read, read, Space::Global, from));
-            effects.accesses.push(access(AccessKind::Write, size, Space::Shared, to));
+            effects.access(AccessKind::Read, bytes(read), Space::Global, from);
+            effects.access(AccessKind::Write, bytes(size), Space::Shared, to);
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Start));
         }
         Op::CpAsyncCommit => effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Commit)),
@@ -147,28 +145,26 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Wait(pending.as_ref())));
         }
         Op::CpAsyncArrive { space, at, .. } => {
-            barrier_word(
-                &mut effects,
-                AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Block),
-                *space,
-                at,
-            );
+            let kind = AccessKind::Atomic(AtomicKind::Rmw, Order::Release, Scope::Block);
+            effects.access(kind, MBARRIER, *space, at);
             effects.sync = Some(Sync::AsyncCopy(AsyncCopy::Arrive(at)));
         }
         Op::MbarrierInit { space, at, .. } | Op::MbarrierInval { space, at } => {
-            barrier_word(&mut effects, AccessKind::Write, *space, at);
+            effects.access(AccessKind::Write, MBARRIER, *space, at);
             effects.sync = Some(Sync::Mbarrier(Mbarrier::Lifetime(at)));
         }
         Op::MbarrierArrive { order, scope, space, at, .. } => {
-            barrier_word(&mut effects, AccessKind::Atomic(AtomicKind::Rmw, *order, *scope), *space, at);
+            let kind = AccessKind::Atomic(AtomicKind::Rmw, *order, *scope);
+            effects.access(kind, MBARRIER, *space, at);
             effects.sync = Some(Sync::Mbarrier(Mbarrier::Arrive(at)));
         }
         Op::MbarrierTx { scope, space, at, .. } => {
             let kind = AccessKind::Atomic(AtomicKind::Rmw, Order::Relaxed, *scope);
-            barrier_word(&mut effects, kind, *space, at);
+            effects.access(kind, MBARRIER, *space, at);
         }
         Op::MbarrierWait { order, scope, space, at, phase, .. } => {
-            barrier_word(&mut effects, AccessKind::Atomic(AtomicKind::Load, *order, *scope), *space, at);
+            let kind = AccessKind::Atomic(AtomicKind::Load, *order, *scope);
+            effects.access(kind, MBARRIER, *space, at);
             effects.sync = Some(Sync::Mbarrier(Mbarrier::Wait(at, phase)));
         }
         Op::Fence { order, scope } => effects.sync = Some(Sync::Fence(*order, *scope)),
@@ -185,9 +181,15 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
         Op::Match { mask, .. } | Op::Redux { mask, .. } | Op::Elect { mask, .. } => {
             effects.sync = Some(Sync::Collective(Some(mask)));
         }
-        // Each lane gives the address of a row, and may get another one's.
-        Op::Ldmatrix { space, from, .. } => row(&mut effects, AccessKind::Read, *space, from),
-        Op::Stmatrix { space, to, .. } => row(&mut effects, AccessKind::Write, *space, to),
+        // Each lane gives the address of a row, and may get the elements of another lane's row.
+        Op::Ldmatrix { space, from, .. } => {
+            effects.access(AccessKind::Read, MATRIX_ROW, *space, from);
+            effects.sync = Some(Sync::Collective(Some(&WARP)));
+        }
+        Op::Stmatrix { space, to, .. } => {
+            effects.access(AccessKind::Write, MATRIX_ROW, *space, to);
+            effects.sync = Some(Sync::Collective(Some(&WARP)));
+        }
         Op::Movmatrix { .. } | Op::Mma { .. } => effects.sync = Some(Sync::Collective(Some(&WARP))),
         Op::Activemask { .. } => effects.sync = Some(Sync::Collective(None)),
         Op::Trap | Op::Exit | Op::Brkpt => effects.sync = Some(Sync::End),
@@ -228,8 +230,9 @@ pub fn memory_effects(statement: &Stmt) -> Effects<'_> {
     effects
 }
 
-/// Which arguments of an asm that is one compare-and-swap are the expected and the new value, and
-/// how many bits these have; `None` where they, or what it gives back, are not the asm's own.
+/// For an asm that is one compare-and-swap: which arguments are the expected and the new value, and
+/// their width in bits. `None` for any other asm, and if the values or the result are not operands of
+/// the asm.
 pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
     let [
         Stmt {
@@ -246,7 +249,7 @@ pub fn swap_arguments(asm: &Asm) -> Option<([u32; 2], u16)> {
     let argument = |of: &Operand| operand(of)?.argument;
     let ([expected], [old]) = (&b[..], &d[..]) else { return None };
     let (expected, new) = (argument(expected)?, argument(new)?);
-    // Each of them alone is changed.
+    // Each can be changed without changing another operand.
     let apart =
         expected != new && argument(&at.base).is_none_or(|address| address != expected && address != new);
     let given = *old == Operand::Sink || operand(old).is_some_and(|old| old.result == Some(0));
@@ -260,8 +263,8 @@ fn bytes(size: &Operand) -> Size {
     }
 }
 
-/// The accesses of a load, store or atomic of `count` elements: a weak vector is
-/// one access, a strong one as many as it has elements (PTX ISA, "Vector Data-types").
+/// Adds the accesses of a load, store or atomic of `count` elements. A weak vector is one access; a
+/// strong vector is one access for each element (PTX ISA, "Vector Data-types").
 fn elements<'a>(
     effects: &mut Effects<'a>,
     strength: Strength,
@@ -301,21 +304,7 @@ fn elements<'a>(
 /// The mask of all lanes.
 const WARP: Operand = Operand::Int(0xffff_ffff);
 
-/// An access to a row of a matrix of 8 by 8 elements of 16 bits.
-fn row<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
-    effects.accesses.push(PtxAccess {
-        kind,
-        size: Size::Bytes(16),
-        space,
-        volatile: false,
-        address,
-        element_offset: 0,
-    });
-    effects.sync = Some(Sync::Collective(Some(&WARP)));
-}
+/// A row of a matrix of 8 by 8 elements of 16 bits.
+const MATRIX_ROW: Size = Size::Bytes(16);
 
-/// An access to the 8 bytes of an mbarrier.
-fn barrier_word<'a>(effects: &mut Effects<'a>, kind: AccessKind, space: Space, address: &'a Address) {
-    let size = Size::Bytes(8);
-    effects.accesses.push(PtxAccess { kind, size, space, volatile: false, address, element_offset: 0 });
-}
+const MBARRIER: Size = Size::Bytes(8);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Why inline assembly could not be read. What is PTX but not modelled is no
-/// error: see [`Op::Unsupported`](super::Op::Unsupported).
+/// Why inline assembly could not be read. PTX that is not modelled is no error: see
+/// [`Op::Unsupported`](super::Op::Unsupported).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// A constraint that NVPTX does not have.
@@ -28,7 +28,7 @@ pub enum ParseError {
         /// As written.
         literal: String,
     },
-    /// Something else was wanted.
+    /// Another token was wanted.
     Token {
         /// The token found; empty at the end of the text.
         found: String,
@@ -70,7 +70,7 @@ pub enum ParseError {
     },
     /// A scope left open, or closed too often.
     Scope,
-    /// More declared registers or statements than any sensible asm has.
+    /// The asm declares more registers, or has more statements, than the limit.
     TooLarge,
 }
 

@@ -6,8 +6,7 @@ use super::template::{OPERAND_END, OPERAND_START};
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// An identifier, mnemonic or directive with its dots and `::`: `ld.global.v2.f32`, `.reg`,
-    /// `%p`, `r0`.
+    /// An identifier, mnemonic or directive, with its dots and `::`: `ld.global.v2.f32`, `.reg`, `%p`.
     Word(String),
     /// `$n` of the template.
     Operand(u32),
@@ -94,8 +93,8 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(out)
 }
 
-/// Length of the word that `text` starts with. `::` belongs to a word
-/// (`shared::cta`), a single `:` does not (a label).
+/// The length of the word that `text` starts with. `::` belongs to a word (`shared::cta`); a single `:`
+/// ends it (a label).
 fn word_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 1;

@@ -1,8 +1,8 @@
 //! Inline PTX: from the text of an asm call to a typed program.
 //!
-//! CUDA's headers write much in inline PTX: half-precision arithmetic, warp shuffles with a
-//! predicate, atomics with an order, asynchronous copies. The pass must understand the text to check
-//! the accesses, to see the synchronisation and to run the code on a host.
+//! CUDA's headers use inline PTX for half-precision arithmetic, warp shuffles with a predicate, atomics
+//! with an order and asynchronous copies. The pass must understand the text to check the accesses, to see
+//! the synchronisation and to run the code on a host.
 //!
 //! `table` says how to add an instruction.
 //!
@@ -10,19 +10,20 @@
 //! |---|---|
 //! | [`template`] | LLVM's part: `$0`, `${1:x}`, `$$`, constraint letters |
 //! | `lex`, `parse` | PTX's syntax: scopes, `.reg`, labels, guards, operands |
-//! | `table`, `decode` | each instruction: its modifiers, its operands, whether it is modelled |
+//! | `table`, `instruction`, `decode` | each instruction: modifiers, operands, whether it is modelled |
 //! | [`op`], [`types`] | the typed program |
 //! | [`effects`] | the accesses and the synchronisation of each instruction |
 //!
-//! Nothing is dropped quietly: PTX that is not modelled becomes [`Op::Unsupported`] with its
-//! mnemonic, and text that is not PTX a [`ParseError`]. This module uses no LLVM type; the
-//! translation to IR is in [`ptx_to_ir`](super::ptx_to_ir).
+//! The parser drops nothing quietly. PTX that is not modelled becomes [`Op::Unsupported`] with its
+//! mnemonic. Text that is not PTX becomes a [`ParseError`]. This module uses no LLVM type;
+//! [`ptx_to_ir`](super::ptx_to_ir) translates to IR.
 
 use std::ops::Range;
 
 mod decode;
 pub mod effects;
 pub mod error;
+mod instruction;
 mod lex;
 pub mod op;
 mod operand;
@@ -51,10 +52,10 @@ use types::Ty;
 pub struct RegInfo {
     /// Its name in the text; `$n` for an operand of the asm.
     pub name: String,
-    /// Its type. For operands, of the constraint letter: registers hold bits,
-    /// and instructions say what they mean.
+    /// Its declared type; for an operand, the type of the constraint letter. A register holds bits, and
+    /// each instruction says what they mean.
     pub ty: Ty,
-    /// Set where the register is an operand of the asm.
+    /// The operand of the asm that the register is, if it is one.
     pub operand: Option<AsmOperand>,
 }
 
@@ -70,7 +71,7 @@ pub struct Guard {
 /// One statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// Under which predicate it runs; `None` for always.
+    /// The predicate under which it runs; `None` for always.
     pub guard: Option<Guard>,
     /// The mnemonic as written, modifiers included.
     pub mnemonic: String,
@@ -78,8 +79,8 @@ pub struct Stmt {
     pub op: Op,
 }
 
-/// Statements that run one after another. The last may be a [`Op::Bra`]; control
-/// otherwise goes to the next block, from the last block out of the asm.
+/// Statements that run one after another. The last may be an [`Op::Bra`]. Otherwise control goes on to the
+/// next basic block, or after the last one out of the asm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BasicBlock {
     /// Indices into [`Asm::statements`]; may be empty.

@@ -1,8 +1,8 @@
 //! The instructions of inline PTX, typed.
 //!
-//! There is one variant for each shape of instruction; the operation within a shape is an enum of
-//! its own ([`operation`](super::operation)). Destinations are operands too: `_` if the result is
-//! not wanted, and `{a, b}` for packing moves and vector loads.
+//! Each shape of instruction is one variant. Another enum gives the operation within a shape
+//! ([`operation`](super::operation)). A destination is an operand too: `_` for a result that nobody wants,
+//! `{a, b}` for a move that unpacks.
 
 use gpurace_abi::matrix::Product;
 use gpurace_abi::scope::{Order, Scope};
@@ -22,27 +22,12 @@ pub enum Op {
     /// No effect in the model: hints, and waits for events that have already happened.
     Nop,
     /// `mov`, packing and unpacking included.
-    Mov {
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-    },
-    Binary {
-        op: BinaryOp,
-        ty: Ty,
-        mode: FloatMode,
-        carry: Carry,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-    },
-    Unary {
-        op: UnaryOp,
-        ty: Ty,
-        mode: FloatMode,
-        d: Operand,
-        a: Operand,
-    },
+    Mov { ty: Ty, d: Operand, a: Operand },
+    /// An operation on two values.
+    Binary { op: BinaryOp, ty: Ty, mode: FloatMode, carry: Carry, d: Operand, a: Operand, b: Operand },
+    /// An operation on one value.
+    Unary { op: UnaryOp, ty: Ty, mode: FloatMode, d: Operand, a: Operand },
+    /// A multiplication with an addition.
     MulAdd {
         op: MulAddOp,
         ty: Ty,
@@ -54,13 +39,7 @@ pub enum Op {
         c: Operand,
     },
     /// `sad`: `c + |a - b|`.
-    Sad {
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
+    Sad { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
     /// `dp4a`; or `dp2a` with `halves`: true for the upper half of `b`.
     DotProduct {
         halves: Option<bool>,
@@ -87,62 +66,21 @@ pub enum Op {
         c: Option<Operand>,
     },
     /// `shf`.
-    FunnelShift {
-        left: bool,
-        wrap: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    Bfe {
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    Bfi {
-        ty: Ty,
-        f: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-        d: Operand,
-    },
-    Fns {
-        d: Operand,
-        mask: Operand,
-        base: Operand,
-        offset: Operand,
-    },
-    Prmt {
-        mode: PrmtMode,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    Lop3 {
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-        table: Operand,
-    },
-    Szext {
-        ty: Ty,
-        wrap: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-    },
-    Bmsk {
-        wrap: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-    },
+    FunnelShift { left: bool, wrap: bool, d: Operand, a: Operand, b: Operand, c: Operand },
+    /// `bfe`.
+    Bfe { ty: Ty, d: Operand, a: Operand, b: Operand, c: Operand },
+    /// `bfi`.
+    Bfi { ty: Ty, f: Operand, a: Operand, b: Operand, c: Operand, d: Operand },
+    /// `fns`.
+    Fns { d: Operand, mask: Operand, base: Operand, offset: Operand },
+    /// `prmt`.
+    Prmt { mode: PrmtMode, d: Operand, a: Operand, b: Operand, c: Operand },
+    /// `lop3`.
+    Lop3 { d: Operand, a: Operand, b: Operand, c: Operand, table: Operand },
+    /// `szext`.
+    Szext { ty: Ty, wrap: bool, d: Operand, a: Operand, b: Operand },
+    /// `bmsk`.
+    Bmsk { wrap: bool, d: Operand, a: Operand, b: Operand },
     /// `setp`: `p = (a cmp b) bool c`, `q = !(a cmp b) bool c`.
     Setp {
         cmp: Cmp,
@@ -165,29 +103,12 @@ pub enum Op {
         b: Operand,
         join: Option<(BoolOp, Operand)>,
     },
-    Selp {
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        p: Operand,
-    },
+    /// `selp`.
+    Selp { ty: Ty, d: Operand, a: Operand, b: Operand, p: Operand },
     /// `slct`: `c >= 0 ? a : b`.
-    Slct {
-        ty: Ty,
-        c_ty: Ty,
-        ftz: bool,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Operand,
-    },
-    Testp {
-        class: FloatClass,
-        ty: Ty,
-        p: Operand,
-        a: Operand,
-    },
+    Slct { ty: Ty, c_ty: Ty, ftz: bool, d: Operand, a: Operand, b: Operand, c: Operand },
+    /// `testp`.
+    Testp { class: FloatClass, ty: Ty, p: Operand, a: Operand },
     /// `cvt`; the packing forms have a second source, the lower half.
     Cvt {
         d_ty: Ty,
@@ -201,61 +122,21 @@ pub enum Op {
         a: Operand,
         b: Option<Operand>,
     },
-    /// `cvt.pack`: two `s32` saturated to narrower lanes, above those of `c`.
-    CvtPack {
-        d_ty: Ty,
-        d: Operand,
-        a: Operand,
-        b: Operand,
-        c: Option<Operand>,
-    },
+    /// `cvt.pack`: saturates two `s32` to narrower lanes, and puts them above the lanes of `c`.
+    CvtPack { d_ty: Ty, d: Operand, a: Operand, b: Operand, c: Option<Operand> },
     /// `cvta`: from a space to generic, or with `to` the other way.
-    Cvta {
-        to: bool,
-        space: Space,
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-    },
-    Isspacep {
-        space: Space,
-        p: Operand,
-        a: Operand,
-    },
-    /// `mapa`: an address in shared memory to that of the block of a rank; generic, or
-    /// with `.shared::cluster` as shared memory has it.
-    Mapa {
-        space: Space,
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-        rank: Operand,
-    },
+    Cvta { to: bool, space: Space, ty: Ty, d: Operand, a: Operand },
+    /// `isspacep`.
+    Isspacep { space: Space, p: Operand, a: Operand },
+    /// `mapa`: from an address in shared memory to the same place in the block of a rank. Addresses are
+    /// generic, or shared ones with `.shared::cluster`.
+    Mapa { space: Space, ty: Ty, d: Operand, a: Operand, rank: Operand },
     /// `getctarank`: the rank of the block in whose shared memory an address lies.
-    ClusterRank {
-        space: Space,
-        ty: Ty,
-        d: Operand,
-        a: Operand,
-    },
+    ClusterRank { space: Space, ty: Ty, d: Operand, a: Operand },
     /// `ld`, `ldu`; one destination per element.
-    Ld {
-        strength: Strength,
-        space: Space,
-        hints: CacheHints,
-        ty: Ty,
-        d: Vec<Operand>,
-        from: Address,
-    },
+    Ld { strength: Strength, space: Space, hints: CacheHints, ty: Ty, d: Vec<Operand>, from: Address },
     /// `st`; one source per element.
-    St {
-        strength: Strength,
-        space: Space,
-        hints: CacheHints,
-        ty: Ty,
-        to: Address,
-        a: Vec<Operand>,
-    },
+    St { strength: Strength, space: Space, hints: CacheHints, ty: Ty, to: Address, a: Vec<Operand> },
     /// `atom`, and `red` with [`Operand::Sink`]; vectors as one element each.
     Atom {
         op: AtomOp,
@@ -269,29 +150,16 @@ pub enum Op {
         c: Option<Operand>,
     },
     /// `fence`, `membar`.
-    Fence {
-        order: Order,
-        scope: Scope,
-    },
+    Fence { order: Order, scope: Scope },
     /// `bar`, `barrier`. `threads`: the number of threads expected; `None` for the whole block.
-    Barrier {
-        op: BarrierOp,
-        d: Option<Operand>,
-        id: Operand,
-        threads: Option<Operand>,
-        p: Option<Operand>,
-    },
+    Barrier { op: BarrierOp, d: Option<Operand>, id: Operand, threads: Option<Operand>, p: Option<Operand> },
     /// `barrier.cluster.arrive`, which releases or is relaxed.
-    ClusterArrive {
-        order: Order,
-    },
+    ClusterArrive { order: Order },
     /// `barrier.cluster.wait`.
     ClusterWait,
     /// `bar.warp.sync`.
-    WarpSync {
-        mask: Operand,
-    },
-    /// `shfl`; without a mask the legacy form, among the active threads.
+    WarpSync { mask: Operand },
+    /// `shfl`. The legacy form has no mask: the active threads take part.
     Shfl {
         mode: ShflMode,
         d: Operand,
@@ -301,69 +169,27 @@ pub enum Op {
         c: Operand,
         mask: Option<Operand>,
     },
-    /// `vote`; without a mask the legacy form, among the active threads.
-    Vote {
-        mode: VoteMode,
-        d: Operand,
-        a: Operand,
-        mask: Option<Operand>,
-    },
+    /// `vote`. The legacy form has no mask: the active threads take part.
+    Vote { mode: VoteMode, d: Operand, a: Operand, mask: Option<Operand> },
     /// `match.sync`; `all` also gives a predicate.
-    Match {
-        all: bool,
-        ty: Ty,
-        d: Operand,
-        p: Option<Operand>,
-        a: Operand,
-        mask: Operand,
-    },
+    Match { all: bool, ty: Ty, d: Operand, p: Option<Operand>, a: Operand, mask: Operand },
     /// `redux.sync`.
-    Redux {
-        op: ReduxOp,
-        signed: bool,
-        d: Operand,
-        a: Operand,
-        mask: Operand,
-    },
-    Activemask {
-        d: Operand,
-    },
+    Redux { op: ReduxOp, signed: bool, d: Operand, a: Operand, mask: Operand },
+    /// `activemask`.
+    Activemask { d: Operand },
     /// `ldmatrix`: each lane of a group of 8 gives the address of a row of 8 elements of 16 bits;
     /// one matrix for each destination.
-    Ldmatrix {
-        transposed: bool,
-        space: Space,
-        d: Vec<Operand>,
-        from: Address,
-    },
+    Ldmatrix { transposed: bool, space: Space, d: Vec<Operand>, from: Address },
     /// `stmatrix`, likewise.
-    Stmatrix {
-        transposed: bool,
-        space: Space,
-        to: Address,
-        a: Vec<Operand>,
-    },
+    Stmatrix { transposed: bool, space: Space, to: Address, a: Vec<Operand> },
     /// `movmatrix`: transposes.
-    Movmatrix {
-        d: Operand,
-        a: Operand,
-    },
+    Movmatrix { d: Operand, a: Operand },
     /// `mma`; one operand for each register.
-    Mma {
-        product: Product,
-        d: Vec<Operand>,
-        a: Vec<Operand>,
-        b: Vec<Operand>,
-        c: Vec<Operand>,
-    },
+    Mma { product: Product, d: Vec<Operand>, a: Vec<Operand>, b: Vec<Operand>, c: Vec<Operand> },
     /// `elect.sync`: the leader's lane, and true if this thread is the leader.
-    Elect {
-        d: Operand,
-        p: Operand,
-        mask: Operand,
-    },
-    /// `cp.async`: copies `size` bytes from global to shared memory, of which
-    /// `source_size` are read and the rest are zeros. With `ignore` true, all are zeros.
+    Elect { d: Operand, p: Operand, mask: Operand },
+    /// `cp.async`: writes `size` bytes to shared memory. It reads `source_size` of them from global memory,
+    /// the others become zeros. If `ignore` is true, all become zeros.
     CpAsync {
         to: Address,
         from: Address,
@@ -371,26 +197,16 @@ pub enum Op {
         source_size: Option<Operand>,
         ignore: Option<Operand>,
     },
+    /// `cp.async.commit_group`.
     CpAsyncCommit,
     /// `cp.async.wait_group n`; without `n`, `wait_all`.
-    CpAsyncWait {
-        pending: Option<Operand>,
-    },
+    CpAsyncWait { pending: Option<Operand> },
     /// `cp.async.mbarrier.arrive`.
-    CpAsyncArrive {
-        noinc: bool,
-        space: Space,
-        at: Address,
-    },
-    MbarrierInit {
-        space: Space,
-        at: Address,
-        count: Operand,
-    },
-    MbarrierInval {
-        space: Space,
-        at: Address,
-    },
+    CpAsyncArrive { noinc: bool, space: Space, at: Address },
+    /// `mbarrier.init`.
+    MbarrierInit { space: Space, at: Address, count: Operand },
+    /// `mbarrier.inval`.
+    MbarrierInval { space: Space, at: Address },
     /// `mbarrier.arrive`, `.arrive_drop`, with their `.noComplete` and `.expect_tx` forms.
     MbarrierArrive {
         drop: bool,
@@ -404,13 +220,7 @@ pub enum Op {
         count: Option<Operand>,
     },
     /// `mbarrier.expect_tx`, and `mbarrier.complete_tx` with `complete`.
-    MbarrierTx {
-        complete: bool,
-        scope: Scope,
-        space: Space,
-        at: Address,
-        bytes: Operand,
-    },
+    MbarrierTx { complete: bool, scope: Scope, space: Space, at: Address, bytes: Operand },
     /// `mbarrier.test_wait`, and `mbarrier.try_wait` with `suspends`.
     MbarrierWait {
         suspends: bool,
@@ -421,15 +231,12 @@ pub enum Op {
         at: Address,
         phase: MbarrierPhase,
     },
-    MbarrierPendingCount {
-        d: Operand,
-        state: Operand,
-    },
-    Nanosleep {
-        t: Operand,
-    },
-    /// `tex`, and `tld4` with the component that it gathers. Coordinates are as many as
-    /// the geometry has; the predicate says that the texels are there.
+    /// `mbarrier.pending_count`.
+    MbarrierPendingCount { d: Operand, state: Operand },
+    /// `nanosleep`.
+    Nanosleep { t: Operand },
+    /// `tex`, and `tld4` with the component that it gathers. The geometry gives the number of coordinates;
+    /// the predicate says that the texels are there.
     Texture {
         geometry: Geometry,
         integer: bool,
@@ -457,13 +264,14 @@ pub enum Op {
         at: Vec<Operand>,
         a: Vec<Operand>,
     },
+    /// `trap`.
     Trap,
+    /// `exit`.
     Exit,
+    /// `brkpt`.
     Brkpt,
-    /// `bra`; the block to go to when the statement's guard holds.
-    Bra {
-        target: BlockId,
-    },
+    /// `bra`: where control goes if the statement's guard holds.
+    Bra { target: BlockId },
     /// Anything else, by the mnemonic as written.
     Unsupported(String),
 }

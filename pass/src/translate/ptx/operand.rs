@@ -46,6 +46,21 @@ pub enum Operand {
     Sink,
 }
 
+impl Operand {
+    /// True for what a result can go to: a register or `_`.
+    pub fn is_writable(&self) -> bool {
+        matches!(self, Operand::Reg(_) | Operand::Sink)
+    }
+
+    /// The elements of a vector, or the operand itself.
+    pub fn into_elements(self) -> Vec<Operand> {
+        match self {
+            Operand::Vector(elements) => elements,
+            one => vec![one],
+        }
+    }
+}
+
 /// `[base + offset]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Address {

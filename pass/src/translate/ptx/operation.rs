@@ -1,4 +1,5 @@
 //! The choices within an instruction: which operation, mode, phase or shape.
+#![allow(missing_docs, reason = "a variant without a comment is named as the PTX ISA names it")]
 
 use super::op::Operand;
 use super::types::{Cmp, Round};
@@ -6,37 +7,22 @@ use super::types::{Cmp, Round};
 /// An operation on two values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
-    /// `add`.
     Add,
-    /// `sub`.
     Sub,
     /// `mul.lo` of integers, `mul` of floats.
     Mul,
-    /// `mul.hi`.
     MulHi,
-    /// `mul.wide`.
     MulWide,
-    /// `mul24.lo`.
     Mul24Lo,
-    /// `mul24.hi`.
     Mul24Hi,
-    /// `div`.
     Div,
-    /// `rem`.
     Rem,
-    /// `min`.
     Min,
-    /// `max`.
     Max,
-    /// `and`.
     And,
-    /// `or`.
     Or,
-    /// `xor`.
     Xor,
-    /// `shl`.
     Shl,
-    /// `shr`.
     Shr,
     /// `copysign`: the sign of `a` on the magnitude of `b`.
     CopySign,
@@ -45,54 +31,35 @@ pub enum BinaryOp {
 /// An operation on one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
-    /// `not`.
     Not,
     /// `cnot`: 1 for 0, 0 for the rest.
     Cnot,
-    /// `neg`.
     Neg,
-    /// `abs`.
     Abs,
-    /// `popc`.
     Popc,
-    /// `clz`.
     Clz,
-    /// `brev`.
     Brev,
     /// `bfind`: the position of the highest bit that is not a sign bit.
     Bfind,
     /// `bfind.shiftamt`: how far to shift that bit to the top.
     BfindShift,
-    /// `rcp`.
     Rcp,
-    /// `sqrt`.
     Sqrt,
-    /// `rsqrt`.
     Rsqrt,
-    /// `ex2`.
     Ex2,
-    /// `lg2`.
     Lg2,
-    /// `sin`.
     Sin,
-    /// `cos`.
     Cos,
-    /// `tanh`.
     Tanh,
 }
 
 /// A multiplication with an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MulAddOp {
-    /// `mad.lo`.
     Lo,
-    /// `mad.hi`.
     Hi,
-    /// `mad.wide`.
     Wide,
-    /// `mad24.lo`.
     Lo24,
-    /// `mad24.hi`.
     Hi24,
     /// `fma`, and `mad` of floats.
     Fma,
@@ -110,23 +77,16 @@ pub struct Carry {
 /// An operation of a SIMD or scalar video instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VideoOp {
-    /// `vadd`.
     Add,
-    /// `vsub`.
     Sub,
-    /// `vabsdiff`.
     AbsDiff,
-    /// `vmin`.
     Min,
-    /// `vmax`.
     Max,
     /// `vavrg`: rounded average.
     Average,
     /// `vshl`; true wraps the amount at 32, false clamps it.
     Shl(bool),
-    /// `vshr`.
     Shr(bool),
-    /// `vset`.
     Set(Cmp),
 }
 
@@ -135,15 +95,11 @@ pub enum VideoOp {
 pub enum FloatClass {
     /// Neither infinite nor NaN.
     Finite,
-    /// Infinite.
     Infinite,
     /// Not NaN.
     Number,
-    /// NaN.
     NotANumber,
-    /// Normal.
     Normal,
-    /// Subnormal.
     Subnormal,
 }
 
@@ -161,42 +117,28 @@ pub enum CvtRound {
 pub enum PrmtMode {
     /// By selector nibbles.
     Index,
-    /// `.f4e`.
     Forward4,
-    /// `.b4e`.
     Backward4,
-    /// `.rc8`.
     Replicate8,
-    /// `.ecl`.
     EdgeClampLeft,
-    /// `.ecr`.
     EdgeClampRight,
-    /// `.rc16`.
     Replicate16,
 }
 
 /// A read-modify-write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomOp {
-    /// `and`.
     And,
-    /// `or`.
     Or,
-    /// `xor`.
     Xor,
-    /// `exch`.
     Exchange,
-    /// `cas`.
     CompareAndSwap,
-    /// `add`.
     Add,
     /// `inc`: `old >= b ? 0 : old + 1`.
     Inc,
     /// `dec`: `old == 0 || old > b ? b : old - 1`.
     Dec,
-    /// `min`.
     Min,
-    /// `max`.
     Max,
 }
 
@@ -212,58 +154,39 @@ pub struct CacheHints {
 /// The operation of threads at a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierOp {
-    /// `sync`.
     Sync,
-    /// `arrive`.
     Arrive,
-    /// `red.popc`.
     Popc,
-    /// `red.and`.
     And,
-    /// `red.or`.
     Or,
 }
 
-/// How `shfl` picks the source lane.
+/// How `shfl` picks the source lane. The numbers are those of `Entry::Shfl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShflMode {
-    /// `idx`.
-    Idx,
-    /// `up`.
-    Up,
-    /// `down`.
-    Down,
-    /// `bfly`.
-    Bfly,
+    Idx = 0,
+    Up = 1,
+    Down = 2,
+    Bfly = 3,
 }
 
-/// The question of `vote`.
+/// The question of `vote`. The numbers are those of `Entry::Vote`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoteMode {
-    /// `all`.
-    All,
-    /// `any`.
-    Any,
-    /// `uni`.
-    Uni,
-    /// `ballot`.
-    Ballot,
+    All = 0,
+    Any = 1,
+    Uni = 2,
+    Ballot = 3,
 }
 
 /// The operation of `redux.sync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduxOp {
-    /// `add`.
     Add,
-    /// `min`.
     Min,
-    /// `max`.
     Max,
-    /// `and`.
     And,
-    /// `or`.
     Or,
-    /// `xor`.
     Xor,
 }
 
@@ -280,19 +203,13 @@ pub enum MbarrierPhase {
 /// `gpurace_cpu::texture`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Geometry {
-    /// `.1d`.
     OneD = 0,
-    /// `.2d`.
     TwoD = 1,
-    /// `.3d`.
     ThreeD = 2,
     /// `.a1d`: a layer, then a coordinate.
     OneDLayered = 3,
-    /// `.a2d`.
     TwoDLayered = 4,
-    /// `.cube`.
     Cube = 5,
-    /// `.acube`.
     CubeLayered = 6,
 }
 
@@ -311,10 +228,7 @@ impl Geometry {
 /// The result of an access outside of a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outside {
-    /// `.trap`.
     Trap = 0,
-    /// `.zero`.
     Zero = 1,
-    /// `.clamp`.
     Clamp = 2,
 }

@@ -12,16 +12,16 @@ use super::{Asm, BasicBlock, Guard, RegInfo, Stmt};
 
 mod arguments;
 
-/// Most registers that one asm may declare: `.reg .b32 r<100000000>;` must not exhaust memory.
+/// Most registers that one asm may declare, so that `.reg .b32 r<100000000>;` does not exhaust memory.
 const MAX_REGISTERS: usize = 1 << 16;
 /// Deepest nesting of scopes and vectors.
 const MAX_DEPTH: usize = 64;
 
-/// Reads the template and constraint string of an inline asm call.
+/// Reads the template and constraint string of an inline asm call. PTX that is not modelled becomes
+/// [`Op::Unsupported`].
 ///
 /// # Errors
-/// Where the text is not PTX. What is PTX but not modelled becomes
-/// [`Op::Unsupported`] instead.
+/// The text is not PTX.
 pub fn parse(asm_template: &str, constraint_string: &str) -> Result<Asm, ParseError> {
     let constraints = template::constraints(constraint_string)?;
     let text = template::expand(asm_template, constraints.slots.len())?;
@@ -54,11 +54,11 @@ enum Named {
     Vector(Vec<Reg>),
 }
 
-/// A statement before branch targets are blocks.
+/// A statement whose branch target is still a label.
 struct RawStatement {
     guard: Option<Guard>,
     text: String,
-    /// `Err` is a branch to a label that is looked up in the given scope, outermost last.
+    /// `Err` is a branch: the label, and the scopes to look it up in, the innermost last.
     op: Result<Op, (String, Vec<usize>)>,
 }
 
@@ -70,8 +70,8 @@ struct Parser {
     slots: Vec<u32>,
     regs: Vec<RegInfo>,
     scopes: Vec<HashMap<String, Named>>,
-    /// Labels by the scope that declares them, a statement index each. Scopes
-    /// are never dropped here, since a branch may precede its label.
+    /// For each scope its labels, with the index of the statement after the label. Closed scopes stay,
+    /// since a branch may precede its label.
     labels: Vec<HashMap<String, usize>>,
     statements: Vec<RawStatement>,
     depth: usize,
@@ -101,6 +101,12 @@ impl Parser {
     fn wanted<T>(&self, wanted: &'static str) -> Result<T, ParseError> {
         let found = self.peek().map(Token::text).unwrap_or_default();
         Err(ParseError::Token { found, wanted, within: self.within.clone() })
+    }
+
+    /// The error for the token that was taken last.
+    fn wanted_instead<T>(&mut self, wanted: &'static str) -> Result<T, ParseError> {
+        self.at = self.at.saturating_sub(1);
+        self.wanted(wanted)
     }
 
     fn expect(&mut self, c: char, wanted: &'static str) -> Result<(), ParseError> {
@@ -147,7 +153,7 @@ impl Parser {
         if open.len() == 1 { Ok(()) } else { Err(ParseError::Scope) }
     }
 
-    /// `.reg`, and directives that mean nothing here; others are refused by name.
+    /// Reads `.reg`, skips directives that mean nothing here, and refuses others by name.
     fn directive(&mut self, word: &str) -> Result<(), ParseError> {
         self.at += 1;
         self.within = word.to_owned();
@@ -174,11 +180,7 @@ impl Parser {
     }
 
     fn skip_statement(&mut self) {
-        while let Some(token) = self.next() {
-            if token == Token::Punct(';') {
-                break;
-            }
-        }
+        while self.next().is_some_and(|token| token != Token::Punct(';')) {}
     }
 
     /// The names after `.reg .type`.
@@ -195,13 +197,11 @@ impl Parser {
         let Some(ty) = ty else { return self.wanted("a type") };
         loop {
             let Some(Token::Word(name)) = self.next() else {
-                self.at = self.at.saturating_sub(1);
-                return self.wanted("a register's name");
+                return self.wanted_instead("a register's name");
             };
             if self.eat('<') {
                 let Some(Token::Int(count)) = self.next() else {
-                    self.at = self.at.saturating_sub(1);
-                    return self.wanted("a number of registers");
+                    return self.wanted_instead("a number of registers");
                 };
                 self.expect('>', "`>`")?;
                 if count as usize > MAX_REGISTERS {
@@ -261,8 +261,7 @@ impl Parser {
             self.within = "@".to_owned();
             let negated = self.eat('!');
             let Operand::Reg(reg) = self.operand()? else {
-                self.at -= 1;
-                return self.wanted("a predicate register");
+                return self.wanted_instead("a predicate register");
             };
             Some(Guard { reg, negated })
         } else {
@@ -274,34 +273,27 @@ impl Parser {
         self.at += 1;
         self.within.clone_from(&mnemonic);
         let base = mnemonic.split('.').next().unwrap_or_default();
-        if !table::is_instruction(base) {
-            // Nothing says how its operands are written, so they are not read.
-            if !table::looks_like_mnemonic(&mnemonic) {
-                self.at -= 1;
-                return self.wanted("an instruction");
-            }
-            self.skip_statement();
-            return self.push(guard, Ok(Op::Unsupported(mnemonic)));
+        let known = table::is_instruction(base);
+        if !known && !table::looks_like_mnemonic(&mnemonic) {
+            return self.wanted_instead("an instruction");
         }
-        if table::is_refused(base) {
+        if !known || table::is_refused(base) {
+            // The syntax of its operands is unknown, so they are skipped.
             self.skip_statement();
             return self.push(guard, Ok(Op::Unsupported(mnemonic)));
         }
         if base == "bra" {
             let Some(Token::Word(label)) = self.next() else {
-                self.at = self.at.saturating_sub(1);
-                return self.wanted("a label");
+                return self.wanted_instead("a label");
             };
             self.end_of_statement()?;
             return self.push(guard, Err((label, open.to_vec())));
         }
         let mut operands = Vec::new();
         if !self.ends_statement() {
-            loop {
+            operands.push(self.argument()?);
+            while self.eat(',') {
                 operands.push(self.argument()?);
-                if !self.eat(',') {
-                    break;
-                }
             }
         }
         self.end_of_statement()?;
@@ -357,7 +349,7 @@ impl Parser {
         }
         starts.sort_unstable();
         starts.dedup();
-        // The block that starts at `count` is the end of the asm: empty, but a target like others.
+        // The basic block that starts at `count` is the end of the asm. It is empty, but a branch target.
         let block_of =
             |statement: usize| BlockId(starts.partition_point(|&s| s <= statement).saturating_sub(1) as u32);
         let blocks = starts

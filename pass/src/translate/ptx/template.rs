@@ -4,8 +4,8 @@
 use super::error::ParseError;
 use super::types::Ty;
 
-/// Opens an operand reference in expanded text; its decimal number and
-/// [`OPERAND_END`] follow. Control characters cannot occur in PTX.
+/// Opens an operand reference in expanded text. Its decimal number and [`OPERAND_END`] follow. PTX has no
+/// control characters.
 pub(super) const OPERAND_START: char = '\u{1}';
 /// Closes an operand reference.
 pub(super) const OPERAND_END: char = '\u{2}';
@@ -13,10 +13,10 @@ pub(super) const OPERAND_END: char = '\u{2}';
 /// An operand of an asm: the compiler puts it in place of `$n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsmOperand {
-    /// Result of the asm call that it is, counted over outputs.
+    /// The number of the call's result that it is, if it is an output.
     pub result: Option<u32>,
-    /// Argument of the asm call that gives its value, counted over inputs. An
-    /// output that an input is tied to has both.
+    /// The number of the call's argument that gives its value, if it is an input. An output with a tied
+    /// input has both.
     pub argument: Option<u32>,
     /// The constraint wants a compile-time constant (`n`, `i`).
     pub immediate: bool,
@@ -27,7 +27,7 @@ pub struct AsmOperand {
 /// The constraint string, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
-    /// By template number. A tied input shares its output's entry: see [`Self::slots`].
+    /// The operands. A tied input shares the entry of its output: see [`Self::slots`].
     pub operands: Vec<AsmOperand>,
     /// For each `$n` of the template the index into [`Self::operands`].
     pub slots: Vec<u32>,
@@ -97,7 +97,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 pub fn expand(template: &str, operands: usize) -> Result<String, ParseError> {
     let mut out = String::with_capacity(template.len());
     let mut chars = template.char_indices().peekable();
-    // Which alternative of `$( $| $)` the text belongs to; NVPTX has one dialect, the first.
+    // The alternative of `$( $| $)` that the text belongs to. NVPTX has one dialect, the first.
     let mut alternative: Option<u32> = None;
     while let Some((at, c)) = chars.next() {
         if matches!(c, OPERAND_START | OPERAND_END | '\0') {
@@ -132,7 +132,7 @@ pub fn expand(template: &str, operands: usize) -> Result<String, ParseError> {
                 }
                 let (number, modifier) = inside.split_once(':').unwrap_or((&inside, ""));
                 let text = match (number, modifier) {
-                    // One copy of a template is one scope here, so its unique number is constant.
+                    // Each copy of a template is a scope here, so all can have the same number.
                     ("", "uid") => "0".to_owned(),
                     ("", "private") => String::new(),
                     ("", "comment") => "//".to_owned(),

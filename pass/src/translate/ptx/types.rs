@@ -77,34 +77,25 @@ impl Ty {
 
     /// The type that a suffix names, without its dot.
     pub fn from_suffix(suffix: &str) -> Option<Ty> {
-        Some(match suffix {
-            "pred" => Ty::Pred,
-            "b8" => Ty::B(8),
-            "b16" => Ty::B(16),
-            "b32" => Ty::B(32),
-            "b64" => Ty::B(64),
-            "b128" => Ty::B(128),
-            "u8" => Ty::U(8),
-            "u16" => Ty::U(16),
-            "u32" => Ty::U(32),
-            "u64" => Ty::U(64),
-            "s8" => Ty::S(8),
-            "s16" => Ty::S(16),
-            "s32" => Ty::S(32),
-            "s64" => Ty::S(64),
-            "f16" => Ty::F(16),
-            "f32" => Ty::F(32),
-            "f64" => Ty::F(64),
-            "bf16" => Ty::Bf16,
-            "tf32" => Ty::Tf32,
-            "f16x2" => Ty::F16x2,
-            "bf16x2" => Ty::Bf16x2,
-            "u16x2" => Ty::U16x2,
-            "s16x2" => Ty::S16x2,
-            "e4m3x2" => Ty::E4m3x2,
-            "e5m2x2" => Ty::E5m2x2,
-            _ => return None,
-        })
+        let sized = |make: fn(u16) -> Ty, widths: &[u16]| {
+            widths.iter().find(|width| width.to_string() == suffix[1..]).map(|width| make(*width))
+        };
+        match suffix {
+            "pred" => Some(Ty::Pred),
+            "bf16" => Some(Ty::Bf16),
+            "tf32" => Some(Ty::Tf32),
+            "f16x2" => Some(Ty::F16x2),
+            "bf16x2" => Some(Ty::Bf16x2),
+            "u16x2" => Some(Ty::U16x2),
+            "s16x2" => Some(Ty::S16x2),
+            "e4m3x2" => Some(Ty::E4m3x2),
+            "e5m2x2" => Some(Ty::E5m2x2),
+            _ if suffix.starts_with('b') => sized(Ty::B, &[8, 16, 32, 64, 128]),
+            _ if suffix.starts_with('u') => sized(Ty::U, &[8, 16, 32, 64]),
+            _ if suffix.starts_with('s') => sized(Ty::S, &[8, 16, 32, 64]),
+            _ if suffix.starts_with('f') => sized(Ty::F, &[16, 32, 64]),
+            _ => None,
+        }
     }
 }
 

@@ -1,12 +1,12 @@
-//! Addresses: conversion between state spaces, and questions about them.
+//! Conversion of addresses between state spaces, and tests of their space.
 
-use gpurace_abi::entry::Entry;
-
-use crate::ir::address_space::{self as number, SHARED};
+use crate::ir::address_space as number;
 use crate::translate::ptx::op::{Address, Op, Operand};
 use crate::translate::ptx::types::{Space, Ty};
 
 use super::body::{Body, Refused, Translated};
+
+const SHARED_POINTER: &str = "ptr addrspace(3)";
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
@@ -14,71 +14,52 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::Isspacep { space, p, a } => {
             let address = body.get(a, Ty::U(64))?;
             let pointer = body.value(format_args!("inttoptr i64 {address} to ptr"));
-            let is = |body: &mut Body, entry: Entry| {
-                let r = body.entry(entry, &[&pointer]);
-                body.value(format_args!("icmp ne i32 {r}, 0"))
-            };
-            let r = match space {
-                Space::Shared => is(body, Entry::IsShared),
-                Space::SharedCluster => in_cluster(body, &pointer),
-                Space::Local => is(body, Entry::IsLocal),
-                Space::Global => {
-                    let (s, l) = (in_cluster(body, &pointer), is(body, Entry::IsLocal));
-                    let other = body.value(format_args!("or i1 {s}, {l}"));
-                    body.value(format_args!("xor i1 {other}, true"))
-                }
+            let name = match space {
+                Space::Shared => "shared",
+                Space::SharedCluster => "shared.cluster",
+                Space::Local => "local",
+                Space::Global => "global",
                 _ => return Err(Refused),
             };
+            let r = body.call("i1", &format!("llvm.nvvm.isspacep.{name}"), &[("ptr", &pointer)]);
             body.set(p, Ty::Pred, &r)
         }
         Op::Mapa { space, ty, d, a, rank } => {
-            let (address, rank) = (body.get(a, *ty)?, body.get(rank, Ty::U(32))?);
-            let generic = shared_or_generic(body, *space, *ty, &address);
-            let mapped = body.entry(Entry::Mapa, &[&generic, &rank]);
-            let number = match space {
-                Space::Generic => body.value(format_args!("ptrtoint ptr {mapped} to i64")),
-                _ => {
-                    let shared =
-                        body.value(format_args!("addrspacecast ptr {mapped} to ptr addrspace({SHARED})"));
-                    body.value(format_args!("ptrtoint ptr addrspace({SHARED}) {shared} to i64"))
-                }
-            };
-            // 32 bits hold an address in shared memory; wider registers hold it without a sign.
-            let number = match space {
-                Space::Generic => number,
-                _ => body.value(format_args!("and i64 {number}, {}", u32::MAX)),
-            };
+            let (at, (pointer, suffix)) = (shared_or_generic(body, *space, *ty, a)?, of_cluster(*space));
+            let rank = body.get(rank, Ty::U(32))?;
+            let mapa = format!("llvm.nvvm.mapa{suffix}");
+            let mapped = body.call(pointer, &mapa, &[(pointer, &at), ("i32", &rank)]);
+            let mut number = body.value(format_args!("ptrtoint {pointer} {mapped} to i64"));
+            if *space != Space::Generic {
+                // 32 bits hold an address in shared memory; wider registers hold it without a sign.
+                number = body.value(format_args!("and i64 {number}, {}", u32::MAX));
+            }
             let number = body.resize(&number, 64, ty.bits(), "zext");
             body.set(d, *ty, &number)
         }
         Op::ClusterRank { space, ty, d, a } => {
-            let address = body.get(a, *ty)?;
-            let generic = shared_or_generic(body, *space, *ty, &address);
-            let rank = body.entry(Entry::SharedRank, &[&generic]);
+            let (at, (pointer, suffix)) = (shared_or_generic(body, *space, *ty, a)?, of_cluster(*space));
+            let rank = body.call("i32", &format!("llvm.nvvm.getctarank{suffix}"), &[(pointer, &at)]);
             body.set(d, Ty::U(32), &rank)
         }
         _ => Err(Refused),
     }
 }
 
-/// True (as `i1`) if a generic address lies in shared memory of the cluster.
-fn in_cluster(body: &mut Body, pointer: &str) -> String {
-    let rank = body.entry(Entry::SharedRank, &[pointer]);
-    body.value(format_args!("icmp ne i32 {rank}, -1"))
+/// The type of a shared or generic pointer, and the suffix of the intrinsics that take it.
+fn of_cluster(space: Space) -> (&'static str, &'static str) {
+    if space == Space::Generic { ("ptr", "") } else { (SHARED_POINTER, ".shared.cluster") }
 }
 
-/// Converts a number, a shared or generic address, to a generic pointer.
-fn shared_or_generic(body: &mut Body, space: Space, ty: Ty, address: &str) -> String {
-    let number = body.resize(address, ty.bits(), 64, "zext");
-    if space == Space::Generic {
-        return body.value(format_args!("inttoptr i64 {number} to ptr"));
-    }
-    let shared = body.value(format_args!("inttoptr i64 {number} to ptr addrspace({SHARED})"));
-    body.value(format_args!("addrspacecast ptr addrspace({SHARED}) {shared} to ptr"))
+/// An operand that holds a shared or generic address, as a pointer.
+fn shared_or_generic(body: &mut Body, space: Space, ty: Ty, a: &Operand) -> Translated<String> {
+    let number = body.get(a, ty)?;
+    let number = body.resize(&number, ty.bits(), 64, "zext");
+    Ok(body.value(format_args!("inttoptr i64 {number} to {}", of_cluster(space).0)))
 }
 
-/// Address conversion. Only shared addresses differ from generic ones on the
-/// host: there their number is the offset in the block's shared memory.
+/// Address conversion. On the host only shared addresses differ from generic ones: their number is the
+/// offset in the block's shared memory.
 fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) -> Translated {
     let bits = ty.bits();
     let value = body.get(a, ty)?;
@@ -86,8 +67,7 @@ fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) 
         return body.set(d, ty, &value);
     }
     let value = body.resize(&value, bits, 64, "zext");
-    let shared = format!("ptr addrspace({SHARED})");
-    let (from, into) = if to { ("ptr", shared.as_str()) } else { (shared.as_str(), "ptr") };
+    let (from, into) = if to { ("ptr", SHARED_POINTER) } else { (SHARED_POINTER, "ptr") };
     let pointer = body.value(format_args!("inttoptr i64 {value} to {from}"));
     let pointer = body.value(format_args!("addrspacecast {from} {pointer} to {into}"));
     let number = body.value(format_args!("ptrtoint {into} {pointer} to i64"));
@@ -95,14 +75,13 @@ fn cvta(body: &mut Body, to: bool, space: Space, ty: Ty, [d, a]: [&Operand; 2]) 
     body.set(d, ty, &number)
 }
 
-/// The pointer that an instruction's address means, with its type.
+/// The pointer for an instruction's address, with its type.
 pub(super) fn pointer(body: &mut Body, space: Space, address: &Address, extra: u32) -> Translated<String> {
-    let number = address_space(space)?;
-    let ty = if number == 0 { "ptr".to_owned() } else { format!("ptr addrspace({number})") };
+    let ty = pointer_type(space)?;
     let base = match &address.base {
         Operand::Symbol(name) => {
             let symbol = body.symbol(name)?;
-            // The address of a variable is one in its own state space.
+            // The address of a variable belongs to the variable's own state space.
             let (own, value) = symbol.rsplit_once(' ').ok_or(Refused)?;
             if own == ty {
                 value.to_owned()
@@ -123,14 +102,15 @@ pub(super) fn pointer(body: &mut Body, space: Space, address: &Address, extra: u
     Ok(format!("{ty} {moved}"))
 }
 
-/// The LLVM address space of a state space.
-pub(super) fn address_space(space: Space) -> Translated<u32> {
-    match space {
-        Space::Generic => Ok(number::GENERIC),
-        Space::Global => Ok(number::GLOBAL),
-        Space::Shared | Space::SharedCluster => Ok(number::SHARED),
-        Space::Const => Ok(number::CONSTANT),
-        Space::Local => Ok(number::LOCAL),
-        Space::Param => Err(Refused),
-    }
+/// The type of pointers into a state space.
+pub(super) fn pointer_type(space: Space) -> Translated<String> {
+    let space = match space {
+        Space::Generic => return Ok("ptr".to_owned()),
+        Space::Global => number::GLOBAL,
+        Space::Shared | Space::SharedCluster => number::SHARED,
+        Space::Const => number::CONSTANT,
+        Space::Local => number::LOCAL,
+        Space::Param => return Err(Refused),
+    };
+    Ok(format!("ptr addrspace({space})"))
 }

@@ -1,8 +1,8 @@
-//! The text of the function that replaces one inline asm.
+//! The instructions of the function that replaces one inline asm, as text.
 //!
-//! A register of the asm is a stack slot of as many bits as it has, which LLVM
-//! promotes before the function is inlined; so branches and guards need no
-//! care. Values are integers of their bits; floating-point operations cast.
+//! A register of the asm is a stack slot of the same width. LLVM promotes the slots before it inlines the
+//! function, so branches and guards need no care. A value is an integer that holds its bits;
+//! floating-point operations cast.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -10,11 +10,11 @@ use std::fmt::Display;
 use gpurace_abi::entry::{Entry, Ty as EntryTy};
 
 use crate::translate::nvvm::template;
-use crate::translate::ptx::op::{Op, Operand};
+use crate::translate::ptx::Asm;
+use crate::translate::ptx::op::Operand;
 use crate::translate::ptx::types::Ty;
-use crate::translate::ptx::{Asm, Guard, Stmt};
 
-use super::{address, control, convert, floats, integers, matrix, memory, special, texture};
+use super::special;
 
 /// An operation that the parser knows and the translation does not.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,143 +23,28 @@ pub struct Refused;
 /// Result of translating an operation.
 pub type Translated<T = ()> = Result<T, Refused>;
 
-/// LLVM types of an asm call.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Types {
-    /// The results, in the order of the outputs.
-    pub results: Vec<String>,
-    /// The arguments, in the order of the inputs.
-    pub arguments: Vec<String>,
-}
-
-impl Types {
-    /// The type of the call.
-    pub fn result(&self) -> String {
-        match self.results.as_slice() {
-            [] => "void".to_owned(),
-            [one] => one.clone(),
-            all => format!("{{ {} }}", all.join(", ")),
-        }
-    }
-}
-
-/// The text of a function, and facts about it.
-pub struct WrittenFunction {
-    /// The function's definition, with the constants that it uses.
-    pub text: String,
-    /// The unsupported instructions, by name.
-    pub refused: BTreeSet<String>,
-    /// Variables of the module that it names, with their address spaces.
-    pub symbols: BTreeMap<String, u32>,
-    /// True if it uses [`special::RESERVED_SHARED`].
-    pub reserved_shared: bool,
-}
-
 /// Address space of a variable or function of the module, by name.
 pub type Symbols<'a> = &'a dyn Fn(&str) -> Option<u32>;
 
 /// Writes a function.
 pub struct Body<'a> {
     pub(super) asm: &'a Asm,
-    text: String,
+    pub(super) text: String,
     /// The allocations of the function's stack memory, at its start.
-    slots: String,
-    names: usize,
-    refused: BTreeSet<String>,
-    symbols: BTreeMap<String, u32>,
-    find_symbol: Symbols<'a>,
-    constants: String,
-    function: &'a str,
+    pub(super) slots: String,
+    pub(super) names: usize,
+    pub(super) refused: BTreeSet<String>,
+    pub(super) symbols: BTreeMap<String, u32>,
+    pub(super) find_symbol: Symbols<'a>,
+    pub(super) constants: String,
+    pub(super) function: &'a str,
     /// The reason why an operation was refused, if its mnemonic does not show it.
-    blamed: Option<String>,
+    pub(super) blamed: Option<String>,
     /// True if the block's reserved shared memory is used.
-    reserved_shared: bool,
+    pub(super) reserved_shared: bool,
 }
 
-/// The definition of function `name` for an asm. `None` if the call's types
-/// are not those of the constraints.
-pub fn write(asm: &Asm, name: &str, types: &Types, find_symbol: Symbols) -> Option<WrittenFunction> {
-    let mut body = Body {
-        asm,
-        text: String::new(),
-        slots: String::new(),
-        names: 0,
-        refused: BTreeSet::new(),
-        symbols: BTreeMap::new(),
-        find_symbol,
-        constants: String::new(),
-        function: name,
-        blamed: None,
-        reserved_shared: false,
-    };
-    body.enter(types)?;
-    for (i, block) in asm.blocks.iter().enumerate() {
-        body.line(format_args!("b{i}:"));
-        let mut branched = false;
-        for statement in &asm.statements[block.statements.clone()] {
-            branched |= body.statement(statement, i);
-        }
-        if !branched {
-            body.line(format_args!("br label %b{}", i + 1));
-        }
-    }
-    body.line(format_args!("b{}:", asm.blocks.len()));
-    body.leave(types)?;
-    let arguments: Vec<_> = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
-    let text = format!(
-        "define {} @\"{name}\"({}) nounwind alwaysinline {{\nentry:\n{}{}}}\n{}",
-        types.result(),
-        arguments.join(", "),
-        body.slots,
-        body.text,
-        body.constants
-    );
-    Some(WrittenFunction {
-        text,
-        refused: body.refused,
-        symbols: body.symbols,
-        reserved_shared: body.reserved_shared,
-    })
-}
-
-/// The definition of a function that only reports an unsupported instruction.
-pub fn write_refusal(name: &str, types: &Types, what: &str) -> String {
-    let arguments: Vec<_> = types.arguments.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
-    let result = types.result();
-    let (constant, pointer) = string(name, 0, what);
-    let last = if result == "void" { "ret void".to_owned() } else { format!("ret {result} zeroinitializer") };
-    format!(
-        "define {result} @\"{name}\"({}) nounwind alwaysinline {{\n\
-         {}\n{last}\n}}\n{constant}",
-        arguments.join(", "),
-        template::entry_call(Entry::Unsupported, &[&pointer])
-    )
-}
-
-/// A constant C string and the name of it.
-fn string(function: &str, n: usize, text: &str) -> (String, String) {
-    let name = format!("@\"{function}.text.{n}\"");
-    let escaped: String = text
-        .bytes()
-        .map(|b| {
-            if b.is_ascii_graphic() && b != b'"' && b != b'\\' || b == b' ' {
-                char::from(b).to_string()
-            } else {
-                format!("\\{b:02X}")
-            }
-        })
-        .collect();
-    let constant =
-        format!("{name} = private unnamed_addr constant [{} x i8] c\"{escaped}\\00\"\n", text.len() + 1);
-    (constant, name)
-}
-
-/// Width of the integer type that holds a register of this type.
-fn width(ty: Ty) -> u16 {
-    ty.bits()
-}
-
-/// LLVM's floating-point type of the same bits, if a type has one.
+/// LLVM's floating-point type with the same bits as a type, if there is one.
 pub(super) fn float_type(ty: Ty) -> Option<&'static str> {
     match ty {
         Ty::F(32) | Ty::Tf32 => Some("float"),
@@ -198,84 +83,6 @@ impl Body<'_> {
         format!("l{}", self.names)
     }
 
-    /// Makes the slots, and moves the arguments into them.
-    fn enter(&mut self, types: &Types) -> Option<()> {
-        for (i, reg) in self.asm.regs.iter().enumerate() {
-            let bits = width(reg.ty);
-            self.line(format_args!("%r{i} = alloca i{bits}\nstore i{bits} 0, ptr %r{i}"));
-        }
-        self.line("%cc = alloca i1\nstore i1 false, ptr %cc");
-        let operands: Vec<_> = self.asm.operands.clone();
-        for (i, operand) in operands.iter().enumerate() {
-            let Some(argument) = operand.argument else { continue };
-            let ty = types.arguments.get(argument as usize)?.clone();
-            let (value, from) = self.bits_of(&format!("%a{argument}"), &ty)?;
-            // The text of a negative constant means the same at every width.
-            let extend = if operand.immediate { "sext" } else { "zext" };
-            let to = width(operand.ty);
-            let value = self.resize(&value, from, to, extend);
-            self.line(format_args!("store i{to} {value}, ptr %r{i}"));
-        }
-        self.line("br label %b0");
-        Some(())
-    }
-
-    fn leave(&mut self, types: &Types) -> Option<()> {
-        let result_type = types.result();
-        let mut aggregate = "poison".to_owned();
-        let mut last = None;
-        let operands: Vec<_> = self.asm.operands.clone();
-        for n in 0..types.results.len() {
-            let i = operands.iter().position(|o| o.result == Some(n as u32))?;
-            let bits = width(operands[i].ty);
-            let value = self.value(format_args!("load i{bits}, ptr %r{i}"));
-            let ty = &types.results[n];
-            let value = self.typed(&value, bits, ty)?;
-            if types.results.len() > 1 {
-                aggregate =
-                    self.value(format_args!("insertvalue {result_type} {aggregate}, {ty} {value}, {n}"));
-            } else {
-                last = Some(value);
-            }
-        }
-        if operands.iter().filter(|o| o.result.is_some()).count() != types.results.len() {
-            return None;
-        }
-        match (types.results.len(), last) {
-            (0, _) => self.line("ret void"),
-            (1, Some(value)) => self.line(format_args!("ret {result_type} {value}")),
-            _ => self.line(format_args!("ret {result_type} {aggregate}")),
-        }
-        Some(())
-    }
-
-    /// The bits of a value of an LLVM type, and how many.
-    fn bits_of(&mut self, value: &str, ty: &str) -> Option<(String, u16)> {
-        if let Some(bits) = ty.strip_prefix('i') {
-            return Some((value.to_owned(), bits.parse().ok()?));
-        }
-        if ty.starts_with("ptr") {
-            return Some((self.value(format_args!("ptrtoint {ty} {value} to i64")), 64));
-        }
-        let bits = type_bits(ty)?;
-        Some((self.value(format_args!("bitcast {ty} {value} to i{bits}")), bits))
-    }
-
-    /// A value of an LLVM type from bits.
-    fn typed(&mut self, value: &str, from: u16, ty: &str) -> Option<String> {
-        if let Some(bits) = ty.strip_prefix('i') {
-            let bits = bits.parse().ok()?;
-            return Some(self.resize(value, from, bits, "zext"));
-        }
-        if ty.starts_with("ptr") {
-            let value = self.resize(value, from, 64, "zext");
-            return Some(self.value(format_args!("inttoptr i64 {value} to {ty}")));
-        }
-        let bits = type_bits(ty)?;
-        let value = self.resize(value, from, bits, "zext");
-        Some(self.value(format_args!("bitcast i{bits} {value} to {ty}")))
-    }
-
     /// Makes an integer narrower, or wider by `extend`.
     pub(super) fn resize(&mut self, value: &str, from: u16, to: u16, extend: &str) -> String {
         match from.cmp(&to) {
@@ -285,16 +92,16 @@ impl Body<'_> {
         }
     }
 
-    /// The bits that an operand has as a value of a type: an integer as wide.
+    /// The bits of an operand as an integer of a type's width.
     pub(super) fn get(&mut self, operand: &Operand, ty: Ty) -> Translated<String> {
-        let bits = width(ty);
+        let bits = ty.bits();
         let mask = |n: u64| if bits >= 64 { n } else { n & ((1 << bits) - 1) };
         Ok(match operand {
             Operand::Reg(reg) => {
-                let from = width(self.asm.regs[reg.0 as usize].ty);
+                let from = self.asm.regs[reg.0 as usize].ty.bits();
                 let value = self.value(format_args!("load i{from}, ptr %r{}", reg.0));
-                // A register narrower than the instruction is read as PTX reads `.b8`
-                // registers in 16-bit instructions: zero-extended.
+                // PTX zero-extends a register that is narrower than the instruction, such as a `.b8`
+                // register in a 16-bit instruction.
                 self.resize(&value, from, bits, "zext")
             }
             Operand::NotReg(reg) => {
@@ -303,7 +110,7 @@ impl Body<'_> {
                 self.resize(&value, 1, bits, "zext")
             }
             Operand::Int(n) if bits == 1 => if *n == 0 { "false" } else { "true" }.to_owned(),
-            // A wider literal than 64 bits is one that PTX sign-extends.
+            // PTX sign-extends a literal to more than 64 bits.
             Operand::Int(n) if bits > 64 => (*n as i64).to_string(),
             Operand::Int(n) => mask(*n).to_string(),
             Operand::F32(pattern) if ty == Ty::F(64) => {
@@ -321,6 +128,38 @@ impl Body<'_> {
         })
     }
 
+    /// The bits of an operand like [`Self::get`], or this number without an operand.
+    pub(super) fn get_or(&mut self, operand: Option<&Operand>, ty: Ty, without: &str) -> Translated<String> {
+        operand.map_or_else(|| Ok(without.to_owned()), |operand| self.get(operand, ty))
+    }
+
+    /// The bits of some operands.
+    pub(super) fn get_all(&mut self, operands: &[Operand], ty: Ty) -> Translated<Vec<String>> {
+        operands.iter().map(|operand| self.get(operand, ty)).collect()
+    }
+
+    /// Writes bits to some operands.
+    pub(super) fn set_all(&mut self, operands: &[Operand], ty: Ty, values: &[String]) -> Translated {
+        operands.iter().zip(values).try_for_each(|(operand, value)| self.set(operand, ty, value))
+    }
+
+    /// A vector of these integers.
+    pub(super) fn vector(&mut self, values: &[String], bits: u16) -> String {
+        let n = values.len();
+        let mut vector = "poison".to_owned();
+        for (i, value) in values.iter().enumerate() {
+            vector =
+                self.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+        }
+        vector
+    }
+
+    /// The elements of a vector of `n` integers.
+    pub(super) fn elements(&mut self, vector: &str, n: usize, bits: u16) -> Vec<String> {
+        let element = |i| self.value(format_args!("extractelement <{n} x i{bits}> {vector}, i32 {i}"));
+        (0..n).map(element).collect()
+    }
+
     /// The address of a variable, with its type.
     pub(super) fn symbol(&mut self, name: &str) -> Translated<String> {
         let space = (self.find_symbol)(name).ok_or(Refused)?;
@@ -334,15 +173,14 @@ impl Body<'_> {
         })
     }
 
-    /// Writes bits, as wide as a type, to a register; one that is wider gets the
-    /// sign or zeros, as the type says.
+    /// Writes a value of a type to a register. A wider register gets the sign or zeros, as the type says.
     pub(super) fn set(&mut self, operand: &Operand, ty: Ty, value: &str) -> Translated {
         match operand {
             Operand::Sink => Ok(()),
             Operand::Reg(reg) => {
-                let to = width(self.asm.regs[reg.0 as usize].ty);
+                let to = self.asm.regs[reg.0 as usize].ty.bits();
                 let extend = if ty.is_signed() { "sext" } else { "zext" };
-                let value = self.resize(value, width(ty), to, extend);
+                let value = self.resize(value, ty.bits(), to, extend);
                 self.line(format_args!("store i{to} {value}, ptr %r{}", reg.0));
                 Ok(())
             }
@@ -369,8 +207,8 @@ impl Body<'_> {
         self.value(format_args!("call {result} @{name}({})", list.join(", ")))
     }
 
-    /// Calls an entry point. `arguments` lacks the `sync` operand, which is filled in later.
-    /// Returns the result, if the entry point has one.
+    /// Calls an entry point, and returns its result if it has one. `arguments` lacks the `sync` operand,
+    /// which the pass fills in later.
     pub(super) fn entry(&mut self, entry: Entry, arguments: &[&str]) -> String {
         let call = template::entry_call(entry, arguments);
         if entry.point().result == EntryTy::Void {
@@ -379,126 +217,4 @@ impl Body<'_> {
         }
         self.value(format_args!("{call}"))
     }
-
-    /// Writes a statement. True if it ends basic block `block`.
-    fn statement(&mut self, statement: &Stmt, block: usize) -> bool {
-        if let Op::Bra { target } = statement.op {
-            match self.guard(statement.guard) {
-                Some(p) => self.line(format_args!("br i1 {p}, label %b{}, label %b{}", target.0, block + 1)),
-                None => self.line(format_args!("br label %b{}", target.0)),
-            }
-            return true;
-        }
-        let after = self.guard(statement.guard).map(|p| {
-            let (then, after) = (self.label(), self.label());
-            self.line(format_args!("br i1 {p}, label %{then}, label %{after}\n{then}:"));
-            after
-        });
-        if self.operation(&statement.op).is_err() {
-            let what = match self.blamed.take() {
-                Some(operand) => format!("{} of {operand}", statement.mnemonic),
-                None => statement.mnemonic.clone(),
-            };
-            self.refuse(&what);
-        }
-        if let Some(after) = after {
-            self.line(format_args!("br label %{after}\n{after}:"));
-        }
-        false
-    }
-
-    fn guard(&mut self, guard: Option<Guard>) -> Option<String> {
-        let guard = guard?;
-        let operand = if guard.negated { Operand::NotReg(guard.reg) } else { Operand::Reg(guard.reg) };
-        // Reading a register cannot be refused.
-        self.get(&operand, Ty::Pred).ok()
-    }
-
-    /// Writes the end of the launch with the report that `what` is not supported.
-    fn refuse(&mut self, what: &str) {
-        self.names += 1;
-        let (constant, pointer) = string(self.function, self.names, what);
-        self.constants += &constant;
-        self.entry(Entry::Unsupported, &[&pointer]);
-        self.refused.insert(what.to_owned());
-    }
-
-    fn operation(&mut self, op: &Op) -> Translated {
-        match op {
-            Op::Nop | Op::Bra { .. } => Ok(()),
-            Op::Unsupported(_) => Err(Refused),
-            Op::Binary { ty, .. } | Op::Unary { ty, .. } | Op::MulAdd { ty, .. } if ty.is_float() => {
-                floats::operation(self, op)
-            }
-            Op::Testp { .. } => floats::operation(self, op),
-            Op::Binary { .. }
-            | Op::Unary { .. }
-            | Op::MulAdd { .. }
-            | Op::Sad { .. }
-            | Op::DotProduct { .. }
-            | Op::Video { .. }
-            | Op::FunnelShift { .. }
-            | Op::Bfe { .. }
-            | Op::Bfi { .. }
-            | Op::Fns { .. }
-            | Op::Prmt { .. }
-            | Op::Lop3 { .. }
-            | Op::Szext { .. }
-            | Op::Bmsk { .. } => integers::operation(self, op),
-            Op::Mov { .. }
-            | Op::Setp { .. }
-            | Op::Set { .. }
-            | Op::Selp { .. }
-            | Op::Slct { .. }
-            | Op::Cvt { .. }
-            | Op::CvtPack { .. } => convert::operation(self, op),
-            Op::Cvta { .. } | Op::Mapa { .. } | Op::ClusterRank { .. } | Op::Isspacep { .. } => {
-                address::operation(self, op)
-            }
-            Op::Ld { .. }
-            | Op::St { .. }
-            | Op::Atom { .. }
-            | Op::CpAsync { .. }
-            | Op::CpAsyncArrive { .. }
-            | Op::CpAsyncCommit
-            | Op::CpAsyncWait { .. }
-            | Op::MbarrierInit { .. }
-            | Op::MbarrierInval { .. }
-            | Op::MbarrierArrive { .. }
-            | Op::MbarrierTx { .. }
-            | Op::MbarrierWait { .. }
-            | Op::MbarrierPendingCount { .. } => memory::operation(self, op),
-            Op::Texture { .. } | Op::SurfaceLoad { .. } | Op::SurfaceStore { .. } => {
-                texture::operation(self, op)
-            }
-            Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Movmatrix { .. } | Op::Mma { .. } => {
-                matrix::operation(self, op)
-            }
-            Op::Fence { .. }
-            | Op::Barrier { .. }
-            | Op::ClusterArrive { .. }
-            | Op::ClusterWait
-            | Op::WarpSync { .. }
-            | Op::Shfl { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Activemask { .. }
-            | Op::Elect { .. }
-            | Op::Nanosleep { .. }
-            | Op::Trap
-            | Op::Exit
-            | Op::Brkpt => control::operation(self, op),
-        }
-    }
-}
-
-/// Bits of an LLVM type that is neither integer nor pointer.
-fn type_bits(ty: &str) -> Option<u16> {
-    Some(match ty {
-        "half" | "bfloat" => 16,
-        "float" | "<2 x half>" | "<2 x bfloat>" | "<2 x i16>" | "<4 x i8>" => 32,
-        "double" | "<2 x float>" | "<2 x i32>" => 64,
-        _ => return None,
-    })
 }

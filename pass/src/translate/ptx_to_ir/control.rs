@@ -1,10 +1,9 @@
-//! Barriers, fences, exchange within a warp, and the end of a thread: calls of
-//! entry points. Their `sync` argument is filled in later.
+//! Barriers, fences, exchange within a warp, and the end of a thread. They become calls of entry points.
+//! The pass fills in their `sync` argument later.
 
 use gpurace_abi::entry::Entry;
-use gpurace_abi::scope::Scope;
 
-use crate::translate::ptx::op::{BarrierOp, Op, Operand, ReduxOp, ShflMode, VoteMode};
+use crate::translate::ptx::op::{BarrierOp, Op, Operand, ReduxOp, VoteMode};
 use crate::translate::ptx::types::Ty;
 
 use super::body::{Body, Refused, Translated};
@@ -13,50 +12,27 @@ const WORD: Ty = Ty::B(32);
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
-        Op::Fence { order, scope } => {
-            fence(body, *scope, *order as u32);
-            Ok(())
-        }
+        Op::Fence { order, scope } => call(body, Entry::Fence, &[&code(*scope as u32), &code(*order as u32)]),
         Op::Barrier { op, d, id, threads, p } => {
             barrier(body, *op, d.as_ref(), id, threads.as_ref(), p.as_ref())
         }
-        Op::ClusterArrive { order } => {
-            let order = (*order as u32).to_string();
-            body.entry(Entry::ClusterArrive, &[&order]);
-            Ok(())
-        }
-        Op::ClusterWait => {
-            body.entry(Entry::ClusterWait, &[]);
-            Ok(())
-        }
+        Op::ClusterArrive { order } => call(body, Entry::ClusterArrive, &[&code(*order as u32)]),
+        Op::ClusterWait => call(body, Entry::ClusterWait, &[]),
         Op::WarpSync { mask } => {
             let mask = body.get(mask, WORD)?;
-            body.entry(Entry::Syncwarp, &[&mask]);
-            Ok(())
+            call(body, Entry::Syncwarp, &[&mask])
         }
         Op::Shfl { mode, d, p, a, b, c, mask } => {
-            let mode = match mode {
-                ShflMode::Idx => "0",
-                ShflMode::Up => "1",
-                ShflMode::Down => "2",
-                ShflMode::Bfly => "3",
-            };
             let mask = mask_or_active(body, mask.as_ref())?;
             let (a, b, c) = (body.get(a, WORD)?, body.get(b, WORD)?, body.get(c, WORD)?);
-            let r = body.entry(Entry::Shfl, &[mode, &mask, &a, &b, &c]);
+            let r = body.entry(Entry::Shfl, &[&code(*mode as u32), &mask, &a, &b, &c]);
             value_and_predicate(body, &r, d, p.as_ref())
         }
         Op::Vote { mode, d, a, mask } => {
             let mask = mask_or_active(body, mask.as_ref())?;
             let p = body.get(a, Ty::Pred)?;
             let p = body.resize(&p, 1, 32, "zext");
-            let number = match mode {
-                VoteMode::All => "0",
-                VoteMode::Any => "1",
-                VoteMode::Uni => "2",
-                VoteMode::Ballot => "3",
-            };
-            let r = vote(body, number, &mask, &p);
+            let r = body.entry(Entry::Vote, &[&code(*mode as u32), &mask, &p]);
             if *mode == VoteMode::Ballot {
                 return body.set(d, WORD, &r);
             }
@@ -66,8 +42,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::Match { all, ty, d, p, a, mask } => {
             let (value, mask) = (body.get(a, *ty)?, body.get(mask, WORD)?);
             let value = body.resize(&value, ty.bits(), 64, "zext");
-            let (mode, bits) = (u32::from(*all).to_string(), ty.bits().to_string());
-            let r = body.entry(Entry::Match, &[&mode, &mask, &value, &bits]);
+            let (all, bits) = (code((*all).into()), code(ty.bits().into()));
+            let r = body.entry(Entry::Match, &[&all, &mask, &value, &bits]);
             value_and_predicate(body, &r, d, p.as_ref())
         }
         Op::Redux { op, signed, d, a, mask } => {
@@ -90,9 +66,9 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             body.set(d, WORD, &r)
         }
         Op::Elect { d, p, mask } => {
-            // All lanes of the mask have to come, as for a vote; the lowest leads.
+            // All lanes of the mask must arrive, as for a vote. The lowest lane leads.
             let mask = body.get(mask, WORD)?;
-            vote(body, "3", &mask, "1");
+            body.entry(Entry::Vote, &[&code(VoteMode::Ballot as u32), &mask, "1"]);
             let leader = body.call("i32", "llvm.cttz.i32", &[("i32", &mask), ("i1", "false")]);
             let lane = body.call("i32", "llvm.nvvm.read.ptx.sreg.laneid", &[]);
             let own = body.value(format_args!("icmp eq i32 {leader}, {lane}"));
@@ -101,31 +77,26 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         }
         Op::Nanosleep { t } => {
             let t = body.get(t, WORD)?;
-            body.entry(Entry::Nanosleep, &[&t]);
-            Ok(())
+            call(body, Entry::Nanosleep, &[&t])
         }
-        Op::Trap | Op::Brkpt => {
-            body.entry(Entry::Trap, &[]);
-            Ok(())
-        }
-        Op::Exit => {
-            body.entry(Entry::Exit, &[]);
-            Ok(())
-        }
+        Op::Trap | Op::Brkpt => call(body, Entry::Trap, &[]),
+        Op::Exit => call(body, Entry::Exit, &[]),
         _ => Err(Refused),
     }
 }
 
-fn fence(body: &mut Body, scope: Scope, order: u32) {
-    let (scope, order) = ((scope as u32).to_string(), order.to_string());
-    body.entry(Entry::Fence, &[&scope, &order]);
+/// Calls an entry point that has no result.
+fn call(body: &mut Body, entry: Entry, arguments: &[&str]) -> Translated {
+    body.entry(entry, arguments);
+    Ok(())
 }
 
-fn vote(body: &mut Body, mode: &str, mask: &str, p: &str) -> String {
-    body.entry(Entry::Vote, &[mode, mask, p])
+/// A number as IR text.
+fn code(number: u32) -> String {
+    number.to_string()
 }
 
-/// The mask of a collective; the legacy forms mean the threads that are there.
+/// The mask of a collective. The legacy forms have none: the active threads take part.
 fn mask_or_active(body: &mut Body, mask: Option<&Operand>) -> Translated<String> {
     match mask {
         Some(mask) => body.get(mask, WORD),
@@ -152,10 +123,7 @@ fn barrier(
     p: Option<&Operand>,
 ) -> Translated {
     let id = body.get(id, WORD)?;
-    let threads = match threads {
-        Some(threads) => body.get(threads, WORD)?,
-        None => "0".to_owned(),
-    };
+    let threads = body.get_or(threads, WORD, "0")?;
     let number = match op {
         BarrierOp::Sync | BarrierOp::Arrive => {
             let entry = if op == BarrierOp::Sync { Entry::Barrier } else { Entry::BarrierArrive };

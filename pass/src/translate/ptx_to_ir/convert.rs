@@ -5,15 +5,15 @@ use crate::translate::ptx::types::{BoolOp, Cmp, Round, Ty};
 
 use super::body::{Body, Refused, Translated};
 use super::float8;
-use super::floats::{clamp, flush, load, rounding, small, store};
-use super::integers::{half, join};
+use super::floats::{clamp, flush, intrinsic, load, rounding, small, store, suffix};
+use super::integers::{extension, half, join, saturate};
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
         Op::Mov { ty, d, a } => mov(body, *ty, d, a),
         Op::Setp { cmp, ty, ftz, p, q, a, b, join } => {
-            let truths = compare(body, *cmp, *ty, *ftz, a, b)?;
-            // Of packed types, `p` is for the lower half and `q` for the upper one.
+            let truths = compare(body, *cmp, *ty, *ftz, [a, b])?;
+            // For packed types, `p` is the truth of the lower half and `q` of the upper one.
             let second = match truths.get(1) {
                 Some(upper) => upper.clone(),
                 None => body.value(format_args!("xor i1 {}, true", truths[0])),
@@ -27,7 +27,7 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             }
         }
         Op::Set { cmp, d_ty, ty, ftz, d, a, b, join: with } => {
-            let truths = compare(body, *cmp, *ty, *ftz, a, b)?;
+            let truths = compare(body, *cmp, *ty, *ftz, [a, b])?;
             let mut values = Vec::new();
             for truth in &truths {
                 let truth = joined(body, truth, with.as_ref())?;
@@ -71,14 +71,11 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         }
         Op::Cvt { .. } => cvt(body, op),
         Op::CvtPack { d_ty, d, a, b, c } => {
-            let mut r = match c {
-                Some(c) => body.get(c, Ty::B(32))?,
-                None => "0".to_owned(),
-            };
+            let mut r = body.get_or(c.as_ref(), Ty::B(32), "0")?;
             let bits = d_ty.bits();
             for part in [a, b] {
                 let value = body.get(part, Ty::S(32))?;
-                let value = saturate(body, &value, Ty::S(32), *d_ty);
+                let value = saturated(body, &value, Ty::S(32), *d_ty);
                 let value = body.resize(&value, bits, 32, "zext");
                 r = body.value(format_args!("shl i32 {r}, {bits}"));
                 r = body.value(format_args!("or i32 {r}, {value}"));
@@ -121,16 +118,9 @@ fn mov(body: &mut Body, ty: Ty, d: &Operand, a: &Operand) -> Translated {
     }
 }
 
-/// The truth of a comparison, one for each element of a packed type.
-fn compare(
-    body: &mut Body,
-    cmp: Cmp,
-    ty: Ty,
-    ftz: bool,
-    a: &Operand,
-    b: &Operand,
-) -> Translated<Vec<String>> {
-    let (x, y) = (body.get(a, ty)?, body.get(b, ty)?);
+/// The truth of a comparison; for a packed type, of each element.
+fn compare(body: &mut Body, cmp: Cmp, ty: Ty, ftz: bool, of: [&Operand; 2]) -> Translated<Vec<String>> {
+    let (x, y) = (body.get(of[0], ty)?, body.get(of[1], ty)?);
     if !ty.is_float() {
         let signed = ty.is_signed();
         let condition = match cmp {
@@ -166,14 +156,10 @@ fn compare(
         _ => return Err(Refused),
     };
     let lane = ty.lane().unwrap_or(ty);
-    let mut pairs = Vec::new();
-    if ty.lane().is_some() {
-        for at in [0, 16] {
-            pairs.push((half(body, &x, at), half(body, &y, at)));
-        }
-    } else {
-        pairs.push((x, y));
-    }
+    let pairs = match ty.lane() {
+        Some(_) => [0, 16].map(|at| (half(body, &x, at), half(body, &y, at))).to_vec(),
+        None => vec![(x, y)],
+    };
     let mut truths = Vec::new();
     for (mut x, mut y) in pairs {
         if ftz {
@@ -186,7 +172,7 @@ fn compare(
     Ok(truths)
 }
 
-/// A truth joined with a further predicate.
+/// The truth of a comparison, joined with a further predicate.
 fn joined(body: &mut Body, truth: &str, with: Option<&(BoolOp, Operand)>) -> Translated<String> {
     let Some((op, operand)) = with else { return Ok(truth.to_owned()) };
     let name = match op {
@@ -199,19 +185,25 @@ fn joined(body: &mut Body, truth: &str, with: Option<&(BoolOp, Operand)>) -> Tra
 }
 
 /// The nearest value of integer type `to`, in its width.
-fn saturate(body: &mut Body, value: &str, from: Ty, to: Ty) -> String {
-    let wide = body.resize(value, from.bits(), 128, if from.is_signed() { "sext" } else { "zext" });
-    let n = u32::from(to.bits());
-    let (low, high) =
-        if to.is_signed() { (-(1i128 << (n - 1)), (1i128 << (n - 1)) - 1) } else { (0, (1i128 << n) - 1) };
-    let v = body.call("i128", "llvm.smax.i128", &[("i128", &wide), ("i128", &low.to_string())]);
-    let v = body.call("i128", "llvm.smin.i128", &[("i128", &v), ("i128", &high.to_string())]);
-    body.resize(&v, 128, to.bits(), "zext")
+fn saturated(body: &mut Body, value: &str, from: Ty, to: Ty) -> String {
+    let wide = body.resize(value, from.bits(), 128, extension(from));
+    let nearest = saturate(body, &wide, 128, to.bits(), to.is_signed());
+    body.resize(&nearest, 128, to.bits(), "zext")
+}
+
+/// A conversion of one value.
+#[derive(Clone, Copy)]
+struct Conversion {
+    d_ty: Ty,
+    a_ty: Ty,
+    round: Option<CvtRound>,
+    ftz: bool,
 }
 
 fn cvt(body: &mut Body, op: &Op) -> Translated {
     let Op::Cvt { d_ty, a_ty, round, ftz, sat, satfinite, relu, d, a, b } = op else { return Err(Refused) };
     let (d_ty, a_ty) = (*d_ty, *a_ty);
+    let how = Conversion { d_ty, a_ty, round: *round, ftz: *ftz };
     let x = body.get(a, a_ty)?;
     if [d_ty, a_ty].iter().any(|ty| matches!(ty, Ty::E4m3x2 | Ty::E5m2x2)) {
         let r = float8::convert(body, (d_ty, a_ty), *round, (*satfinite, *relu), &x, b.as_ref())?;
@@ -224,29 +216,24 @@ fn cvt(body: &mut Body, op: &Op) -> Translated {
         (Ty::F16x2 | Ty::Bf16x2, Ty::F(32)) => {
             let lane = d_ty.lane().ok_or(Refused)?;
             let y = body.get(b.as_ref().ok_or(Refused)?, a_ty)?;
-            let high = float_to_float(body, lane, a_ty, *round, *ftz, &x)?;
-            let low = float_to_float(body, lane, a_ty, *round, *ftz, &y)?;
-            let (high, low) = (clamp(body, lane, *sat, *relu, high)?, clamp(body, lane, *sat, *relu, low)?);
-            join(body, &low, &high)
+            let [high, low] = [x, y].map(|bits| {
+                let r = float_to_float(body, Conversion { d_ty: lane, ..how }, &bits)?;
+                clamp(body, lane, *sat, *relu, r)
+            });
+            join(body, &low?, &high?)
         }
         (Ty::Tf32, Ty::F(32)) if *round == Some(CvtRound::ToType(Round::NearestAway)) && !relu => {
-            tf32(body, &x)?
+            body.call("i32", "gr.tf32", &[("i32", &x)])
         }
-        _ if d_ty.is_int() && a_ty.is_int() => {
-            if *sat {
-                saturate(body, &x, a_ty, d_ty)
-            } else {
-                let extend = if a_ty.is_signed() { "sext" } else { "zext" };
-                body.resize(&x, a_ty.bits(), d_ty.bits(), extend)
-            }
-        }
-        _ if d_ty.is_int() => float_to_int(body, d_ty, a_ty, *round, *ftz, &x)?,
+        _ if d_ty.is_int() && a_ty.is_int() && *sat => saturated(body, &x, a_ty, d_ty),
+        _ if d_ty.is_int() && a_ty.is_int() => body.resize(&x, a_ty.bits(), d_ty.bits(), extension(a_ty)),
+        _ if d_ty.is_int() => float_to_int(body, how, &x)?,
         _ if a_ty.is_int() => {
-            let r = int_to_float(body, d_ty, a_ty, *round, &x)?;
+            let r = int_to_float(body, how, &x)?;
             clamp(body, d_ty, *sat, *relu, r)?
         }
         (Ty::F(_) | Ty::Bf16, Ty::F(_) | Ty::Bf16) => {
-            let r = float_to_float(body, d_ty, a_ty, *round, *ftz, &x)?;
+            let r = float_to_float(body, how, &x)?;
             clamp(body, d_ty, *sat, *relu, r)?
         }
         _ => return Err(Refused),
@@ -265,24 +252,18 @@ fn to_integral(round: Round) -> Translated<&'static str> {
     }
 }
 
-/// Out of range gives the nearest value; NaN gives 0, or the highest bit alone
-/// where one side has 64 bits (PTX ISA, `cvt`).
-fn float_to_int(
-    body: &mut Body,
-    d_ty: Ty,
-    a_ty: Ty,
-    round: Option<CvtRound>,
-    ftz: bool,
-    bits: &str,
-) -> Translated<String> {
+/// A float as an integer. A number out of range becomes the nearest integer. NaN becomes 0, or the highest
+/// bit alone if one of the two types has 64 bits (PTX ISA, `cvt`).
+fn float_to_int(body: &mut Body, how: Conversion, bits: &str) -> Translated<String> {
+    let Conversion { d_ty, a_ty, round, ftz } = how;
     let round = match round {
         Some(CvtRound::ToInteger(round) | CvtRound::ToType(round)) => round,
         None => Round::Zero,
     };
     let bits = if ftz { flush(body, a_ty, bits) } else { bits.to_owned() };
     let (x, t) = load(body, a_ty, &bits)?;
-    let suffix = if t == "double" { "f64" } else { "f32" };
-    let x = body.call(t, &format!("llvm.{}.{suffix}", to_integral(round)?), &[(t, &x)]);
+    let x = intrinsic(body, to_integral(round)?, t, &x);
+    let suffix = suffix(t);
     let n = d_ty.bits();
     let kind = if d_ty.is_signed() { "si" } else { "ui" };
     let r = body.call(&format!("i{n}"), &format!("llvm.fpto{kind}.sat.i{n}.{suffix}"), &[(t, &x)]);
@@ -294,13 +275,8 @@ fn float_to_int(
     Ok(body.value(format_args!("select i1 {nan}, i{n} {top}, i{n} {r}")))
 }
 
-fn int_to_float(
-    body: &mut Body,
-    d_ty: Ty,
-    a_ty: Ty,
-    round: Option<CvtRound>,
-    bits: &str,
-) -> Translated<String> {
+fn int_to_float(body: &mut Body, how: Conversion, bits: &str) -> Translated<String> {
+    let Conversion { d_ty, a_ty, round, .. } = how;
     let round = match round {
         Some(CvtRound::ToType(round)) => Some(round),
         None => None,
@@ -308,10 +284,10 @@ fn int_to_float(
     };
     let mode = rounding(round)?;
     let signed = a_ty.is_signed();
-    let wide = body.resize(bits, a_ty.bits(), 64, if signed { "sext" } else { "zext" });
+    let wide = body.resize(bits, a_ty.bits(), 64, extension(a_ty));
     let kind = if signed { "si" } else { "ui" };
     if small(d_ty).is_some() {
-        // 53 bits with a sticky one round to any smaller format as the integer does.
+        // The integer's first bits with a sticky bit round to any smaller format as the integer does.
         let magnitude = if signed {
             body.call("i64", "llvm.abs.i64", &[("i64", &wide), ("i1", "false")])
         } else {
@@ -333,20 +309,13 @@ fn int_to_float(
     store(body, d_ty, &value)
 }
 
-fn float_to_float(
-    body: &mut Body,
-    d_ty: Ty,
-    a_ty: Ty,
-    round: Option<CvtRound>,
-    ftz: bool,
-    bits: &str,
-) -> Translated<String> {
+fn float_to_float(body: &mut Body, how: Conversion, bits: &str) -> Translated<String> {
+    let Conversion { d_ty, a_ty, round, ftz } = how;
     let bits = if ftz { flush(body, a_ty, bits) } else { bits.to_owned() };
     let (mut x, mut t) = load(body, a_ty, &bits)?;
     let mode = match round {
         Some(CvtRound::ToInteger(round)) => {
-            let suffix = if t == "double" { "f64" } else { "f32" };
-            x = body.call(t, &format!("llvm.{}.{suffix}", to_integral(round)?), &[(t, &x)]);
+            x = intrinsic(body, to_integral(round)?, t, &x);
             "rn"
         }
         Some(CvtRound::ToType(round)) => rounding(Some(round))?,
@@ -387,23 +356,12 @@ fn to_small(body: &mut Body, ty: Ty, mode: &str, float: &str) -> Translated<Stri
     if matches!(mode, "rn" | "rz") {
         return Ok(body.call("i16", &format!("gr.round.{format}.{mode}"), &[("float", float)]));
     }
-    // Toward zero, then one step out where the value lies on the side rounded to.
+    // Rounds toward zero, then steps away from zero if the value lies on the side to round to.
     let r = body.call("i16", &format!("gr.round.{format}.rz"), &[("float", float)]);
     let back = body.call("float", &format!("gr.load.{format}"), &[("i16", &r)]);
     let condition = if mode == "rp" { "ogt" } else { "olt" };
     let wrong = body.value(format_args!("fcmp {condition} float {float}, {back}"));
-    // Next to zero the sign of the step is the value's, which `rz` kept.
+    // The step goes away from zero, since `rz` keeps the sign of the value.
     let next = body.value(format_args!("add i16 {r}, 1"));
     Ok(body.value(format_args!("select i1 {wrong}, i16 {next}, i16 {r}")))
-}
-
-/// `f32` with 10 bits of fraction, ties away from zero.
-fn tf32(body: &mut Body, bits: &str) -> Translated<String> {
-    let up = body.value(format_args!("add i32 {bits}, 4096"));
-    let cut = body.value(format_args!("and i32 {up}, -8192"));
-    let magnitude = body.value(format_args!("and i32 {bits}, 2147483647"));
-    let finite = body.value(format_args!("icmp ult i32 {magnitude}, 2139095040"));
-    let r = body.value(format_args!("select i1 {finite}, i32 {cut}, i32 {bits}"));
-    let nan = body.value(format_args!("icmp ugt i32 {magnitude}, 2139095040"));
-    Ok(body.value(format_args!("select i1 {nan}, i32 2147483647, i32 {r}")))
 }

@@ -15,7 +15,7 @@ struct Format {
     least: i32,
     /// The largest finite number, as bits.
     largest: u32,
-    /// What a half with the same bits of exponent and fraction is to be multiplied by.
+    /// The factor from a half with the same bits of exponent and fraction to the number.
     scale: u32,
 }
 
@@ -29,8 +29,8 @@ impl Format {
     }
 }
 
-/// The bits of type `d_ty`, if one of the two types is of 8-bit floats: `x` in type `a_ty`, with
-/// `y` below it where there are two sources.
+/// Converts between 8-bit floats and another type: `x`, of type `a_ty`, becomes bits of type `d_ty`. If
+/// there are two sources, `y` gives the lower half.
 pub(super) fn convert(
     body: &mut Body,
     (d_ty, a_ty): (Ty, Ty),
@@ -65,18 +65,17 @@ pub(super) fn convert(
     Ok(join(body, &low, &high))
 }
 
-/// The bits, in 16, that stand for a `float`: the nearest one, or the largest finite one.
+/// The 8-bit float nearest to a `float`, or the largest finite one, in 16 bits.
 fn narrow(body: &mut Body, format: &Format, value: &str, relu: bool) -> String {
     let bits = body.value(format_args!("bitcast float {value} to i32"));
     let magnitude = body.call("float", "llvm.fabs.f32", &[("float", value)]);
-    // How many steps of its exponent's the number has, rounded; numbers below the smallest normal one
-    // have its steps.
+    // The number in steps of its exponent, rounded. Subnormal numbers have the steps of the smallest
+    // normal number.
     let exponent = body.value(format_args!("lshr i32 {bits}, 23"));
     let exponent = body.value(format_args!("and i32 {exponent}, 255"));
     let least = (127 + format.least).to_string();
     let exponent = body.call("i32", "llvm.smax.i32", &[("i32", &exponent), ("i32", &least)]);
-    // 2 to the power of `fraction - exponent`, whose own exponent is within bounds for all but
-    // infinities and NaN.
+    // 2 to the power of `fraction - exponent`. A `float` can hold it, except for infinities and NaN.
     let scale = body.value(format_args!("sub i32 {}, {exponent}", 254 + format.fraction));
     let scale = body.call("i32", "llvm.smax.i32", &[("i32", &scale), ("i32", "1")]);
     let scale = body.value(format_args!("shl i32 {scale}, 23"));
@@ -101,9 +100,9 @@ fn narrow(body: &mut Body, format: &Format, value: &str, relu: bool) -> String {
     body.resize(&code, 32, 16, "zext")
 }
 
-/// The half that bits stand for.
+/// An 8-bit float as a half.
 fn widen(body: &mut Body, format: &Format, byte: &str, relu: bool) -> Translated<String> {
-    // With the exponent where a half has it the number is too small by the difference of the biases.
+    // The bits at the places of a half give a number that is too small by the difference of the biases.
     let unsigned = body.value(format_args!("and i16 {byte}, 127"));
     let magnitude = body.value(format_args!("shl i16 {unsigned}, {}", 10 - format.fraction));
     let small = load(body, Ty::F(16), &magnitude)?.0;
@@ -117,8 +116,8 @@ fn widen(body: &mut Body, format: &Format, byte: &str, relu: bool) -> Translated
     } else {
         body.value(format_args!("or i16 {bits}, {sign}"))
     };
-    // Of 5 bits of exponent the largest stands for infinities and NaN, as in a half; of 4 one number is
-    // NaN.
+    // With 5 bits of exponent, the largest exponent stands for infinities and NaN, as in a half. With 4
+    // bits, only one pattern is NaN.
     let nan = match format.fraction {
         3 => body.value(format_args!("icmp eq i16 {unsigned}, 127")),
         _ => body.value(format_args!("icmp ugt i16 {unsigned}, 124")),

@@ -1,9 +1,8 @@
 //! Floating-point arithmetic.
 //!
-//! 16-bit formats compute in `float` and round once more. For `add`, `sub` and,
-//! in half precision, `mul`, that second rounding changes nothing: `float` has
-//! more than twice their digits. Where it could, the building blocks that keep a
-//! sticky bit do the work.
+//! 16-bit formats compute in `float` and round once more. For `add`, `sub` and, in half precision,
+//! `mul`, the second rounding changes nothing, since `float` has more than twice their digits. Other
+//! operations use building blocks that keep a sticky bit.
 
 use crate::translate::ptx::op::{BinaryOp, FloatClass, MulAddOp, Op, UnaryOp};
 use crate::translate::ptx::types::{FloatMode, Round, Ty};
@@ -37,7 +36,7 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     }
 }
 
-/// Does an operation on each element of a packed type, or once.
+/// Applies an operation to each element of a packed type, or to the value of another type.
 pub(super) fn by_lane(
     body: &mut Body,
     ty: Ty,
@@ -73,7 +72,22 @@ pub(super) fn rounding(round: Option<Round>) -> Translated<&'static str> {
     }
 }
 
-/// A value as LLVM's `float` or `double`, 16-bit formats as `float`, and that type.
+/// The suffix of LLVM's intrinsics for `float` or `double`.
+pub(super) fn suffix(t: &str) -> &'static str {
+    if t == "double" { "f64" } else { "f32" }
+}
+
+/// The suffix of building blocks for `float` or `double`.
+fn letter(t: &str) -> char {
+    if t == "double" { 'd' } else { 'f' }
+}
+
+/// Calls an intrinsic of LLVM on one `float` or `double`.
+pub(super) fn intrinsic(body: &mut Body, name: &str, t: &str, x: &str) -> String {
+    body.call(t, &format!("llvm.{name}.{}", suffix(t)), &[(t, x)])
+}
+
+/// Bits as LLVM's `float` or `double`, and that type. 16-bit formats become `float`.
 pub(super) fn load(body: &mut Body, ty: Ty, bits: &str) -> Translated<(String, &'static str)> {
     if let Some(format) = small(ty) {
         return Ok((body.call("float", &format!("gr.load.{format}"), &[("i16", bits)]), "float"));
@@ -91,8 +105,7 @@ pub(super) fn store(body: &mut Body, ty: Ty, value: &str) -> Translated<String> 
     Ok(body.value(format_args!("bitcast {t} {value} to i{}", ty.bits())))
 }
 
-/// Makes a subnormal value a zero of its sign. `float` and half precision have
-/// `.ftz`; the other types never flush.
+/// Replaces a subnormal value by a zero of its sign. Only `float` and half precision have `.ftz`.
 pub(super) fn flush(body: &mut Body, ty: Ty, bits: &str) -> String {
     let (t, name, n) = match ty {
         Ty::F(32) => ("float", "gr.ftz.f32", 32),
@@ -108,13 +121,13 @@ fn flushed(body: &mut Body, ty: Ty, mode: FloatMode, values: &[String]) -> Vec<S
     values.iter().map(|v| if mode.ftz { flush(body, ty, v) } else { v.clone() }).collect()
 }
 
-/// What `.ftz`, `.sat` and `.relu` do to a result.
+/// Applies `.ftz`, `.sat` and `.relu` to a result.
 fn finish(body: &mut Body, ty: Ty, mode: FloatMode, bits: String) -> Translated<String> {
     let r = if mode.ftz { flush(body, ty, &bits) } else { bits };
     clamp(body, ty, mode.sat, mode.relu, r)
 }
 
-/// What `.sat` and `.relu` do to a result.
+/// Applies `.sat` and `.relu` to a result.
 pub(super) fn clamp(body: &mut Body, ty: Ty, sat: bool, relu: bool, bits: String) -> Translated<String> {
     let mut r = bits;
     for (wanted, name) in [(sat, "sat"), (relu, "relu")] {
@@ -149,12 +162,12 @@ fn binary(body: &mut Body, op: BinaryOp, ty: Ty, mode: FloatMode, a: &str, b: &s
     }
     let (x, t) = load(body, ty, &v[0])?;
     let (y, _) = load(body, ty, &v[1])?;
-    let letter = if t == "double" { "d" } else { "f" };
+    let letter = letter(t);
     let r = match op {
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
             let (name, y) = match op {
                 BinaryOp::Add => ("add", y),
-                // The building blocks in directed modes have no subtraction of their own.
+                // The directed modes have no building block for subtraction.
                 BinaryOp::Sub => ("add", body.value(format_args!("fneg {t} {y}"))),
                 BinaryOp::Mul => ("mul", y),
                 _ => ("div", y),
@@ -180,7 +193,7 @@ fn binary(body: &mut Body, op: BinaryOp, ty: Ty, mode: FloatMode, a: &str, b: &s
     finish(body, ty, mode, r)
 }
 
-/// The fused operation; `values` are a, b, c.
+/// A fused multiplication and addition; `values` are a, b, c.
 fn fma(body: &mut Body, ty: Ty, mode: FloatMode, values: &[String]) -> Translated<String> {
     let v = flushed(body, ty, mode, values);
     let rounding = rounding(mode.round)?;
@@ -192,7 +205,7 @@ fn fma(body: &mut Body, ty: Ty, mode: FloatMode, values: &[String]) -> Translate
     } else {
         let (x, t) = load(body, ty, &v[0])?;
         let ((y, _), (z, _)) = (load(body, ty, &v[1])?, load(body, ty, &v[2])?);
-        let letter = if t == "double" { "d" } else { "f" };
+        let letter = letter(t);
         let r = body.call(t, &format!("gr.fma.{rounding}.{letter}"), &[(t, &x), (t, &y), (t, &z)]);
         store(body, ty, &r)?
     };
@@ -209,22 +222,20 @@ fn unary(body: &mut Body, op: UnaryOp, ty: Ty, mode: FloatMode, a: &str) -> Tran
         _ => {}
     }
     let (x, t) = load(body, ty, &v[0])?;
-    let letter = if t == "double" { "d" } else { "f" };
+    let letter = letter(t);
     let rounding = rounding(mode.round)?;
-    let suffix = if t == "double" { "f64" } else { "f32" };
-    let intrinsic = |body: &mut Body, name: &str| body.call(t, &format!("llvm.{name}.{suffix}"), &[(t, &x)]);
     let r = match op {
         UnaryOp::Rcp => body.call(t, &format!("gr.div.{rounding}.{letter}"), &[(t, "1.0"), (t, &x)]),
         UnaryOp::Sqrt => body.call(t, &format!("gr.sqrt.{rounding}.{letter}"), &[(t, &x)]),
         UnaryOp::Rsqrt => {
-            let root = intrinsic(body, "sqrt");
+            let root = intrinsic(body, "sqrt", t, &x);
             body.value(format_args!("fdiv {t} 1.0, {root}"))
         }
-        UnaryOp::Ex2 => intrinsic(body, "exp2"),
-        UnaryOp::Lg2 => intrinsic(body, "log2"),
-        UnaryOp::Sin => intrinsic(body, "sin"),
-        UnaryOp::Cos => intrinsic(body, "cos"),
-        UnaryOp::Tanh => intrinsic(body, "tanh"),
+        UnaryOp::Ex2 => intrinsic(body, "exp2", t, &x),
+        UnaryOp::Lg2 => intrinsic(body, "log2", t, &x),
+        UnaryOp::Sin => intrinsic(body, "sin", t, &x),
+        UnaryOp::Cos => intrinsic(body, "cos", t, &x),
+        UnaryOp::Tanh => intrinsic(body, "tanh", t, &x),
         _ => return Err(Refused),
     };
     let r = store(body, ty, &r)?;

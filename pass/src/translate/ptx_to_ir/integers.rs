@@ -25,16 +25,14 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let (x, y) = (body.get(a, *ty)?, body.get(b, *ty)?);
             let p = multiply(body, product, *ty, &x, &y)?;
             let c = body.get(c, sum_ty)?;
-            let sum = add(body, sum_ty, mode.sat, *carry, &p, &c);
+            let sum = sum(body, "add", sum_ty, mode.sat, *carry, &p, &c);
             body.set(d, sum_ty, &sum)
         }
         Op::Sad { ty, d, a, b, c } => {
             let (x, y, z) = (body.get(a, *ty)?, body.get(b, *ty)?, body.get(c, *ty)?);
             let t = format!("i{}", ty.bits());
-            let less = body.value(format_args!("icmp {}lt {t} {x}, {y}", sign(*ty)));
-            let up = body.value(format_args!("sub {t} {y}, {x}"));
-            let down = body.value(format_args!("sub {t} {x}, {y}"));
-            let difference = body.value(format_args!("select i1 {less}, {t} {up}, {t} {down}"));
+            let [high, low] = [BinaryOp::Max, BinaryOp::Min].map(|op| least(body, op, *ty, false, &x, &y));
+            let difference = body.value(format_args!("sub {t} {high}, {low}"));
             let sum = body.value(format_args!("add {t} {difference}, {z}"));
             body.set(d, *ty, &sum)
         }
@@ -60,8 +58,18 @@ pub(super) fn sign(ty: Ty) -> char {
     if ty.is_signed() { 's' } else { 'u' }
 }
 
-fn extension(ty: Ty) -> &'static str {
+/// The instruction that makes an integer of a type wider.
+pub(super) fn extension(ty: Ty) -> &'static str {
     if ty.is_signed() { "sext" } else { "zext" }
+}
+
+/// The nearest number that `bits` bits hold, of a number of `wide` bits with a sign.
+pub(super) fn saturate(body: &mut Body, value: &str, wide: u16, bits: u16, signed: bool) -> String {
+    let (low, high) =
+        if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let t = format!("i{wide}");
+    let v = body.call(&t, &format!("llvm.smax.{t}"), &[(&t, value), (&t, &low.to_string())]);
+    body.call(&t, &format!("llvm.smin.{t}"), &[(&t, &v), (&t, &high.to_string())])
 }
 
 fn widened(ty: Ty) -> Ty {
@@ -92,8 +100,8 @@ fn binary(
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Min | BinaryOp::Max if ty.lane().is_some() => {
             packed(body, op, ty, mode.relu, &x, &y)?
         }
-        BinaryOp::Add => add(body, ty, mode.sat, carry, &x, &y),
-        BinaryOp::Sub => subtract(body, ty, mode.sat, carry, &x, &y),
+        BinaryOp::Add => sum(body, "add", ty, mode.sat, carry, &x, &y),
+        BinaryOp::Sub => sum(body, "sub", ty, mode.sat, carry, &x, &y),
         BinaryOp::Mul | BinaryOp::MulHi | BinaryOp::Mul24Lo | BinaryOp::Mul24Hi => {
             multiply(body, op, ty, &x, &y)?
         }
@@ -148,7 +156,7 @@ pub(super) fn join(body: &mut Body, low: &str, high: &str) -> String {
     body.value(format_args!("or i32 {high}, {low}"))
 }
 
-/// The condition code's carry, as a number of `bits` bits.
+/// The carry of the condition code as a number of `bits` bits, 0 if it is not used.
 fn carry_in(body: &mut Body, carry: Carry, bits: u16) -> String {
     if !carry.input {
         return "0".to_owned();
@@ -157,7 +165,7 @@ fn carry_in(body: &mut Body, carry: Carry, bits: u16) -> String {
     body.resize(&bit, 1, bits, "zext")
 }
 
-/// Sets the carry to bit `n` of a sum one bit wider than its type.
+/// Sets the carry to bit `n` of a sum that has one bit more than its type.
 fn carry_out(body: &mut Body, carry: Carry, wide: &str, n: u16) {
     if carry.output {
         let bits = n + 1;
@@ -167,14 +175,7 @@ fn carry_out(body: &mut Body, carry: Carry, wide: &str, n: u16) {
     }
 }
 
-fn add(body: &mut Body, ty: Ty, sat: bool, carry: Carry, x: &str, y: &str) -> String {
-    sum(body, "add", ty, sat, carry, x, y)
-}
-
-fn subtract(body: &mut Body, ty: Ty, sat: bool, carry: Carry, x: &str, y: &str) -> String {
-    sum(body, "sub", ty, sat, carry, x, y)
-}
-
+/// The sum or difference, as `what` says.
 fn sum(body: &mut Body, what: &str, ty: Ty, sat: bool, carry: Carry, x: &str, y: &str) -> String {
     let n = ty.bits();
     let t = format!("i{n}");
@@ -195,7 +196,7 @@ fn sum(body: &mut Body, what: &str, ty: Ty, sat: bool, carry: Carry, x: &str, y:
     body.resize(&r, wide, n, "zext")
 }
 
-/// The product, or the half of it that the operation names.
+/// The product, or the part of it that the operation names.
 fn multiply(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, y: &str) -> Translated<String> {
     let n = ty.bits();
     if op == BinaryOp::Mul {
@@ -223,7 +224,7 @@ fn multiply(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, y: &str) -> Translat
     Ok(body.resize(&r, wide, n, "zext"))
 }
 
-/// Shifts clamp: by the width or more, nothing or only the sign is left.
+/// A shift. PTX clamps the amount: a shift by the width or more leaves nothing, or only the sign.
 pub(super) fn shift(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, n: &str) -> String {
     let bits = ty.bits();
     let t = format!("i{bits}");
@@ -239,16 +240,21 @@ pub(super) fn shift(body: &mut Body, op: BinaryOp, ty: Ty, x: &str, n: &str) -> 
     body.value(format_args!("select i1 {out}, {t} 0, {t} {shifted}"))
 }
 
+/// The amount of a shift that wraps at 32 or is clamped to it.
+pub(super) fn amount(body: &mut Body, n: &str, wrap: bool) -> String {
+    if wrap {
+        body.value(format_args!("and i32 {n}, 31"))
+    } else {
+        body.call("i32", "llvm.umin.i32", &[("i32", n), ("i32", "32")])
+    }
+}
+
 fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Translated {
     let bits = ty.bits();
     let t = format!("i{bits}");
     let x = body.get(a, ty)?;
-    let count = |body: &mut Body, x: &str, name: &str, poison: bool| {
-        let r = if poison {
-            body.call(&t, &format!("llvm.{name}.{t}"), &[(&t, x), ("i1", "false")])
-        } else {
-            body.call(&t, &format!("llvm.{name}.{t}"), &[(&t, x)])
-        };
+    let leading_zeros = |body: &mut Body, x: &str| {
+        let r = body.call(&t, &format!("llvm.ctlz.{t}"), &[(&t, x), ("i1", "false")]);
         body.resize(&r, bits, 32, "zext")
     };
     let r = match op {
@@ -262,11 +268,12 @@ fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Tran
         UnaryOp::Abs => body.call(&t, &format!("llvm.abs.{t}"), &[(&t, &x), ("i1", "false")]),
         UnaryOp::Brev => body.call(&t, &format!("llvm.bitreverse.{t}"), &[(&t, &x)]),
         UnaryOp::Popc => {
-            let r = count(body, &x, "ctpop", false);
+            let r = body.call(&t, &format!("llvm.ctpop.{t}"), &[(&t, &x)]);
+            let r = body.resize(&r, bits, 32, "zext");
             return body.set(d, Ty::U(32), &r);
         }
         UnaryOp::Clz => {
-            let r = count(body, &x, "ctlz", true);
+            let r = leading_zeros(body, &x);
             return body.set(d, Ty::U(32), &r);
         }
         UnaryOp::Bfind | UnaryOp::BfindShift => {
@@ -275,7 +282,7 @@ fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Tran
                 let s = body.value(format_args!("ashr {t} {x}, {}", bits - 1));
                 x = body.value(format_args!("xor {t} {x}, {s}"));
             }
-            let zeros = count(body, &x, "ctlz", true);
+            let zeros = leading_zeros(body, &x);
             let r = if op == UnaryOp::Bfind {
                 body.value(format_args!("sub i32 {}, {zeros}", bits - 1))
             } else {
@@ -291,11 +298,7 @@ fn unary(body: &mut Body, op: UnaryOp, ty: Ty, d: &Operand, a: &Operand) -> Tran
 
 fn funnel_shift(body: &mut Body, left: bool, wrap: bool, [d, a, b, c]: [&Operand; 4]) -> Translated {
     let (low, high, n) = (body.get(a, WORD)?, body.get(b, WORD)?, body.get(c, WORD)?);
-    let n = if wrap {
-        body.value(format_args!("and i32 {n}, 31"))
-    } else {
-        body.call("i32", "llvm.umin.i32", &[("i32", &n), ("i32", "32")])
-    };
+    let n = amount(body, &n, wrap);
     let n = body.resize(&n, 32, 64, "zext");
     let v = pair(body, &low, &high);
     let r = if left {
@@ -310,9 +313,7 @@ fn funnel_shift(body: &mut Body, left: bool, wrap: bool, [d, a, b, c]: [&Operand
 
 /// 64 bits of two words.
 fn pair(body: &mut Body, low: &str, high: &str) -> String {
-    let (low, high) = (body.resize(low, 32, 64, "zext"), body.resize(high, 32, 64, "zext"));
-    let high = body.value(format_args!("shl i64 {high}, 32"));
-    body.value(format_args!("or i64 {high}, {low}"))
+    body.call("i64", "gr.pair", &[("i32", low), ("i32", high)])
 }
 
 /// The low 8 bits of a word: positions and lengths of bit fields.
@@ -321,25 +322,25 @@ fn byte_of(body: &mut Body, operand: &Operand) -> Translated<String> {
     Ok(body.value(format_args!("and i32 {word}, 255")))
 }
 
-/// The field at `b` of length `c`, with zeros or its sign above it.
+/// The bit field at `b` of length `c`, extended with zeros or its sign.
 fn bfe(body: &mut Body, ty: Ty, [d, a, b, c]: [&Operand; 4]) -> Translated {
     let bits = ty.bits();
     let x = body.get(a, ty)?;
     let (at, length) = (byte_of(body, b)?, byte_of(body, c)?);
     let field = shift(body, BinaryOp::Shr, ty, &x, &at);
-    // Up, so that the field's last bit is the word's, and down again.
+    // Shifts the field to the top of the word, and down again.
     let full = bits.to_string();
     let kept = body.call("i32", "llvm.umin.i32", &[("i32", &length), ("i32", &full)]);
     let rest = body.value(format_args!("sub i32 {full}, {kept}"));
     let up = shift(body, BinaryOp::Shl, Ty::B(bits), &field, &rest);
     let down = shift(body, BinaryOp::Shr, ty, &up, &rest);
-    // A signed shift by the whole width keeps a sign that an empty field has not.
+    // A signed shift by the whole width keeps a sign, which an empty field does not have.
     let empty = body.value(format_args!("icmp eq i32 {length}, 0"));
     let r = body.value(format_args!("select i1 {empty}, i{bits} 0, i{bits} {down}"));
     body.set(d, ty, &r)
 }
 
-/// `b` with the field at `c` of length `d` taken from `a`.
+/// `b`, in which `a` replaces the bit field at `c` of length `d`.
 fn bfi(body: &mut Body, ty: Ty, [f, a, b, c, d]: [&Operand; 5]) -> Translated {
     let bits = ty.bits();
     let t = format!("i{bits}");
@@ -357,7 +358,7 @@ fn bfi(body: &mut Body, ty: Ty, [f, a, b, c, d]: [&Operand; 5]) -> Translated {
     body.set(f, ty, &r)
 }
 
-/// The selector that each value of `c`'s low two bits means (PTX ISA, `prmt`).
+/// For each value of `c`'s low two bits the selector that the mode stands for (PTX ISA, `prmt`).
 fn selectors(mode: PrmtMode) -> Option<u64> {
     let byte = |n: u64, i: u64| match mode {
         PrmtMode::Index => 0,
@@ -382,15 +383,11 @@ fn prmt(body: &mut Body, mode: PrmtMode, [d, a, b, c]: [&Operand; 4]) -> Transla
         selector = body.resize(&word, 64, 32, "zext");
     }
     let v = pair(body, &low, &high);
-    let mut r = "0".to_owned();
-    for at in ["0", "4", "8", "12"] {
-        let byte = body.call("i32", "gr.prmt_byte", &[("i64", &v), ("i32", &selector), ("i32", at)]);
-        r = body.value(format_args!("or i32 {r}, {byte}"));
-    }
+    let r = body.call("i32", "gr.prmt", &[("i64", &v), ("i32", &selector)]);
     body.set(d, WORD, &r)
 }
 
-/// Bit `k` of the table says whether the minterm `k` of the bits of a, b, c is set.
+/// `lop3`: bit `k` of the table is the result where the bits of a, b, c are the binary digits of `k`.
 fn lop3(body: &mut Body, [d, a, b, c, table]: [&Operand; 5]) -> Translated {
     let inputs = [body.get(a, WORD)?, body.get(b, WORD)?, body.get(c, WORD)?];
     let table = body.get(table, WORD)?;
@@ -410,8 +407,7 @@ fn lop3(body: &mut Body, [d, a, b, c, table]: [&Operand; 5]) -> Translated {
 
 fn szext(body: &mut Body, ty: Ty, wrap: bool, [d, a, b]: [&Operand; 3]) -> Translated {
     let (x, n) = (body.get(a, WORD)?, body.get(b, WORD)?);
-    let n = if wrap { body.value(format_args!("and i32 {n}, 31")) } else { n };
-    let n = body.call("i32", "llvm.umin.i32", &[("i32", &n), ("i32", "32")]);
+    let n = amount(body, &n, wrap);
     let rest = body.value(format_args!("sub i32 32, {n}"));
     let up = shift(body, BinaryOp::Shl, WORD, &x, &rest);
     let down = shift(body, BinaryOp::Shr, ty, &up, &rest);
@@ -420,7 +416,7 @@ fn szext(body: &mut Body, ty: Ty, wrap: bool, [d, a, b]: [&Operand; 3]) -> Trans
     body.set(d, ty, &r)
 }
 
-/// Ones from bit `a` on, `b` of them.
+/// A mask of `b` ones that starts at bit `a`.
 fn bmsk(body: &mut Body, wrap: bool, [d, a, b]: [&Operand; 3]) -> Translated {
     let (mut at, mut n) = (body.get(a, WORD)?, body.get(b, WORD)?);
     if wrap {

@@ -1,8 +1,8 @@
 //! Matrices that a warp holds together: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`.
 //!
-//! In a matrix of 8 by 8 elements of 16 bits lane `l` holds elements `2 (l % 4)` and the next
-//! of row `l / 4` (PTX ISA, "Matrix fragments"). Each lane gives the address of one row in memory.
-//! Shuffles pass the addresses between lanes, and each lane accesses the elements that it holds.
+//! A matrix has 8 by 8 elements of 16 bits. Lane `l` holds two elements of row `l / 4`, from element
+//! `2 (l % 4)` on (PTX ISA, "Matrix fragments"). Each lane gives the address of one row in memory. Shuffles
+//! pass the addresses between lanes, and each lane accesses the elements that it holds.
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::matrix::{ElementType as Kind, Product};
@@ -10,7 +10,7 @@ use gpurace_abi::matrix::{ElementType as Kind, Product};
 use crate::translate::ptx::op::{Address, Op, Operand};
 use crate::translate::ptx::types::{Space, Ty};
 
-use super::address::{address_space, pointer};
+use super::address::{pointer, pointer_type};
 use super::body::{Body, Refused, Translated};
 use super::integers::join;
 
@@ -83,7 +83,7 @@ fn shuffle(body: &mut Body, value: &str, from: &str) -> String {
     body.resize(&both, 64, 32, "zext")
 }
 
-/// The two rows of a transposed matrix of which a lane holds one element each.
+/// The two rows of a transposed matrix that a lane holds an element of.
 fn rows(body: &mut Body, lane: &str) -> [String; 2] {
     let in_quad = body.value(format_args!("and i32 {lane}, 3"));
     let first = body.value(format_args!("shl i32 {in_quad}, 1"));
@@ -91,8 +91,8 @@ fn rows(body: &mut Body, lane: &str) -> [String; 2] {
     [first, second]
 }
 
-/// The pointers to a lane's elements of each of `n` matrices: one pointer for both elements, or for a
-/// transposed matrix one for each.
+/// The pointers to a lane's elements, for each of `n` matrices. Both elements have one pointer; in a
+/// transposed matrix each has its own.
 fn places(
     body: &mut Body,
     space: Space,
@@ -105,8 +105,7 @@ fn places(
     let low = body.resize(&own, 64, 32, "zext");
     let high = body.value(format_args!("lshr i64 {own}, 32"));
     let high = body.resize(&high, 64, 32, "zext");
-    let number = address_space(space)?;
-    let ty = if number == 0 { "ptr".to_owned() } else { format!("ptr addrspace({number})") };
+    let ty = pointer_type(space)?;
     let lane = lane(body);
     let quad = body.value(format_args!("lshr i32 {lane}, 2"));
     // The lane's rows, and its offset in each.
@@ -122,12 +121,8 @@ fn places(
             rows.iter()
                 .map(|row| {
                     let from = body.value(format_args!("add i32 {row}, {}", 8 * matrix));
-                    let [low, high] = [&low, &high].map(|part| {
-                        let part = shuffle(body, part, &from);
-                        body.resize(&part, 32, 64, "zext")
-                    });
-                    let high = body.value(format_args!("shl i64 {high}, 32"));
-                    let row = body.value(format_args!("or i64 {high}, {low}"));
+                    let [low, high] = [&low, &high].map(|part| shuffle(body, part, &from));
+                    let row = body.call("i64", "gr.pair", &[("i32", &low), ("i32", &high)]);
                     let at = body.value(format_args!("add i64 {row}, {offset}"));
                     let at = body.value(format_args!("inttoptr i64 {at} to {ty}"));
                     format!("{ty} {at}")
@@ -137,7 +132,7 @@ fn places(
         .collect())
 }
 
-/// The type of a register of elements of a type.
+/// The type of a register that holds elements of a type.
 fn register(kind: Kind) -> Ty {
     Ty::B(8 * crate::translate::ptx::matrix_register(kind) as u16)
 }

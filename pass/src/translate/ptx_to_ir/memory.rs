@@ -1,8 +1,7 @@
 //! Accesses, asynchronous copies and mbarriers.
 //!
-//! Accesses become loads, stores and atomics of IR, so that what looks for
-//! accesses finds one form of each. A weak vector is one access, a strong one
-//! as many as it has elements.
+//! Accesses become loads, stores and atomics of IR, so that the pass finds one form of each. A weak
+//! vector is one access, a strong one is as many as it has elements.
 
 use gpurace_abi::entry::Entry;
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
@@ -36,8 +35,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             body.entry(Entry::AsyncWait, &["0"]);
             Ok(())
         }
-        // Copies happen at once, so without `.noinc` the pending count is raised for
-        // no time; the arrival then only publishes.
+        // Copies happen at once, so without `.noinc` the pending count does not change: the arrival
+        // only publishes.
         Op::CpAsyncArrive { noinc, space, at } => {
             let (pointer, kind) = barrier(body, *space, at)?;
             let generic = body.value(format_args!("call ptr @gr.generic.{kind}({pointer})"));
@@ -54,13 +53,8 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
         Op::MbarrierInval { .. } => Ok(()),
         Op::MbarrierArrive { drop, expect_tx: None, space, state, at, count, .. } => {
             let (pointer, kind) = barrier(body, *space, at)?;
-            let count = match count {
-                Some(count) => {
-                    let count = body.get(count, Ty::U(32))?;
-                    body.resize(&count, 32, 64, "zext")
-                }
-                None => "1".to_owned(),
-            };
+            let count = body.get_or(count.as_ref(), Ty::U(32), "1")?;
+            let count = body.resize(&count, 32, 64, "zext");
             let dropped = if *drop { count.as_str() } else { "0" };
             let token = arrive(body, &pointer, kind, &count, dropped);
             body.set(state, Ty::B(64), &token)
@@ -86,7 +80,7 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let pending = body.resize(&pending, 64, 32, "zext");
             body.set(d, Ty::U(32), &pending)
         }
-        // Bytes are told to an mbarrier by bulk copies only, which are refused.
+        // Only bulk copies tell an mbarrier of bytes, and those are refused.
         _ => Err(Refused),
     }
 }
@@ -136,6 +130,15 @@ fn strong(strength: Strength) -> Option<(Scope, Order)> {
     }
 }
 
+/// The text of a load or store: what stands before its type, and what follows its address.
+fn qualifiers(strength: Strength, bytes: u32) -> (&'static str, String) {
+    match strong(strength) {
+        Some((scope, order)) => ("atomic ", format!(" {}", atomic(scope, order, bytes, None))),
+        None if strength == Strength::Volatile => ("volatile ", format!(", align {bytes}")),
+        None => ("", format!(", align {bytes}")),
+    }
+}
+
 fn ld(
     body: &mut Body,
     strength: Strength,
@@ -144,93 +147,46 @@ fn ld(
     d: &[Operand],
     from: &Address,
 ) -> Translated {
-    let (bits, bytes) = (ty.bits(), ty.bytes());
+    let (n, bits) = (d.len(), ty.bits());
     if bits > 64 && strength != Strength::Weak {
         return Err(Refused);
     }
-    if strength == Strength::Weak && d.len() > 1 {
-        let at = pointer(body, space, from, 0)?;
-        let n = d.len();
-        let vector = body.value(format_args!("load <{n} x i{bits}>, {at}, align {bytes}"));
-        for (i, d) in d.iter().enumerate() {
-            let value = body.value(format_args!("extractelement <{n} x i{bits}> {vector}, i32 {i}"));
-            body.set(d, ty, &value)?;
+    let at = pointer(body, space, from, 0)?;
+    let (prefix, how) = qualifiers(strength, ty.bytes());
+    let values = match n {
+        1 => vec![body.value(format_args!("load {prefix}i{bits}, {at}{how}"))],
+        _ if strength == Strength::Weak => {
+            let vector = body.value(format_args!("load <{n} x i{bits}>, {at}{how}"));
+            body.elements(&vector, n, bits)
         }
-        return Ok(());
-    }
-    if d.len() > 1 {
-        let at = pointer(body, space, from, 0)?;
-        let parts = load_at_once(body, strength, ty, d.len(), &at);
-        for (d, value) in d.iter().zip(parts) {
-            body.set(d, ty, &value)?;
-        }
-        return Ok(());
-    }
+        _ => load_at_once(body, strength, ty, n, &at),
+    };
     // A destination may hold the address: all elements are read before one is written.
-    let mut values = Vec::new();
-    for i in 0..d.len() {
-        let at = pointer(body, space, from, i as u32 * bytes)?;
-        values.push(match strong(strength) {
-            Some((scope, order)) => {
-                let how = atomic(scope, order, bytes, None);
-                body.value(format_args!("load atomic i{bits}, {at} {how}"))
-            }
-            None if strength == Strength::Volatile => {
-                body.value(format_args!("load volatile i{bits}, {at}, align {bytes}"))
-            }
-            None => body.value(format_args!("load i{bits}, {at}, align {bytes}")),
-        });
-    }
-    for (d, value) in d.iter().zip(values) {
-        body.set(d, ty, &value)?;
-    }
-    Ok(())
+    body.set_all(d, ty, &values)
 }
 
 fn st(body: &mut Body, strength: Strength, space: Space, ty: Ty, to: &Address, a: &[Operand]) -> Translated {
-    let (bits, bytes) = (ty.bits(), ty.bytes());
+    let (n, bits) = (a.len(), ty.bits());
     if bits > 64 && strength != Strength::Weak {
         return Err(Refused);
     }
-    let mut values = Vec::new();
-    for a in a {
-        values.push(body.get(a, ty)?);
-    }
-    if strength == Strength::Weak && a.len() > 1 {
-        let n = a.len();
-        let mut vector = "poison".to_owned();
-        for (i, value) in values.iter().enumerate() {
-            vector =
-                body.value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
+    let values = body.get_all(a, ty)?;
+    let at = pointer(body, space, to, 0)?;
+    let (prefix, how) = qualifiers(strength, ty.bytes());
+    match values.as_slice() {
+        [value] => body.line(format_args!("store {prefix}i{bits} {value}, {at}{how}")),
+        values if strength == Strength::Weak => {
+            let vector = body.vector(values, bits);
+            body.line(format_args!("store <{n} x i{bits}> {vector}, {at}{how}"));
         }
-        let at = pointer(body, space, to, 0)?;
-        body.line(format_args!("store <{n} x i{bits}> {vector}, {at}, align {bytes}"));
-        return Ok(());
-    }
-    if values.len() > 1 {
-        let at = pointer(body, space, to, 0)?;
-        store_at_once(body, strength, ty, &values, &at);
-        return Ok(());
-    }
-    for (i, value) in values.iter().enumerate() {
-        let at = pointer(body, space, to, i as u32 * bytes)?;
-        match strong(strength) {
-            Some((scope, order)) => {
-                let how = atomic(scope, order, bytes, None);
-                body.line(format_args!("store atomic i{bits} {value}, {at} {how}"));
-            }
-            None => {
-                let volatile = if strength == Strength::Volatile { "volatile " } else { "" };
-                body.line(format_args!("store {volatile}i{bits} {value}, {at}, align {bytes}"));
-            }
-        }
+        values => store_at_once(body, strength, ty, values, &at),
     }
     Ok(())
 }
 
-/// How the host makes an access to a strong vector. PTX takes its elements for accesses of their
-/// own, so each has its check ([`crate::translate::atomics::ELEMENTS_METADATA`]); but GPUs move them together,
-/// and libraries count on that (CUB keeps status and value of a tile in a vector of two).
+/// How the host makes an access to a strong vector. In PTX each element is an access, so each has a
+/// check ([`crate::translate::atomics::ELEMENTS_METADATA`]). But GPUs move the elements together, and
+/// libraries count on that (CUB keeps status and value of a tile in a vector of two).
 struct AtOnce {
     /// `load` or `store` is one of this type.
     ty: String,
@@ -246,8 +202,8 @@ impl AtOnce {
     fn new(strength: Strength, ty: Ty, n: usize) -> Self {
         let (bits, bytes) = (ty.bits(), n as u32 * ty.bytes());
         let elements = format!(", !{} !{{i32 {n}}}", crate::translate::atomics::ELEMENTS_METADATA);
-        // Processors with AVX move 16 bytes at once (Intel SDM, vol. 3, 9.1.1), and LLVM has no atomic
-        // access that does.
+        // Processors with AVX move 16 bytes at once (Intel SDM, vol. 3, 9.1.1), but LLVM has no atomic
+        // access of 16 bytes.
         let ty = if bytes <= 8 { format!("i{}", 8 * bytes) } else { format!("<{n} x i{bits}>") };
         match strong(strength) {
             Some((scope, order)) if bytes <= 8 => Self {
@@ -277,17 +233,14 @@ fn load_at_once(body: &mut Body, strength: Strength, ty: Ty, n: usize, at: &str)
     let vector = format!("<{n} x i{}>", ty.bits());
     let value =
         if whole == vector { value } else { body.value(format_args!("bitcast {whole} {value} to {vector}")) };
-    (0..n).map(|i| body.value(format_args!("extractelement {vector} {value}, i32 {i}"))).collect()
+    body.elements(&value, n, ty.bits())
 }
 
 fn store_at_once(body: &mut Body, strength: Strength, ty: Ty, values: &[String], at: &str) {
     let (n, bits) = (values.len(), ty.bits());
     let AtOnce { ty: whole, prefix, how, order } = AtOnce::new(strength, ty, n);
     let vector = format!("<{n} x i{bits}>");
-    let mut value = "poison".to_owned();
-    for (i, element) in values.iter().enumerate() {
-        value = body.value(format_args!("insertelement {vector} {value}, i{bits} {element}, i32 {i}"));
-    }
+    let mut value = body.vector(values, bits);
     if whole != vector {
         value = body.value(format_args!("bitcast {vector} {value} to {whole}"));
     }
@@ -302,15 +255,9 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
     if ty.bits() > 64 {
         return Err(Refused);
     }
-    let mut operands = Vec::new();
-    for b in b {
-        operands.push(body.get(b, *ty)?);
-    }
-    let c = match c {
-        Some(c) => Some(body.get(c, *ty)?),
-        None => None,
-    };
-    // `red`, and an `atom` that is one by its destination `_` (PTX ISA, `atom`).
+    let operands = body.get_all(b, *ty)?;
+    let c = c.as_ref().map(|c| body.get(c, *ty)).transpose()?;
+    // `red`, or an `atom` with the destination `_`, which is a reduction too (PTX ISA, `atom`).
     let reduction =
         d.iter().all(|d| *d == Operand::Sink) && !matches!(op, AtomOp::Exchange | AtomOp::CompareAndSwap);
     let how = How { scope: *scope, order: *order, kind: reduction.then_some(AtomicKind::Reduction) };
@@ -319,14 +266,10 @@ fn atom(body: &mut Body, op: &Op) -> Translated {
         let at = pointer(body, *space, at, i as u32 * ty.bytes())?;
         results.push(one_atom(body, *op, how, *ty, &at, operand, c.as_deref())?);
     }
-    for (d, value) in d.iter().zip(results) {
-        body.set(d, *ty, &value)?;
-    }
-    Ok(())
+    body.set_all(d, *ty, &results)
 }
 
-/// Scope and order of a read-modify-write, and what it stands for where its instruction does not
-/// tell.
+/// Scope and order of a read-modify-write, and its kind if that does not follow from its instruction.
 #[derive(Clone, Copy)]
 struct How {
     scope: Scope,
@@ -334,7 +277,7 @@ struct How {
     kind: Option<AtomicKind>,
 }
 
-/// One read-modify-write; gives the bits before it.
+/// One read-modify-write. Returns the bits before it.
 fn one_atom(
     body: &mut Body,
     op: AtomOp,
@@ -398,7 +341,7 @@ fn compare_and_swap(
     (old, done)
 }
 
-/// Atomics on 16-bit formats: a compare-and-swap in a loop, with zero as the first guess. So one
+/// An atomic on a 16-bit format: a compare-and-swap in a loop. The first guess is zero, so that one
 /// instruction makes all accesses.
 fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: &str) -> Translated<String> {
     let t = format!("i{}", ty.bits());
@@ -418,7 +361,7 @@ fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: 
         let r = body.call("float", name, &[("float", &x), ("float", &y)]);
         store(body, ty, &r)
     })?;
-    // Swaps that fail are no accesses of the program's.
+    // A swap that fails is no access of the program.
     let how = How { kind: how.kind.or(Some(AtomicKind::Rmw)), ..how };
     let (old, done) = compare_and_swap(body, how, ty, at, &guess, &new);
     body.line(format_args!(
@@ -427,8 +370,8 @@ fn small_atom(body: &mut Body, op: AtomOp, how: How, ty: Ty, at: &str, operand: 
     Ok(old)
 }
 
-/// `cp.async`: copies at once, and marks the accesses as asynchronous. Zeros fill the bytes that are
-/// not read.
+/// `cp.async`: copies at once, and marks the accesses as asynchronous. Bytes that are not read become
+/// zeros.
 fn copy(
     body: &mut Body,
     to: &Address,

@@ -1,18 +1,17 @@
 //! Inline PTX as IR that runs on the host.
 //!
-//! For each distinct asm of a module, [`lower_ptx`] writes one function in
-//! LLVM's textual IR ([`body`]), which uses the same building blocks as the NVVM intrinsics
-//! ([`super::nvvm`]), links it into the module and replaces the asm by a call. The functions are
-//! inlined at once. LLVM gives instructions that it inlines from a function without debug info the
-//! position of the call, so accesses keep their source lines.
+//! For each distinct asm of a module, [`lower_ptx`] writes one function in LLVM's textual IR
+//! ([`function`]). It uses the same building blocks as the NVVM intrinsics ([`super::nvvm`]). Then
+//! [`lower_ptx`] links the functions into the module, replaces each asm by a call and inlines the calls. The
+//! functions have no debug info, so LLVM gives their instructions the position of the call, and accesses
+//! keep their source lines.
 //!
 //! An instruction that cannot be translated becomes a call of
 //! [`gpurace_abi::entry::Entry::Unsupported`] with its name. A launch that reaches the call ends; the
 //! compilation does not, and no value is wrong.
 //!
-//! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are
-//! nearer to the exact ones than a GPU's. Asynchronous copies happen at once, and their groups are
-//! done when they are committed.
+//! Approximate instructions (`ex2.approx`, `rcp.approx`, ...) return the host's results, which are more
+//! exact than a GPU's. Asynchronous copies happen at once, so a group is done when it is committed.
 
 mod address;
 mod body;
@@ -20,6 +19,7 @@ mod control;
 mod convert;
 mod float8;
 mod floats;
+mod function;
 mod integers;
 mod matrix;
 mod memory;
@@ -35,17 +35,17 @@ use std::ptr;
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::{LLVMInstructionGetDebugLoc, LLVMInstructionSetDebugLoc};
-use llvm_sys::ir_reader::LLVMParseIRInContext;
 use llvm_sys::linker::LLVMLinkModules2;
 use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMTypeKind};
 
 use crate::ir;
+use crate::ir::modules::parse_text;
 use crate::ir::passes::run_passes;
 use crate::translate::ptx;
 
 use super::nvvm::template;
-use body::Types;
+use function::Types;
 
 /// An asm: template, constraints, types of the call.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -58,8 +58,7 @@ struct Key {
 /// Replaces every inline asm of `module`: see the module's comment. Returns the names of untranslated
 /// instructions, each once, in order.
 ///
-/// An asm without text and operands stays: it keeps the compiler from moving
-/// accesses across it, on the host as on a GPU.
+/// An asm without text and operands stays, since it keeps the compiler from moving accesses across it.
 ///
 /// # Safety
 /// `module` is live and used by this thread alone.
@@ -109,7 +108,7 @@ pub unsafe fn lower_ptx(module: LLVMModuleRef) -> Vec<String> {
         }
         // The pass's only failure is an unknown name, and this one is known.
         let _ = run_passes(module, "always-inline", ptr::null_mut());
-        remove_unused(module);
+        super::remove_unused(module);
     }
     refused.into_iter().collect()
 }
@@ -127,24 +126,14 @@ unsafe fn key(call: LLVMValueRef) -> Key {
         let results = match LLVMGetTypeKind(result) {
             LLVMTypeKind::LLVMVoidTypeKind => Vec::new(),
             LLVMTypeKind::LLVMStructTypeKind => (0..LLVMCountStructElementTypes(result))
-                .map(|i| type_text(LLVMStructGetTypeAtIndex(result, i)))
+                .map(|i| ir::type_text(LLVMStructGetTypeAtIndex(result, i)))
                 .collect(),
-            _ => vec![type_text(result)],
+            _ => vec![ir::type_text(result)],
         };
         let arguments = (0..LLVMGetNumArgOperands(call))
-            .map(|i| type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
+            .map(|i| ir::type_text(LLVMTypeOf(LLVMGetOperand(call, i))))
             .collect();
         Key { template, constraints, types: Types { results, arguments } }
-    }
-}
-
-unsafe fn type_text(ty: LLVMTypeRef) -> String {
-    // SAFETY: by `lower_ptx`'s contract; the message is freed once.
-    unsafe {
-        let text = LLVMPrintTypeToString(ty);
-        let owned = ir::text(text);
-        LLVMDisposeMessage(text);
-        owned
     }
 }
 
@@ -168,7 +157,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
         let name = name(n);
         let parsed = ptx::parse(&key.template, &key.constraints);
         let written = match &parsed {
-            Ok(asm) => body::write(asm, &name, &key.types, &find_symbol)
+            Ok(asm) => function::write(asm, &name, &key.types, &find_symbol)
                 .ok_or_else(|| "operands of another type than their constraints".to_owned()),
             Err(error) => Err(error.to_string()),
         };
@@ -181,7 +170,7 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
             }
             Err(why) => {
                 let what = format!("inline PTX: {why}");
-                let text = body::write_refusal(&name, &key.types, &what);
+                let text = function::write_refusal(&name, &key.types, &what);
                 refused.insert(what);
                 text
             }
@@ -200,23 +189,11 @@ unsafe fn write_all(module: LLVMModuleRef, keys: &[Key], refused: &mut BTreeSet<
 
 /// Parses the functions, promotes their registers and links them in.
 unsafe fn link(module: LLVMModuleRef, text: &str) {
-    // SAFETY: by `lower_ptx`'s contract; the parser takes the buffer, the linker
-    // the parsed module, and the message is freed once.
+    // SAFETY: by `lower_ptx`'s contract; the linker takes the parsed module.
     unsafe {
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-            text.as_ptr().cast(),
-            text.len(),
-            c"gpurace-ptx".as_ptr(),
-        );
-        let mut parsed = ptr::null_mut();
-        let mut message = ptr::null_mut();
-        if LLVMParseIRInContext(ir::context(module), buffer, &mut parsed, &mut message) != 0 {
-            let message = ir::text(message);
-            // Caught at the plugin's edge and reported as an internal error.
-            panic!("the translation of inline PTX is not valid IR: {message}");
-        }
-        LLVMSetDataLayout(parsed, LLVMGetDataLayoutStr(module));
-        LLVMSetTarget(parsed, LLVMGetTarget(module));
+        // Caught at the plugin's edge and reported as an internal error.
+        let parsed = parse_text(module, text)
+            .unwrap_or_else(|error| panic!("the translation of inline PTX is not valid IR: {error}"));
         let _ = run_passes(parsed, "function(mem2reg,instsimplify)", ptr::null_mut());
         assert_eq!(LLVMLinkModules2(module, parsed), 0, "the translation of inline PTX cannot be linked");
     }
@@ -228,36 +205,11 @@ unsafe fn replace(call: LLVMValueRef, function: LLVMValueRef) {
     unsafe {
         let builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
         LLVMPositionBuilderBefore(builder, call);
-        let mut arguments: Vec<_> =
-            (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
-        let ty = LLVMGlobalGetValueType(function);
-        let new = LLVMBuildCall2(
-            builder,
-            ty,
-            function,
-            arguments.as_mut_ptr(),
-            arguments.len() as u32,
-            c"".as_ptr(),
-        );
+        let arguments: Vec<_> = (0..LLVMGetNumArgOperands(call)).map(|i| LLVMGetOperand(call, i)).collect();
+        let new = ir::call(builder, function, &arguments);
         LLVMInstructionSetDebugLoc(new, LLVMInstructionGetDebugLoc(call));
         LLVMReplaceAllUsesWith(call, new);
         LLVMInstructionEraseFromParent(call);
         LLVMDisposeBuilder(builder);
-    }
-}
-
-/// Deletes the functions written here that nothing calls any more.
-unsafe fn remove_unused(module: LLVMModuleRef) {
-    // SAFETY: by `lower_ptx`'s contract; a function without uses may go.
-    unsafe {
-        loop {
-            let unused: Vec<_> = ir::functions(module)
-                .filter(|&f| ir::name(f).starts_with(template::PREFIX) && LLVMGetFirstUse(f).is_null())
-                .collect();
-            if unused.is_empty() {
-                return;
-            }
-            unused.into_iter().for_each(|f| LLVMDeleteFunction(f));
-        }
     }
 }

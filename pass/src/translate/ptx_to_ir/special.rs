@@ -8,18 +8,18 @@ use crate::translate::ptx::op::Special;
 
 use super::body::{Body, Translated};
 
-/// Shared memory of the block that CUDA keeps for cooperative groups: scratch
-/// and barriers of tiles of more than one warp, which start as zeros.
+/// Shared memory of the block that CUDA keeps for cooperative groups. It holds scratch memory, and the
+/// barriers of tiles of more than one warp, which start as zeros.
 pub(super) const RESERVED_SHARED: &str = "gpurace.reserved_shared";
 
-/// The definition of [`RESERVED_SHARED`], for modules that use it. Cooperative
-/// groups takes at most 288 bytes of it.
+/// The definition of [`RESERVED_SHARED`], for modules that use it. Cooperative groups uses at most 288
+/// bytes of it.
 pub(super) fn reserved_shared() -> String {
     let space = crate::ir::address_space::SHARED;
     format!("@{RESERVED_SHARED} = internal addrspace({space}) global [512 x i8] undef, align 128\n")
 }
 
-/// The name of an NVVM intrinsic for a register, after `llvm.nvvm.read.ptx.sreg.`.
+/// The NVVM intrinsic that reads a register, by its name without `llvm.nvvm.read.ptx.sreg.`.
 fn intrinsic(register: &str) -> Option<String> {
     let known = ["tid.", "ntid.", "ctaid.", "nctaid.", "clusterid.", "nclusterid."];
     if known.iter().any(|prefix| register.starts_with(prefix)) {
@@ -66,7 +66,7 @@ fn read_32(body: &mut Body, name: &str) -> Translated<String> {
         "globaltimer_lo" => (Entry::Globaltimer, false),
         "globaltimer_hi" => (Entry::Globaltimer, true),
         "dynamic_smem_size" => return Ok(field(body, offset::DYNAMIC_SHARED_BYTES, 32)),
-        // How much static shared memory a kernel has, and what a profiler counts.
+        // The bytes of static shared memory, and the counters of a profiler.
         _ => return Err(body.blame(format!("%{name}"))),
     };
     let mut value = body.entry(clock, &[]);
@@ -76,7 +76,7 @@ fn read_32(body: &mut Body, name: &str) -> Translated<String> {
     Ok(body.resize(&value, 64, 32, "zext"))
 }
 
-/// A field of the thread context. `!nosanitize`: no access of the program.
+/// A field of the thread context. `!nosanitize` says that the load is no access of the program.
 fn field(body: &mut Body, offset: usize, bits: u16) -> String {
     let context = body.call("ptr", CONTEXT_FUNCTION, &[]);
     let at = body.value(format_args!("getelementptr i8, ptr {context}, i64 {offset}"));

@@ -1,5 +1,5 @@
-//! Textures and surfaces: where their bytes are is asked at run time, and then
-//! they are read and written like any other.
+//! Textures and surfaces. The code asks the runtime for the place of the bytes, and then reads and
+//! writes them like any other bytes.
 
 use gpurace_abi::entry::Entry;
 
@@ -38,21 +38,15 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
             let place = place(body, *geometry, *outside as u32, surface, at, size)?;
             let (n, bits) = (d.len(), ty.bits());
             let vector = body.value(format_args!("load <{n} x i{bits}>, ptr {}, align 1", place.pointer));
-            for (i, d) in d.iter().enumerate() {
-                let value = body.value(format_args!("extractelement <{n} x i{bits}> {vector}, i32 {i}"));
-                body.set(d, *ty, &value)?;
-            }
+            let values = body.elements(&vector, n, bits);
+            body.set_all(d, *ty, &values)?;
             place.end(body);
             Ok(())
         }
         Op::SurfaceStore { geometry, outside, ty, surface, at, a } => {
             let (n, bits) = (a.len(), ty.bits());
-            let mut vector = "poison".to_owned();
-            for (i, a) in a.iter().enumerate() {
-                let value = body.get(a, *ty)?;
-                vector = body
-                    .value(format_args!("insertelement <{n} x i{bits}> {vector}, i{bits} {value}, i32 {i}"));
-            }
+            let values = body.get_all(a, *ty)?;
+            let vector = body.vector(&values, bits);
             let size = n as u32 * ty.bytes();
             let place = place(body, *geometry, *outside as u32, surface, at, size)?;
             body.line(format_args!("store <{n} x i{bits}> {vector}, ptr {}, align 1", place.pointer));
@@ -67,10 +61,7 @@ pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
 fn coordinates(body: &mut Body, at: &[Operand]) -> Translated<[String; 4]> {
     let mut words = [const { String::new() }; 4];
     for (n, word) in words.iter_mut().enumerate() {
-        *word = match at.get(n) {
-            Some(operand) => body.get(operand, Ty::B(32))?,
-            None => "0".to_owned(),
-        };
+        *word = body.get_or(at.get(n), Ty::B(32), "0")?;
     }
     Ok(words)
 }

@@ -4,7 +4,7 @@ use crate::translate::ptx::op::{BinaryOp, Op, Operand, VideoOp};
 use crate::translate::ptx::types::{Cmp, Ty};
 
 use super::body::{Body, Refused, Translated};
-use super::integers::shift;
+use super::integers::{self, saturate, shift};
 
 pub(super) fn operation(body: &mut Body, op: &Op) -> Translated {
     match op {
@@ -54,10 +54,7 @@ fn video(body: &mut Body, op: &Op) -> Translated {
     };
     let word = Ty::B(32);
     let (x, y) = (body.get(a, word)?, body.get(b, word)?);
-    let c = match c {
-        Some(c) => Some(body.get(c, word)?),
-        None => None,
-    };
+    let c = c.as_ref().map(|c| body.get(c, word)).transpose()?;
     let bits = 32 / u16::from(*lanes);
     let mut results = Vec::new();
     for lane in 0..u32::from(*lanes) {
@@ -65,7 +62,7 @@ fn video(body: &mut Body, op: &Op) -> Translated {
         let (p, q) = (part(body, &x, at, bits, *a_signed), part(body, &y, at, bits, *b_signed));
         let mut r = lane_operation(body, *op, *a_signed, &p, &q, &y);
         if *sat {
-            r = saturate(body, bits, *d_signed, &r);
+            r = saturate(body, &r, 64, bits, *d_signed);
         }
         results.push(r);
     }
@@ -74,18 +71,17 @@ fn video(body: &mut Body, op: &Op) -> Translated {
         let mut r = body.resize(&results[0], 64, 32, "zext");
         if let (Some(then), Some(c)) = (then, &c) {
             let letter = if *d_signed { "s" } else { "u" };
-            r = match then {
-                BinaryOp::Add => body.value(format_args!("add i32 {r}, {c}")),
-                BinaryOp::Min => {
-                    body.call("i32", &format!("llvm.{letter}min.i32"), &[("i32", &r), ("i32", c)])
-                }
-                _ => body.call("i32", &format!("llvm.{letter}max.i32"), &[("i32", &r), ("i32", c)]),
+            r = if *then == BinaryOp::Add {
+                body.value(format_args!("add i32 {r}, {c}"))
+            } else {
+                let which = if *then == BinaryOp::Min { "min" } else { "max" };
+                body.call("i32", &format!("llvm.{letter}{which}.i32"), &[("i32", &r), ("i32", c)])
             };
         }
         return body.set(d, d_ty, &r);
     }
     if then.is_some() {
-        // The lanes, as the destination's type has them, are added to `c`.
+        // Each lane is first cut to the destination's type, then added to `c`.
         let mut sum = c.ok_or(Refused)?;
         for r in results {
             let lane = body.resize(&r, 64, bits, "zext");
@@ -94,7 +90,7 @@ fn video(body: &mut Body, op: &Op) -> Translated {
         }
         return body.set(d, d_ty, &sum);
     }
-    // All lanes are replaced, so nothing of `c` is left.
+    // The result has all lanes, so nothing of `c` is left.
     let mut r = "0".to_owned();
     for (lane, value) in results.iter().enumerate() {
         let narrow = body.resize(value, 64, bits, "zext");
@@ -105,14 +101,10 @@ fn video(body: &mut Body, op: &Op) -> Translated {
     body.set(d, d_ty, &r)
 }
 
-/// One lane; values are exact in 64 bits. `amount` is `b` as a word, for shifts.
+/// The operation on one lane. 64 bits hold all values exactly. `amount` is `b` as a word, for shifts.
 fn lane_operation(body: &mut Body, op: VideoOp, a_signed: bool, p: &str, q: &str, amount: &str) -> String {
     let shifted = |body: &mut Body, which, wrap: bool| {
-        let n = if wrap {
-            body.value(format_args!("and i32 {amount}, 31"))
-        } else {
-            body.call("i32", "llvm.umin.i32", &[("i32", amount), ("i32", "32")])
-        };
+        let n = integers::amount(body, amount, wrap);
         shift(body, which, if a_signed { Ty::S(64) } else { Ty::U(64) }, p, &n)
     };
     match op {
@@ -147,12 +139,4 @@ fn lane_operation(body: &mut Body, op: VideoOp, a_signed: bool, p: &str, q: &str
             body.resize(&r, 1, 64, "zext")
         }
     }
-}
-
-/// The nearest value that a lane of the destination's type has.
-fn saturate(body: &mut Body, bits: u16, signed: bool, value: &str) -> String {
-    let (low, high) =
-        if signed { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
-    let v = body.call("i64", "llvm.smax.i64", &[("i64", value), ("i64", &low.to_string())]);
-    body.call("i64", "llvm.smin.i64", &[("i64", &v), ("i64", &high.to_string())])
 }

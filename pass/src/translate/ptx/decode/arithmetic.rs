@@ -1,7 +1,7 @@
 //! Integer and floating-point arithmetic.
 
+use crate::translate::ptx::instruction::{Decoded, Instruction, only_if};
 use crate::translate::ptx::op::{BinaryOp, Carry, FloatClass, MulAddOp, Op, UnaryOp};
-use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
 use crate::translate::ptx::types::{FloatMode, Ty};
 
 fn float_mode(i: &mut Instruction) -> FloatMode {
@@ -17,83 +17,82 @@ fn float_mode(i: &mut Instruction) -> FloatMode {
 }
 
 /// Integers and floats that `add`, `sub`, `min`, ... compute on.
-fn numeric(ty: Ty) -> bool {
+pub fn numeric(ty: Ty) -> bool {
     match ty {
         Ty::U(n) | Ty::S(n) | Ty::F(n) => n >= 16,
         Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2 | Ty::U16x2 | Ty::S16x2 => true,
-        // `.b32` is what some headers write where the sign does not matter.
+        // Some headers write `.b32` where the sign does not matter.
         Ty::B(n) => (16..=64).contains(&n),
         _ => false,
     }
 }
 
-fn integer(ty: Ty) -> bool {
+pub fn integer(ty: Ty) -> bool {
     matches!(ty, Ty::U(16..=64) | Ty::S(16..=64) | Ty::B(16..=64))
+}
+
+/// Integers for `.wide`, whose result has twice the width.
+fn widens(ty: Ty) -> bool {
+    integer(ty) && ty.bits() <= 32
+}
+
+/// An integer of 32 bits.
+pub fn word(ty: Ty) -> bool {
+    matches!(ty, Ty::U(32) | Ty::S(32))
 }
 
 fn float(ty: Ty) -> bool {
     matches!(ty, Ty::F(_) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2)
 }
 
-fn full_float(ty: Ty) -> bool {
+pub fn single(ty: Ty) -> bool {
+    ty == Ty::F(32)
+}
+
+pub fn full_float(ty: Ty) -> bool {
     matches!(ty, Ty::F(32 | 64))
 }
 
-fn binary(i: &mut Instruction, op: BinaryOp, carry: Carry, fits: fn(Ty) -> bool) -> Decoded {
+fn with_mode(i: &mut Instruction, op: BinaryOp, carry: Carry, fits: fn(Ty) -> bool) -> Decoded {
     let mode = float_mode(i);
     let ty = i.ty_of(fits)?;
     let (d, a, b) = (i.destination()?, i.scalar()?, i.scalar()?);
-    // The forms with three inputs, and mixed precision, are for later architectures.
-    if i.left() > 0 && matches!(op, BinaryOp::Min | BinaryOp::Max) {
-        return Err(Refusal::Unsupported);
-    }
     Ok(Op::Binary { op, ty, mode, carry, d, a, b })
 }
 
-fn with_carry(i: &mut Instruction, op: BinaryOp, input: bool) -> Decoded {
+/// `add`, `sub`, and with `input` `addc`, `subc`.
+pub fn with_carry(i: &mut Instruction, op: BinaryOp, input: bool) -> Decoded {
     let carry = Carry { input, output: i.flag("cc") };
     let fits = if input || carry.output { integer } else { numeric };
-    binary(i, op, carry, fits)
+    with_mode(i, op, carry, fits)
 }
 
-pub(in crate::translate::ptx) fn add(i: &mut Instruction) -> Decoded {
-    with_carry(i, BinaryOp::Add, false)
+pub fn binary(i: &mut Instruction, op: BinaryOp, fits: fn(Ty) -> bool) -> Decoded {
+    with_mode(i, op, Carry::default(), fits)
 }
 
-pub(in crate::translate::ptx) fn sub(i: &mut Instruction) -> Decoded {
-    with_carry(i, BinaryOp::Sub, false)
+/// `min`, `max`. The forms with three inputs, and mixed precision, are for later architectures.
+pub fn extreme(i: &mut Instruction, op: BinaryOp) -> Decoded {
+    let extreme = binary(i, op, numeric)?;
+    only_if(i.left() == 0)?;
+    Ok(extreme)
 }
 
-pub(in crate::translate::ptx) fn addc(i: &mut Instruction) -> Decoded {
-    with_carry(i, BinaryOp::Add, true)
-}
-
-pub(in crate::translate::ptx) fn subc(i: &mut Instruction) -> Decoded {
-    with_carry(i, BinaryOp::Sub, true)
-}
-
-pub(in crate::translate::ptx) fn mul(i: &mut Instruction) -> Decoded {
+pub fn mul(i: &mut Instruction) -> Decoded {
     let part = i.choice(&[("lo", BinaryOp::Mul), ("hi", BinaryOp::MulHi), ("wide", BinaryOp::MulWide)]);
     match part {
-        Some(BinaryOp::MulWide) => {
-            binary(i, BinaryOp::MulWide, Carry::default(), |ty| integer(ty) && ty.bits() <= 32)
-        }
-        Some(op) => binary(i, op, Carry::default(), integer),
-        None => {
-            let op = binary(i, BinaryOp::Mul, Carry::default(), numeric)?;
-            match op {
-                Op::Binary { ty, .. } if !ty.is_float() => Err(i.lacks("`.lo`, `.hi` or `.wide`")),
-                op => Ok(op),
-            }
-        }
+        Some(BinaryOp::MulWide) => binary(i, BinaryOp::MulWide, widens),
+        Some(op) => binary(i, op, integer),
+        None => match binary(i, BinaryOp::Mul, numeric)? {
+            Op::Binary { ty, .. } if !ty.is_float() => Err(i.lacks("`.lo`, `.hi` or `.wide`")),
+            op => Ok(op),
+        },
     }
 }
 
-pub(in crate::translate::ptx) fn mul24(i: &mut Instruction) -> Decoded {
-    let op = i
-        .choice(&[("lo", BinaryOp::Mul24Lo), ("hi", BinaryOp::Mul24Hi)])
-        .ok_or_else(|| i.lacks("`.lo` or `.hi`"))?;
-    binary(i, op, Carry::default(), |ty| matches!(ty, Ty::U(32) | Ty::S(32)))
+pub fn mul24(i: &mut Instruction) -> Decoded {
+    let op = i.one_of(&[("lo", BinaryOp::Mul24Lo), ("hi", BinaryOp::Mul24Hi)], "`.lo` or `.hi`")?;
+    binary(i, op, word)
 }
 
 fn mul_add(i: &mut Instruction, op: MulAddOp, carry: Carry, fits: fn(Ty) -> bool) -> Decoded {
@@ -103,81 +102,52 @@ fn mul_add(i: &mut Instruction, op: MulAddOp, carry: Carry, fits: fn(Ty) -> bool
     Ok(Op::MulAdd { op, ty, mode, carry, d, a, b, c })
 }
 
-fn mad_with(i: &mut Instruction, input: bool) -> Decoded {
+/// `mad`, and with `input` `madc`.
+pub fn mad(i: &mut Instruction, input: bool) -> Decoded {
     let part = i.choice(&[("lo", MulAddOp::Lo), ("hi", MulAddOp::Hi), ("wide", MulAddOp::Wide)]);
     let carry = Carry { input, output: i.flag("cc") };
     match part {
-        Some(MulAddOp::Wide) => mul_add(i, MulAddOp::Wide, carry, |ty| integer(ty) && ty.bits() <= 32),
+        Some(MulAddOp::Wide) => mul_add(i, MulAddOp::Wide, carry, widens),
         Some(op) => mul_add(i, op, carry, integer),
         None => mul_add(i, MulAddOp::Fma, carry, full_float),
     }
 }
 
-pub(in crate::translate::ptx) fn mad(i: &mut Instruction) -> Decoded {
-    mad_with(i, false)
+pub fn mad24(i: &mut Instruction) -> Decoded {
+    let op = i.one_of(&[("lo", MulAddOp::Lo24), ("hi", MulAddOp::Hi24)], "`.lo` or `.hi`")?;
+    mul_add(i, op, Carry::default(), word)
 }
 
-pub(in crate::translate::ptx) fn madc(i: &mut Instruction) -> Decoded {
-    mad_with(i, true)
-}
-
-pub(in crate::translate::ptx) fn mad24(i: &mut Instruction) -> Decoded {
-    let op = i
-        .choice(&[("lo", MulAddOp::Lo24), ("hi", MulAddOp::Hi24)])
-        .ok_or_else(|| i.lacks("`.lo` or `.hi`"))?;
-    mul_add(i, op, Carry::default(), |ty| matches!(ty, Ty::U(32) | Ty::S(32)))
-}
-
-pub(in crate::translate::ptx) fn fma(i: &mut Instruction) -> Decoded {
-    // `.oob` and mixed precision are left over and so refused.
+/// `fma`. `.oob` and mixed precision are left over and so refused.
+pub fn fma(i: &mut Instruction) -> Decoded {
     mul_add(i, MulAddOp::Fma, Carry::default(), float)
 }
 
-pub(in crate::translate::ptx) fn sad(i: &mut Instruction) -> Decoded {
+pub fn sad(i: &mut Instruction) -> Decoded {
     let ty = i.ty_of(integer)?;
     let (d, a, b, c) = (i.destination()?, i.scalar()?, i.scalar()?, i.scalar()?);
     Ok(Op::Sad { ty, d, a, b, c })
 }
 
-pub(in crate::translate::ptx) fn div(i: &mut Instruction) -> Decoded {
-    binary(i, BinaryOp::Div, Carry::default(), |ty| integer(ty) || full_float(ty))
+pub fn div(i: &mut Instruction) -> Decoded {
+    binary(i, BinaryOp::Div, |ty| integer(ty) || full_float(ty))
 }
 
-pub(in crate::translate::ptx) fn rem(i: &mut Instruction) -> Decoded {
-    binary(i, BinaryOp::Rem, Carry::default(), integer)
-}
-
-pub(in crate::translate::ptx) fn min(i: &mut Instruction) -> Decoded {
-    binary(i, BinaryOp::Min, Carry::default(), numeric)
-}
-
-pub(in crate::translate::ptx) fn max(i: &mut Instruction) -> Decoded {
-    binary(i, BinaryOp::Max, Carry::default(), numeric)
-}
-
-pub(in crate::translate::ptx) fn copysign(i: &mut Instruction) -> Decoded {
-    binary(i, BinaryOp::CopySign, Carry::default(), full_float)
-}
-
-fn unary(i: &mut Instruction, op: UnaryOp, fits: fn(Ty) -> bool) -> Decoded {
+pub fn unary(i: &mut Instruction, op: UnaryOp, fits: fn(Ty) -> bool) -> Decoded {
     let mode = float_mode(i);
     let ty = i.ty_of(fits)?;
     let (d, a) = (i.destination()?, i.scalar()?);
     Ok(Op::Unary { op, ty, mode, d, a })
 }
 
-pub(in crate::translate::ptx) fn abs(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Abs, numeric)
-}
-
-pub(in crate::translate::ptx) fn neg(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Neg, numeric)
+/// `ex2`, `tanh`.
+pub fn approximate(i: &mut Instruction, op: UnaryOp) -> Decoded {
+    unary(i, op, |ty| float(ty) && ty != Ty::F(64))
 }
 
 /// `rcp` and `sqrt`: `.approx` or a rounding mode must be named.
-fn rounded(i: &mut Instruction, op: UnaryOp) -> Decoded {
-    let decoded = unary(i, op, full_float)?;
-    match decoded {
+pub fn rounded(i: &mut Instruction, op: UnaryOp) -> Decoded {
+    match unary(i, op, full_float)? {
         Op::Unary { mode: FloatMode { round: None, approx: false, .. }, .. } => {
             Err(i.lacks("`.approx` or a rounding mode"))
         }
@@ -185,67 +155,33 @@ fn rounded(i: &mut Instruction, op: UnaryOp) -> Decoded {
     }
 }
 
-pub(in crate::translate::ptx) fn rcp(i: &mut Instruction) -> Decoded {
-    rounded(i, UnaryOp::Rcp)
-}
+const CLASSES: &[(&str, FloatClass)] = &[
+    ("finite", FloatClass::Finite),
+    ("infinite", FloatClass::Infinite),
+    ("number", FloatClass::Number),
+    ("notanumber", FloatClass::NotANumber),
+    ("normal", FloatClass::Normal),
+    ("subnormal", FloatClass::Subnormal),
+];
 
-pub(in crate::translate::ptx) fn sqrt(i: &mut Instruction) -> Decoded {
-    rounded(i, UnaryOp::Sqrt)
-}
-
-pub(in crate::translate::ptx) fn rsqrt(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Rsqrt, full_float)
-}
-
-pub(in crate::translate::ptx) fn ex2(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Ex2, |ty| float(ty) && ty != Ty::F(64))
-}
-
-pub(in crate::translate::ptx) fn lg2(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Lg2, |ty| ty == Ty::F(32))
-}
-
-pub(in crate::translate::ptx) fn sin(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Sin, |ty| ty == Ty::F(32))
-}
-
-pub(in crate::translate::ptx) fn cos(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Cos, |ty| ty == Ty::F(32))
-}
-
-pub(in crate::translate::ptx) fn tanh(i: &mut Instruction) -> Decoded {
-    unary(i, UnaryOp::Tanh, |ty| float(ty) && ty != Ty::F(64))
-}
-
-pub(in crate::translate::ptx) fn testp(i: &mut Instruction) -> Decoded {
-    let class = i
-        .choice(&[
-            ("finite", FloatClass::Finite),
-            ("infinite", FloatClass::Infinite),
-            ("number", FloatClass::Number),
-            ("notanumber", FloatClass::NotANumber),
-            ("normal", FloatClass::Normal),
-            ("subnormal", FloatClass::Subnormal),
-        ])
-        .ok_or_else(|| i.lacks("a property to test"))?;
+pub fn testp(i: &mut Instruction) -> Decoded {
+    let class = i.one_of(CLASSES, "a property to test")?;
     let ty = i.ty_of(full_float)?;
     let (p, a) = (i.destination()?, i.scalar()?);
     Ok(Op::Testp { class, ty, p, a })
 }
 
 fn dot_product(i: &mut Instruction, halves: Option<bool>) -> Decoded {
-    let word = |ty| matches!(ty, Ty::U(32) | Ty::S(32));
-    let (a_ty, b_ty) = (i.ty_of(word)?, i.ty_of(word)?);
+    let (a_signed, b_signed) = (i.ty_of(word)?.is_signed(), i.ty_of(word)?.is_signed());
     let (d, a, b, c) = (i.destination()?, i.scalar()?, i.scalar()?, i.scalar()?);
-    let (a_signed, b_signed) = (a_ty.is_signed(), b_ty.is_signed());
     Ok(Op::DotProduct { halves, a_signed, b_signed, d, a, b, c })
 }
 
-pub(in crate::translate::ptx) fn dp4a(i: &mut Instruction) -> Decoded {
+pub fn dp4a(i: &mut Instruction) -> Decoded {
     dot_product(i, None)
 }
 
-pub(in crate::translate::ptx) fn dp2a(i: &mut Instruction) -> Decoded {
-    let high = i.choice(&[("lo", false), ("hi", true)]).ok_or_else(|| i.lacks("`.lo` or `.hi`"))?;
+pub fn dp2a(i: &mut Instruction) -> Decoded {
+    let high = i.one_of(&[("lo", false), ("hi", true)], "`.lo` or `.hi`")?;
     dot_product(i, Some(high))
 }

@@ -1,22 +1,19 @@
 //! Comparison, selection, conversion and moves.
 
+use crate::translate::ptx::instruction::{Decoded, Instruction, Refusal, only_if};
 use crate::translate::ptx::op::{CvtRound, Op, Operand};
-use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
 use crate::translate::ptx::types::{BoolOp, Cmp, Round, Space, Ty};
 
 /// `.eq`, ..., and the `.and`, `.or`, `.xor` that join it with a predicate.
 fn comparison(i: &mut Instruction) -> Decoded<(Cmp, Option<BoolOp>)> {
     let join = i.choice(&[("and", BoolOp::And), ("or", BoolOp::Or), ("xor", BoolOp::Xor)]);
-    match i.one(Cmp::from_suffix) {
-        Some(cmp) => Ok((cmp, join)),
-        None => Err(i.lacks("a comparison")),
-    }
+    Ok((i.one(Cmp::from_suffix).ok_or_else(|| i.lacks("a comparison"))?, join))
 }
 
 fn check_comparison(i: &Instruction, cmp: Cmp, ty: Ty) -> Decoded<()> {
     let fits = match ty {
         Ty::U(16..=64) | Ty::S(16..=64) => cmp.for_ints(),
-        // Bits only compare equal or not; headers write `setp.lt.b32` nowhere.
+        // Bits are only equal or not; no header writes `setp.lt.b32`.
         Ty::B(16..=64) => matches!(cmp, Cmp::Eq | Cmp::Ne),
         Ty::F(_) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2 => cmp.for_floats(),
         _ => return Err(Refusal::Unsupported),
@@ -25,13 +22,10 @@ fn check_comparison(i: &Instruction, cmp: Cmp, ty: Ty) -> Decoded<()> {
 }
 
 fn join_operand(i: &mut Instruction, join: Option<BoolOp>) -> Decoded<Option<(BoolOp, Operand)>> {
-    match join {
-        Some(join) => Ok(Some((join, i.scalar()?))),
-        None => Ok(None),
-    }
+    join.map(|join| Ok((join, i.scalar()?))).transpose()
 }
 
-pub(in crate::translate::ptx) fn setp(i: &mut Instruction) -> Decoded {
+pub fn setp(i: &mut Instruction) -> Decoded {
     let (cmp, join) = comparison(i)?;
     let ftz = i.flag("ftz");
     let ty = i.ty()?;
@@ -42,20 +36,17 @@ pub(in crate::translate::ptx) fn setp(i: &mut Instruction) -> Decoded {
     Ok(Op::Setp { cmp, ty, ftz, p, q, a, b, join })
 }
 
-pub(in crate::translate::ptx) fn set(i: &mut Instruction) -> Decoded {
+pub fn set(i: &mut Instruction) -> Decoded {
     let (cmp, join) = comparison(i)?;
     let ftz = i.flag("ftz");
     let (d_ty, ty) = (i.ty()?, i.ty()?);
     check_comparison(i, cmp, ty)?;
-    let fits = match d_ty {
+    only_if(match d_ty {
         Ty::U(16 | 32) | Ty::S(16 | 32) | Ty::B(16 | 32) => true,
         Ty::F(16 | 32) | Ty::Bf16 => ty.lane().is_none(),
         Ty::F16x2 | Ty::Bf16x2 => ty.lane().is_some(),
         _ => false,
-    };
-    if !fits {
-        return Err(Refusal::Unsupported);
-    }
+    })?;
     let (d, a, b) = (i.destination()?, i.scalar()?, i.scalar()?);
     let join = join_operand(i, join)?;
     Ok(Op::Set { cmp, d_ty, ty, ftz, d, a, b, join })
@@ -66,13 +57,13 @@ fn movable(ty: Ty) -> bool {
     matches!(ty, Ty::Pred | Ty::B(_) | Ty::U(_) | Ty::S(_) | Ty::F(_) | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2)
 }
 
-pub(in crate::translate::ptx) fn selp(i: &mut Instruction) -> Decoded {
+pub fn selp(i: &mut Instruction) -> Decoded {
     let ty = i.ty_of(|ty| movable(ty) && ty != Ty::Pred)?;
     let (d, a, b, p) = (i.destination()?, i.scalar()?, i.scalar()?, i.scalar()?);
     Ok(Op::Selp { ty, d, a, b, p })
 }
 
-pub(in crate::translate::ptx) fn slct(i: &mut Instruction) -> Decoded {
+pub fn slct(i: &mut Instruction) -> Decoded {
     let ftz = i.flag("ftz");
     let ty = i.ty_of(movable)?;
     let c_ty = i.ty_of(|ty| matches!(ty, Ty::S(32) | Ty::F(32)))?;
@@ -80,16 +71,15 @@ pub(in crate::translate::ptx) fn slct(i: &mut Instruction) -> Decoded {
     Ok(Op::Slct { ty, c_ty, ftz, d, a, b, c })
 }
 
-pub(in crate::translate::ptx) fn mov(i: &mut Instruction) -> Decoded {
+pub fn mov(i: &mut Instruction) -> Decoded {
     let ty = i.ty_of(movable)?;
     let (d, a) = (i.operand()?, i.operand()?);
-    let writable = |o: &Operand| matches!(o, Operand::Reg(_) | Operand::Sink);
     match (&d, &a) {
         (Operand::Vector(_), Operand::Vector(_)) => Err(Refusal::Unsupported),
-        (Operand::Vector(parts), _) if parts.iter().all(writable) && packs(parts.len(), ty) => {
+        (Operand::Vector(parts), _) if parts.iter().all(Operand::is_writable) && packs(parts.len(), ty) => {
             Ok(Op::Mov { ty, d, a })
         }
-        (_, Operand::Vector(parts)) if writable(&d) && packs(parts.len(), ty) => {
+        (_, Operand::Vector(parts)) if d.is_writable() && packs(parts.len(), ty) => {
             if parts.iter().any(|p| matches!(p, Operand::Vector(_))) {
                 return Err(i.operands_wanted("one level of `{ }`"));
             }
@@ -98,7 +88,7 @@ pub(in crate::translate::ptx) fn mov(i: &mut Instruction) -> Decoded {
         (Operand::Vector(_), _) | (_, Operand::Vector(_)) => {
             Err(i.operands_wanted("2 or 4 registers that fill the type"))
         }
-        _ if writable(&d) => Ok(Op::Mov { ty, d, a }),
+        _ if d.is_writable() => Ok(Op::Mov { ty, d, a }),
         _ => Err(i.operands_wanted("a register to write")),
     }
 }
@@ -108,54 +98,41 @@ fn packs(parts: usize, ty: Ty) -> bool {
     matches!((parts, ty.bits()), (2, 16 | 32 | 64 | 128) | (4, 32 | 64 | 128))
 }
 
-pub(in crate::translate::ptx) fn cvt(i: &mut Instruction) -> Decoded {
+pub fn cvt(i: &mut Instruction) -> Decoded {
     if i.flag("pack") {
         return cvt_pack(i);
     }
-    let round = match i.choice(&[
-        ("rni", Round::Nearest),
-        ("rzi", Round::Zero),
-        ("rmi", Round::Down),
-        ("rpi", Round::Up),
-    ]) {
-        Some(round) => Some(CvtRound::ToInteger(round)),
-        None => i.round().map(CvtRound::ToType),
-    };
+    let to_integer =
+        [("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)];
+    let to_integer = i.choice(&to_integer).map(CvtRound::ToInteger);
+    let round = to_integer.or_else(|| i.round().map(CvtRound::ToType));
     let (ftz, sat) = (i.flag("ftz"), i.flag("sat"));
     let (satfinite, relu) = (i.flag("satfinite"), i.flag("relu"));
     let (d_ty, a_ty) = (i.ty()?, i.ty()?);
     let packed = |ty| matches!(ty, Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2);
     let two_sources = packed(d_ty) && a_ty == Ty::F(32);
     let one = |ty| matches!(ty, Ty::U(8..=64) | Ty::S(8..=64) | Ty::F(_) | Ty::Bf16);
-    let fits = match (d_ty, a_ty) {
+    only_if(match (d_ty, a_ty) {
         (Ty::Tf32, Ty::F(32)) => true,
         (Ty::E4m3x2 | Ty::E5m2x2, Ty::F16x2) | (Ty::F16x2, Ty::E4m3x2 | Ty::E5m2x2) => true,
-        _ if two_sources => true,
-        _ => one(d_ty) && one(a_ty),
-    };
-    if !fits {
-        return Err(Refusal::Unsupported);
-    }
-    let (d, a) = (i.destination()?, i.scalar()?);
-    let b = if two_sources { Some(i.scalar()?) } else { None };
+        _ => two_sources || (one(d_ty) && one(a_ty)),
+    })?;
+    let (d, a, b) = (i.destination()?, i.scalar()?, i.scalar_if(two_sources)?);
     Ok(Op::Cvt { d_ty, a_ty, round, ftz, sat, satfinite, relu, d, a, b })
 }
 
 /// `cvt.pack.sat.dtype.s32{.b32}`.
 fn cvt_pack(i: &mut Instruction) -> Decoded {
-    if !i.flag("sat") {
-        return Err(i.lacks("`.sat`"));
-    }
-    // 2- and 4-bit types are no types elsewhere, so they are left over and refused.
+    i.need("sat", "`.sat`")?;
+    // Types of 2 and 4 bits exist only here; they are left over and so refused.
     let d_ty = i.ty_of(|ty| matches!(ty, Ty::U(8 | 16) | Ty::S(8 | 16)))?;
     i.ty_of(|ty| ty == Ty::S(32))?;
-    let with_c = i.one(|m| (m == "b32").then_some(())).is_some();
-    let (d, a, b) = (i.destination()?, i.scalar()?, i.scalar()?);
-    let c = if with_c { Some(i.scalar()?) } else { None };
+    let with_c = i.flag("b32");
+    let (d, a, b, c) = (i.destination()?, i.scalar()?, i.scalar()?, i.scalar_if(with_c)?);
     Ok(Op::CvtPack { d_ty, d, a, b, c })
 }
 
-pub(in crate::translate::ptx) fn cvta(i: &mut Instruction) -> Decoded {
+pub fn cvta(i: &mut Instruction) -> Decoded {
     let to = i.flag("to");
     let space = i.one(Space::from_suffix).ok_or_else(|| i.lacks("a state space"))?;
     let ty = i.ty_of(|ty| matches!(ty, Ty::U(32 | 64)))?;
@@ -165,26 +142,24 @@ pub(in crate::translate::ptx) fn cvta(i: &mut Instruction) -> Decoded {
 
 /// The state space of `mapa` and `getctarank`, and the type of the address.
 fn shared_address(i: &mut Instruction) -> Decoded<(Space, Ty)> {
-    let space = i.one(Space::from_suffix).unwrap_or(Space::Generic);
-    if !matches!(space, Space::Generic | Space::SharedCluster) {
-        return Err(Refusal::Unsupported);
-    }
+    let space = i.space();
+    only_if(matches!(space, Space::Generic | Space::SharedCluster))?;
     Ok((space, i.ty_of(|ty| matches!(ty, Ty::U(32 | 64)))?))
 }
 
-pub(in crate::translate::ptx) fn mapa(i: &mut Instruction) -> Decoded {
+pub fn mapa(i: &mut Instruction) -> Decoded {
     let (space, ty) = shared_address(i)?;
     let (d, a, rank) = (i.destination()?, i.scalar()?, i.scalar()?);
     Ok(Op::Mapa { space, ty, d, a, rank })
 }
 
-pub(in crate::translate::ptx) fn getctarank(i: &mut Instruction) -> Decoded {
+pub fn getctarank(i: &mut Instruction) -> Decoded {
     let (space, ty) = shared_address(i)?;
     let (d, a) = (i.destination()?, i.scalar()?);
     Ok(Op::ClusterRank { space, ty, d, a })
 }
 
-pub(in crate::translate::ptx) fn isspacep(i: &mut Instruction) -> Decoded {
+pub fn isspacep(i: &mut Instruction) -> Decoded {
     let space = i.one(Space::from_suffix).ok_or_else(|| i.lacks("a state space"))?;
     let (p, a) = (i.destination()?, i.scalar()?);
     Ok(Op::Isspacep { space, p, a })

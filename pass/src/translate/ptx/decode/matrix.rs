@@ -2,26 +2,28 @@
 
 use gpurace_abi::matrix::{ElementType as Kind, Layout, Product, Shape};
 
-use super::memory::space;
-use crate::translate::ptx::op::{Op, Operand};
-use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
+use crate::translate::ptx::instruction::{Decoded, Instruction, Refusal, only_if};
+use crate::translate::ptx::op::Op;
 use crate::translate::ptx::types::{Space, Ty};
+
+fn sync_aligned(i: &mut Instruction) -> Decoded<()> {
+    i.need("sync", "`.sync.aligned`")?;
+    i.need("aligned", "`.sync.aligned`")
+}
 
 /// `.sync.aligned`, and the one shape of matrices that move.
 fn moved(i: &mut Instruction) -> Decoded<()> {
-    if !i.flag("sync") || !i.flag("aligned") {
-        return Err(i.lacks("`.sync.aligned`"));
-    }
+    sync_aligned(i)?;
     // Other shapes have elements of fewer bits.
-    if i.flag("m8n8") { Ok(()) } else { Err(Refusal::Unsupported) }
+    only_if(i.flag("m8n8"))
 }
 
 /// The number of matrices, true if they are transposed, and their state space.
 fn moves(i: &mut Instruction) -> Decoded<(usize, bool, Space)> {
     moved(i)?;
-    let n = i.choice(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| i.lacks("`.x1`, `.x2` or `.x4`"))?;
+    let n = i.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)], "`.x1`, `.x2` or `.x4`")?;
     let transposed = i.flag("trans");
-    let space = space(i);
+    let space = i.space();
     if !matches!(space, Space::Generic | Space::Shared) {
         return Err(i.lacks("`.shared`"));
     }
@@ -29,34 +31,24 @@ fn moves(i: &mut Instruction) -> Decoded<(usize, bool, Space)> {
     Ok((n, transposed, space))
 }
 
-fn written(d: &[Operand]) -> bool {
-    d.iter().all(|d| matches!(d, Operand::Reg(_) | Operand::Sink))
-}
-
-pub(in crate::translate::ptx) fn ldmatrix(i: &mut Instruction) -> Decoded {
+pub fn ldmatrix(i: &mut Instruction) -> Decoded {
     let (n, transposed, space) = moves(i)?;
-    let (d, from) = (i.elements(n)?, i.address()?);
-    if !written(&d) {
-        return Err(i.operands_wanted("registers to write"));
-    }
-    Ok(Op::Ldmatrix { transposed, space, d, from })
+    Ok(Op::Ldmatrix { transposed, space, d: i.registers(n)?, from: i.address()? })
 }
 
-pub(in crate::translate::ptx) fn stmatrix(i: &mut Instruction) -> Decoded {
+pub fn stmatrix(i: &mut Instruction) -> Decoded {
     let (n, transposed, space) = moves(i)?;
     Ok(Op::Stmatrix { transposed, space, to: i.address()?, a: i.elements(n)? })
 }
 
-pub(in crate::translate::ptx) fn movmatrix(i: &mut Instruction) -> Decoded {
+pub fn movmatrix(i: &mut Instruction) -> Decoded {
     moved(i)?;
-    if !i.flag("trans") {
-        return Err(i.lacks("`.trans`"));
-    }
+    i.need("trans", "`.trans`")?;
     i.ty_of(|ty| ty == Ty::B(16))?;
     Ok(Op::Movmatrix { d: i.destination()?, a: i.scalar()? })
 }
 
-/// The types of a product that the matrix units have, with its shapes (PTX ISA, `mma`).
+/// True if the matrix units have a product of these types and this shape (PTX ISA, `mma`).
 fn exists(p: &Product) -> bool {
     let Shape { m, n, k } = p.shape;
     let integers = |kind| matches!(kind, Kind::S8 | Kind::U8);
@@ -64,7 +56,7 @@ fn exists(p: &Product) -> bool {
     let sums = p.c == p.d;
     n == 8
         && match p.a {
-            // `m8n8k4` of halves are four products of a quarter of the warp each.
+            // `m8n8k4` of halves is four products, each of a quarter of the warp.
             Kind::F16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && halves(p.c) && halves(p.d),
             Kind::Bf16 => m == 16 && matches!(k, 8 | 16) && p.b == p.a && sums && p.d == Kind::F32,
             Kind::Tf32 => m == 16 && matches!(k, 4 | 8) && p.b == p.a && sums && p.d == Kind::F32,
@@ -81,33 +73,25 @@ fn exists(p: &Product) -> bool {
         }
 }
 
-/// Types that sums of floats of 16 bits and fewer have.
+/// The types of sums of products of floats of 16 bits or fewer.
 fn halves(kind: Kind) -> bool {
     matches!(kind, Kind::F16 | Kind::F32)
 }
 
-pub(in crate::translate::ptx) fn mma(i: &mut Instruction) -> Decoded {
-    if !i.flag("sync") || !i.flag("aligned") {
-        return Err(i.lacks("`.sync.aligned`"));
-    }
+pub fn mma(i: &mut Instruction) -> Decoded {
+    sync_aligned(i)?;
     let shape = i.one(Shape::named).ok_or(Refusal::Unsupported)?;
-    if !i.flag("row") || !i.flag("col") {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(i.flag("row") && i.flag("col"))?;
     let saturates = i.flag("satfinite");
     let mut kind = || i.one(Kind::named).ok_or(Refusal::Unsupported);
     let (d, a, b, c) = (kind()?, kind()?, kind()?, kind()?);
     let product = Product { shape, layout: Layout::Quads, a, b, c, d, saturates };
-    if !exists(&product) || (saturates && d != Kind::S32) {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(exists(&product) && (!saturates || d == Kind::S32))?;
     let [at_b, at_c, at_d, end] = product.starts();
-    let mut registers = |bytes: u32, kind: Kind| i.elements((bytes / register(kind)) as usize);
-    let d = registers(end - at_d, d)?;
-    let (a, b, c) = (registers(at_b, a)?, registers(at_c - at_b, b)?, registers(at_d - at_c, c)?);
-    if !written(&d) {
-        return Err(i.operands_wanted("registers to write"));
-    }
+    let number = |bytes: u32, kind| (bytes / register(kind)) as usize;
+    let d = i.registers(number(end - at_d, d))?;
+    let (a, b) = (i.elements(number(at_b, a))?, i.elements(number(at_c - at_b, b))?);
+    let c = i.elements(number(at_d - at_c, c))?;
     Ok(Op::Mma { product, d, a, b, c })
 }
 

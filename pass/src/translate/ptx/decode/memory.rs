@@ -2,8 +2,8 @@
 
 use gpurace_abi::scope::{Order, Scope};
 
+use crate::translate::ptx::instruction::{Decoded, Instruction, only_if};
 use crate::translate::ptx::op::{AtomOp, CacheHints, Op, Operand};
-use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
 use crate::translate::ptx::types::{Space, Strength, Ty, scope_from_suffix};
 
 const ORDERS: &[(&str, Order)] = &[
@@ -19,11 +19,6 @@ pub(super) fn order(i: &mut Instruction) -> Option<Order> {
 
 pub(super) fn scope(i: &mut Instruction) -> Option<Scope> {
     i.one(scope_from_suffix)
-}
-
-/// The state space; without one, generic.
-pub(super) fn space(i: &mut Instruction) -> Space {
-    i.one(Space::from_suffix).unwrap_or(Space::Generic)
 }
 
 /// Takes `.ca`, `.L1::evict_last`, `.L2::128B`, ... . True if a cache policy operand follows.
@@ -67,47 +62,43 @@ fn accessible(ty: Ty) -> bool {
     matches!(ty, Ty::B(8..=128) | Ty::U(8..=64) | Ty::S(8..=64) | Ty::F(_))
 }
 
-fn checked_size(n: usize, ty: Ty) -> Decoded<()> {
-    // Vectors of 32 bytes are for later architectures.
-    if n as u32 * ty.bytes() <= 16 { Ok(()) } else { Err(Refusal::Unsupported) }
+/// Refuses vectors of 32 bytes, which are for later architectures.
+fn check_size(n: usize, ty: Ty) -> Decoded<()> {
+    only_if(n as u32 * ty.bytes() <= 16)
 }
 
-fn refuse_cluster(space: Space) -> Decoded<Space> {
-    if space == Space::SharedCluster { Err(Refusal::Unsupported) } else { Ok(space) }
+/// The modifiers of `ld` and `st`.
+struct AccessModifiers {
+    strength: Strength,
+    space: Space,
+    hints: CacheHints,
+    /// True if an operand with a cache policy follows.
+    policy: bool,
+    n: usize,
+    ty: Ty,
 }
 
-pub(in crate::translate::ptx) fn ld(i: &mut Instruction) -> Decoded {
-    let strength = strength(i)?;
-    let space = space(i);
+fn access(i: &mut Instruction) -> Decoded<AccessModifiers> {
+    let (strength, space) = (strength(i)?, i.space());
     let (hints, policy) = cache(i);
-    let n = vector(i);
-    let ty = i.ty_of(accessible)?;
-    checked_size(n, ty)?;
+    let (n, ty) = (vector(i), i.ty_of(accessible)?);
+    check_size(n, ty)?;
+    Ok(AccessModifiers { strength, space, hints, policy, n, ty })
+}
+
+pub fn ld(i: &mut Instruction) -> Decoded {
+    let AccessModifiers { strength, space, hints, policy, n, ty } = access(i)?;
     if let Strength::Strong(Order::Release | Order::AcqRel | Order::SeqCst, _) = strength {
         return Err(i.lacks("an order that a load can have"));
     }
-    let (d, from) = (i.elements(n)?, i.address()?);
-    if d.iter().any(|d| !matches!(d, Operand::Reg(_) | Operand::Sink)) {
-        return Err(i.operands_wanted("registers to write"));
-    }
-    if policy {
-        i.scalar()?;
-    }
+    let (d, from) = (i.registers(n)?, i.address()?);
+    i.scalar_if(policy)?;
     Ok(Op::Ld { strength, space, hints, ty, d, from })
 }
 
-pub(in crate::translate::ptx) fn ldu(i: &mut Instruction) -> Decoded {
-    ld(i)
-}
-
-pub(in crate::translate::ptx) fn st(i: &mut Instruction) -> Decoded {
-    let strength = strength(i)?;
-    // `st.async` tells an mbarrier of another block; it is left over and refused.
-    let space = space(i);
-    let (hints, policy) = cache(i);
-    let n = vector(i);
-    let ty = i.ty_of(accessible)?;
-    checked_size(n, ty)?;
+/// `st`. `st.async` tells an mbarrier of another block; it is left over and refused.
+pub fn st(i: &mut Instruction) -> Decoded {
+    let AccessModifiers { strength, space, hints, policy, n, ty } = access(i)?;
     if let Strength::Strong(Order::Acquire | Order::AcqRel | Order::SeqCst, _) = strength {
         return Err(i.lacks("an order that a store can have"));
     }
@@ -115,9 +106,7 @@ pub(in crate::translate::ptx) fn st(i: &mut Instruction) -> Decoded {
         return Err(i.lacks("a state space that can be written"));
     }
     let (to, a) = (i.address()?, i.elements(n)?);
-    if policy {
-        i.scalar()?;
-    }
+    i.scalar_if(policy)?;
     Ok(Op::St { strength, space, hints, ty, to, a })
 }
 
@@ -150,46 +139,29 @@ fn atomic_type(op: AtomOp, ty: Ty, n: usize) -> bool {
     }
 }
 
-fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
+/// `atom`, and `red`, which returns nothing. `red.async` tells an mbarrier of another block; it is left
+/// over and refused.
+pub fn atomic(i: &mut Instruction, returns: bool) -> Decoded {
     let order = order(i).unwrap_or(Order::Relaxed);
     let scope = scope(i).unwrap_or(Scope::Device);
-    let space = space(i);
-    let op = i.choice(ATOMS).ok_or_else(|| i.lacks("an operation"))?;
+    let space = i.space();
+    let op = i.one_of(ATOMS, "an operation")?;
     // 16-bit atomics keep subnormals here, as `.noftz` demands.
     i.flag("noftz");
     let (_, policy) = cache(i);
     let n = vector(i);
     let ty = i.ty_of(|_| true)?;
-    if !atomic_type(op, ty, n)
-        || !matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster)
-    {
-        return Err(Refusal::Unsupported);
-    }
-    checked_size(n, ty)?;
-    let d = if returns { i.elements(n)? } else { vec![Operand::Sink; n] };
-    if d.iter().any(|d| !matches!(d, Operand::Reg(_) | Operand::Sink)) {
-        return Err(i.operands_wanted("registers to write"));
-    }
-    let at = i.address()?;
-    let b = i.elements(n)?;
-    let c = if op == AtomOp::CompareAndSwap { Some(i.scalar()?) } else { None };
-    if policy {
-        i.scalar()?;
-    }
+    only_if(atomic_type(op, ty, n))?;
+    only_if(matches!(space, Space::Generic | Space::Global | Space::Shared | Space::SharedCluster))?;
+    check_size(n, ty)?;
+    let d = if returns { i.registers(n)? } else { vec![Operand::Sink; n] };
+    let (at, b, c) = (i.address()?, i.elements(n)?, i.scalar_if(op == AtomOp::CompareAndSwap)?);
+    i.scalar_if(policy)?;
     Ok(Op::Atom { op, order, scope, space, ty, d, at, b, c })
 }
 
-pub(in crate::translate::ptx) fn atom(i: &mut Instruction) -> Decoded {
-    atomic(i, true)
-}
-
-pub(in crate::translate::ptx) fn red(i: &mut Instruction) -> Decoded {
-    // `red.async` tells an mbarrier of another block; it is left over and refused.
-    atomic(i, false)
-}
-
 /// `fence` and `membar`. Proxy fences are left over and refused.
-pub(in crate::translate::ptx) fn fence(i: &mut Instruction) -> Decoded {
+pub fn fence(i: &mut Instruction) -> Decoded {
     let sc = i.flag("sc");
     // `membar` is `fence.sc` since sm_70 (PTX ISA, `membar`).
     let weakest = if i.base() == "membar" { Order::SeqCst } else { Order::AcqRel };
@@ -199,10 +171,8 @@ pub(in crate::translate::ptx) fn fence(i: &mut Instruction) -> Decoded {
 }
 
 /// `cp.async`. Bulk and tensor copies, and `cp.reduce.async`, are refused.
-pub(in crate::translate::ptx) fn cp(i: &mut Instruction) -> Decoded {
-    if !i.flag("async") {
-        return Err(Refusal::Unsupported);
-    }
+pub fn cp(i: &mut Instruction) -> Decoded {
+    only_if(i.flag("async"))?;
     if i.flag("commit_group") {
         return Ok(Op::CpAsyncCommit);
     }
@@ -213,17 +183,13 @@ pub(in crate::translate::ptx) fn cp(i: &mut Instruction) -> Decoded {
         return Ok(Op::CpAsyncWait { pending: Some(i.scalar()?) });
     }
     if i.flag("mbarrier") {
-        if !i.flag("arrive") {
-            return Err(Refusal::Unsupported);
-        }
-        let noinc = i.flag("noinc");
-        let space = refuse_cluster(space(i))?;
+        only_if(i.flag("arrive"))?;
+        let (noinc, space) = (i.flag("noinc"), i.space());
+        only_if(space != Space::SharedCluster)?;
         i.ty_of(|ty| ty == Ty::B(64))?;
         return Ok(Op::CpAsyncArrive { noinc, space, at: i.address()? });
     }
-    if i.flag("bulk") {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(!i.flag("bulk"))?;
     let (hints, policy) = cache(i);
     if !hints.any {
         return Err(i.lacks("`.ca` or `.cg`"));
@@ -233,22 +199,19 @@ pub(in crate::translate::ptx) fn cp(i: &mut Instruction) -> Decoded {
         return Err(i.lacks("`.shared.global`"));
     }
     let (to, from, size) = (i.address()?, i.address()?, i.scalar()?);
-    let extra = i.left() > usize::from(policy);
-    let source_size = if extra { Some(i.scalar()?) } else { None };
-    if policy {
-        i.scalar()?;
-    }
+    let source_size = i.scalar_if(i.left() > usize::from(policy))?;
+    i.scalar_if(policy)?;
     Ok(Op::CpAsync { to, from, size, source_size, ignore: None })
 }
 
 /// An instruction that changes nothing here, whatever its modifiers and operands.
-pub(in crate::translate::ptx) fn hint(i: &mut Instruction) -> Decoded {
+pub fn hint(i: &mut Instruction) -> Decoded {
     i.accept_all();
     Ok(Op::Nop)
 }
 
 /// `createpolicy`: any policy will do, since policies are hints.
-pub(in crate::translate::ptx) fn createpolicy(i: &mut Instruction) -> Decoded {
+pub fn createpolicy(i: &mut Instruction) -> Decoded {
     let d = i.destination()?;
     i.accept_all();
     Ok(Op::Mov { ty: Ty::B(64), d, a: Operand::Int(0) })

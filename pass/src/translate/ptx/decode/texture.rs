@@ -1,7 +1,7 @@
 //! Fetches from textures, loads and stores of surfaces.
 
+use crate::translate::ptx::instruction::{Decoded, Instruction, only_if};
 use crate::translate::ptx::op::{Geometry, Op, Operand, Outside};
-use crate::translate::ptx::table::{Decoded, Instruction, Refusal};
 use crate::translate::ptx::types::Ty;
 
 const GEOMETRIES: &[(&str, Geometry)] = &[
@@ -15,10 +15,10 @@ const GEOMETRIES: &[(&str, Geometry)] = &[
 ];
 
 fn geometry(i: &mut Instruction) -> Decoded<Geometry> {
-    i.choice(GEOMETRIES).ok_or_else(|| i.lacks("a geometry"))
+    i.one_of(GEOMETRIES, "a geometry")
 }
 
-/// The object and the coordinates that mean something: `.3d` and others are padded.
+/// The object and its coordinates, without the padding of `.3d` and others.
 fn place(i: &mut Instruction, geometry: Geometry) -> Decoded<(Operand, Vec<Operand>)> {
     let (object, mut at) = i.place()?;
     if at.len() < geometry.coordinates() {
@@ -28,22 +28,20 @@ fn place(i: &mut Instruction, geometry: Geometry) -> Decoded<(Operand, Vec<Opera
     Ok((object, at))
 }
 
-/// Four words: floats of 16 bits are refused.
+/// The types of four words. Floats of 16 bits are refused.
 fn words(ty: Ty) -> bool {
     matches!(ty, Ty::F(32) | Ty::S(32) | Ty::U(32))
 }
 
-pub(in crate::translate::ptx) fn tex(i: &mut Instruction) -> Decoded {
+pub fn tex(i: &mut Instruction) -> Decoded {
     let (level, grad) = (i.flag("level"), i.flag("grad"));
     let geometry = geometry(i)?;
-    if !i.flag("v4") {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(i.flag("v4"))?;
     i.ty_of(words)?;
     let integer = i.ty_of(words)? == Ty::S(32);
     let (d, p) = i.written(4)?;
     let (texture, at) = place(i, geometry)?;
-    // One level there is, so how it is chosen does not matter.
+    // A texture has one level here, so how it is chosen does not matter.
     let levels = usize::from(level) + 2 * usize::from(grad);
     for _ in 0..levels {
         i.operand()?;
@@ -51,13 +49,10 @@ pub(in crate::translate::ptx) fn tex(i: &mut Instruction) -> Decoded {
     Ok(Op::Texture { geometry, integer, gather: None, d, p, texture, at })
 }
 
-pub(in crate::translate::ptx) fn tld4(i: &mut Instruction) -> Decoded {
-    let component = i.choice(&[("r", 0), ("g", 1), ("b", 2), ("a", 3)]);
-    let gather = Some(component.ok_or_else(|| i.lacks("a component"))?);
+pub fn tld4(i: &mut Instruction) -> Decoded {
+    let gather = Some(i.one_of(&[("r", 0), ("g", 1), ("b", 2), ("a", 3)], "a component")?);
     let geometry = geometry(i)?;
-    if geometry != Geometry::TwoD || !i.flag("v4") {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(geometry == Geometry::TwoD && i.flag("v4"))?;
     i.ty_of(words)?;
     i.ty_of(|ty| ty == Ty::F(32))?;
     let (d, p) = i.written(4)?;
@@ -68,29 +63,26 @@ pub(in crate::translate::ptx) fn tld4(i: &mut Instruction) -> Decoded {
 /// The common part of loads and stores: geometry, elements, type, and the result of an access outside.
 fn surface(i: &mut Instruction) -> Decoded<(Geometry, usize, Ty, Outside)> {
     // `.p` converts by the surface's format.
-    if !i.flag("b") {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(i.flag("b"))?;
     let geometry = geometry(i)?;
     i.choice(&["ca", "cg", "cs", "cv", "wb", "wt"].map(|cop| (cop, ())));
     let n = i.choice(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
     let ty = i.ty_of(|ty| matches!(ty, Ty::B(8..=64)))?;
     let outside = [("trap", Outside::Trap), ("zero", Outside::Zero), ("clamp", Outside::Clamp)];
-    let outside = i.choice(&outside).ok_or_else(|| i.lacks("`.trap`, `.zero` or `.clamp`"))?;
-    if n as u32 * ty.bytes() > 16 { Err(Refusal::Unsupported) } else { Ok((geometry, n, ty, outside)) }
+    let outside = i.one_of(&outside, "`.trap`, `.zero` or `.clamp`")?;
+    only_if(n as u32 * ty.bytes() <= 16)?;
+    Ok((geometry, n, ty, outside))
 }
 
-pub(in crate::translate::ptx) fn suld(i: &mut Instruction) -> Decoded {
+pub fn suld(i: &mut Instruction) -> Decoded {
     let (geometry, n, ty, outside) = surface(i)?;
     let (d, p) = i.written(n)?;
-    if p.is_some() {
-        return Err(Refusal::Unsupported);
-    }
+    only_if(p.is_none())?;
     let (surface, at) = place(i, geometry)?;
     Ok(Op::SurfaceLoad { geometry, outside, ty, d, surface, at })
 }
 
-pub(in crate::translate::ptx) fn sust(i: &mut Instruction) -> Decoded {
+pub fn sust(i: &mut Instruction) -> Decoded {
     let (geometry, n, ty, outside) = surface(i)?;
     let (surface, at) = place(i, geometry)?;
     let a = i.elements(n)?;

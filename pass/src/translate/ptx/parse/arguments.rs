@@ -2,43 +2,37 @@
 
 use super::{MAX_DEPTH, Parser};
 use crate::translate::ptx::error::ParseError;
+use crate::translate::ptx::instruction::Argument;
 use crate::translate::ptx::lex::Token;
 use crate::translate::ptx::op::{Address, Operand, Reg};
 use crate::translate::ptx::special;
-use crate::translate::ptx::table;
 
 impl Parser {
     /// One argument of an instruction: an operand, `a|b`, or an address.
-    pub(super) fn argument(&mut self) -> Result<table::Argument, ParseError> {
+    pub(super) fn argument(&mut self) -> Result<Argument, ParseError> {
         if self.eat('[') {
             let address = self.address()?;
-            if self.is(',') {
-                self.at += 1;
+            if self.eat(',') {
                 let coordinates = self.operand()?;
                 if self.eat(']') {
-                    let coordinates = match coordinates {
-                        Operand::Vector(elements) => elements,
-                        one => vec![one],
-                    };
-                    return Ok(table::Argument::Place(address.base, coordinates));
+                    return Ok(Argument::Place(address.base, coordinates.into_elements()));
                 }
-                // More operands than a texture with its sampler has: only
-                // unsupported instructions take them.
+                // Only unsupported instructions take more operands here.
                 while !matches!(self.peek(), None | Some(Token::Punct(';' | ']'))) {
                     self.at += 1;
                 }
                 self.expect(']', "`]`")?;
-                return Ok(table::Argument::Other);
+                return Ok(Argument::Other);
             }
             self.expect(']', "`]`")?;
-            return Ok(table::Argument::Address(address));
+            return Ok(Argument::Address(address));
         }
         let first = self.operand()?;
         if self.eat('|') {
             let second = self.operand()?;
-            return Ok(table::Argument::Pair(first, second));
+            return Ok(Argument::Pair(first, second));
         }
-        Ok(table::Argument::Operand(first))
+        Ok(Argument::Operand(first))
     }
 
     /// The contents of `[ ]`.
@@ -55,8 +49,7 @@ impl Parser {
             // `+-8` is common in generated code.
             let negative = negative ^ self.eat('-');
             let Some(Token::Int(n)) = self.next() else {
-                self.at = self.at.saturating_sub(1);
-                return self.wanted("a constant offset");
+                return self.wanted_instead("a constant offset");
             };
             let n = n as i64;
             offset = if negative { offset.wrapping_sub(n) } else { offset.wrapping_add(n) };
@@ -65,70 +58,43 @@ impl Parser {
     }
 
     pub(super) fn operand(&mut self) -> Result<Operand, ParseError> {
-        let Some(token) = self.peek().cloned() else { return self.wanted("an operand") };
+        let Some(token) = self.next() else { return self.wanted("an operand") };
         match token {
             Token::Operand(n) => {
-                self.at += 1;
                 let slot = self.slots.get(n as usize).copied();
                 match slot.filter(|&slot| (slot as usize) < self.operands.len()) {
                     Some(slot) => Ok(Operand::Reg(Reg(slot))),
                     None => Err(ParseError::Undeclared { name: format!("${n}") }),
                 }
             }
-            Token::Int(n) => {
-                self.at += 1;
-                Ok(Operand::Int(n))
-            }
-            Token::F32(bits) => {
-                self.at += 1;
-                Ok(Operand::F32(bits))
-            }
-            Token::F64(bits) => {
-                self.at += 1;
-                Ok(Operand::F64(bits))
-            }
-            Token::Punct('-') => {
-                self.at += 1;
-                match self.next() {
-                    Some(Token::Int(n)) => Ok(Operand::Int(n.wrapping_neg())),
-                    Some(Token::F32(bits)) => Ok(Operand::F32(bits ^ 1 << 31)),
-                    Some(Token::F64(bits)) => Ok(Operand::F64(bits ^ 1 << 63)),
-                    _ => {
-                        self.at -= 1;
-                        self.wanted("a number")
-                    }
-                }
-            }
-            Token::Punct('!') => {
-                self.at += 1;
-                match self.operand_nested()? {
-                    Operand::Reg(reg) => Ok(Operand::NotReg(reg)),
-                    _ => self.wanted("a predicate register after `!`"),
-                }
-            }
+            Token::Int(n) => Ok(Operand::Int(n)),
+            Token::F32(bits) => Ok(Operand::F32(bits)),
+            Token::F64(bits) => Ok(Operand::F64(bits)),
+            Token::Punct('-') => match self.next() {
+                Some(Token::Int(n)) => Ok(Operand::Int(n.wrapping_neg())),
+                Some(Token::F32(bits)) => Ok(Operand::F32(bits ^ 1 << 31)),
+                Some(Token::F64(bits)) => Ok(Operand::F64(bits ^ 1 << 63)),
+                _ => self.wanted_instead("a number"),
+            },
+            Token::Punct('!') => match self.operand_nested()? {
+                Operand::Reg(reg) => Ok(Operand::NotReg(reg)),
+                _ => self.wanted("a predicate register after `!`"),
+            },
             Token::Punct('(') => {
-                self.at += 1;
                 let inside = self.operand_nested()?;
                 self.expect(')', "`)`")?;
                 Ok(inside)
             }
             Token::Punct('{') => {
-                self.at += 1;
-                let mut elements = Vec::new();
-                loop {
+                let mut elements = vec![self.operand_nested()?];
+                while self.eat(',') {
                     elements.push(self.operand_nested()?);
-                    if !self.eat(',') {
-                        break;
-                    }
                 }
                 self.expect('}', "`}` or `,`")?;
                 Ok(Operand::Vector(elements))
             }
-            Token::Word(name) => {
-                self.at += 1;
-                self.named(&name)
-            }
-            Token::Punct(_) | Token::Str(_) => self.wanted("an operand"),
+            Token::Word(name) => self.named(&name),
+            Token::Punct(_) | Token::Str(_) => self.wanted_instead("an operand"),
         }
     }
 
@@ -159,8 +125,7 @@ impl Parser {
             };
         }
         if name.starts_with('.') {
-            self.at -= 1;
-            return self.wanted("an operand");
+            return self.wanted_instead("an operand");
         }
         Ok(Operand::Symbol(name.to_owned()))
     }

@@ -1,0 +1,367 @@
+//! Builds the code of a block entry.
+
+use std::ffi::{CStr, c_uint};
+
+use gpurace_abi::context::offset;
+use gpurace_abi::entry::Entry;
+use gpurace_abi::image::{BLOCK_ENDED, BLOCK_FRAME_COMMON, BLOCK_LINES_HOLD, BLOCK_ROWS};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+use llvm_sys::{LLVMIntPredicate, LLVMLinkage};
+
+use super::Checks;
+use crate::blocks::affine_rows::AffineFunctions;
+use crate::blocks::batch::Batch;
+use crate::blocks::number::to_number;
+use crate::blocks::segments::{self, NEXT, Segments};
+use crate::ir;
+use crate::ir::entry_calls::EntryCalls;
+use crate::ir::parameters::{copy_by_value, load_arguments};
+
+unsafe extern "C" {
+    fn gpurace_mark_parallel(body: LLVMValueRef, latches: *mut LLVMValueRef, count: c_uint);
+}
+
+/// Builds a block entry: `void entry(ptr context, ptr arguments, ptr frame)`.
+pub(super) struct BlockEntryBuilder<'a> {
+    module: LLVMModuleRef,
+    context: LLVMContextRef,
+    builder: LLVMBuilderRef,
+    function: LLVMValueRef,
+    segments: &'a Segments,
+    /// The function to call after all threads have reached a barrier, if any.
+    barrier: Option<LLVMValueRef>,
+    /// The kernel's arguments, the context first.
+    arguments: Vec<LLVMValueRef>,
+    /// Threads of the block: x, y, z, and all as `i64`.
+    dim: [LLVMValueRef; 3],
+    threads: LLVMValueRef,
+    fields: Vec<LLVMValueRef>,
+    latches: Vec<LLVMValueRef>,
+}
+
+impl BlockEntryBuilder<'_> {
+    pub(super) unsafe fn build(
+        module: LLVMModuleRef,
+        kernel: LLVMValueRef,
+        segments: &Segments,
+        checks: Checks,
+        name: &str,
+    ) {
+        // SAFETY: by contract; the builder is disposed of once.
+        unsafe {
+            let context = ir::context(module);
+            let ptr = LLVMPointerTypeInContext(context, 0);
+            let ty = LLVMFunctionType(LLVMVoidTypeInContext(context), [ptr, ptr, ptr].as_mut_ptr(), 3, 0);
+            let function = LLVMAddFunction(module, ir::c(name).as_ptr(), ty);
+            ir::mark_function(function, "nounwind");
+            // No other pointer leads to the frame.
+            ir::add_attribute(function, 3, "noalias");
+            ir::mark_function(segments.function, "nounwind");
+            ir::mark_function(segments.function, "alwaysinline");
+            LLVMSetLinkage(segments.function, LLVMLinkage::LLVMInternalLinkage);
+            let builder = LLVMCreateBuilderInContext(context);
+            LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, c"".as_ptr()));
+            let arguments = load_arguments(module, builder, function, kernel);
+            let null = std::ptr::null_mut();
+            let barrier = (checks != Checks::None && segments.barriers > 0)
+                .then(|| EntryCalls::new(module).threaded(Entry::BlockBarrier));
+            let mut entry = BlockEntryBuilder {
+                module,
+                context,
+                builder,
+                function,
+                segments,
+                barrier,
+                arguments,
+                dim: [null; 3],
+                threads: null,
+                fields: Vec::new(),
+                latches: Vec::new(),
+            };
+            entry.load_context();
+            entry.points(kernel);
+            if segments.parallel && !segments.needs_context {
+                let (latches, count) = (entry.latches.as_mut_ptr(), entry.latches.len() as c_uint);
+                gpurace_mark_parallel(segments.function, latches, count);
+            }
+            LLVMDisposeBuilder(builder);
+        }
+    }
+
+    /// The address of a field of the thread context.
+    unsafe fn in_context(&self, offset: usize) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe { ir::at_byte(self.builder, LLVMGetParam(self.function, 0), offset as i64) }
+    }
+
+    /// The address of a field that the block frame has for all threads.
+    unsafe fn in_frame(&self, offset: u64) -> LLVMValueRef {
+        let offset = offset as i64 - BLOCK_FRAME_COMMON as i64;
+        // SAFETY: by contract.
+        unsafe { ir::at_byte(self.builder, LLVMGetParam(self.function, 2), offset) }
+    }
+
+    unsafe fn new_block(&self, name: &CStr) -> LLVMBasicBlockRef {
+        // SAFETY: by contract.
+        unsafe { LLVMAppendBasicBlockInContext(self.context, self.function, name.as_ptr()) }
+    }
+
+    unsafe fn load_context(&mut self) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            for axis in 0..3 {
+                self.dim[axis] = LLVMBuildLoad2(b, int, self.in_context(offset::NTID + 4 * axis), none);
+            }
+            let [x, y, z] = self.dim.map(|d| LLVMBuildZExt(b, d, long, none));
+            self.threads = LLVMBuildMul(b, LLVMBuildMul(b, x, y, none), z, none);
+            for &(offset, ty) in &self.segments.fields {
+                let value = LLVMBuildLoad2(b, ty, self.in_context(offset as usize), none);
+                self.fields.push(to_number(b, self.context, value));
+            }
+        }
+    }
+
+    /// Builds the loops of all points, and the switch that leads from one to the next.
+    unsafe fn points(&mut self, kernel: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let (choose, end) = (self.new_block(c"choose"), self.new_block(c"end"));
+            let entry = LLVMGetInsertBlock(b);
+            LLVMBuildBr(b, choose);
+            LLVMPositionBuilderAtEnd(b, choose);
+            let point = LLVMBuildPhi(b, int, none);
+            let mut from = vec![(LLVMConstInt(int, 0, 0), entry)];
+            let switch = LLVMBuildSwitch(b, point, end, self.segments.points);
+            for p in 0..self.segments.points {
+                let start = self.new_block(c"point");
+                let number = LLVMConstInt(int, u64::from(p), 0);
+                LLVMAddCase(switch, number, start);
+                LLVMPositionBuilderAtEnd(b, start);
+                let batches = &self.segments.batches[p as usize];
+                let table = (!batches.is_empty()).then(|| self.table(batches));
+                let shared = self.shared();
+                if let Some(functions) = self.segments.affine[p as usize] {
+                    self.compute_affine_rows(kernel, number, &functions, &shared);
+                }
+                self.threads(kernel, number, self.segments.function, &shared);
+                if let Some(table) = table {
+                    self.hand_over(table, batches.len());
+                }
+                let next = LLVMBuildLoad2(b, int, self.in_frame(NEXT), none);
+                if let Some(barrier) = self.barrier {
+                    self.at_barrier(barrier, next);
+                }
+                from.push((next, LLVMGetInsertBlock(b)));
+                LLVMBuildBr(b, choose);
+            }
+            for (value, block) in from {
+                LLVMAddIncoming(point, [value].as_mut_ptr(), [block].as_mut_ptr(), 1);
+            }
+            LLVMPositionBuilderAtEnd(b, end);
+            LLVMBuildRetVoid(b);
+            const { assert!(BLOCK_ENDED == u32::MAX, "no point") };
+        }
+    }
+
+    /// The table of a point's batches. The frame points to it too, in case a thread does not reach the end
+    /// of the segment.
+    unsafe fn table(&self, batches: &[Batch]) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let n = |ty, n| LLVMConstInt(ty, n, 0);
+            let items: Vec<_> = batches
+                .iter()
+                .map(|batch| {
+                    let s = batch.table_entry();
+                    let mut fields = [
+                        n(long, s.items),
+                        n(long, s.values),
+                        n(long, s.before),
+                        n(long, s.active),
+                        n(long, s.lines),
+                        n(int, s.site.into()),
+                        n(int, s.kind.into()),
+                    ];
+                    LLVMConstStructInContext(self.context, fields.as_mut_ptr(), fields.len() as c_uint, 0)
+                })
+                .collect();
+            let ty = LLVMTypeOf(items[0]);
+            let table = LLVMConstArray2(ty, items.as_ptr().cast_mut(), items.len() as u64);
+            let global = LLVMAddGlobal(self.module, LLVMTypeOf(table), c"".as_ptr());
+            LLVMSetInitializer(global, table);
+            LLVMSetGlobalConstant(global, 1);
+            LLVMSetLinkage(global, LLVMLinkage::LLVMPrivateLinkage);
+            LLVMBuildStore(self.builder, global, self.in_frame(BLOCK_ROWS));
+            LLVMBuildStore(self.builder, n(long, batches.len() as u64), self.in_frame(BLOCK_ROWS + 8));
+            global
+        }
+    }
+
+    /// Hands the batches of a table to the checker.
+    unsafe fn hand_over(&self, table: LLVMValueRef, count: usize) {
+        // SAFETY: by contract.
+        unsafe {
+            let count = LLVMConstInt(LLVMInt32TypeInContext(self.context), count as u64, 0);
+            let function = EntryCalls::new(self.module).threaded(Entry::Rows);
+            let (context, frame) = (LLVMGetParam(self.function, 0), LLVMGetParam(self.function, 2));
+            ir::call(self.builder, function, &[context, frame, table, count]);
+        }
+    }
+
+    /// Calls the runtime for a barrier that the threads have reached, unless the block has ended.
+    unsafe fn at_barrier(&self, barrier: LLVMValueRef, next: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (open, on) = (self.new_block(c"barrier"), self.new_block(c""));
+            // True at a barrier, false at the end of the block or of a loop.
+            let int = LLVMInt32TypeInContext(self.context);
+            let barriers = LLVMConstInt(int, self.segments.barriers.into(), 0);
+            let number = LLVMBuildSub(b, next, LLVMConstInt(int, 1, 0), none);
+            let waits = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, number, barriers, none);
+            LLVMBuildCondBr(b, waits, open, on);
+            const { assert!(BLOCK_ENDED == u32::MAX, "no barrier's number and 1") };
+            LLVMPositionBuilderAtEnd(b, open);
+            ir::call(b, barrier, &[LLVMGetParam(self.function, 0)]);
+            LLVMBuildBr(b, on);
+            LLVMPositionBuilderAtEnd(b, on);
+        }
+    }
+
+    /// Loads the values that the threads share at a point, before a thread stores new ones.
+    unsafe fn shared(&self) -> Vec<LLVMValueRef> {
+        // SAFETY: by contract.
+        unsafe {
+            let long = LLVMInt64TypeInContext(self.context);
+            let load = |offset| LLVMBuildLoad2(self.builder, long, self.in_frame(offset), c"".as_ptr());
+            self.segments.shared.iter().map(|slot| load(slot.offset)).collect()
+        }
+    }
+
+    /// Calls a function that has the parameters of the segments' function.
+    unsafe fn call(
+        &self,
+        function: LLVMValueRef,
+        index: [LLVMValueRef; 3],
+        linear: LLVMValueRef,
+        point: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) -> LLVMValueRef {
+        // SAFETY: by contract.
+        unsafe {
+            let mut arguments = self.arguments.clone();
+            arguments.extend(index);
+            arguments.extend([linear, self.threads, LLVMGetParam(self.function, 2), point]);
+            let poison = LLVMGetPoison(LLVMInt64TypeInContext(self.context));
+            let or_none = |values: &[LLVMValueRef], i: usize| values.get(i).copied().unwrap_or(poison);
+            arguments.extend((0..segments::FIELDS).map(|i| or_none(&self.fields, i)));
+            arguments.extend((0..segments::SHARED).map(|i| or_none(shared, i)));
+            ir::call(self.builder, function, &arguments)
+        }
+    }
+
+    /// Computes the affine rows of a point.
+    unsafe fn compute_affine_rows(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        functions: &AffineFunctions,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let long = LLVMInt64TypeInContext(self.context);
+            let zero = LLVMConstInt(long, 0, 0);
+            self.call(functions.find, self.dim, zero, point, shared);
+            let hold = LLVMBuildLoad2(b, long, self.in_frame(BLOCK_LINES_HOLD), none);
+            let hold = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntNE, hold, zero, none);
+            let (fill, on) = (self.new_block(c"fill"), self.new_block(c""));
+            LLVMBuildCondBr(b, hold, on, fill);
+            LLVMPositionBuilderAtEnd(b, fill);
+            self.threads(kernel, point, functions.fill, shared);
+            LLVMBuildBr(b, on);
+            LLVMPositionBuilderAtEnd(b, on);
+        }
+    }
+
+    /// Builds the loops over the block's threads at a point, at the builder's position. They call a
+    /// function that has the parameters of the segments' function.
+    unsafe fn threads(
+        &mut self,
+        kernel: LLVMValueRef,
+        point: LLVMValueRef,
+        function: LLVMValueRef,
+        shared: &[LLVMValueRef],
+    ) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let (int, long) = (LLVMInt32TypeInContext(self.context), LLVMInt64TypeInContext(self.context));
+            let runs = function == self.segments.function;
+            let before = LLVMGetInsertBlock(b);
+            let body = [(); 3].map(|()| self.new_block(c"threads"));
+            let done = [(); 3].map(|()| self.new_block(c""));
+            let mut index = [std::ptr::null_mut(); 3];
+            let mut outer = before;
+            for axis in [2, 1, 0] {
+                LLVMBuildBr(b, body[axis]);
+                LLVMPositionBuilderAtEnd(b, body[axis]);
+                index[axis] = LLVMBuildPhi(b, int, none);
+                LLVMAddIncoming(index[axis], [LLVMConstInt(int, 0, 0)].as_mut_ptr(), [outer].as_mut_ptr(), 1);
+                outer = body[axis];
+            }
+            let [x, y, z] = index;
+            // LLVM moves computations that are equal for all threads out of the inner loop.
+            let wide = |v| LLVMBuildZExt(b, v, long, none);
+            let row = LLVMBuildAdd(b, LLVMBuildMul(b, wide(z), wide(self.dim[1]), none), wide(y), none);
+            let linear = LLVMBuildAdd(b, LLVMBuildMul(b, row, wide(self.dim[0]), none), wide(x), none);
+            if runs && self.segments.needs_context {
+                self.set_context([x, y, z], linear);
+            }
+            let call = self.call(function, [x, y, z], linear, point, shared);
+            if runs {
+                copy_by_value(kernel, call);
+            }
+            for axis in 0..3 {
+                let next = LLVMBuildNUWAdd(b, index[axis], LLVMConstInt(int, 1, 0), none);
+                let more = LLVMBuildICmp(b, LLVMIntPredicate::LLVMIntULT, next, self.dim[axis], none);
+                let latch = LLVMBuildCondBr(b, more, body[axis], done[axis]);
+                LLVMAddIncoming(index[axis], [next].as_mut_ptr(), [LLVMGetInsertBlock(b)].as_mut_ptr(), 1);
+                if runs {
+                    self.latches.push(latch);
+                }
+                LLVMPositionBuilderAtEnd(b, done[axis]);
+            }
+        }
+    }
+
+    /// Stores the index of a thread in the context.
+    unsafe fn set_context(&self, index: [LLVMValueRef; 3], linear: LLVMValueRef) {
+        // SAFETY: by contract.
+        unsafe {
+            let (b, none) = (self.builder, c"".as_ptr());
+            let int = LLVMInt32TypeInContext(self.context);
+            let linear = LLVMBuildTrunc(b, linear, int, none);
+            let lane = LLVMBuildAnd(b, linear, LLVMConstInt(int, 31, 0), none);
+            let warp = LLVMBuildLShr(b, linear, LLVMConstInt(int, 5, 0), none);
+            let fields = [
+                (offset::TID, index[0]),
+                (offset::TID + 4, index[1]),
+                (offset::TID + 8, index[2]),
+                (offset::LINEAR_TID, linear),
+                (offset::LANE, lane),
+                (offset::WARP, warp),
+            ];
+            for (at, value) in fields {
+                LLVMBuildStore(b, value, self.in_context(at));
+            }
+        }
+    }
+}
