@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::device::REGION_WORDS;
 use gpurace_abi::image::POOL_THREAD_SHIFT;
 
 use crate::batch::sites::SiteEntry;
@@ -173,7 +174,7 @@ impl CheckedReads<'_> {
             while address < end {
                 let region = address & !(region::BYTES - 1);
                 let to = end.min(region + region::BYTES);
-                let (from, words) = (address / GRANULE % region::WORDS, (to - address) / GRANULE);
+                let (from, words) = (address / GRANULE % REGION_WORDS, (to - address) / GRANULE);
                 let read = RegionRecord::of_thread(record, thread, from, words);
                 if !gathered.add(region, read) {
                     gathered.check(block, self);
@@ -201,7 +202,7 @@ impl RunsOfRegion {
             *self = Self { region, reads: RecordList::of(read) };
             return true;
         };
-        let behind = last.mask.leading_zeros() + read.mask.trailing_zeros() >= region::WORDS as u32;
+        let behind = last.mask.leading_zeros() + read.mask.trailing_zeros() >= REGION_WORDS as u32;
         if self.region != region || !behind {
             return false;
         }

@@ -11,9 +11,10 @@
 
 use std::ops::Range;
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::batch::affine::Addresses;
 pub use crate::batch::affine::{AffineAddresses, Threads};
-pub use crate::batch::interval::RowMask;
 use crate::batch::sites::SiteEntry;
 use crate::batch::{BatchChecks, Value, WholeAccess};
 use crate::model::access::{GRANULE, Op};
@@ -35,6 +36,9 @@ pub struct Row<'a> {
     /// What they wrote, where known.
     pub values: Option<Values<'a>>,
 }
+
+/// Some of the rows that are handed over together: bit `i` is row `i`.
+pub type RowMask = u64;
 
 /// The values that a row wrote, by thread, and those that memory held before.
 #[derive(Clone, Copy, Debug)]
@@ -292,11 +296,11 @@ impl CheckedRow<'_> {
         let mut done = 0;
         while done < run.count {
             let address = run.address.wrapping_add(done * run.step);
-            let from = address / GRANULE % region::WORDS;
-            let count = ((region::WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
+            let from = address / GRANULE % REGION_WORDS;
+            let count = ((REGION_WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
             let threads = run.thread + done..run.thread + done + count;
             let mask = if dense {
-                (u32::MAX >> (region::WORDS - count * words)) << from
+                (u32::MAX >> (REGION_WORDS - count * words)) << from
             } else {
                 match row.addresses {
                     Addresses::Affine(affine) if step == 1 => {
@@ -320,8 +324,7 @@ impl CheckedRow<'_> {
 
     /// Checks a run of threads that access one place.
     fn one_place(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
-        let mask =
-            (u32::MAX >> (region::WORDS - self.row.words())) << (run.address / GRANULE % region::WORDS);
+        let mask = (u32::MAX >> (REGION_WORDS - self.row.words())) << (run.address / GRANULE % REGION_WORDS);
         // Reads of one instruction are one record; writes race.
         let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
         let span = if one_warp { Span::Warp } else { Span::Block };

@@ -3,6 +3,7 @@
 //! shadow memory.
 
 pub mod block_order;
+pub mod carried;
 pub mod cluster;
 pub(crate) mod copies;
 pub(crate) mod kernel_sites;

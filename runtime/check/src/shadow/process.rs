@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::model::access::GRANULE;
 use crate::model::entry::Entry;
 use crate::model::record::{Content, Record, RecordFields};
@@ -105,8 +107,8 @@ impl Shadow {
     pub(crate) fn forget(&self, bytes: &Range<usize>) {
         self.map.regions(bytes, |first, place| {
             let from = bytes.start.saturating_sub(first) / GRANULE;
-            let to = (bytes.end - first).div_ceil(GRANULE).min(region::WORDS);
-            region::forget(self, place.region, (!0 << from) & (!0 >> (region::WORDS - to)));
+            let to = (bytes.end - first).div_ceil(GRANULE).min(REGION_WORDS);
+            region::forget(self, place.region, (!0 << from) & (!0 >> (REGION_WORDS - to)));
             for cell in &place.words()[from..to] {
                 loop {
                     let w = cell.load(Ordering::Acquire);

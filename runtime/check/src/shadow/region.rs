@@ -25,6 +25,8 @@ mod records;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::model::record::{CLOCK_VALUES, OpCode, Record, UID_VALUES, uid_and_clock};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next, Step};
@@ -36,8 +38,8 @@ use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
 pub(crate) use past::{forget, is_closed, list_of, records_of};
+pub use records::BYTES;
 use records::RegionContent;
-pub use records::{BYTES, WORDS};
 pub(crate) use records::{ONE_THREAD, RegionRecord};
 
 /// What becomes of a region's records when an access meets them.
@@ -338,7 +340,12 @@ impl BlockShadow {
     }
 
     /// Gives each word of a region the records that the region has of it.
-    fn spread(&mut self, shadow: &Shadow, records: &RecordList<RegionRecord>, cells: &[AtomicU64; WORDS]) {
+    fn spread(
+        &mut self,
+        shadow: &Shadow,
+        records: &RecordList<RegionRecord>,
+        cells: &[AtomicU64; REGION_WORDS],
+    ) {
         let records = records.as_slice();
         for i in records::words(records.iter().fold(0, |any, r| any | r.mask)) {
             let mut list = RecordList::default();

@@ -11,8 +11,9 @@ use super::Block;
 use crate::batch::{Value, WholeAccess};
 use crate::model::access::{GRANULE, Op};
 use crate::order::block_order::BlockOrder;
+use crate::order::carried::{Carried, Location};
 use crate::order::observed::{AtomicOperation, Place};
-use crate::order::syncvar::{Carried, Location, SyncVars};
+use crate::order::syncvar::SyncVars;
 
 /// Bit of the addresses of annotations of order: no location of the program has one of them.
 const HAPPENS: usize = 1 << 62;
