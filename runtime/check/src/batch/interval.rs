@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use crate::batch::affine::{Addresses, Threads};
 use crate::batch::rows::{Row, RowMask};
-use kept::Interval;
+use kept::{Interval, KeptRow};
 use simulation::Simulation;
 
 pub(crate) use kept::ComparedRows;

@@ -10,6 +10,7 @@ use super::{BlockThen, DeferringLaunch, LoggedReads, OwnLog, ReadAddresses, Read
 use crate::batch::affine::{Addresses, AffineAddresses, Threads, affine_addresses_of};
 use crate::batch::gathered::{Gathered, GatheredReads};
 use crate::batch::rows::{Row, RowMask};
+use crate::model::access::overlap;
 use crate::shadow::map::ShadowMap;
 use crate::shadow::page::{Marks, STRETCH};
 
@@ -37,7 +38,7 @@ pub(crate) struct DeferralMemory<'a> {
 
 impl DeferralMemory<'_> {
     fn has_none_of(&self, bytes: &Range<usize>) -> bool {
-        self.others.iter().all(|other| bytes.start >= other.end || other.start >= bytes.end)
+        !self.others.iter().any(|other| overlap(bytes, other))
     }
 
     /// Marks bytes as read. True if their reads may be deferred.

@@ -33,7 +33,7 @@ pub(super) struct KeptRow {
     /// Number of threads that make an access.
     pub(super) accesses: u64,
     /// The place of its addresses in [`Interval::addresses`]; empty if it is not of shared memory.
-    addresses: Range<usize>,
+    pub(super) addresses: Range<usize>,
     /// Its affine addresses and their threads, if they are affine.
     pub(super) affine: Option<AffineRow>,
 }
