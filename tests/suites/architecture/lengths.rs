@@ -16,8 +16,6 @@ const NOT_YET: &[&str] = &[
     "pass/src/protocol/pointers.rs",
     "pass/src/protocol/values.rs",
     "pass/src/translate/ptx_to_ir/body.rs",
-    "runtime/check/src/batch/interval.rs",
-    "runtime/check/src/order/syncvar.rs",
 ];
 
 /// Folders of C++ and CUDA sources that are part of gpurace.

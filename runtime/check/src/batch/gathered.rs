@@ -21,7 +21,7 @@ use crate::model::relation::Span;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::region::{self, RegionRecord};
 
-/// A thread, and an address that it read: 0 where it made no read.
+/// A thread, and an address that it read: 0 if it made no read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct GatheredRead(pub u64);
@@ -195,7 +195,7 @@ struct RunsOfRegion {
 }
 
 impl RunsOfRegion {
-    /// Adds the read of a region by a thread. False where it is of another region, or not behind
+    /// Adds the read of a region by a thread. False if it is of another region, or not behind
     /// all others.
     fn add(&mut self, region: usize, read: RegionRecord) -> bool {
         let Some(last) = self.reads.as_mut_slice().last_mut() else {

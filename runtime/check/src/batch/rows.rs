@@ -81,7 +81,7 @@ impl Row<'_> {
         self.size as usize / GRANULE
     }
 
-    /// The value that a thread has written into a word, and the one that was there: `None` where it
+    /// The value that a thread has written into a word, and the one that was there: `None` if it
     /// has not written it, `Some(None)` where they are not known.
     fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
         let address = self.addresses.of(thread);
@@ -99,7 +99,7 @@ pub(crate) struct RowWrite<'a> {
 }
 
 impl RowWrite<'_> {
-    /// True if a word of it held already the value that it left there; `None` where that is not
+    /// True if a word of it held already the value that it left there; `None` if that is not
     /// known. Threads may have run side by side: the order in which they are checked counts.
     pub(crate) fn left_equal(&self, word: usize) -> Option<bool> {
         let (own, before) = self.rows.split_last()?;

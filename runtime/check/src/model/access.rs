@@ -53,7 +53,7 @@ pub(crate) struct Access {
     pub(crate) touch: Touch,
     /// The module's index of the instruction.
     pub(crate) site: u32,
-    /// The number that records hold for the instruction; `None` where none is left for it.
+    /// The number that records hold for the instruction; `None` if none is left for it.
     pub(crate) number: Option<u16>,
     /// Address of the word.
     pub(crate) word: usize,

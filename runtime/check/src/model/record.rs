@@ -78,7 +78,7 @@ impl OpCode {
     pub const WRITE: Self = Self(1);
     const FIRST_ATOMIC: u64 = 2;
 
-    /// The code of an operation; `None` where it has none.
+    /// The code of an operation; `None` if it has none.
     #[inline(always)]
     pub const fn of(touch: Touch) -> Option<Self> {
         if touch.mask != FULL {
@@ -144,7 +144,7 @@ impl Key {
     /// A key that no record has: its uid is the reserved one.
     pub const NONE: Self = Self(KEY_MASK);
 
-    /// The key of a thread of a block in an epoch; `None` where a field would overflow.
+    /// The key of a thread of a block in an epoch; `None` if a field would overflow.
     #[inline]
     pub const fn new(thread: u32, uid: u64, clock: u32) -> Option<Self> {
         if uid >= UID_VALUES || clock >= CLOCK_VALUES || thread >= 1 << THREAD_BITS {
@@ -385,7 +385,7 @@ impl Record {
 }
 
 impl RecordFields {
-    /// The record; `None` where a field would overflow or the operation has no code.
+    /// The record; `None` if a field would overflow or the operation has no code.
     pub const fn pack(self) -> Option<Record> {
         let Some(op) = OpCode::of(self.touch) else {
             return None;

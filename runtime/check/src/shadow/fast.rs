@@ -46,7 +46,7 @@ impl ReadByGrid {
 }
 
 impl BlockView {
-    /// Checks an access to a whole word in which `w` was seen. False where the case is none of the
+    /// Checks an access to a whole word in which `w` was seen. False if the case is none of the
     /// above: then nothing was done.
     #[inline(always)]
     pub(crate) fn check_fast(
@@ -90,7 +90,7 @@ impl BlockView {
     }
 
     /// The span of a record after this thread has joined it by an access of the same instruction.
-    /// `None` where it does not join, or the record's bits do not tell.
+    /// `None` if it does not join, or the record's bits do not tell.
     #[inline(always)]
     fn joined(&self, record: Record, key: Key, op: OpCode) -> Option<Span> {
         let span = record.span_of(op)?;
@@ -157,7 +157,7 @@ impl BlockView {
         records.iter().all(|r| next(r) == Some(Next::Both)) && list.push(new)
     }
 
-    /// What becomes of a read's record when this thread reads the word; `None` where the record's
+    /// What becomes of a read's record when this thread reads the word; `None` if the record's
     /// bits do not tell.
     #[inline(always)]
     fn next_of_read(&self, record: Record, key: Key, same_site: bool) -> Option<Next> {

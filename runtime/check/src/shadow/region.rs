@@ -200,7 +200,7 @@ impl BlockView {
 }
 
 impl BlockShadow {
-    /// Checks a plain access to some words of a region. False where each word must be checked by
+    /// Checks a plain access to some words of a region. False if each word must be checked by
     /// itself: then nothing was done.
     pub(crate) fn check_region(
         &mut self,

@@ -143,7 +143,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
     }
 
     /// Logs gathered reads, if all their memory has no unsettled write. Returns how many they are;
-    /// `None` where they are not logged.
+    /// `None` if they are not logged.
     pub(crate) fn defer_gathered(mut self, gathered: GatheredReads<'_>) -> Option<u64> {
         let GatheredReads { site, size, reads } = gathered;
         let mut checks = None;

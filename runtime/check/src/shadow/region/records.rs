@@ -70,7 +70,7 @@ impl RegionRecord {
         self.record.with_thread(self.thread(i) as u32)
     }
 
-    /// The region's word that says the same; `None` where that takes a list.
+    /// The region's word that says the same; `None` if that takes a list.
     pub(super) fn alone(&self) -> Option<Record> {
         (self.mask == ALL && self.shift == 0).then(|| self.of_word(0))
     }
