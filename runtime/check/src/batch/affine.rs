@@ -232,8 +232,8 @@ impl AffineAddresses<'_> {
     }
 }
 
-/// Addresses as affine ones, with the threads in x and y of a block that they may be of. `None`
-/// where they are not affine or a thread makes no access.
+/// The affine form of addresses, and the dimensions of a block that it needs. `None` if the
+/// addresses are not affine or a thread makes no access.
 pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(image::Lines, [u32; 3])> {
     let &[first, second, ..] = items else { return None };
     let step = second.wrapping_sub(first);

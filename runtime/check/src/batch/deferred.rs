@@ -241,7 +241,7 @@ pub(crate) struct ReadLogs<L> {
     all: Mutex<Vec<SharedLog<L>>>,
     /// Those that no worker has.
     idle: Mutex<Vec<SharedLog<L>>>,
-    /// Held by who makes records of reads, one at a time.
+    /// Held while records of reads are made: one worker at a time.
     turn: Mutex<()>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Intervals {
     now: IntervalState,
     /// Rows of the followed interval of which only some accesses were made, and those accesses.
     parts: Vec<(usize, PartOfRow)>,
-    /// Of the rows that were last found known, those that make all the accesses.
+    /// The rows of the last known step that make all accesses of the kept rows.
     whole: RowMask,
     known: Vec<Interval>,
     /// The interval that ended last, if it is known.

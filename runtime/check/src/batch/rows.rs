@@ -82,7 +82,7 @@ impl Row<'_> {
     }
 
     /// The value that a thread has written into a word, and the one that was there: `None` if it
-    /// has not written it, `Some(None)` where they are not known.
+    /// has not written it, `Some(None)` if they are not known.
     fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
         let address = self.addresses.of(thread);
         let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;

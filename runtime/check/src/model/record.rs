@@ -219,10 +219,10 @@ pub enum Content {
 impl Record {
     /// The empty word.
     pub const EMPTY: Self = Self(0);
-    /// The word that one worker is changing, and the others wait for.
+    /// The word that one worker is changing. The others wait.
     pub const BUSY: Self = Self(BUSY << STATE_SHIFT);
 
-    /// The record of accesses by threads of this span, of which the key names one.
+    /// The record of accesses by threads of this span. The key names one of them.
     #[inline(always)]
     pub const fn new(op: OpCode, span: Span, site: SiteField, key: Key) -> Self {
         Self(op.state(span) | site.0 | key.0)
@@ -256,7 +256,7 @@ impl Record {
         self.0 >> STATE_SHIFT >= FIRST_RECORD
     }
 
-    /// The state, of which those of words without a record are named here.
+    /// The state field: one of the states above for a word without a record.
     #[inline(always)]
     pub(crate) const fn state(self) -> u64 {
         self.0 >> STATE_SHIFT

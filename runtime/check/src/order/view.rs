@@ -2,8 +2,8 @@
 //! happens before an access, and how their threads are related.
 //!
 //! [`BlockView::standing`] answers for any record. [`BlockView::relation`] gives the same answer
-//! for a record of 64 bits, from the record's fields and a few numbers of the block alone; it gives
-//! none where that takes more.
+//! for a record of 64 bits from only the record's fields and a few numbers of the block. It gives
+//! none if the answer takes more.
 
 use std::ops::Range;
 use std::sync::Arc;

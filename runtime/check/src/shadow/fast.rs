@@ -110,7 +110,7 @@ impl BlockView {
     }
 
     /// Checks a plain read of a word that has these records. Does what
-    /// [`history::check`](crate::shadow::history::check) would, where that is one of
+    /// [`history::check`](crate::shadow::history::check) would do, in these cases:
     ///
     /// | the records | then |
     /// |---|---|
@@ -119,7 +119,7 @@ impl BlockView {
     /// | reads, one of them of the thread itself, in this epoch | nothing changes |
     /// | reads that are all unordered to this one, and room for it | it is added |
     ///
-    /// Elsewhere returns false, and has changed nothing.
+    /// In other cases returns false and changes nothing.
     pub(crate) fn read_among(
         &self,
         list: &mut RecordList<Record>,

@@ -58,7 +58,7 @@ impl Shadow {
         }
     }
 
-    /// Words with a chain or a list.
+    /// Number of words with a chain or a list.
     pub(crate) fn chains(&self) -> i64 {
         self.chains.load(Ordering::Relaxed) as i64
     }
@@ -96,7 +96,7 @@ impl Shadow {
         }
     }
 
-    /// Frees what the word of a region points to, which nobody else has.
+    /// Frees the list that the word of a region points to. Nobody else uses it.
     pub(crate) fn drop_region(&self, region: Record) {
         if let Some(list) = region::list_of(region) {
             self.region_lists.give_back(list);
@@ -247,7 +247,7 @@ impl BlockShadow {
     /// Adds the block's count of chains to the process's.
     pub(crate) fn add_counts(&mut self, shadow: &Shadow) {
         let more = std::mem::take(&mut self.more_chains);
-        // Wraps where it is negative.
+        // Wraps if it is negative.
         shadow.chains.fetch_add(more as u64, Ordering::Relaxed);
     }
 }

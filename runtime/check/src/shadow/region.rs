@@ -98,8 +98,8 @@ impl BlockView {
         })
     }
 
-    /// The transition of a region's record, not settled, and an access to these words of it. `None`
-    /// where it is not the same for all words, or the record's bits do not tell.
+    /// The transition of a region's record that is not settled, by an access to these words. `None`
+    /// if it is not the same for all words, or the record's bits do not tell.
     fn region_step(&self, r: &RegionRecord, a: &RegionRecord, words: u32) -> Option<(Relation, Step)> {
         let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
         let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
@@ -135,8 +135,8 @@ impl BlockView {
     fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
         let mut changed = self.drop_settled(list, a.mask, shared);
         let mut todo = a.mask;
-        // By record, the words of which the access's record replaces it; and the words of which a
-        // record represents the access.
+        // For each record, the words in which the access's record replaces it; and the words in
+        // which some record represents the access.
         let mut replaced = [0; RECORDS];
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
@@ -245,7 +245,7 @@ impl BlockShadow {
                     if !put(region, &mut w, Record::BUSY, shared) {
                         continue;
                     }
-                    // SAFETY: who made the region busy has its records.
+                    // SAFETY: whoever made the region busy owns its records.
                     let mut changed = unsafe { *at };
                     let met = view.meet(&mut changed, a, shared);
                     let next = match met {
@@ -304,7 +304,7 @@ impl BlockShadow {
             RegionContent::Empty => true,
             RegionContent::Open => view.is_over(w, shared),
             RegionContent::Alone(r) => view.is_settled(r.record, shared),
-            // Only who made it busy can tell.
+            // Only the worker that makes it busy can tell.
             RegionContent::List(_) => true,
             RegionContent::Busy => false,
         };

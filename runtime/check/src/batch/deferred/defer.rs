@@ -28,11 +28,11 @@ pub(crate) struct Deferrer<'a, L> {
     pub(crate) memory: DeferralMemory<'a>,
 }
 
-/// The memory of which reads may be deferred.
+/// The memory whose reads may be deferred.
 pub(crate) struct DeferralMemory<'a> {
     pub(crate) map: &'a ShadowMap,
     pub(crate) marks: &'a Marks,
-    /// Memory of which no reads are deferred: the block's shared memory, and its threads' own.
+    /// Memory whose reads are never deferred: the block's shared memory, and its threads' own.
     pub(crate) others: [&'a Range<usize>; 2],
 }
 
@@ -54,7 +54,7 @@ impl DeferralMemory<'_> {
     }
 }
 
-/// The stretches met last of which all reads may be deferred.
+/// The last stretches that were met and whose reads may all be deferred.
 struct KeptStretches<'a> {
     memory: &'a DeferralMemory<'a>,
     last: [usize; STRETCHES_KEPT],
@@ -122,7 +122,8 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
         let (mut deferred, mut checks) = (0, 0);
         let bytes = candidates.len() * (size_of::<ReadBatch>() + size_of::<Threads>());
         self.in_log(bytes, |block, memory, log| {
-            // Most rows have the same threads: where they lie, and how many they are.
+            // Most rows have the same threads as the row before: their set, its index in the log, and
+            // their number.
             let mut last = (None::<&Threads>, None, threads as u64);
             for &Candidate { at, of, dim, active, ref bounds } in &candidates {
                 if !memory.reads(bounds) {

@@ -17,7 +17,7 @@ impl Block {
     }
 
     /// A plain write of `size` bytes; `value` holds the bytes about to be written, zero-extended,
-    /// where they are known and at most 8.
+    /// if they are known and at most 8.
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         // What a location released is gone, whether the write is checked or not.

@@ -179,7 +179,7 @@ impl RegionContent {
     pub(super) fn records(&self) -> RecordList<RegionRecord> {
         match *self {
             Self::Alone(record) => RecordList::of(record),
-            // SAFETY: the region owned the list, and who made the region busy has it.
+            // SAFETY: the region owned the list, and whoever made it busy owns the list now.
             Self::List(at) => unsafe { *at },
             Self::Empty | Self::Open | Self::Busy => RecordList::default(),
         }
