@@ -16,17 +16,7 @@ fn time(name: &str, features: SyncFeatures, mut round: impl FnMut(&mut Block) ->
     let mut ns = Vec::new();
     for id in 1..=21 {
         let l = checker.begin_launch(
-            LaunchInfo {
-                id,
-                kernel: KernelKey(0),
-                site_base: 0,
-                features,
-                threads_per_block: THREADS,
-                blocks: 1,
-                clusters: None,
-                stream: 0,
-                settled: id - 1,
-            },
+            LaunchInfo { features, settled: id - 1, ..LaunchInfo::new(id, KernelKey(0), 1, THREADS) },
             &[],
         );
         let mut block = Block::begin(&l, 0, SHARED..SHARED + (1 << 20));

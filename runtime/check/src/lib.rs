@@ -1,7 +1,7 @@
-//! The checker: is an access ordered after every earlier one that it
-//! conflicts with?
+//! The checker. It answers one question: is an access ordered after every earlier one that it
+//! conflicts with? If not, the two race.
 //!
-//! The code lies in five layers. Each names only itself and those above it in this table:
+//! The code lies in five layers. Each uses only itself and the layers above it in this table:
 //!
 //! | layer | what it knows |
 //! |---|---|
@@ -13,22 +13,21 @@
 //!
 //! # What the shadow of a word represents
 //!
-//! The history of a word is a list of records. A record says: these bytes were
-//! read, written or accessed atomically, by this instruction, by these threads
-//! at these times. A new access `a` meets each record `r`:
+//! The history of a word is a list of records. A record says that these threads, at these times,
+//! have read, written or atomically accessed these bytes by this instruction. A new access `a` meets
+//! each record `r`:
 //!
-//! - `r` and `a` conflict and not every thread of `r` happens before `a`: a race.
-//! - `r` happens before `a`, and whatever would race with `r` also races with `a`
-//!   ([`model::step::covers`]): `r` is dropped.
-//! - `r` is of the same thread in the same epoch, and whatever would race with `a` also races with
-//!   `r`: `a` is dropped.
-//! - `r` is of the same instruction on the same bytes, concurrent: `a`'s thread joins `r`'s.
-//! - `r` happens before everything still to come: `r` is dropped.
+//! | if | then |
+//! |---|---|
+//! | `r` and `a` conflict, and not all accesses of `r` happen before `a` | they race |
+//! | `r` happens before `a`, and whatever would race with `r` also races with `a` ([`model::step::covers`]) | `r` is dropped |
+//! | `r` is of the same thread in the same epoch, and whatever would race with `a` also races with `r` | `a` is dropped |
+//! | `r` is of the same instruction on the same bytes, and concurrent | the thread of `a` joins those of `r` |
+//! | `r` happens before everything still to come | `r` is dropped |
 //!
-//! One record that fits lies in the shadow word itself, a few such in a cache line that
-//! the word points to, anything else in a side chain. Nothing that could still take part in a
-//! race is ever dropped, except where a bound on memory is reached; that is
-//! counted and said in [`Checker::notes`](run::checker::Checker::notes).
+//! One record that fits 64 bits lies in the shadow word itself. A few of them lie in a record list,
+//! anything else in a chain. Nothing that could still take part in a race is ever dropped, unless a
+//! bound on memory is reached. [`Checker::notes`](run::checker::Checker::notes) says so then.
 
 pub mod batch;
 pub mod model;

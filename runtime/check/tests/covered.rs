@@ -1,5 +1,5 @@
-//! Reads that another access's check stands for: without their checks every race
-//! is found that is found with them, and what is found is one.
+//! Covered reads. Without their checks every race is found that is found with them, and nothing else
+//! is reported.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,27 +11,17 @@ const WORD: usize = 0x10_0000_0000;
 const SHARED: Range<usize> = 0x20_0000_0000..0x20_0000_1000;
 
 fn info(id: u64, blocks: u64, partial_masks: bool) -> LaunchInfo {
-    LaunchInfo {
-        id,
-        kernel: KernelKey(7),
-        site_base: 100,
-        features: SyncFeatures {
-            barriers: true,
-            warp_syncs: true,
-            partial_masks,
-            suspends: true,
-            ..Default::default()
-        },
-        threads_per_block: 64,
-        blocks,
-        clusters: None,
-        stream: 0,
-        settled: id - 1,
-    }
+    let features = SyncFeatures {
+        barriers: true,
+        warp_syncs: true,
+        partial_masks,
+        suspends: true,
+        ..Default::default()
+    };
+    LaunchInfo { site_base: 100, features, settled: id - 1, ..LaunchInfo::new(id, KernelKey(7), blocks, 64) }
 }
 
-/// A stretch of one thread, between two points where others may run: accesses to one address.
-/// A covered read is one that is not checked where `left_out`.
+/// Accesses of one thread to one address, with no point between them where other threads may run.
 #[derive(Clone, Copy)]
 struct Stretch {
     first: u32,
@@ -64,13 +54,14 @@ impl Form {
         }
     }
 
-    /// Which access's check stands for the others.
+    /// The access whose check stands for the others.
     fn kept(self) -> usize {
         self.accesses().iter().position(|write| *write).unwrap_or(0)
     }
 }
 
 impl Stretch {
+    /// Makes the accesses; the covered reads only if they are not `left_out`.
     fn run(self, block: &mut Block, thread: u32, address: usize, size: u32, left_out: bool) {
         for (i, write) in self.form.accesses().iter().enumerate() {
             let site = self.first + i as u32;
@@ -95,7 +86,7 @@ struct Made {
 }
 
 impl Made {
-    /// Whether two accesses race, the second one made later.
+    /// True if two accesses race. The second one is made later.
     fn races(&self, later: &Self) -> bool {
         let same = self.address == later.address && (self.write || later.write);
         let shared = SHARED.contains(&self.address);
@@ -111,7 +102,7 @@ impl Made {
     }
 }
 
-/// The races of one random history that the checker finds, and all that there are: pairs of sites.
+/// The races that the checker finds in one random history, and all that it has: pairs of sites.
 fn races(seed: u64, left_out: bool) -> [BTreeSet<(u32, u32)>; 2] {
     let mut random = Random(seed);
     let checker = Checker::new();
@@ -182,12 +173,11 @@ fn the_same_races_are_found() {
         assert!(without.is_subset(&all), "seed {seed}: left out {without:?}, of {all:?}");
     }
     assert!(racy > 400, "{racy} histories race");
-    // Where several threads wrote or read an address, a read of theirs may be told that had left no
-    // record.
+    // A read may be reported that would have left no record: if several threads made the covering access.
     assert!(more < 75, "{more} histories tell more");
 }
 
-/// A read that the program makes on the other way is reported by what stands for it.
+/// A covered read is reported beside the write whose check found the race.
 #[test]
 fn a_read_is_named_beside_the_write() {
     let checker = Checker::new();
@@ -200,7 +190,7 @@ fn a_read_is_named_beside_the_write() {
     let found: BTreeSet<_> =
         checker.races().iter().map(|race| (race.earlier.site, race.later.site)).collect();
     assert_eq!(found, BTreeSet::from([(105, 100), (105, 101)]));
-    // And not where the other access only reads.
+    // It does not race if the other access only reads.
     let checker = Checker::new();
     checker.cover(CoveredRead { read: 100, by: 101, before: true });
     let launch = checker.begin_launch(info(1, 1, false), &[]);

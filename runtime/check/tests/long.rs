@@ -1,5 +1,5 @@
-//! Counters that outgrow their fields: many blocks, barriers, warp syncs and
-//! launches. Verdicts stay right, or what is lost is said.
+//! Counters that outgrow their fields: many blocks, barriers, warp syncs and launches. The verdicts
+//! stay right, or the notes say what is lost.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,22 +14,9 @@ const SHARED: Range<usize> = 0x20_0000_0000..0x20_0000_1000;
 const READ: u32 = 3;
 const WRITE: u32 = 4;
 
-fn features() -> SyncFeatures {
-    SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() }
-}
-
 fn info(id: u64, blocks: u64) -> LaunchInfo {
-    LaunchInfo {
-        id,
-        kernel: KernelKey(7),
-        site_base: 100,
-        features: features(),
-        threads_per_block: 64,
-        blocks,
-        clusters: None,
-        stream: 0,
-        settled: id - 1,
-    }
+    let features = SyncFeatures { barriers: true, warp_syncs: true, suspends: true, ..Default::default() };
+    LaunchInfo { site_base: 100, features, settled: id - 1, ..LaunchInfo::new(id, KernelKey(7), blocks, 64) }
 }
 
 fn launch(checker: &Checker, id: u64, blocks: u64) -> Arc<Launch> {
@@ -47,7 +34,8 @@ fn blocks_beyond_65536_are_told_apart() {
     let checker = Checker::new();
     let blocks = 200_000;
     let l = launch(&checker, 1, blocks);
-    // Block b writes word b: no race. Block 70,001 also writes block 4,465's (70,001 mod 65,536).
+    // Block b writes word b: no race. Block 70,001 also writes the word of block 4,465, which is 70,001
+    // mod 65,536.
     let mut block = Block::begin(&l, 0, SHARED);
     for b in 0..blocks {
         block.restart(&l, b, SHARED);
@@ -86,13 +74,13 @@ fn blocks_beyond_the_uid_field_are_checked_at_full_width() {
     assert_eq!(checker.notes(), Vec::<String>::new());
 }
 
-/// Synchronises `n` times between a write by thread 0 and a read by `reader`.
+/// The races of a write by thread 0 and a read by `reader` after a block has synchronised `n` times.
 fn after(n: usize, sync: impl Fn(&mut Block), reader: u32, word: usize) -> Vec<RaceRecord> {
     let checker = Checker::new();
     let l = launch(&checker, 1, 2);
     let mut block = Block::begin(&l, 0, SHARED);
     for i in 0..n {
-        // The word is written and read in each interval, by one thread at a time.
+        // In each interval one thread writes and reads the word.
         let thread = i as u32 % 2;
         block.write(thread, word, 4, WRITE, None);
         block.read(thread, word, 4, READ);
@@ -145,9 +133,9 @@ fn barriers_and_warp_syncs_in_turn() {
 }
 
 #[test]
-fn an_older_id_of_a_block_is_no_other_block() {
-    // The write under the first id, a barrier later than any clock: ordered
-    // for this block, not for another.
+fn an_older_uid_of_a_block_is_no_other_block() {
+    // The block writes under its first uid, and passes more barriers than the clock field holds. The
+    // write happens before its own read, but not before another block's.
     let checker = Checker::new();
     let l = launch(&checker, 1, 2);
     let mut block = Block::begin(&l, 0, SHARED);
@@ -239,7 +227,7 @@ fn one_record_per_pair_counts_how_often() {
 }
 
 #[test]
-fn equal_values_are_told() {
+fn equal_values_are_recognised() {
     fn memory(address: usize, size: u32) -> Option<u64> {
         let word: u64 = 0x8877_6655_4433_2211;
         (address == WORD).then_some(if size == 8 { word } else { word & ((1 << (8 * size)) - 1) })
@@ -320,8 +308,7 @@ fn synchronisation_that_was_not_foreseen_is_said() {
 
 #[test]
 fn workers_in_parallel_agree_with_one() {
-    // Blocks read a common word, write their own, and update a counter; every
-    // block races on one word. Run by 1 and by 4 workers.
+    // Blocks read a common word, write their own words, and update a counter. Each races on one word.
     let run = |workers: u64| {
         let checker = Checker::new();
         let blocks = 4_000;

@@ -12,18 +12,18 @@ use gpurace_check::step::{Next, step};
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/transitions.txt");
 
 const HEADER: &str = "\
-# The state machine of a shadow word, generated from src/state.rs by tests/table.rs.
+# The state machine of a shadow word, generated from src/model/step.rs by tests/table.rs.
 #
 # state | access | order | relation | instruction -> race?, next state
 #
-# state: span (Thread, Warp, Block, Grid) and operation of the record. System
-#   scope acts as device scope: its rows are left out.
-# order: unsynced (some of the record's threads not ordered before), synced,
-#   same epoch (of the one thread), settled (before all that is to come).
-# relation: the narrowest group of the record's threads and the new one.
-# instruction: whether one instruction of one launch made both; any = no matter.
-# next: keep (the word stays), become (the access's record alone), join (the
-#   thread joins; the span may widen), expand (both are kept, in a chain).
+# state: span (Thread, Warp, Block, Grid) and operation of the record. System scope acts as device
+#   scope, so it has no rows.
+# order: unsynced (some accesses of the record do not happen before), synced, same epoch (of the one
+#   thread), settled (before all that is to come).
+# relation: the narrowest group that holds the record's threads and the new one.
+# instruction: same (one instruction of one launch made both), other, or any (it does not matter).
+# next: keep (the record stays), become (the access's record replaces it), join (the thread joins it,
+#   and the span may widen), expand (both are kept).
 ";
 
 const OPS: [(&str, Op); 7] = [
@@ -40,7 +40,7 @@ const fn atomic(modifies: bool, scope: Scope) -> Op {
     Op::Atomic { modifies, scope, start: 0, size: 4 }
 }
 
-/// Which orders and relations a record of a span can stand in.
+/// The orders and relations that a record of a span can have to an access.
 fn cases(span: Span) -> Vec<(Status, Relation)> {
     use Relation::{Block, Cluster, Grid, Itself, Launch, Warp};
     use Status::{SameEpoch, Settled, Synced, Unsynced};

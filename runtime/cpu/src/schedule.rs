@@ -186,7 +186,6 @@ unsafe fn run_loop(b: *mut Block) -> BlockTurn {
                     // A thread has exited with stack frames on the fiber: the rest run in a new
                     // one.
                     (*lane).fiber = None;
-                    thread_exit(b, &raw const (*lane).ctx);
                 }
                 Turn::Suspended => return BlockTurn::Faulted(lane),
             }
@@ -216,7 +215,6 @@ unsafe fn loop_body(lane: *mut u8, handle: JumpHandle) {
         while let Some(linear) = (*b).order.next(threads) {
             set_thread(ctx, linear, &shape);
             entry(ctx, args);
-            thread_exit(b, ctx);
         }
     }
 }
@@ -230,16 +228,6 @@ unsafe fn set_thread(ctx: *mut ThreadCtx, linear: u32, shape: &LaunchShape) {
         checks::begin_thread(ctx);
         (*ctx).lane = linear % 32;
         (*ctx).warp = linear / 32;
-    }
-}
-
-/// Reports to the checker that a thread of a loop has exited.
-unsafe fn thread_exit(b: *mut Block, ctx: *const ThreadCtx) {
-    // SAFETY: the block is live.
-    unsafe {
-        if let Some(checks) = &mut (*b).checks {
-            checks.thread_exit((*ctx).linear_tid);
-        }
     }
 }
 

@@ -13,8 +13,6 @@ const LIMIT: usize = 500;
 const NOT_YET: &[&str] = &[
     "pass/src/protocol/pointers.rs",
     "pass/src/protocol/values.rs",
-    "runtime/check/src/batch/interval.rs",
-    "runtime/check/src/order/syncvar.rs",
 ];
 
 /// Folders of C++ and CUDA sources that are part of gpurace.

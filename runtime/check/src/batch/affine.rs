@@ -102,7 +102,7 @@ impl Threads {
         (bits >> shift) as u32 & u32::MAX.checked_shr(32 - count as u32).unwrap_or(0)
     }
 
-    /// The first and the last of its threads in a range, and how many there are; `None` where there
+    /// The first and the last of its threads in a range, and how many there are; `None` if there
     /// is none.
     fn within(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let (mut first, mut last, mut count) = (None, 0, 0);
@@ -146,7 +146,7 @@ impl AffineAddresses<'_> {
         self.dim.iter().map(|&n| n as usize).product()
     }
 
-    /// The addresses by thread, 0 where it made no access.
+    /// The addresses by thread, 0 if it made no access.
     fn each(&self) -> Vec<u64> {
         let [nx, ny, nz] = self.dim.map(u64::from);
         let mut items = Vec::with_capacity(self.threads());
@@ -163,7 +163,7 @@ impl AffineAddresses<'_> {
         items
     }
 
-    /// Bytes that hold all its accesses of `size` bytes, and maybe more; `None` where they are too
+    /// Bytes that hold all its accesses of `size` bytes, and maybe more; `None` if they are too
     /// far apart.
     pub(crate) fn bounds(&self, size: usize) -> Option<std::ops::Range<usize>> {
         let (mut start, mut end) = (i64::try_from(self.of.first).ok()?, i64::try_from(self.of.first).ok()?);
@@ -196,7 +196,7 @@ impl AffineAddresses<'_> {
     }
 
     /// Visits the runs of its accesses of `size` bytes, each with the address where the next one
-    /// may begin. False where the accesses make no runs: then nothing was visited.
+    /// may begin. False if the accesses make no runs: then nothing was visited.
     #[inline]
     pub(crate) fn runs(&self, size: usize, mut visit: impl FnMut(&RowRun, usize)) -> bool {
         let (count, step, [(middle, by), (outer, far)]) = self.parts();
@@ -232,8 +232,8 @@ impl AffineAddresses<'_> {
     }
 }
 
-/// Addresses as affine ones, with the threads in x and y of a block that they may be of. `None`
-/// where they are not affine or a thread makes no access.
+/// The affine form of addresses, and the dimensions of a block that it needs. `None` if the
+/// addresses are not affine or a thread makes no access.
 pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(image::Lines, [u32; 3])> {
     let &[first, second, ..] = items else { return None };
     let step = second.wrapping_sub(first);
@@ -257,14 +257,14 @@ pub(crate) fn affine_addresses_of(items: &[u64]) -> Option<(image::Lines, [u32; 
 /// The addresses of an instruction's accesses in a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Addresses<'a> {
-    /// By thread, 0 where the thread made none.
+    /// By thread, 0 if the thread made none.
     Each(&'a [u64]),
     /// Following from the threads' indices.
     Affine(AffineAddresses<'a>),
 }
 
 impl<'a> Addresses<'a> {
-    /// The address of a thread's access, 0 where it made none.
+    /// The address of a thread's access, 0 if it made none.
     #[inline]
     pub(crate) fn of(&self, thread: usize) -> usize {
         match self {
@@ -300,7 +300,7 @@ impl<'a> Addresses<'a> {
         }
     }
 
-    /// The addresses by thread, 0 where the thread made none.
+    /// The addresses by thread, 0 if the thread made none.
     pub fn each(&self) -> Cow<'a, [u64]> {
         match self {
             Self::Each(items) => Cow::Borrowed(items),

@@ -28,6 +28,7 @@ use crate::batch::BatchChecks;
 use crate::batch::affine::{Addresses, AffineAddresses, Threads};
 use crate::batch::gathered::{self, Gathered, GatheredRead, GatheredReads, ReadRun};
 use crate::batch::rows::{self, Row};
+use crate::model::access::overlap;
 use crate::order::launches::LaunchOrder;
 
 pub(crate) use defer::{DeferralMemory, Deferrer};
@@ -108,7 +109,7 @@ impl<L: DeferringLaunch> ReadsOfLaunch<L> {
     /// True if some reads of a batch may be of some of these bytes.
     fn meets(&self, batch: &ReadBatch, bytes: &Range<usize>) -> bool {
         let size = batch.size as usize;
-        let meets = |start: usize, end: usize| start < bytes.end && bytes.start < end;
+        let meets = |start: usize, end: usize| overlap(&(start..end), bytes);
         match &batch.addresses {
             ReadAddresses::Row { of, dim, active } => {
                 let mut met = false;
@@ -240,7 +241,7 @@ pub(crate) struct ReadLogs<L> {
     all: Mutex<Vec<SharedLog<L>>>,
     /// Those that no worker has.
     idle: Mutex<Vec<SharedLog<L>>>,
-    /// Held by who makes records of reads, one at a time.
+    /// Held while records of reads are made: one worker at a time.
     turn: Mutex<()>,
 }
 

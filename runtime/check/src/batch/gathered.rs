@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use gpurace_abi::ablation::{self, Mechanism};
+use gpurace_abi::device::REGION_WORDS;
 use gpurace_abi::image::POOL_THREAD_SHIFT;
 
 use crate::batch::sites::SiteEntry;
@@ -20,7 +21,7 @@ use crate::model::relation::Span;
 use crate::shadow::record_list::RecordList;
 use crate::shadow::region::{self, RegionRecord};
 
-/// A thread, and an address that it read: 0 where it made no read.
+/// A thread, and an address that it read: 0 if it made no read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct GatheredRead(pub u64);
@@ -173,7 +174,7 @@ impl CheckedReads<'_> {
             while address < end {
                 let region = address & !(region::BYTES - 1);
                 let to = end.min(region + region::BYTES);
-                let (from, words) = (address / GRANULE % region::WORDS, (to - address) / GRANULE);
+                let (from, words) = (address / GRANULE % REGION_WORDS, (to - address) / GRANULE);
                 let read = RegionRecord::of_thread(record, thread, from, words);
                 if !gathered.add(region, read) {
                     gathered.check(block, self);
@@ -194,14 +195,14 @@ struct RunsOfRegion {
 }
 
 impl RunsOfRegion {
-    /// Adds the read of a region by a thread. False where it is of another region, or not behind
+    /// Adds the read of a region by a thread. False if it is of another region, or not behind
     /// all others.
     fn add(&mut self, region: usize, read: RegionRecord) -> bool {
         let Some(last) = self.reads.as_mut_slice().last_mut() else {
             *self = Self { region, reads: RecordList::of(read) };
             return true;
         };
-        let behind = last.mask.leading_zeros() + read.mask.trailing_zeros() >= region::WORDS as u32;
+        let behind = last.mask.leading_zeros() + read.mask.trailing_zeros() >= REGION_WORDS as u32;
         if self.region != region || !behind {
             return false;
         }

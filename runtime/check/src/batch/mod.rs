@@ -44,12 +44,12 @@ pub(crate) trait BatchChecks {
     /// True if an address, which is about to be accessed, is of the block's own memory.
     fn begins_access(&mut self, address: usize) -> bool;
 
-    /// Checks an access to some words of the region of an address. False where each word must be
+    /// Checks an access to some words of the region of an address. False if each word must be
     /// checked by itself: then nothing was done.
     fn check_region(&mut self, record: &RegionRecord, address: usize, shared: bool) -> bool;
 
     /// Records accesses to different words of the region at an address, if its records are all
-    /// settled. False where they are not: then nothing was done.
+    /// settled. False if they are not: then nothing was done.
     fn begin_region(&mut self, records: &[RegionRecord], address: usize, shared: bool) -> bool;
 
     /// Checks one access of a few bytes.

@@ -11,9 +11,10 @@
 
 use std::ops::Range;
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::batch::affine::Addresses;
 pub use crate::batch::affine::{AffineAddresses, Threads};
-pub use crate::batch::interval::RowMask;
 use crate::batch::sites::SiteEntry;
 use crate::batch::{BatchChecks, Value, WholeAccess};
 use crate::model::access::{GRANULE, Op};
@@ -35,6 +36,9 @@ pub struct Row<'a> {
     /// What they wrote, where known.
     pub values: Option<Values<'a>>,
 }
+
+/// Some of the rows that are handed over together: bit `i` is row `i`.
+pub type RowMask = u64;
 
 /// The values that a row wrote, by thread, and those that memory held before.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +81,8 @@ impl Row<'_> {
         self.size as usize / GRANULE
     }
 
-    /// The value that a thread has written into a word, and the one that was there: `None` where it
-    /// has not written it, `Some(None)` where they are not known.
+    /// The value that a thread has written into a word, and the one that was there: `None` if it
+    /// has not written it, `Some(None)` if they are not known.
     fn written(&self, thread: usize, word: usize) -> Option<Option<(u32, u32)>> {
         let address = self.addresses.of(thread);
         let within = word.checked_sub(address).filter(|&w| address != 0 && w < self.size as usize)?;
@@ -95,7 +99,7 @@ pub(crate) struct RowWrite<'a> {
 }
 
 impl RowWrite<'_> {
-    /// True if a word of it held already the value that it left there; `None` where that is not
+    /// True if a word of it held already the value that it left there; `None` if that is not
     /// known. Threads may have run side by side: the order in which they are checked counts.
     pub(crate) fn left_equal(&self, word: usize) -> Option<bool> {
         let (own, before) = self.rows.split_last()?;
@@ -292,11 +296,11 @@ impl CheckedRow<'_> {
         let mut done = 0;
         while done < run.count {
             let address = run.address.wrapping_add(done * run.step);
-            let from = address / GRANULE % region::WORDS;
-            let count = ((region::WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
+            let from = address / GRANULE % REGION_WORDS;
+            let count = ((REGION_WORDS - (from & !(step - 1))) >> shift).min(run.count - done);
             let threads = run.thread + done..run.thread + done + count;
             let mask = if dense {
-                (u32::MAX >> (region::WORDS - count * words)) << from
+                (u32::MAX >> (REGION_WORDS - count * words)) << from
             } else {
                 match row.addresses {
                     Addresses::Affine(affine) if step == 1 => {
@@ -320,8 +324,7 @@ impl CheckedRow<'_> {
 
     /// Checks a run of threads that access one place.
     fn one_place(&self, block: &mut impl BatchChecks, record: Record, run: &RowRun, shared: bool) {
-        let mask =
-            (u32::MAX >> (region::WORDS - self.row.words())) << (run.address / GRANULE % region::WORDS);
+        let mask = (u32::MAX >> (REGION_WORDS - self.row.words())) << (run.address / GRANULE % REGION_WORDS);
         // Reads of one instruction are one record; writes race.
         let one_warp = run.thread / 32 == (run.thread + run.count - 1) / 32;
         let span = if one_warp { Span::Warp } else { Span::Block };

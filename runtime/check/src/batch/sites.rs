@@ -24,8 +24,8 @@ impl ProvedSites {
     }
 }
 
-/// What is known of an instruction: whether the launch proved it, its number, whether its reads may
-/// be deferred.
+/// What is known of an instruction in a launch: its number, if it is proved, and if its reads may be
+/// deferred.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteEntry(u64);
 
@@ -48,7 +48,7 @@ impl SiteEntry {
         self.0 & (Self::NUMBERED | Self::AT_ONCE) == Self::NUMBERED
     }
 
-    /// Its number; `None` where none is left for it.
+    /// Its number; `None` if none is left for it.
     #[inline(always)]
     pub(crate) const fn number(self) -> Option<u16> {
         if self.0 & Self::NUMBERED == 0 { None } else { Some((self.0 >> 8) as u16) }

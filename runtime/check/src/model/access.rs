@@ -1,11 +1,19 @@
 //! What an access does, and to which bytes.
 
+use std::ops::Range;
+
 use gpurace_abi::scope::Scope;
 
 /// Bytes of application memory per shadow word.
 pub const GRANULE: usize = 4;
 /// The mask of all bytes of a word.
 pub const FULL: u8 = 0b1111;
+
+/// True if two ranges of bytes, neither of them empty, have bytes in common.
+#[inline]
+pub(crate) fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
 
 /// What an access does to the bytes it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +53,7 @@ pub(crate) struct Access {
     pub(crate) touch: Touch,
     /// The module's index of the instruction.
     pub(crate) site: u32,
-    /// The number that records hold for the instruction; `None` where none is left for it.
+    /// The number that records hold for the instruction; `None` if none is left for it.
     pub(crate) number: Option<u16>,
     /// Address of the word.
     pub(crate) word: usize,

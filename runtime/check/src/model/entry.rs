@@ -20,7 +20,7 @@ pub struct Member {
     pub lanes: u32,
     /// One of the threads: linear index in its block.
     pub thread: u16,
-    /// How many threads, where they are not known one by one.
+    /// How many threads there are, if they are not known one by one.
     pub span: Span,
 }
 

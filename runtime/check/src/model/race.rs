@@ -25,13 +25,13 @@ pub enum SideOp {
 }
 
 impl SideOp {
-    /// Whether it changes memory.
+    /// True if it changes memory.
     pub const fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AtomicWrite)
     }
 }
 
-/// Memory of which kind.
+/// A kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// A block's shared memory.
@@ -57,14 +57,14 @@ pub enum RaceScope {
     System,
 }
 
-/// One of the two accesses. What is not known is `None`.
+/// One of the two accesses of a race. What is not known is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
     /// What it did.
     pub op: SideOp,
     /// Its instruction: `site_base` of its launch plus the module's index.
     pub site: u32,
-    /// Bytes; of an earlier plain access only its instruction tells.
+    /// Bytes; `None` for an earlier plain access: its instruction tells.
     pub size: Option<u32>,
     /// First byte.
     pub address: Option<usize>,
@@ -83,8 +83,7 @@ pub struct Side {
 /// A data race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceRecord {
-    /// Kernel of the later access; of the earlier one where the later one is
-    /// of none.
+    /// Kernel of the later access, or of the earlier one if the later one is a transfer's.
     pub kernel: KernelKey,
     /// Launch of the later access.
     pub launch: u64,
@@ -94,15 +93,15 @@ pub struct RaceRecord {
     pub later: Side,
     /// First byte that both cover.
     pub address: usize,
-    /// Which memory it is in.
+    /// The memory that it is in.
     pub space: Space,
     /// First byte of the shared memory of the later access's block.
     pub shared_base: usize,
     /// The narrowest group that holds both threads.
     pub scope: RaceScope,
-    /// Whether equal values were written, each time that the race was seen;
-    /// `None` where one side does not write or a value is not known.
+    /// True if both sides wrote equal values each time that the race was seen; `None` if one side
+    /// does not write or a value is not known.
     pub same_value: Option<bool>,
-    /// How often it was seen: accesses that found it.
+    /// Number of accesses that found it.
     pub count: u64,
 }

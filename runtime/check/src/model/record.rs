@@ -98,7 +98,7 @@ impl OpCode {
     pub const WRITE: Self = Self(1);
     const FIRST_ATOMIC: u64 = 2;
 
-    /// The code of an operation; `None` where it has none.
+    /// The code of an operation; `None` if it has none.
     #[inline(always)]
     pub const fn of(touch: Touch) -> Option<Self> {
         if touch.mask != FULL {
@@ -169,7 +169,7 @@ impl Key {
     /// A key that no record has: its uid is the reserved one.
     pub const NONE: Self = Self(KEY_MASK);
 
-    /// The key of a thread of a block in an epoch; `None` where a field would overflow.
+    /// The key of a thread of a block in an epoch; `None` if a field would overflow.
     #[inline]
     pub const fn new(thread: u32, uid: u64, clock: u32) -> Option<Self> {
         if uid >= UID_VALUES || clock >= CLOCK_VALUES || thread >= 1 << THREAD_BITS {
@@ -244,10 +244,10 @@ pub enum Content {
 impl Record {
     /// The empty word.
     pub const EMPTY: Self = Self(0);
-    /// The word that one worker is changing, and the others wait for.
+    /// The word that one worker is changing. The others wait.
     pub const BUSY: Self = Self(BUSY << STATE_SHIFT);
 
-    /// The record of accesses by threads of this span, of which the key names one.
+    /// The record of accesses by threads of this span. The key names one of them.
     #[inline(always)]
     pub const fn new(op: OpCode, span: Span, site: SiteField, key: Key) -> Self {
         Self(op.state(span) | site.0 | key.0)
@@ -281,7 +281,7 @@ impl Record {
         self.0 >> STATE_SHIFT >= FIRST_RECORD
     }
 
-    /// The state, of which those of words without a record are named here.
+    /// The state field: one of the states above for a word without a record.
     #[inline(always)]
     pub(crate) const fn state(self) -> u64 {
         self.0 >> STATE_SHIFT
@@ -410,7 +410,7 @@ impl Record {
 }
 
 impl RecordFields {
-    /// The record; `None` where a field would overflow or the operation has no code.
+    /// The record; `None` if a field would overflow or the operation has no code.
     pub const fn pack(self) -> Option<Record> {
         let Some(op) = OpCode::of(self.touch) else {
             return None;

@@ -126,7 +126,7 @@ pub const fn step(
     }
 }
 
-/// The span of a record after an unordered thread in this relation has joined it; `None` where it
+/// The span of a record after an unordered thread in this relation has joined it; `None` if it
 /// cannot: the threads of a record are of one launch.
 #[inline(always)]
 pub const fn joined_span(span: Span, relation: Relation) -> Option<Span> {

@@ -1,21 +1,18 @@
 //! The clocks of one block's threads.
 //!
-//! Each thread has a clock; the interval in which it has one value is an
-//! *epoch*. What a thread knows of another is the first epoch of it that did
-//! not happen before: an access in epoch `c` is ordered before a thread that
-//! knows more than `c`.
+//! Each thread has a clock. The time in which the clock has one value is an *epoch*. A thread knows
+//! of another thread the first epoch that did not happen before: an access in epoch `c` happens
+//! before each thread that knows a number above `c`.
 //!
-//! A barrier sets all clocks of the block to one more than the largest, and
-//! that is what every thread then knows of every other (the *floor*). A sync of
-//! a whole warp does so for the warp. That is all in kernels that have only
-//! those two ([`Mode::Regular`]): one number per word tells both barrier
-//! interval and warp interval.
+//! A barrier sets all clocks of the block to one more than the largest. Each thread then knows this
+//! number of each other thread: the *floor*. A sync of a whole warp does the same for the warp. In a
+//! kernel that has only these two ([`Mode::Regular`]), one number tells both the barrier interval
+//! and the warp interval.
 //!
-//! Otherwise ([`Mode::Exact`]) a warp that synced a part of its lanes has a
-//! matrix of what each lane knows of each, and a thread that acquired through
-//! an atomic or waited at a named barrier has a sparse vector clock. Barriers
-//! and warp syncs spread what one thread acquired. A release begins a new epoch
-//! for its thread: what follows it is not released.
+//! In other kernels ([`Mode::Exact`]) a warp that synced some of its lanes has a matrix of what each
+//! lane knows of each other. A thread that acquired through an atomic or waited at a named barrier
+//! has a sparse vector clock. Barriers and warp syncs pass on what a thread acquired. A release
+//! begins a new epoch of its thread, since it does not release what follows.
 
 mod release;
 
@@ -24,7 +21,7 @@ use crate::order::vector::Clocks;
 
 use release::ThreadSync;
 
-/// How much a kernel's synchronisation asks for.
+/// The kinds of synchronisation in a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Only barriers of the whole block and syncs of whole warps.
@@ -38,9 +35,9 @@ pub enum Mode {
 #[derive(Debug, Default)]
 struct EachClock {
     threads: u32,
-    /// What all have, where they have one.
+    /// The clock of all threads, if it is the same.
     all: Option<u32>,
-    /// By thread, where they do not.
+    /// Otherwise the clock of each thread.
     each: Vec<u32>,
 }
 
@@ -65,10 +62,10 @@ impl EachClock {
 
 #[derive(Debug, Default)]
 struct WarpSync {
-    /// What lanes know of each other, all alike.
+    /// What all lanes know of each other.
     floor: u32,
-    /// What each lane (row) knows of each, where some synced alone since the
-    /// last barrier or whole-warp sync.
+    /// What each lane (row) knows of each other, if some synced alone since the last barrier or
+    /// sync of the whole warp.
     matrix: Option<Box<[[u32; 32]; 32]>>,
 }
 
@@ -80,33 +77,36 @@ pub struct BlockOrder {
     /// First uid of the block: its identity.
     home: u64,
     uid: u64,
-    /// Uid in words.
+    /// The uid as records hold it.
     word_uid: u64,
+    /// Earlier uids of the block.
     past: Vec<u64>,
     floor: u32,
+    /// The largest clock.
     max: u32,
     clock: EachClock,
-    /// Key of thread 0, where all threads have one clock and the keys of all of them fit.
+    /// The key of thread 0, if all threads have one clock and all their keys fit.
     common: Option<Key>,
-    /// Otherwise the key of each thread, [`Key::NONE`] where it does not fit.
+    /// Otherwise the key of each thread; [`Key::NONE`] if it does not fit.
     keys: Vec<Key>,
     warps: Vec<WarpSync>,
     sync: Vec<Option<Box<ThreadSync>>>,
-    /// Whether some thread has a [`ThreadSync`].
+    /// Some thread has a [`ThreadSync`].
     any_sync: bool,
-    /// Whether some thread has acquired what another block may have released.
+    /// Some thread has acquired what another block may have released.
     acquired_elsewhere: bool,
     /// What every thread knows of other blocks and of other launches.
     base: Clocks,
-    /// What the block's cluster is known by, in a launch with clusters.
+    /// The block's cluster, by the first uid of its first block; `None` in a launch without
+    /// clusters.
     cluster: Option<u64>,
-    /// What `bar.arrive` has brought to each named barrier.
+    /// What the arrivals at each named barrier (`bar.arrive`) have released.
     arrivals: Vec<(u32, Clocks)>,
 }
 
 impl BlockOrder {
-    /// Begins a block, in place of another one. `word_uid` is its uid as records hold it, `before` what
-    /// happened before its launch, `cluster` the name of its cluster in a launch with clusters.
+    /// Begins a block, in place of another one. `word_uid`: its uid as records hold it. `before`:
+    /// what happened before its launch. `cluster`: see [`BlockOrder::cluster`].
     pub fn restart(
         &mut self,
         mode: Mode,
@@ -135,12 +135,12 @@ impl BlockOrder {
         self.set_all_keys();
     }
 
-    /// Launch-unique id that new records carry.
+    /// The uid that new records carry.
     pub fn uid(&self) -> u64 {
         self.uid
     }
 
-    /// The same as words hold it.
+    /// The same as records of 64 bits hold it.
     pub fn word_uid(&self) -> u64 {
         self.word_uid
     }
@@ -150,22 +150,22 @@ impl BlockOrder {
         self.home
     }
 
-    /// How many threads it has.
+    /// Number of threads.
     pub fn threads(&self) -> u32 {
         self.threads
     }
 
-    /// What its cluster is known by, in a launch with clusters.
+    /// Its cluster, by the first uid of its first block; `None` in a launch without clusters.
     pub fn cluster(&self) -> Option<u64> {
         self.cluster
     }
 
-    /// Whether this block had the uid before its last barriers.
+    /// True if this is an earlier uid of the block.
     pub fn was(&self, uid: u64) -> bool {
         self.past.contains(&uid)
     }
 
-    /// Whether this block had another uid before.
+    /// True if the block had another uid before.
     #[inline]
     pub fn has_past(&self) -> bool {
         !self.past.is_empty()
@@ -177,7 +177,7 @@ impl BlockOrder {
         self.clock.of(thread)
     }
 
-    /// The key of a thread now; [`Key::NONE`] where it does not fit.
+    /// The key of a thread now; [`Key::NONE`] if it does not fit.
     #[inline]
     pub fn key(&self, thread: u32) -> Key {
         match self.common {
@@ -186,7 +186,7 @@ impl BlockOrder {
         }
     }
 
-    /// What every thread knows of every other of the block: epochs below happened.
+    /// What every thread of the block knows of every other: epochs below have happened.
     #[inline]
     pub fn floor(&self) -> u32 {
         self.floor
@@ -198,12 +198,12 @@ impl BlockOrder {
         self.warps[warp as usize].floor.max(self.floor)
     }
 
-    /// How far the clocks have come.
+    /// The largest clock of a thread.
     pub fn max_clock(&self) -> u32 {
         self.max
     }
 
-    /// At the start of a block: has all its threads come to this clock by barriers.
+    /// Sets all clocks of a block that has just begun, as if its threads had come there by barriers.
     pub(crate) fn set_clock(&mut self, clock: u32) {
         (self.floor, self.max) = (clock, clock);
         self.clock.set_all(self.threads, clock);
@@ -211,7 +211,7 @@ impl BlockOrder {
         self.set_all_keys();
     }
 
-    /// The keys of threads that have all one clock.
+    /// Sets the keys of all threads, which have one clock.
     fn set_all_keys(&mut self) {
         let last = Key::new(self.threads.saturating_sub(1), self.word_uid, self.max);
         self.common = last.map(|last| last.with_thread(0));
@@ -220,7 +220,7 @@ impl BlockOrder {
         }
     }
 
-    /// The keys of threads whose clocks have changed.
+    /// Sets the keys of threads whose clocks have changed.
     fn set_keys(&mut self, threads: std::ops::Range<u32>) {
         if let Some(first) = self.common.take() {
             (0..).zip(&mut self.keys).for_each(|(t, key)| *key = first.with_thread(t));
@@ -230,6 +230,7 @@ impl BlockOrder {
         }
     }
 
+    /// Begins the next epoch of a thread.
     fn tick(&mut self, thread: u32) {
         let c = self.clock.of_mut(thread);
         *c += 1;
@@ -237,8 +238,7 @@ impl BlockOrder {
         self.set_keys(thread..thread + 1);
     }
 
-    /// The first epoch of `other`, a thread of a block with this uid, that
-    /// `thread` does not know.
+    /// The first epoch that `thread` does not know of thread `other` of a block with this uid.
     pub fn known(&self, thread: u32, uid: u64, other: u32) -> u32 {
         let mut known = 0;
         if uid == self.uid {
@@ -263,27 +263,25 @@ impl BlockOrder {
         known
     }
 
-    /// Whether `thread` knows that a whole launch has happened: the one with
-    /// this first uid.
+    /// True if `thread` knows that all of the launch with this first uid has happened.
     pub fn knows_launch(&self, thread: u32, first_uid: u64) -> bool {
         self.base.knows_launch(first_uid)
             || self.any_sync
                 && self.sync[thread as usize].as_ref().is_some_and(|s| s.acquired.knows_launch(first_uid))
     }
 
-    /// Whether something is known of other blocks or launches.
+    /// True if some thread may know something of other blocks or launches.
     #[inline]
     pub fn knows_others(&self) -> bool {
         self.any_sync || !self.base.is_empty()
     }
 
-    /// Whether a thread may have acquired something of another block since the
-    /// block began.
+    /// True if a thread may have acquired something of another block since this block began.
     pub fn has_acquired(&self) -> bool {
         self.acquired_elsewhere
     }
 
-    /// What the block's threads have learnt by its end, together.
+    /// All that the block's threads know of others, together.
     pub fn learnt(&self) -> Clocks {
         let mut learnt = self.base.clone();
         for s in self.sync.iter().flatten() {
@@ -292,8 +290,8 @@ impl BlockOrder {
         learnt
     }
 
-    /// Which lanes of a warp have done what they did in epoch `clock`, as
-    /// far as `thread` knows.
+    /// The lanes, among these of a warp, whose epoch `clock` happened before, as far as `thread`
+    /// knows.
     pub fn known_lanes(&self, thread: u32, uid: u64, warp: u32, lanes: u32, clock: u32) -> u32 {
         let learnt =
             self.any_sync && self.sync[thread as usize].as_ref().is_some_and(|s| !s.acquired.is_empty());
@@ -302,7 +300,7 @@ impl BlockOrder {
                 return 0;
             }
             if uid == self.uid {
-                // All lanes alike; the base says no more of the block than the floor.
+                // The same for all lanes: the base says no more of the block than the floor.
                 let own = warp == thread / 32;
                 let known = if own { self.warp_floor(warp) } else { self.floor };
                 return if clock < known { lanes } else { 0 };
@@ -313,8 +311,8 @@ impl BlockOrder {
             .fold(0, |known, l| known | 1 << l)
     }
 
-    /// All live threads have passed barrier 0. `further`: a fresh uid for
-    /// the block, and the same as words hold it, where its clock grew too large.
+    /// Orders all threads of the block: those that live pass barrier 0. `further`: a new uid for a
+    /// block whose clock grew too large, and the same as records hold it.
     pub fn barrier(&mut self, further: Option<(u64, u64)>) {
         if self.any_sync {
             let mut base = std::mem::take(&mut self.base);
@@ -326,7 +324,7 @@ impl BlockOrder {
         }
         if let Some((uid, word_uid)) = further {
             if self.mode == Mode::Exact {
-                // What others learn from here on includes all that was before.
+                // Whoever learns of the new uid also learns all that was before.
                 self.base.learn_block(self.uid, u32::MAX);
             }
             self.past.push(self.uid);
@@ -352,8 +350,8 @@ impl BlockOrder {
         }
     }
 
-    /// The lanes of `mask` have synced. Returns false where the mode cannot
-    /// tell: then nothing was ordered.
+    /// Orders the lanes of `mask`, which sync. False if the mode cannot express this: then nothing is
+    /// ordered.
     pub fn syncwarp(&mut self, warp: u32, mask: u32) -> bool {
         let all = self.lanes(warp);
         let mask = mask & all;

@@ -1,11 +1,10 @@
-//! Clusters of blocks: which blocks one has, and their barrier.
+//! Clusters: which blocks belong to one, and its barrier.
 //!
-//! Threads of a cluster reach the shared memory of all its blocks. In a launch
-//! with clusters the checker therefore takes shared memory for what it takes
-//! global memory for, and forgets, as a cluster begins, what an earlier one has left
-//! there. One record per word cannot say "these blocks of one cluster", so such launches
-//! are exact ([`crate::order::block_order::Mode::Exact`]): who is ordered after whom is known
-//! by vector clocks, thread by thread.
+//! Threads of a cluster reach the shared memory of all its blocks. So in a launch with clusters the
+//! checker treats shared memory as it treats global memory. When a cluster begins, the checker
+//! forgets what an earlier one has left there. No record of 64 bits can say "these blocks of one
+//! cluster", so such launches are exact ([`crate::order::block_order::Mode::Exact`]): vector clocks
+//! order their threads one by one.
 
 use crate::order::vector::Clocks;
 
@@ -16,12 +15,12 @@ pub struct Clusters {
     pub grid: [u32; 3],
     /// Blocks of a cluster.
     pub blocks: [u32; 3],
-    /// The module's index of a site that none of its instructions has: the end of a block.
+    /// The site of the end of a block: an index that no instruction of the module has.
     pub end_of_block: u32,
 }
 
 impl Clusters {
-    /// The linear index of the first block of the cluster that has the block with this one.
+    /// The first block of a block's cluster. Both are linear indices.
     pub fn first_of(&self, block: u64) -> u64 {
         let [x, y, _] = self.grid.map(u64::from);
         let at = [block % x, block / x % y, block / (x * y)];
@@ -30,17 +29,18 @@ impl Clusters {
     }
 }
 
-/// The barrier of a cluster: what threads release as they arrive, and what the
-/// others acquire as they wait.
+/// The barrier of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterBarrier {
+    /// What threads have released by arriving in this phase.
     pub(crate) arrived: Clocks,
+    /// What threads acquire by waiting for the phase that is over.
     pub(crate) over: Clocks,
 }
 
 impl ClusterBarrier {
-    /// All threads have arrived: who waits for this phase is ordered after them. The
-    /// next phase cannot be over before the last of them has waited.
+    /// Ends a phase: all threads have arrived, and whoever waits for it is ordered after them. The
+    /// next phase cannot end before all of them have waited.
     pub fn complete(&mut self) {
         self.over = std::mem::take(&mut self.arrived);
     }

@@ -1,15 +1,14 @@
 //! Asynchronous copies (`cp.async`).
 //!
-//! PTX ISA, "Asynchronous operations" and `cp.async`: a copy happens after
-//! what precedes it in its thread, and before nothing until it is known to be
-//! done: the thread waits for its group (`cp.async.wait_group`, `wait_all`), or
-//! somebody waits for an mbarrier that was made to track it
-//! (`cp.async.mbarrier.arrive`). Copies of one thread are not ordered to each
-//! other. So a copy is checked as an access by a party of its own, one for each
-//! thread, that knows what the thread knows when the copy begins. Its epochs
-//! are counted here: one ends with each commit and with each arrival. To wait
-//! is to learn that the epochs up to one have happened; barriers, warp syncs and
-//! releases spread that as they spread what an acquire learns.
+//! PTX ISA, "Asynchronous operations" and `cp.async`: a copy happens after what precedes it in its
+//! thread. It happens before nothing until it is known to be done: the thread waits for the copy's
+//! group (`cp.async.wait_group`, `wait_all`), or some thread waits for an mbarrier that tracks the
+//! copy (`cp.async.mbarrier.arrive`). Copies of one thread are not ordered to each other.
+//!
+//! So the checker treats the copies of a thread as a thread of its own, which knows what the
+//! thread knew when the copy began. Their epochs are counted here. Each commit and each arrival
+//! ends one. To wait is to learn that epochs have happened. Barriers, warp syncs and releases pass
+//! this on, like all that an acquire learns.
 
 use std::collections::VecDeque;
 
@@ -20,13 +19,13 @@ use crate::model::access::Op;
 pub(crate) struct ThreadCopies {
     /// Epoch of copies that begin now.
     pub(crate) epoch: u32,
-    /// For each committed group that was not waited for, the epoch after it.
+    /// For each committed group that the thread has not waited for, the epoch after it.
     pub(crate) groups: VecDeque<u32>,
-    /// What copies that only this thread can wait for touch, by epoch.
+    /// The accesses of copies that only this thread can wait for, by epoch.
     pub(crate) under_way: VecDeque<CopySide>,
 }
 
-/// One side of a copy.
+/// The read or the write of a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopySide {
     pub(crate) epoch: u32,
@@ -37,7 +36,7 @@ pub(crate) struct CopySide {
 }
 
 impl ThreadCopies {
-    /// The oldest part of a copy before an epoch.
+    /// Removes the oldest access of a copy before an epoch.
     pub(crate) fn take_below(&mut self, epoch: u32) -> Option<CopySide> {
         match self.under_way.front() {
             Some(p) if p.epoch < epoch => self.under_way.pop_front(),

@@ -39,7 +39,7 @@ impl KernelSites {
         }
     }
 
-    /// The number of a site (the module's index); `None` where none are left.
+    /// The number of a site (the module's index); `None` if none are left.
     #[inline]
     pub(crate) fn number(&self, site: u32) -> Option<u16> {
         let page = self.numbers.get(site as usize / PAGE)?;

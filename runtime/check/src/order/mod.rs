@@ -1,8 +1,9 @@
 //! What happens before what: clocks of threads and blocks, what atomics and fences carry from
-//! thread to thread, what was observed, asynchronous copies, clusters, launches. Knows nothing of
+//! thread to thread, observed writes, asynchronous copies, clusters, launches. It knows nothing of
 //! shadow memory.
 
 pub mod block_order;
+pub mod carried;
 pub mod cluster;
 pub(crate) mod copies;
 pub(crate) mod kernel_sites;

@@ -1,16 +1,18 @@
-//! What was observed, and so happened before what its observer does next.
+//! Observed writes: atomic writes whose values atomic reads have read.
 //!
-//! PTX ISA, "Causality order": an operation is also before another one where it precedes
-//! a third in observation order and that is before the other in base causality order. So an
-//! atomic write needs no release to be before what follows the atomic read that
-//! observes it, or one that observes a read-modify-write made of it: a counter of blocks
-//! may be set back by a plain write in the last of them. That is of the observed write
-//! alone. What its thread did before is not ordered by that, not even its loads of the same
-//! location.
+//! PTX ISA, "Causality order": an operation also happens before another one if it precedes a third
+//! in observation order, and the third is before the other in base causality order. So an atomic
+//! write needs no release to happen before what follows an atomic read of its value, or of the
+//! value that a chain of read-modify-writes made of it. For example, the last block that adds to a
+//! counter may reset it by a plain write. This orders the observed write alone: not what its thread
+//! did before, not even loads of the same location.
 //!
-//! The vector clocks hold base causality order. Beside them, a location has a [`ObservationLog`] of the
-//! atomic operations on it, which is asked only where an atomic and another access would
-//! be reported.
+//! The vector clocks hold base causality order. Beside them each location has an
+//! [`ObservationLog`] of the atomic operations on it. It is asked only when a race of an atomic
+//! access is about to be reported.
+//!
+//! Operations of threads on several workers may be *under way* at once: begun, and not known to
+//! have happened. It is not known which of them comes first, so they count as one chain.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,57 +21,59 @@ use gpurace_abi::scope::Scope;
 /// An atomic operation on a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicOperation {
-    /// Its block's uid then.
+    /// Uid that its block had when the thread made it.
     pub uid: u64,
     /// Its thread, linear in the block.
     pub thread: u32,
     /// The thread's epoch.
     pub clock: u32,
-    /// The instruction, by its number in the process; `None` where it takes no part in
-    /// races, or races as a plain access.
+    /// The instruction, by its number in the process; `None` if it takes no part in races, or races
+    /// as a plain access.
     pub site: Option<u32>,
-    /// How far it is atomic.
+    /// The threads to which it is atomic.
     pub scope: Scope,
-    /// It stores, or reads and modifies.
+    /// It stores, or reads and modifies; otherwise it loads.
     pub modifies: bool,
-    /// It has begun, and is not known to have happened.
+    /// It is under way.
     pub under_way: bool,
     /// Its place in the log.
     pub place: Place,
 }
 
-/// Where in a location's writes an operation stands.
+/// The place of an operation among a location's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The chain of read-modify-writes that it is in or, a load, that it has read from.
+    /// The chain that a write is in, or that a load has read from. A chain is a store and the
+    /// read-modify-writes of its value.
     chain: u32,
-    /// Of a write, how many the location had with it.
+    /// The number of a write among the location's writes, from 1 on.
     at: u32,
-    /// As a read: it may have observed its chain's writes up to this one. 0: none.
+    /// The last write of the chain that the operation, as a read, may have observed; 0 for none.
     seen: u32,
-    /// Up to this one it has: the others were under way with it.
+    /// The last write that it has surely observed. Later ones were under way together with it.
     sure: u32,
 }
 
-/// That a thread is not ordered after a write, unless its own one, under way at the same time, has
-/// come later and observed it.
+/// A reason why a plain access may be no race with an atomic write `of` another thread: the
+/// accessing thread's own write `by` was under way at the same time, and may have observed `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Excuse {
-    /// The thread's own write, by its place among the location's writes.
+    /// The own write, by its number.
     by: u32,
-    /// The other one.
+    /// The other write, by its number.
     of: u32,
-    /// Their instructions, and that of the thread's access that is no race then.
+    /// Sites of both writes and of the access.
     sites: [Option<u32>; 3],
 }
 
 impl Excuse {
-    /// Of an access at `site` by a thread that has made `by`.
+    /// The excuse of an access at `site` by the thread that made `by`.
     pub(crate) fn new(by: &AtomicOperation, of: &AtomicOperation, site: u32) -> Self {
         Self { by: by.place.at, of: of.place.at, sites: [by.site, of.site, Some(site)] }
     }
 
-    /// Whether only one of both can hold, and what they would be of is the same to who reads of it.
+    /// True if only one of two excuses can hold, since each says that its own write came last, and
+    /// both are about the same instructions: their races would be reported as one.
     fn contradicts(&self, other: &Excuse) -> bool {
         let [by, of, site] = self.sites;
         (self.by, self.of) == (other.of, other.by) && [of, by, site] == other.sites
@@ -77,41 +81,44 @@ impl Excuse {
 }
 
 impl Place {
-    /// What another one of the chain has seen, this one has, too.
+    /// Adds what another operation of the chain has observed.
     fn has_seen(&mut self, other: Place) {
         self.seen = self.seen.max(other.seen);
         self.sure = self.sure.max(other.sure);
     }
 }
 
-/// Operations from which on those are dropped that others stand for.
+/// Number of operations from which on a log drops those that others stand for.
 const ROOM: usize = 8;
-/// Operations of one location beyond which more are dropped.
+/// Number of operations from which on a log drops more of them.
 const MANY: usize = 1024;
-/// Operations of one location beyond which it has no log for the rest of the launch.
+/// Most operations of a log. A location with more has no log for the rest of the launch.
 const MOST: usize = 4096;
-/// Operations from the newest among which a load looks for an older one of its thread.
+/// How many of the newest operations a load searches for an older one of its thread.
 const NEAR: usize = 16;
-/// Excuses of one location that are kept.
+/// Most excuses that a log keeps.
 const MOST_EXCUSES: usize = 64;
 
 /// The atomic operations on a location by the newest launch that made one.
 #[derive(Debug)]
 pub(crate) struct ObservationLog {
     launch: u64,
-    /// Nothing of that launch is missing that matters.
+    /// No operation of the launch is missing, except those that others stand for.
     whole: bool,
     ops: Vec<AtomicOperation>,
+    /// The newest chain.
     chain: u32,
+    /// Number of the newest write.
     writes: u32,
-    /// While the store that began the chain is under way: the chain before, and its writes.
+    /// While the store that began the chain is under way: the chain before, and its last write.
     before: Option<(u32, u32)>,
+    /// Number of operations at which it drops some again.
     room: usize,
     excuses: Vec<Excuse>,
 }
 
 impl ObservationLog {
-    /// `whole`: of a location that was not accessed by atomics before.
+    /// An empty log. `whole`: no atomic has accessed the location before.
     pub(crate) fn new(whole: bool) -> Self {
         Self {
             launch: 0,
@@ -125,21 +132,21 @@ impl ObservationLog {
         }
     }
 
+    /// Makes it the log of this launch, unless it is of a later one. True if it is whole.
     fn of_launch(&mut self, launch: u64) -> bool {
         if launch > self.launch {
-            // Nothing of it is missing: where there is a log, it has all that comes.
+            // A log misses nothing that comes after its first operation.
             let whole = self.whole || self.launch > 0;
             *self = Self { launch, ..Self::new(whole) };
         } else if launch < self.launch {
-            // Of two launches at once, one has the log.
+            // The log is of one of two launches that run at once.
             self.whole = false;
         }
         self.whole
     }
 
-    /// An atomic write, if its launch keeps a log. `linked`: it reads, and observes, the
-    /// write before. `alone`: no other one is under way, on another processor. Of those that
-    /// are, it is not known which comes first: they are taken for one chain.
+    /// Adds an atomic write; `None` if its launch keeps no logs. `linked`: it reads and observes the
+    /// write before it. `alone`: nothing else is under way.
     pub(crate) fn write(&mut self, op: Option<(u64, AtomicOperation)>, linked: bool, alone: bool) {
         let kept = match op {
             Some((launch, op)) => self.of_launch(launch).then_some(op),
@@ -162,14 +169,13 @@ impl ObservationLog {
         }
     }
 
-    /// The writes up to here have happened.
+    /// The last write before the first one that is under way.
     fn sure(&self) -> u32 {
         let under_way = self.ops.iter().filter(|op| op.under_way).map(|op| op.place.at - 1);
         under_way.min().unwrap_or(self.writes)
     }
 
-    /// The chain that a write under way has begun may go on with the one before: they are taken for
-    /// one.
+    /// Joins the chain that a write under way has begun to the one before, which it may continue.
     pub(crate) fn join_before(&mut self) {
         let Some((before, _)) = self.before.take() else { return };
         for op in self.ops.iter_mut().filter(|op| op.place.chain == self.chain) {
@@ -178,13 +184,13 @@ impl ObservationLog {
         self.chain = before;
     }
 
-    /// Writes that the location has had in the launch of the log.
+    /// Number of writes in the launch of the log.
     pub(crate) fn writes(&self) -> u32 {
         self.writes
     }
 
-    /// A write has happened that was logged before. What others on other processors
-    /// have begun meanwhile may have happened before it.
+    /// Notes that a write of the log has happened. Writes that began meanwhile may have happened
+    /// before it.
     pub(crate) fn written(&mut self, uid: u64, thread: u32) {
         let (chain, writes) = (self.chain, self.writes);
         let of_thread = |o: &&mut AtomicOperation| (o.uid, o.thread, o.under_way) == (uid, thread, true);
@@ -196,12 +202,12 @@ impl ObservationLog {
         }
     }
 
-    /// Nothing is under way any more.
+    /// Notes that nothing is under way any more.
     pub(crate) fn settle(&mut self) {
         self.before = None;
     }
 
-    /// A load. `observes`: it is morally strong with the location's newest write.
+    /// Adds a load. `observes`: it is morally strong with the newest write.
     pub(crate) fn read(&mut self, launch: u64, mut op: AtomicOperation, observes: bool) {
         if !self.of_launch(launch) {
             return;
@@ -227,7 +233,7 @@ impl ObservationLog {
         if self.ops.len() >= self.room {
             self.drop_older(true);
             if self.ops.len() > MANY {
-                // What a thread's load has observed counts from its last epoch on then.
+                // A thread's last load then stands for those of earlier epochs, too.
                 self.drop_older(false);
             }
             if self.ops.len() > MOST {
@@ -238,16 +244,18 @@ impl ObservationLog {
         self.ops.push(op);
     }
 
-    /// Drops what newer operations stand for: a load by a later one of its thread,
-    /// a read-modify-write by a later one of the instruction in its chain: who has observed that,
-    /// or is ordered after it, has observed this one, and who has not races with it. One that is
-    /// under way is still to be told what it has observed.
+    /// Drops operations that newer ones stand for:
+    ///
+    /// - A later load of its thread stands for a load; of the same epoch if `epochs`.
+    /// - A later write of its instruction in its chain stands for a write. Whoever has observed the
+    ///   later one, or is ordered after it, has observed this one; whoever has not races with the
+    ///   later one. A write under way stays: it is not known yet what it has observed.
     fn drop_older(&mut self, epochs: bool) {
         let (mut loads, mut writes) = (HashMap::new(), HashSet::new());
         let mut kept: Vec<AtomicOperation> = Vec::new();
         for op in self.ops.iter().rev() {
             if op.modifies {
-                // What may have observed newer ones stands for itself.
+                // A write that may have observed newer ones stays.
                 let is_stood_for = !op.under_way && op.place.seen < op.place.at;
                 if !writes.insert((op.place.chain, op.site)) && is_stood_for {
                     continue;
@@ -265,8 +273,8 @@ impl ObservationLog {
         self.ops = kept;
     }
 
-    /// Keeps what excuses accesses. Whether one of these contradicts what excused another access:
-    /// it was a race, or this one is.
+    /// Keeps excuses. Returns the index of one that contradicts an excuse of another access: one of
+    /// the two accesses is a race.
     pub(crate) fn excuse(&mut self, excuses: &[Excuse]) -> Option<usize> {
         let certain = excuses.iter().position(|new| self.excuses.iter().any(|old| old.contradicts(new)));
         for new in excuses {
@@ -277,13 +285,13 @@ impl ObservationLog {
         certain
     }
 
-    /// The operations, where all of them by the launch are known.
+    /// The operations of a launch; `None` if they are not all known.
     pub(crate) fn of(&self, launch: u64) -> Option<Vec<AtomicOperation>> {
         (self.whole && self.launch == launch).then(|| self.ops.clone())
     }
 }
 
-/// What loads have in common of which one stands for all.
+/// What loads have in common if one of them stands for all.
 #[derive(PartialEq, Eq, Hash)]
 struct Load {
     uid: u64,
@@ -305,24 +313,24 @@ impl Load {
     }
 }
 
-/// Which of these operations a thread has neither observed nor is ordered after,
-/// by which of them are `known` to be before it. What it may have observed counts as observed.
+/// The operations, by index, that a thread has not observed and is not ordered after. `known` says
+/// which ones it is ordered after. What it may have observed counts as observed.
 pub(crate) fn unobserved(ops: &[AtomicOperation], known: &[bool]) -> Vec<usize> {
     let observed = Observed::by(ops, known, |place| place.seen);
     (0..ops.len()).filter(|&i| !known[i] && !observed.has(&ops[i])).collect()
 }
 
-/// A write that a thread may or may not have observed.
+/// A write that a thread may or may not have observed. Writes are indices of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubtful {
     /// The write.
     pub(crate) of: usize,
-    /// The one write of its own, or that is ordered before it, by which it may have.
+    /// The write that may have observed it: the thread's own, or one that is ordered before the
+    /// thread; `None` unless it is the only such operation.
     pub(crate) by: Option<usize>,
 }
 
-/// The operations that are not among [`unobserved`], though it is not known whether the thread has
-/// observed them.
+/// The writes that the thread may or may not have observed. They are not among [`unobserved`].
 pub(crate) fn doubtful(ops: &[AtomicOperation], known: &[bool]) -> Vec<Doubtful> {
     let may = Observed::by(ops, known, |place| place.seen);
     let surely = Observed::by(ops, known, |place| place.sure);
@@ -337,7 +345,7 @@ pub(crate) fn doubtful(ops: &[AtomicOperation], known: &[bool]) -> Vec<Doubtful>
     in_doubt.map(|of| Doubtful { of, by: by(of) }).collect()
 }
 
-/// How far each chain was observed.
+/// For each chain, the last write that was observed.
 struct Observed(Vec<(u32, u32)>);
 
 impl Observed {
@@ -376,7 +384,7 @@ mod tests {
         }
     }
 
-    /// Threads and sites of what `knower` has neither observed nor done itself.
+    /// Threads and sites of the operations that `knower` has neither observed nor made.
     fn left(log: &ObservationLog, knower: u32) -> Vec<(u32, u32)> {
         let ops = log.of(1).expect("a log");
         let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
@@ -446,19 +454,19 @@ mod tests {
         for thread in [0, 1, threads - 1] {
             assert_eq!(left(&log, thread), [], "{thread}");
         }
-        // What begins later nobody of them has observed.
+        // None of them has observed a write that begins later.
         log.write(Some((1, op(threads, 1, true))), true, true);
         assert_eq!(left(&log, 1), [(threads, 1)]);
     }
 
-    /// What a thread may have observed, and by which of its own writes, by their threads.
+    /// Threads of the writes that a thread may or may not have observed, and of those by which.
     fn in_doubt(log: &ObservationLog, knower: u32) -> Vec<(u32, Option<u32>)> {
         let ops = log.of(1).expect("a log");
         let known: Vec<_> = ops.iter().map(|o| o.thread == knower).collect();
         doubtful(&ops, &known).iter().map(|d| (ops[d.of].thread, d.by.map(|by| ops[by].thread))).collect()
     }
 
-    /// Writes of these threads that were under way at one time.
+    /// Writes of these threads that were under way at the same time.
     fn at_once(threads: &[u32]) -> ObservationLog {
         let mut log = ObservationLog::new(true);
         for (n, &thread) in threads.iter().enumerate() {
@@ -483,8 +491,8 @@ mod tests {
         log.write(Some((1, op(4, 1, true))), true, false);
         log.written(0, 4);
         assert_eq!((left(&log, 4), in_doubt(&log, 4)), (vec![], vec![(3, Some(4))]));
-        // A load that may have been made before or after it. What is known are the writes up to one: that
-        // the last one is over says nothing then.
+        // A load may have come before or after the write under way, so it has surely observed only
+        // the writes before that one.
         log.read(1, op(5, 2, false), true);
         assert_eq!((left(&log, 5), in_doubt(&log, 5)), (vec![], vec![(3, None), (4, None)]));
     }
@@ -501,12 +509,12 @@ mod tests {
             log.excuse(&[excuse(3, 1, 40), then])
         };
         assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 9)), Some(1));
-        // The same again, one of others, and of another access.
+        // The same excuse again, one of other writes, and one of another access.
         assert_eq!(after(excuse(1, 2, 9), excuse(1, 2, 9)), None);
         assert_eq!(after(excuse(1, 2, 9), excuse(3, 1, 9)), None);
         assert_eq!(after(excuse(1, 2, 9), excuse(2, 3, 9)), None);
         assert_eq!(after(excuse(1, 2, 9), excuse(2, 1, 8)), None);
-        // Of another instruction.
+        // A write by another instruction.
         let other = AtomicOperation { site: Some(5), ..of_thread(1) };
         assert_eq!(after(excuse(1, 2, 9), Excuse::new(&of_thread(2), &other, 9)), None);
     }

@@ -1,11 +1,10 @@
 //! Sparse vector clocks.
 //!
-//! A [`Clocks`] says up to which epoch each thread's accesses are known to have
-//! happened: for all threads of a block a common floor, and 32 epochs for the
-//! lanes of a warp. These are the leaves of a persistent big-endian Patricia
-//! tree (Okasaki and Gill, "Fast Mergeable Integer Maps", 1998): a join of two
-//! clocks that share most of their content costs only where they differ, so a
-//! counter on which thousands of blocks release and acquire stays cheap.
+//! A [`Clocks`] says up to which epoch each thread's accesses are known to have happened. It holds
+//! a floor for all threads of a block, and 32 epochs for the lanes of a warp. These are the leaves
+//! of a persistent big-endian Patricia tree (Okasaki and Gill, "Fast Mergeable Integer Maps",
+//! 1998). A join of two clocks costs only as much as they differ. So a counter on which thousands of
+//! blocks release and acquire stays cheap.
 
 use std::sync::Arc;
 
@@ -13,10 +12,10 @@ use std::sync::Arc;
 pub type Lanes = [u32; 32];
 
 const PER_BLOCK_BITS: u32 = 6;
-/// Where a warp's index would be: lane 0's epoch is the floor of the block.
+/// The key's number of a block's floor, which is no warp's index. The floor is the epoch of lane 0.
 const FLOOR: u64 = 32;
 
-/// Marks the key of a launch, whose first uid takes the place of a block's.
+/// Marks the key of a launch, which has the launch's first uid in place of a block's.
 const LAUNCH: u64 = 1 << 63;
 
 const fn key(uid: u64, warp: u64) -> u64 {
@@ -29,8 +28,8 @@ enum Node {
         key: u64,
         lanes: Lanes,
     },
-    /// `bit` is the highest bit in which keys below differ; `prefix` is what
-    /// they share above it; `zero` holds the keys with that bit clear.
+    /// `bit` is the highest bit in which keys below differ. `prefix` is what they share above it.
+    /// `zero` holds the keys with that bit clear.
     Branch {
         prefix: u64,
         bit: u32,
@@ -44,17 +43,17 @@ enum Node {
 pub struct Clocks(Option<Arc<Node>>);
 
 impl Clocks {
-    /// Knows nothing.
+    /// A clock that knows nothing.
     pub const fn new() -> Self {
         Self(None)
     }
 
-    /// Whether it knows nothing.
+    /// True if it knows nothing.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The first epoch of a thread that is not known.
+    /// The first epoch of a thread that it does not know.
     pub fn of(&self, uid: u64, thread: u32) -> u32 {
         let Some(root) = &self.0 else { return 0 };
         let floor = get(root, key(uid, FLOOR)).map_or(0, |l| l[0]);
@@ -69,18 +68,18 @@ impl Clocks {
         self.join(&Self(Some(Arc::new(Node::Leaf { key: key(uid, FLOOR), lanes }))));
     }
 
-    /// Learns that all of a launch has happened: the one with this first uid.
+    /// Learns that all of the launch with this first uid has happened.
     pub fn learn_launch(&mut self, first_uid: u64) {
         let leaf = Node::Leaf { key: LAUNCH | first_uid, lanes: [1; 32] };
         self.join(&Self(Some(Arc::new(leaf))));
     }
 
-    /// Whether all of the launch with this first uid has happened.
+    /// True if it knows that all of the launch with this first uid has happened.
     pub fn knows_launch(&self, first_uid: u64) -> bool {
         self.0.as_ref().is_some_and(|root| get(root, LAUNCH | first_uid).is_some())
     }
 
-    /// Learns that epochs below these of the lanes of a warp have happened.
+    /// Learns that, for each lane of a warp, the epochs below this one have happened.
     pub fn learn_warp(&mut self, uid: u64, warp: u32, lanes: Lanes) {
         let leaf = Node::Leaf { key: key(uid, warp.into()), lanes };
         self.join(&Self(Some(Arc::new(leaf))));
@@ -99,8 +98,8 @@ impl Clocks {
         }
     }
 
-    /// Forgets what is known of one thread that has no more than its own epoch, as those have that
-    /// make copies.
+    /// Forgets what is known of one thread, if only its own epoch is known, as with asynchronous
+    /// copies.
     pub(crate) fn forget_thread(&mut self, uid: u64, thread: u32) {
         let forgotten = self
             .0
@@ -111,7 +110,7 @@ impl Clocks {
         }
     }
 
-    /// Whether both are one object: a cheap test that a join is not needed.
+    /// True if both are one object: a cheap test that a join is not needed.
     pub fn same(&self, other: &Clocks) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
@@ -135,7 +134,7 @@ fn get(mut node: &Node, wanted: u64) -> Option<&Lanes> {
     }
 }
 
-/// The tree with 0 for a lane of the leaf with this key; `None` where it has that.
+/// The tree with 0 for a lane of the leaf with this key; `None` if it has that already.
 fn without(node: &Node, wanted: u64, lane: usize) -> Option<Arc<Node>> {
     match node {
         Node::Leaf { key, lanes } => {
@@ -154,8 +153,8 @@ fn without(node: &Node, wanted: u64, lane: usize) -> Option<Arc<Node>> {
     }
 }
 
-/// Hands back one of the operands where it knows all that the other does:
-/// that keeps later joins cheap.
+/// What both trees know. If one operand knows all of it, the result is that operand: this keeps
+/// later joins cheap.
 fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
     if Arc::ptr_eq(a, b) {
         return a.clone();
@@ -203,7 +202,8 @@ fn join(a: &Arc<Node>, b: &Arc<Node>) -> Arc<Node> {
     }
 }
 
-/// Joins the smaller tree `small`, whose keys start like `key`, into branch `big`.
+/// Joins the tree `small` into the branch `big`. The keys of `small` share the bits of `key` above
+/// those in which they differ.
 fn join_into(big: &Arc<Node>, key: u64, small: &Arc<Node>) -> Arc<Node> {
     let Node::Branch { prefix, bit, zero, one } = &**big else { unreachable!("a branch") };
     if key >> bit >> 1 != *prefix {

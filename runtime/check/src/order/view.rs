@@ -2,8 +2,8 @@
 //! happens before an access, and how their threads are related.
 //!
 //! [`BlockView::standing`] answers for any record. [`BlockView::relation`] gives the same answer
-//! for a record of 64 bits, from the record's fields and a few numbers of the block alone; it gives
-//! none where that takes more.
+//! for a record of 64 bits from only the record's fields and a few numbers of the block. It gives
+//! none if the answer takes more.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -253,7 +253,7 @@ impl BlockView {
         Entry { touch: a.touch, site, member: Member::thread(uid, a.thread, clock) }
     }
 
-    /// The record of a new access; `None` where it does not fit.
+    /// The record of a new access; `None` if it does not fit.
     pub(crate) fn new_record(&self, a: &Access) -> Option<Record> {
         if a.copy.is_some() {
             return None;
@@ -275,7 +275,7 @@ impl BlockView {
         Entry { touch: fields.touch, site, member }
     }
 
-    /// A full-width record in 64 bits; `None` where it does not fit.
+    /// A full-width record in 64 bits; `None` if it does not fit.
     pub(crate) fn pack(&self, e: &Entry) -> Option<Record> {
         let m = &e.member;
         if m.is_copy() {

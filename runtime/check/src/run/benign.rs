@@ -1,4 +1,4 @@
-//! Bytes on which the program says that races are meant.
+//! Bytes on which the program says that races are intended.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,14 +22,14 @@ impl Benign {
         self.ranges.is_empty()
     }
 
-    /// Whether a range holds the byte.
+    /// True if a range holds the byte.
     pub(crate) fn holds(&self, byte: usize) -> bool {
         let first = (byte + 1).saturating_sub(self.longest);
         let near = self.ranges.range(first..=byte);
         near.into_iter().any(|(start, size)| byte - start < *size)
     }
 
-    /// Takes the ranges out that begin in `bytes`, whose memory is gone.
+    /// Removes the ranges that begin in `bytes`, whose memory was freed.
     pub(crate) fn forget(&mut self, bytes: Range<usize>) {
         if !self.ranges.is_empty() {
             self.ranges.retain(|start, _| !bytes.contains(start));

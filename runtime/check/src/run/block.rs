@@ -48,14 +48,14 @@ pub struct Block {
     pub(crate) shadow: BlockShadow,
     sites: SiteCache,
     sync: BlockAtomics,
-    /// The asynchronous copies of each thread, in kernels that have such.
+    /// The asynchronous copies of each thread; empty if the kernel has none.
     copies: Vec<ThreadCopies>,
     /// The intervals of its shared memory.
     intervals: Intervals,
     /// The deferred reads of its worker.
     log: OwnLog<Launch>,
     pub(crate) sightings: Sightings,
-    /// Bytes of its shared memory on which races are meant.
+    /// Bytes of its shared memory on which races are intended.
     benign: Benign,
     checks: u64,
 }
@@ -154,7 +154,7 @@ impl Block {
         self.sync.end(&self.inner.syncvars, order, &self.memory.own);
     }
 
-    /// Marks `size` bytes as ones on which races are meant. No race is found on them from here on,
+    /// Marks `size` bytes as ones on which races are intended. No race is found on them from here on,
     /// until the memory is freed or, for shared memory, the block ends.
     pub fn benign(&mut self, address: usize, size: usize) {
         if self.memory.own.contains(&address) {
@@ -164,24 +164,24 @@ impl Block {
         }
     }
 
-    /// A fence.
+    /// Notes a fence of a thread.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) {
         if !self.sync.fences || !self.view.order.fence(thread, scope, order) {
             self.unforeseen();
         }
     }
 
-    /// Threads wait at a barrier of their block. CUDA's own programs use that as an acquire: the
-    /// last block of a reduction has a fence before its atomic, and a barrier alone after it (CUDA
-    /// C++ Programming Guide, "Memory Fence Functions"; cuda-samples, `threadFenceReduction`). PTX
-    /// also requires a fence after it.
+    /// Lets threads acquire at a barrier of their block, as CUDA's own programs rely on: the last
+    /// block of a reduction has a fence before its atomic, but only a barrier after it (CUDA C++
+    /// Programming Guide, "Memory Fence Functions"; cuda-samples, `threadFenceReduction`). PTX also
+    /// requires a fence there.
     pub fn acquire_at_barrier(&mut self, threads: impl IntoIterator<Item = u32>) {
         if self.sync.fences {
             threads.into_iter().for_each(|thread| self.view.order.acquire(thread));
         }
     }
 
-    /// All live threads of the block have arrived at barrier 0, and go on.
+    /// Completes barrier 0: all live threads of the block have arrived.
     pub fn barrier(&mut self) {
         self.intervals.end(&self.memory.own);
         let BlockView { order, launch, index, .. } = &mut self.view;
@@ -192,44 +192,41 @@ impl Block {
         order.barrier(further);
     }
 
-    /// A thread arrives at a named barrier without waiting (`bar.arrive`).
+    /// Lets a thread arrive at a named barrier without waiting (`bar.arrive`).
     pub fn barrier_arrive(&mut self, thread: u32, barrier: u32) {
         if !self.view.order.arrive(thread, barrier) {
             self.unforeseen();
         }
     }
 
-    /// A named barrier, or a barrier of a part of the block, completes: the threads in `waited` go
-    /// on. [`Block::barrier_arrive`] has told of those that arrived without waiting.
+    /// Completes a named barrier, or a barrier of a part of the block, at which the threads in
+    /// `waited` waited. [`Block::barrier_arrive`] came before for threads that did not wait.
     pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) {
         if !self.view.order.named_barrier(barrier, waited) {
             self.unforeseen();
         }
     }
 
-    /// The lanes of `mask` have synced (`__syncwarp(mask)`), and go on.
-    /// Lanes that the block does not have are ignored.
+    /// Orders the lanes of `mask`, which have synced (`__syncwarp(mask)`). Lanes that the block does
+    /// not have are ignored.
     pub fn syncwarp(&mut self, warp: u32, mask: u32) {
         if !self.view.order.syncwarp(warp, mask) {
             self.unforeseen();
         }
     }
 
-    /// A thread has ended: for barriers still to come it counts as arrived.
-    pub fn thread_exit(&mut self, _thread: u32) {}
-
     /// Forgets all accesses to a range: this block has freed it, or newly allocated it.
     pub fn forget(&mut self, address: usize, size: usize) {
         self.inner.forget(&(address..address.saturating_add(size)));
     }
 
-    /// Keeps every further sighting of a race for [`Block::take_traced`]: a test then sees what
+    /// Keeps every further sighting of a race for [`Block::take_traced`], so that a test sees what
     /// each single access found.
     pub fn trace(&mut self) {
         self.sightings.trace();
     }
 
-    /// The sightings since the last call, where [`Block::trace`] was called.
+    /// The sightings since the last call, if [`Block::trace`] was called.
     pub fn take_traced(&mut self) -> Vec<RaceRecord> {
         self.sightings.take_traced()
     }
@@ -239,6 +236,7 @@ impl Block {
         self.checks
     }
 
+    /// Counts synchronisation that the launch's features did not announce.
     #[cold]
     pub(crate) fn unforeseen(&self) {
         self.inner.unforeseen_sync.fetch_add(1, Ordering::Relaxed);

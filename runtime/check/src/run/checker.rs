@@ -1,11 +1,10 @@
 //! The process's checker: what all launches share, and how they begin and end.
 //!
-//! Each block takes an id, its *uid*, that no block of any launch before had.
-//! So a record of an earlier launch is told by its uid, and no shadow is
-//! cleared between launches. A block whose clock outgrows the shadow word
-//! takes a further uid at a barrier; what it did under the older one is before
-//! that barrier. Words hold uids counted from the last clear; the shadow is
-//! cleared at the start of a launch whose uids would not fit any more.
+//! Each block takes an id, its *uid*, that no block of any launch had before. So the uid of a record
+//! tells an earlier launch, and no shadow is cleared between launches. A block whose clock outgrows
+//! the shadow word takes a further uid at a barrier: what it did under the older one happens before
+//! that barrier. Records count uids from the last clear of the shadow. If the uids of a launch do not
+//! fit any more, the shadow is cleared at its start.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,20 +29,21 @@ use crate::run::transfer::{Copied, Ranges};
 use crate::shadow::page::Marks;
 use crate::shadow::process::Shadow;
 
-/// Bounds on memory. What is lost where one is reached is counted in [`Checker::notes`].
+/// Bounds on memory. [`Checker::notes`] says what was lost because one was reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Words with a side chain, in the process.
+    /// Most words with a record list or a chain, in the process.
     pub chains: u64,
-    /// Records of one word.
+    /// Most records of one word.
     pub entries: usize,
-    /// Block ids between two clears of the shadow, at most [`record::UID_VALUES`].
+    /// Block uids between two clears of the shadow, at most [`record::UID_VALUES`].
     pub uids: u64,
     /// Clock at which a block takes a new uid, at most [`record::CLOCK_VALUES`].
     pub clock: u32,
-    /// Whether a plain access races with an atomic write of which it is not known whether its
-    /// thread has observed it: of a location with more atomic operations than are kept. If not,
-    /// such pairs are counted, and those of atomics under way at one time, too.
+    /// Reports a plain access and an atomic write as a race if it is not known whether the
+    /// accessing thread has observed the write, since the location has more atomic operations than
+    /// are kept. Otherwise such pairs are counted, and so are those of atomics that were under way
+    /// at the same time.
     pub reports_undecided: bool,
 }
 
@@ -59,8 +59,8 @@ impl Default for Limits {
     }
 }
 
-/// Reads up to 8 bytes of the checked program's memory, zero-extended; `None`
-/// where it cannot be read.
+/// Reads up to 8 bytes of the checked program's memory, zero-extended; `None` if they cannot be
+/// read.
 pub type ReadMemory = fn(address: usize, size: u32) -> Option<u64>;
 
 /// The checker of a process.
@@ -72,40 +72,41 @@ pub(crate) struct Inner {
     pub(crate) shadow: Shadow,
     pub(crate) races: Races,
     pub(crate) syncvars: SyncVars,
-    /// Global memory on which races are meant.
+    /// Global memory on which races are intended.
     pub(crate) benign: RwLock<Benign>,
-    /// Reads that another access's check stands for.
     pub(crate) covered: Covered,
     /// Deferred reads.
     pub(crate) logs: Arc<ReadLogs<Launch>>,
-    /// What the host accesses is looked up.
+    /// Accesses by the host are checked.
     host_is_watched: AtomicBool,
     pub(crate) limits: Limits,
     pub(crate) read_memory: Option<ReadMemory>,
     pub(crate) launching: Mutex<Launching>,
     pub(crate) launches: Arc<Launches>,
     kernels: Mutex<HashMap<(KernelKey, u32), Arc<KernelSites>>>,
+    /// Synchronisation that the launch's features did not announce.
     pub(crate) unforeseen_sync: AtomicU64,
-    /// Pairs that are not reported: [`Limits::reports_undecided`].
+    /// Pairs that were not reported: see [`Limits::reports_undecided`].
     pub(crate) undecided: AtomicU64,
     clears_with_streams: AtomicU64,
 }
 
+/// The launches that run or that later ones may be concurrent with.
 pub(crate) struct Launching {
-    /// Uids in words are counted from here.
+    /// Records count uids from here.
     pub(crate) base: u64,
     running: Vec<RunningLaunch>,
     streams_seen: bool,
     /// Launches that something to come may be concurrent with.
     unsettled: Vec<Arc<LaunchData>>,
-    /// The bytes that copies and fills among them touch.
+    /// The transfers among them, and the bytes that they touch.
     pub(crate) transfers: Vec<Arc<Copied>>,
 }
 
-/// A launch that has begun and not ended, by first uids.
+/// A launch that has begun and not ended.
 struct RunningLaunch {
-    launch: u64,
-    /// Those below are settled for it.
+    first_uid: u64,
+    /// Launches with smaller first uids are settled for it.
     settled: u64,
 }
 
@@ -116,13 +117,13 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// A checker with default bounds that cannot read memory: it never knows
-    /// whether equal values were written.
+    /// A checker with default bounds that cannot read memory: it never knows if equal values were
+    /// written.
     pub fn new() -> Self {
         Self::with(Limits::default(), None)
     }
 
-    /// A checker with these bounds, that compares written values with memory through `read_memory`.
+    /// A checker with these bounds. It compares written values with memory through `read_memory`.
     pub fn with(limits: Limits, read_memory: Option<ReadMemory>) -> Self {
         Self {
             inner: Arc::new(Inner {
@@ -155,24 +156,24 @@ impl Checker {
         }
     }
 
-    /// Begins a launch. It is ordered after every launch with a smaller id,
-    /// except those whose ids are in `unordered`.
+    /// Begins a launch. It is ordered after every launch with a smaller id, except those whose ids
+    /// are in `unordered`.
     ///
-    /// Launches begin in the order of their ids, but for one that ran without checks and
-    /// whose accesses are made known later. No launch with a larger id may have begun
-    /// then that touches the same regions of memory, or that orders its threads by atomics
-    /// or fences: it did not know of this one.
+    /// Launches begin in the order of their ids. The exception is a launch that ran without checks
+    /// and is repeated for the checker later. Then no launch with a larger id may have begun that
+    /// touches the same regions of memory, or that orders its threads by atomics or fences: that one
+    /// did not know of this launch.
     pub fn begin_launch(&self, info: LaunchInfo, unordered: &[u64]) -> Arc<Launch> {
         self.begin(info, unordered, ProvedSites::default(), None)
     }
 
-    /// Begins a launch in which the accesses of some sites are not checked.
-    /// They leave no history, so no launch may be concurrent with this one.
+    /// Begins a launch in which accesses of the `proved` sites are not checked. They leave no
+    /// records, so no launch may be concurrent with this one.
     pub fn begin_pruned(&self, info: LaunchInfo, unordered: &[u64], proved: ProvedSites) -> Arc<Launch> {
         self.begin(info, unordered, proved, None)
     }
 
-    /// As [`Checker::begin_pruned`]; a copy says what it touches.
+    /// As [`Checker::begin_pruned`]. `touched`: the bytes of a transfer.
     pub(crate) fn begin(
         &self,
         info: LaunchInfo,
@@ -201,10 +202,10 @@ impl Checker {
         }
         let first_uid = inner.launches.take_uids(info.blocks);
         let settled_uid = l.unsettled.iter().map(|e| e.first_uid).fold(first_uid, u64::min);
-        l.running.push(RunningLaunch { launch: first_uid, settled: settled_uid });
+        l.running.push(RunningLaunch { first_uid, settled: settled_uid });
         let for_all = l.running.iter().fold(settled_uid, |least, running| least.min(running.settled));
         let mut before = Clocks::new();
-        // One that is made known late is not after those that came meanwhile.
+        // A launch that is repeated late is not after those that came meanwhile.
         let earlier = |e: &&Arc<LaunchData>| e.id < info.id && !unordered.contains(&e.id);
         for e in l.unsettled.iter().filter(earlier) {
             before.learn_launch(e.first_uid);
@@ -257,48 +258,49 @@ impl Checker {
         })
     }
 
-    /// Ends a launch all of whose blocks have ended.
+    /// Ends a launch. All of its blocks have ended.
     pub fn end_launch(&self, launch: &Launch) -> LaunchStats {
-        self.inner.launching.lock().running.retain(|running| running.launch != launch.order.data.first_uid);
+        let first_uid = launch.order.data.first_uid;
+        self.inner.launching.lock().running.retain(|running| running.first_uid != first_uid);
         LaunchStats { checks_executed: launch.checks.load(Ordering::Relaxed) }
     }
 
-    /// Races on `size` bytes of global memory are meant: none is found from here
-    /// on, until the memory is freed.
+    /// Marks `size` bytes of global memory as ones on which races are intended. No race is found on
+    /// them from here on, until the memory is freed.
     pub fn benign(&self, address: usize, size: usize) {
         self.inner.benign.write().add(address, size);
     }
 
-    /// Whether accesses by the host are to be looked up in what launches have touched that begin
-    /// from now on: they keep records then that are settled for other launches.
+    /// Says whether the host's accesses will be checked against launches that begin from now on.
+    /// These then keep records that are settled for other launches.
     pub fn watch_host(&self, watches: bool) {
         self.inner.host_is_watched.store(watches, Ordering::Relaxed);
     }
 
-    /// Forgets all accesses to a range: its memory was freed, or is new. No
-    /// running launch may be accessing it.
+    /// Forgets all accesses to a range: its memory was freed, or is new. No running launch may be
+    /// accessing it.
     pub fn forget(&self, address: usize, size: usize) {
         self.inner.forget(&(address..address.saturating_add(size)));
     }
 
-    /// The races found so far, in the order in which they were found. Counts
-    /// of blocks that still run may be missing.
+    /// The races found so far, in the order in which they were found. Counts of blocks that still
+    /// run may be missing.
     pub fn races(&self) -> Vec<RaceRecord> {
         self.inner.races.all()
     }
 
-    /// The races that were found since the last call.
+    /// The races found since the last call.
     pub fn take_new_races(&self) -> Vec<RaceRecord> {
         self.inner.races.take_new()
     }
 
-    /// Conflicts that were left undecided since the last call: none unless
+    /// Number of conflicts left undecided since the last call: 0 unless
     /// [`Limits::reports_undecided`] is off.
     pub fn take_undecided(&self) -> u64 {
         self.inner.undecided.swap(0, Ordering::Relaxed)
     }
 
-    /// What was lost, in sentences for the report's notes; empty where nothing was.
+    /// What was lost, in sentences for the report's notes; empty if nothing was.
     pub fn notes(&self) -> Vec<String> {
         let n = |c: &AtomicU64| c.load(Ordering::Relaxed);
         let inner = &self.inner;
@@ -329,8 +331,7 @@ impl Checker {
 }
 
 impl Inner {
-    /// The smallest first uid of launches that one that runs, or is to come, may be concurrent
-    /// with.
+    /// The smallest first uid of the launches that a running or later launch may be concurrent with.
     pub(crate) fn settled_for_all(&self) -> u64 {
         let l = self.launching.lock();
         let running = l.running.iter().map(|running| running.settled);
@@ -344,7 +345,7 @@ impl Inner {
         self.launches.clear();
     }
 
-    /// Forgets all accesses to some bytes, and what is known of them.
+    /// Forgets all accesses to some bytes, and their annotations.
     pub(crate) fn forget(&self, bytes: &Range<usize>) {
         self.record_reads(bytes);
         self.shadow.forget(bytes);
@@ -361,7 +362,7 @@ impl Inner {
 
 impl Drop for Checker {
     fn drop(&mut self) {
-        // Its launches name what they are of.
+        // The logs hold launches, and these hold `inner`: a circle.
         self.inner.logs.clear();
     }
 }

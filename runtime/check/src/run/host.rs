@@ -1,4 +1,4 @@
-//! Accesses by the host, against what launches have touched.
+//! Accesses by the host, checked against the records of launches.
 
 use gpurace_abi::scope::Scope;
 
@@ -10,7 +10,7 @@ use crate::run::checker::Checker;
 use crate::run::sighting::{scope_of, side_op};
 use crate::shadow::process::Stored;
 
-/// An access by the host.
+/// An access of one byte by the host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostAccess {
     /// The byte.
@@ -22,11 +22,10 @@ pub struct HostAccess {
 }
 
 impl Checker {
-    /// Looks an access by the host up. It races with conflicting accesses of
-    /// the launches, by id, that it `overlaps`. No launch may be running.
+    /// Checks an access by the host. It races with conflicting accesses of each launch for whose id
+    /// `overlaps` is true. No launch may be running.
     ///
-    /// An atomic access at system scope is taken to meet an atomic one of the
-    /// host, which it does not race with.
+    /// It never races with atomics of system scope: the host's access is assumed to be atomic there.
     pub fn host_access(&self, access: HostAccess, overlaps: &dyn Fn(u64) -> bool) {
         let inner = &self.inner;
         let word = access.address & !(GRANULE - 1);
@@ -51,6 +50,7 @@ impl Checker {
         });
     }
 
+    /// Adds the race of an access by the host with a record, if they race.
     fn host_race(&self, access: &HostAccess, entry: &Entry, overlaps: &dyn Fn(u64) -> bool) {
         let byte = 1u8 << (access.address % GRANULE);
         let conflict = match entry.touch.op {
@@ -111,26 +111,15 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
-    use gpurace_abi::meta::SyncFeatures;
-
     use super::*;
     use crate::batch::rows::Row;
     use crate::run::block::Block;
     use crate::run::launch::LaunchInfo;
 
-    /// What launch `id` does in its block 2; those before it up to `settled` are over.
+    /// Runs launch `id`, which makes accesses in its block 2. Launches up to `settled` are settled.
     fn run(checker: &Checker, id: u64, settled: u64, accesses: impl FnOnce(&mut Block)) {
-        let info = LaunchInfo {
-            id,
-            kernel: KernelKey(1),
-            site_base: 10,
-            features: SyncFeatures::default(),
-            threads_per_block: 32,
-            blocks: 4,
-            clusters: None,
-            stream: 5,
-            settled,
-        };
+        let info =
+            LaunchInfo { site_base: 10, stream: 5, settled, ..LaunchInfo::new(id, KernelKey(1), 4, 32) };
         let launch = checker.begin_launch(info, &[]);
         let mut block = Block::begin(&launch, 2, 0..0);
         accesses(&mut block);
@@ -171,7 +160,7 @@ mod tests {
         expect(0x7000_0000, true, 0);
     }
 
-    /// Threads from 0 on access neighbouring words together.
+    /// Runs a launch in which threads from 0 on access neighbouring words as a row.
     fn row(checker: &Checker, id: u64, writes: bool, words: std::ops::Range<usize>) {
         let items: Vec<_> = words.map(|w| 0x1000 + 4 * w as u64).collect();
         let row = Row {
@@ -190,7 +179,7 @@ mod tests {
     fn what_a_later_launch_did_not_touch_the_host_still_meets() {
         for one_by_one in [false, true] {
             let checker = if one_by_one { launched() } else { Checker::new() };
-            // A write by launch 3, then reads of other words of the region by launch 4.
+            // Launch 3 writes, then launch 4 reads other words of the region.
             match one_by_one {
                 true => row(&checker, 4, false, 2..9),
                 false => {

@@ -31,17 +31,35 @@ pub struct LaunchInfo {
     pub threads_per_block: u32,
     /// Blocks.
     pub blocks: u64,
-    /// How the blocks form clusters, where threads may reach other blocks' shared memory or
-    /// clusters have several blocks.
+    /// How the blocks form clusters, if clusters have several blocks or threads may reach other
+    /// blocks' shared memory.
     pub clusters: Option<Clusters>,
     /// The stream, as the caller numbers them.
     pub stream: u64,
-    /// Launches with ids up to this one happen before every launch still to come: `id - 1` where
-    /// there is but one stream. Never goes down.
+    /// Launches with ids up to this one happen before every launch still to come: `id - 1` if there
+    /// is only one stream. It never goes down.
     pub settled: u64,
 }
 
-/// What a launch came to.
+impl LaunchInfo {
+    /// A launch of blocks without clusters, by a kernel that does not synchronise. It is on stream 0,
+    /// and no launch is settled.
+    pub fn new(id: u64, kernel: KernelKey, blocks: u64, threads_per_block: u32) -> Self {
+        Self {
+            id,
+            kernel,
+            site_base: 0,
+            features: SyncFeatures::default(),
+            threads_per_block,
+            blocks,
+            clusters: None,
+            stream: 0,
+            settled: 0,
+        }
+    }
+}
+
+/// The statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStats {
     /// Checks that ran.
@@ -59,10 +77,10 @@ pub struct Launch {
     pub(crate) marks: Marks,
     /// Its reads may be deferred.
     pub(crate) defers: bool,
-    /// Copies and fills that are concurrent with it.
+    /// Transfers that are concurrent with it.
     pub(crate) transfers: Vec<Arc<Copied>>,
-    /// What its threads know from their start. Known only where some launch is concurrent with
-    /// others: by a release elsewhere it reaches threads of those.
+    /// What its threads know from their start: the earlier unsettled launches, and what those have
+    /// learnt. Releases pass this on to threads of concurrent launches.
     pub(crate) before: Clocks,
     /// Sites that are not checked.
     pub(crate) proved: ProvedSites,
@@ -70,7 +88,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// How the threads of its blocks are ordered.
+    /// The kinds of synchronisation that order its threads.
     pub(crate) fn mode(&self) -> Mode {
         let f = self.features;
         let clusters = self.order.clusters.is_some();

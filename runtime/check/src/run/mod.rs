@@ -1,5 +1,5 @@
-//! What runs: the checker of the process, launches, blocks, the host's accesses, transfers, and
-//! logs of launches on a GPU that are replayed.
+//! What runs: the checker of the process, launches, blocks, the host's accesses, transfers, and the
+//! replay of event logs from a GPU.
 
 pub(crate) mod benign;
 pub mod block;

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::model::race::{KernelKey, RaceRecord};
 
-/// What names a race: kernel, smaller and larger site.
+/// The identity of a race: its kernel, the smaller and the larger site.
 pub(crate) type PairKey = (KernelKey, u32, u32);
 
 /// The races of the process.
@@ -19,10 +19,12 @@ pub(crate) struct Races {
 struct List {
     by_pair: HashMap<PairKey, usize>,
     records: Vec<RaceRecord>,
+    /// Number of records that [`Races::take_new`] has returned.
     taken: usize,
 }
 
-/// Combines what two sightings of one race say of the values.
+/// What two sightings of one race say together about equal values: false if one says false, true if
+/// both say true.
 pub(crate) fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -32,7 +34,7 @@ pub(crate) fn both_same(a: Option<bool>, b: Option<bool>) -> Option<bool> {
 }
 
 impl Races {
-    /// Notes a sighting. Returns the race's index, for [`Races::add`].
+    /// Adds a sighting. Returns the race's index, for [`Races::add`].
     pub(crate) fn see(&self, key: PairKey, record: RaceRecord) -> usize {
         let list = &mut *self.list.lock();
         match list.by_pair.get(&key) {
@@ -50,7 +52,7 @@ impl Races {
         }
     }
 
-    /// Notes further sightings.
+    /// Adds further sightings of a race.
     pub(crate) fn add(&self, index: usize, count: u64, same_value: Option<bool>) {
         let r = &mut self.list.lock().records[index];
         r.count += count;

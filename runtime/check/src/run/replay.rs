@@ -1,33 +1,34 @@
 //! Replays the event log of a launch on a GPU in the executor's checker.
 //!
-//! The GPU decides the order by barriers of blocks and of whole warps itself. Any other order needs
-//! vector clocks, for which a GPU's blocks have no room. So there is one implementation of the
-//! order that fences, atomics, masks and named barriers make, and a GPU reports the races that the
-//! executor would. BARRACUDA (PLDI 2017) checked every kernel by a log; here a log is bounded.
+//! A GPU decides by itself what barriers of blocks and of whole warps order. Any other order needs
+//! vector clocks, for which a GPU's blocks have no room. So the order that fences, atomics, masks
+//! and named barriers make is implemented once, and a GPU reports the races that the executor would
+//! report. BARRACUDA (PLDI 2017) checked every kernel by a log. Here a log is bounded.
 //!
-//! A log ([`gpurace_abi::event`]) is a prefix of what the threads of a launch did, in an order that
-//! respects happens-before: what orders two events orders their places. Events of threads that
-//! nothing orders interleave as they like, those of blocks too. So each event is handed to the
-//! checker as the executor would, in the log's order, and whatever order the checker derives from
-//! synchronisation is one that the threads had. What differs from the executor:
+//! An event log ([`gpurace_abi::event`]) holds what the threads of a launch did, from the start up to
+//! some point. If one event happens before another, it also comes before it in the log. Events that
+//! nothing orders interleave in any way. So each event is handed to the checker in the log's order,
+//! and any order that the checker derives from synchronisation is one that the threads had. Some
+//! things differ from the executor:
 //!
-//! - A barrier is passed by threads one after the other, not at once. The first that says so stands
-//!   for all that wait; what the others say of the same time is late, also where some have come to
-//!   the next one meanwhile. Who may come to it does so after somebody has passed the one before.
-//! - Between the announcement of an atomic access and what says that it is done, others write the
-//!   location. Of those it is not known which comes first: who reads learns of all of them
-//!   ([`crate::order::syncvar`]), so that races may be missed, and none is made up. Where a plain access
-//!   is excused by that alone, it is counted, and told where two threads' excuses cannot both hold
+//! - Threads pass a barrier one after the other, not at once. The first event of a passing thread
+//!   stands for all threads that wait. Those of the other threads come late, maybe after some threads
+//!   have come to the next barrier, and are ignored. No thread comes to the next barrier before some
+//!   thread has passed this one.
+//! - Between the two events of an atomic access, other threads may write the location. It is not
+//!   known which write comes first, so a reader learns from all of them ([`crate::order::syncvar`]).
+//!   Races may be missed, but none is made up. If only this excuses a plain access, the pair is
+//!   counted as undecided. It is reported if two threads' excuses cannot both hold
 //!   ([`crate::order::observed`]).
-//! - Of what is reached through a texture or a surface the addresses are worked out before, by who
-//!   knows what the handle stands for.
+//! - The caller turns accesses through textures and surfaces into reads and writes: it knows the
+//!   memory behind a handle.
 //! - Offsets in shared memory become addresses that no program has. A block that has ended leaves
-//!   its addresses to another.
+//!   its addresses to another one.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `replay.rs` | a log, and which of its blocks run |
-//! | `replay/running.rs` | the threads of a running block: what they wait for, what their events are to the checker |
+//! | `replay.rs` | an event log, and which of its blocks run |
+//! | `replay/running.rs` | the threads of a running block: what they wait for, what their events mean to the checker |
 
 mod running;
 #[cfg(test)]
@@ -52,16 +53,17 @@ use running::Running;
 
 /// Where shared memory is put: far from the memory of programs, of device and host alike.
 const SHARED: Range<usize> = 0x6000_0000_0000..0x6100_0000_0000;
-/// What shared memory begins at a multiple of.
+/// Alignment of a block's shared memory.
 const ALIGNMENT: usize = 4096;
-/// Threads that a block may have at most.
+/// Most threads of a block.
 const MOST_THREADS: u32 = 1024;
-/// Launches, and events of them, after which a new checker is made: what one keeps grows with them.
-/// It costs more to end one than to replay a short log.
+/// Number of launches after which a new checker is made: what a checker keeps grows with each. Not
+/// after each launch, since to end a checker costs more than to replay a short log.
 const MOST_LAUNCHES: u32 = 64;
+/// Number of events after which a new checker is made.
 const MOST_EVENTS: usize = 1 << 20;
 
-/// What must be known of a launch whose log is replayed.
+/// A launch whose event log is replayed.
 #[derive(Clone, Copy, Debug)]
 pub struct Logged {
     /// Its id, for [`RaceRecord::launch`] and [`Side::launch`](crate::Side::launch).
@@ -74,35 +76,35 @@ pub struct Logged {
     pub threads_per_block: u32,
     /// Blocks.
     pub blocks: u64,
-    /// How the blocks form clusters, where they do.
+    /// How the blocks form clusters, if they do.
     pub clusters: Option<Clusters>,
-    /// What the kernel can reach. All that makes the checker exact is taken for reached.
+    /// What synchronisation the kernel can reach. The replay assumes all that makes a launch exact.
     pub features: SyncFeatures,
-    /// Bytes of shared memory that a block may have.
+    /// Most bytes of shared memory of a block.
     pub shared: usize,
 }
 
-/// What was found in a log.
+/// What was found in an event log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// The launch's races with itself; sites are the module's. The offset in the block's shared
+    /// Races between accesses of the launch. Sites are the module's. An offset in the block's shared
     /// memory is [`RaceRecord::address`] less [`RaceRecord::shared_base`].
     pub races: Vec<RaceRecord>,
-    /// Conflicts of atomic writes with plain accesses whose threads may or may not have observed
-    /// them, counted.
+    /// Number of plain accesses that conflict with an atomic write which their thread may or may not
+    /// have observed.
     pub undecided: u64,
-    /// Something may have ordered threads that nothing more is known of: races may be false.
+    /// Something unknown may have ordered threads: races may be false.
     pub unknown: bool,
-    /// Global memory on which its threads have said that races are meant, also those of later
+    /// Global memory that the threads marked as benign: races on it are intended, also in later
     /// launches until it is freed.
     pub benign: Vec<Range<usize>>,
     /// What the checker has lost, in sentences for the report's notes.
     pub notes: Vec<String>,
-    /// Events that make no sense, or are of memory that has no place in the shadow.
+    /// Number of events that make no sense, or access memory that has no place in the shadow.
     pub left_out: u64,
 }
 
-/// Replays logs, one launch after the other: each is before those that come later.
+/// Replays event logs, one launch after the other. Each launch happens before the next one.
 pub struct Replay {
     checker: Checker,
     launches: u32,
@@ -116,15 +118,15 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Nothing was replayed.
+    /// A replay of no launch yet.
     pub fn new() -> Self {
-        // In the order of a log more atomics are under way at once than workers run blocks.
+        // In a log more atomics are under way at once than in the executor: it is often unknown which
+        // of them a thread has observed.
         let limits = Limits { reports_undecided: false, ..Limits::default() };
         Self { checker: Checker::with(limits, None), launches: 0, events: 0 }
     }
 
-    /// Checks what a log says of a launch. What it finds does not depend on what was replayed
-    /// before.
+    /// Checks a launch by its event log. The result does not depend on earlier launches.
     pub fn launch(&mut self, launch: &Logged, events: &[Event]) -> Replayed {
         if self.launches >= MOST_LAUNCHES || self.events >= MOST_EVENTS {
             *self = Self::new();
@@ -135,51 +137,52 @@ impl Replay {
         for event in events {
             if !log.event(event) {
                 log.found.left_out += 1;
-                // What it may have ordered is not known.
-                log.found.unknown |= !is_plain(event);
+                log.found.unknown |= may_order(event);
             }
         }
         let found = log.end();
         if !found.notes.is_empty() || !found.benign.is_empty() {
-            // They are of this launch alone: how long memory is what it is now the caller knows.
+            // A new checker forgets both: notes are about one launch, and only the caller knows when
+            // memory is freed.
             *self = Self::new();
         }
         found
     }
 }
 
-/// Whether an event orders nothing.
-fn is_plain(event: &Event) -> bool {
+/// True if an event may order threads.
+fn may_order(event: &Event) -> bool {
     use EventKind::{AsyncRead, AsyncWrite, Coordinates, Fetch, Read, SurfaceRead, SurfaceWrite, Write};
-    matches!(
+    !matches!(
         event.kind(),
         Some(Read | Write | AsyncRead | AsyncWrite | Coordinates | Fetch | SurfaceRead | SurfaceWrite)
     )
 }
 
-/// A block's part in the log.
+/// A block that has begun.
 enum BlockReplay {
     Running(Box<Running>),
     /// All its threads have left.
     Over,
 }
 
-/// A cluster some block of which runs.
+/// A cluster with a running block.
 #[derive(Default)]
 struct Cluster {
     blocks: Vec<u64>,
+    /// The shared memory of each block.
     shared: Vec<Range<usize>>,
-    /// Blocks whose threads have all left.
+    /// Number of blocks whose threads have all left.
     over: usize,
     barrier: ClusterBarrier,
-    /// Phases of the barrier that are over.
+    /// Number of phases of the barrier that are over.
     phase: u32,
 }
 
-/// Hashes numbers of blocks.
+/// A map by linear index of blocks.
 type ByBlock<T> = HashMap<u64, T, BuildHasherDefault<LineHasher>>;
 
-/// A log that is being replayed.
+/// An event log that is being replayed.
 struct LogReplay<'a> {
     of: &'a Logged,
     threads: u32,
@@ -187,20 +190,20 @@ struct LogReplay<'a> {
     checker: &'a Checker,
     launch: Arc<Launch>,
     blocks: ByBlock<BlockReplay>,
-    /// By their first blocks.
+    /// By the first block of each.
     running_clusters: ByBlock<Cluster>,
     places: Places,
     found: Replayed,
 }
 
 impl<'a> LogReplay<'a> {
-    /// `id`: of the launch, in this checker; larger ones come later.
+    /// Begins a replay. `id`: the launch's id in this checker; later launches have larger ones.
     fn new(checker: &'a Checker, id: u32, of: &'a Logged) -> Self {
         let threads = of.threads_per_block.min(MOST_THREADS);
         let clusters = of.clusters.filter(|clusters| is_whole(clusters, of.blocks));
         let info = LaunchInfo {
             id: id.into(),
-            // Its records are its own.
+            // A kernel of its own: the races of two launches are never one.
             kernel: KernelKey(id),
             site_base: 0,
             features: SyncFeatures { partial_masks: true, named_barriers: true, fences: true, ..of.features },
@@ -224,7 +227,7 @@ impl<'a> LogReplay<'a> {
         }
     }
 
-    /// False where an event is left out.
+    /// Replays an event. False if it is left out.
     fn event(&mut self, event: &Event) -> bool {
         let Some(kind) = event.kind() else { return false };
         let (block, thread) = (u64::from(event.block), event.thread());
@@ -262,7 +265,7 @@ impl<'a> LogReplay<'a> {
         true
     }
 
-    /// Begins a block, with its cluster, unless it has begun. False where it cannot.
+    /// Begins a block, with its cluster, unless it has begun. False if it cannot run.
     fn begin(&mut self, block: u64) -> bool {
         if let Some(part) = self.blocks.get(&block) {
             return matches!(part, BlockReplay::Running(_));
@@ -289,7 +292,7 @@ impl<'a> LogReplay<'a> {
         true
     }
 
-    /// A thread of a running block ends, and with the last one its block.
+    /// Ends a thread of a running block, and with the last thread the block.
     fn leave(&mut self, block: u64, thread: u32) {
         let Entry::Occupied(mut entry) = self.blocks.entry(block) else { return };
         let BlockReplay::Running(running) = entry.get_mut() else { return };
@@ -311,7 +314,7 @@ impl<'a> LogReplay<'a> {
         }
         cluster.get_mut().over += 1;
         if cluster.get().over == cluster.get().blocks.len() {
-            // Until now its blocks' shared memory was within reach of the others.
+            // Until now other blocks of the cluster could reach the shared memory of each.
             let cluster = cluster.remove();
             self.places.free.extend(cluster.shared);
             for block in cluster.blocks {
@@ -322,7 +325,7 @@ impl<'a> LogReplay<'a> {
         }
     }
 
-    /// Ends what still runs, and the launch.
+    /// Ends the blocks that still run, and the launch.
     fn end(mut self) -> Replayed {
         for part in self.blocks.into_values() {
             if let BlockReplay::Running(running) = part {
@@ -341,7 +344,7 @@ impl<'a> LogReplay<'a> {
     }
 }
 
-/// Whether all blocks of a launch are in a whole cluster.
+/// True if each block of a launch is in a whole cluster.
 fn is_whole(clusters: &Clusters, blocks: u64) -> bool {
     let sizes = || clusters.grid.into_iter().zip(clusters.blocks);
     let product = |sizes: [u32; 3]| sizes.into_iter().try_fold(1u64, |all, n| all.checked_mul(n.into()));
@@ -349,7 +352,7 @@ fn is_whole(clusters: &Clusters, blocks: u64) -> bool {
         && product(clusters.grid) == Some(blocks)
 }
 
-/// The blocks of the cluster with this first one.
+/// The blocks of the cluster with this first block.
 fn blocks_of(clusters: &Clusters, first: u64) -> Vec<u64> {
     let [columns, rows, _] = clusters.grid.map(u64::from);
     let [width, height, depth] = clusters.blocks.map(u64::from);
@@ -359,13 +362,14 @@ fn blocks_of(clusters: &Clusters, first: u64) -> Vec<u64> {
 
 /// Addresses for the shared memory of blocks.
 struct Places {
-    /// From here on none was given.
+    /// Addresses from here on were never taken.
     next: usize,
+    /// Ranges of blocks that have ended.
     free: Vec<Range<usize>>,
 }
 
 impl Places {
-    /// Addresses that no running block has; `None` where there are none left.
+    /// Takes addresses that no running block has; `None` if none are left.
     fn take(&mut self, bytes: usize) -> Option<Range<usize>> {
         if let Some(shared) = self.free.pop() {
             return Some(shared);

@@ -11,8 +11,8 @@ use crate::model::entry::{Entry, Member};
 use crate::model::race::{KernelKey, RaceRecord, RaceScope, Side, SideOp, Space};
 use crate::model::relation::{Relation, Span, Standing, Status};
 use crate::model::step;
+use crate::order::carried::Location;
 use crate::order::observed::{self, AtomicOperation, Doubtful, Excuse};
-use crate::order::syncvar::Location;
 use crate::order::view::BlockView;
 use crate::run::benign::Benign;
 use crate::run::block::BlockMemory;
@@ -21,22 +21,24 @@ use crate::run::launch::Launch;
 use crate::run::races::{PairKey, Races, both_same};
 use crate::shadow::RaceSink;
 
-/// A block's own counts of the races that it has seen: a race that is seen a million times does not
-/// take a lock a million times.
+/// A block's own counts of the races that it has seen, so that a race that is seen a million times
+/// does not take a lock a million times.
 #[derive(Default)]
 pub(crate) struct Sightings {
     seen: HashMap<PairKey, Sighting>,
-    /// Number of the access that is checked: its words count once.
+    /// Number of the access that is checked. Its words count once.
     access: u64,
-    /// The access that is checked now was checked before: nothing is noted.
+    /// The access that is checked now was checked before: no race is noted.
     pub(crate) quiet: bool,
+    /// All sightings, if they are traced.
     traced: Option<Vec<RaceRecord>>,
 }
 
+/// The sightings of one race by a block.
 struct Sighting {
     /// Index in [`Races`].
     index: usize,
-    /// Further accesses that saw it, after the first.
+    /// Number of accesses that saw it after the first.
     count: u64,
     same_value: Option<bool>,
     /// The last access that saw it.
@@ -44,10 +46,12 @@ struct Sighting {
 }
 
 impl Sightings {
+    /// Begins an access.
     pub(crate) fn next_access(&mut self) {
         self.access += 1;
     }
 
+    /// Keeps every further sighting for [`Sightings::take_traced`].
     pub(crate) fn trace(&mut self) {
         self.traced = Some(Vec::new());
     }
@@ -56,6 +60,7 @@ impl Sightings {
         self.traced.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Adds the counts to the process's races.
     pub(crate) fn flush(&mut self, races: &Races) {
         for (_, s) in self.seen.drain() {
             races.add(s.index, s.count, s.same_value);
@@ -63,7 +68,7 @@ impl Sightings {
     }
 }
 
-/// Who made the earlier access, as far as it is known.
+/// The thread that made the earlier access, as far as it is known.
 struct Culprit {
     uid: Option<u64>,
     thread: Option<u32>,
@@ -75,7 +80,7 @@ pub(crate) struct RaceReporter<'a> {
     pub(crate) launch: &'a Launch,
     pub(crate) view: &'a BlockView,
     pub(crate) memory: &'a BlockMemory,
-    /// Bytes of the block's shared memory on which races are meant.
+    /// Bytes of the block's shared memory on which races are intended.
     pub(crate) benign: &'a Benign,
     pub(crate) sightings: &'a mut Sightings,
     /// What the access is about to write.
@@ -90,14 +95,14 @@ struct Later<'a> {
     site: u32,
     touch: Touch,
     value: Value<'a>,
-    /// The bytes of the word that more than one record has changed: it is not known whose value
-    /// memory holds.
+    /// The bytes of the word that more than one record has changed. Memory may hold the value of any
+    /// of them.
     contested: u8,
 }
 
 impl RaceSink for RaceReporter<'_> {
-    /// Notes that a record races with an access, and with the reads that the check of either covers,
-    /// in the order in which the program makes them.
+    /// Notes the race of a record and an access, and those of the reads that either covers, in the
+    /// order in which the program makes them.
     #[cold]
     fn race(&mut self, e: &Entry, s: &Standing, access: &Access, contested: u8) {
         let covered = &self.launch.inner.covered;
@@ -130,12 +135,13 @@ impl RaceSink for RaceReporter<'_> {
 }
 
 impl RaceReporter<'_> {
+    /// Notes the race of a record and an access or a covered read, if they race.
     fn race_of_two(&mut self, e: &Entry, s: &Standing, a: &Later<'_>) {
         // A covered read may not conflict where its access does.
         if !step::conflict(e.touch, a.touch, s.relation) {
             return;
         }
-        if self.sightings.quiet || self.is_meant(e.touch.mask & a.touch.mask, a.access.word) {
+        if self.sightings.quiet || self.is_intended(e.touch.mask & a.touch.mask, a.access.word) {
             return;
         }
         match self.instead(e, a) {
@@ -144,6 +150,7 @@ impl RaceReporter<'_> {
         }
     }
 
+    /// Counts one sighting of a race.
     fn sight(&mut self, e: &Entry, s: &Standing, a: &Later<'_>) {
         let site = self.launch.order.data.site_base + a.site;
         let earlier =
@@ -153,7 +160,8 @@ impl RaceReporter<'_> {
             kernel => kernel,
         };
         let key = (kernel, e.site.min(site), e.site.max(site));
-        // What a copy writes is no value that a thread meant.
+        // Equal values are compared only if threads wrote both: a transfer writes no value of a
+        // thread.
         let of_threads = ![earlier, self.launch.kernel].contains(&KernelKey::NONE);
         let same_value = of_threads.then(|| self.same_value(e.touch, a)).flatten();
         let access = self.sightings.access;
@@ -174,14 +182,14 @@ impl RaceReporter<'_> {
         self.sightings.seen.insert(key, Sighting { index, count: 0, same_value, access });
     }
 
-    /// The records to report in place of a record of atomic writes: those of other atomic operations on
-    /// the same location that race with the access. `None` to report the record itself. The
-    /// thread of the access may have observed the atomic writes of the record.
+    /// The records to report in place of a record of atomic writes; `None` to report that one. The
+    /// thread of the access may have observed the record's writes. Other atomic operations on the
+    /// location may still race with the access.
     fn instead(&self, e: &Entry, a: &Later<'_>) -> Option<Vec<(Entry, Standing)>> {
         let Op::Atomic { modifies: true, start, size, .. } = e.touch.op else { return None };
         let launch = &self.launch;
-        // In the log a newer operation represents older ones against plain accesses, not against
-        // atomics: those may conflict with one of them alone by their scope.
+        // In the log a newer operation stands for older ones against plain accesses, but not against
+        // atomics: their scopes may make them conflict with only one of the operations.
         let plain = !matches!(a.touch.op, Op::Atomic { .. }) && a.access.copy.is_none();
         if !launch.features.observes
             || !plain
@@ -224,8 +232,8 @@ impl RaceReporter<'_> {
         (!same).then_some(others)
     }
 
-    /// One of the writes that a thread may or may not have observed before its access: one with which
-    /// it races if another thread does not.
+    /// A `doubtful` write to report as a race: its excuse contradicts that of an earlier access, so
+    /// one of the two accesses is a race for sure. `None` leaves the access undecided.
     fn certain(
         &self,
         location: Location,
@@ -245,12 +253,13 @@ impl RaceReporter<'_> {
         certain
     }
 
+    /// Counts a pair that is not reported.
     fn leave_undecided(&self) {
         self.launch.inner.undecided.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// True if races on all these bytes of a word are meant.
-    fn is_meant(&self, mask: u8, word: usize) -> bool {
+    /// True if races on all these bytes of a word are intended.
+    fn is_intended(&self, mask: u8, word: usize) -> bool {
         let bytes = (0..GRANULE).filter(|i| mask & 1 << i != 0);
         let mut bytes = bytes.map(|i| word + i);
         if self.memory.own.contains(&word) {
@@ -321,7 +330,7 @@ impl RaceReporter<'_> {
         }
     }
 
-    /// A thread of the record that races with the access.
+    /// A thread of the record that races with an access.
     fn culprit(&self, e: &Entry, s: &Standing, a: &Later<'_>) -> Culprit {
         let m = &e.member;
         let unordered = m.lanes & !s.ordered;
@@ -335,7 +344,7 @@ impl RaceReporter<'_> {
             return Culprit { uid: Some(m.uid), thread: Some(known), relation: s.relation };
         }
         match m.span {
-            // All lanes of it are concurrent, but the known thread may be that of the access.
+            // All its lanes are concurrent, but the known thread may be that of the access.
             Span::Thread | Span::Warp if m.warp() == a.access.thread / 32 => {
                 let thread = (known != a.access.thread).then_some(known);
                 Culprit { uid: Some(m.uid), thread, relation: s.relation }
@@ -352,8 +361,8 @@ impl RaceReporter<'_> {
         }
     }
 
-    /// The culprit of a record of several blocks whose known thread is of the block of the access: that
-    /// thread if it races, or else an unknown one of another block.
+    /// The culprit of a record of several blocks whose known thread is in the block of the access:
+    /// that thread if it races, otherwise an unknown one of another block.
     fn culprit_in_grid(&self, touch: Touch, m: &Member, a: &Later<'_>) -> Culprit {
         let thread = u32::from(m.thread);
         let relation = if m.warp() == a.access.thread / 32 { Relation::Warp } else { Relation::Block };
@@ -368,8 +377,8 @@ impl RaceReporter<'_> {
         }
     }
 
-    /// True if the access writes the value that an earlier write left in the bytes of both; `None` where
-    /// memory cannot tell.
+    /// True if the access writes the value that an earlier write left in their common bytes; `None`
+    /// if memory cannot tell.
     fn same_value(&self, earlier: Touch, a: &Later<'_>) -> Option<bool> {
         if earlier.op != Op::Write || a.touch.op != Op::Write {
             return None;

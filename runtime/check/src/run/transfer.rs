@@ -1,21 +1,17 @@
-//! Copies and fills as sides of races: each is a launch of one thread, which
-//! reads and writes ranges.
+//! Transfers: copies and fills as sides of races. Each is a launch of one thread, which reads and
+//! writes ranges of bytes.
 //!
-//! A copy leaves no records in the shadow, which would cost as much as a kernel
-//! that touches the same bytes. Instead the launches that are concurrent with
-//! it know its ranges and compare each access with them; and the copy itself
-//! looks the ranges up in the shadow, where the launches before it are. So
-//! only a copy that something is concurrent with costs anything, and only a
-//! launch that a copy is concurrent with.
+//! A transfer leaves no records in the shadow: they would cost as much as a kernel that touches the
+//! same bytes. Instead, launches that are concurrent with it compare each of their accesses with its
+//! ranges. The transfer itself compares its ranges with the records of the launches before it. So
+//! only transfers and launches that are concurrent with each other cost anything.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpurace_abi::meta::SyncFeatures;
-
 use crate::batch::Value;
-use crate::model::access::{Access, GRANULE, Op, Touch};
+use crate::model::access::{Access, GRANULE, Op, Touch, overlap};
 use crate::model::entry::{Entry, Member};
 use crate::model::race::KernelKey;
 use crate::model::record::{Content, Record};
@@ -34,7 +30,7 @@ use crate::shadow::word::{load, put};
 /// A copy or fill.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// Unique in the process, among launches too; later ones have larger ids.
+    /// Unique among all transfers and launches of the process; later ones have larger ids.
     pub id: u64,
     /// Number, in the process, of site 0 of all transfers.
     pub site_base: u32,
@@ -44,44 +40,35 @@ pub struct Transfer {
     pub settled: u64,
 }
 
-/// Bytes that a transfer touches.
+/// Bytes that a transfer reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched {
-    /// Which.
+    /// The bytes.
     pub bytes: Range<usize>,
     /// It writes them; otherwise it reads them.
     pub writes: bool,
-    /// Its site for this, counted from [`Transfer::site_base`].
+    /// Its site for them, counted from [`Transfer::site_base`].
     pub site: u32,
 }
 
 impl Checker {
-    /// Checks a transfer that is about to happen. It is ordered after every
-    /// launch that began before it, except those whose ids are in `unordered`.
+    /// Checks a transfer that is about to happen. It is ordered after every launch that began before
+    /// it, except those whose ids are in `unordered`.
     pub fn transfer(
         &self,
         transfer: Transfer,
         unordered: &[u64],
         touched: impl IntoIterator<Item = Touched>,
     ) {
-        let info = LaunchInfo {
-            id: transfer.id,
-            kernel: KernelKey::NONE,
-            site_base: transfer.site_base,
-            features: SyncFeatures::default(),
-            threads_per_block: 1,
-            blocks: 1,
-            clusters: None,
-            stream: transfer.stream,
-            settled: transfer.settled,
-        };
+        let Transfer { id, site_base, stream, settled } = transfer;
+        let info = LaunchInfo { site_base, stream, settled, ..LaunchInfo::new(id, KernelKey::NONE, 1, 1) };
         let touched = Ranges::new(touched);
         let launch = self.begin(info, unordered, ProvedSites::default(), Some(touched.clone()));
         if !unordered.is_empty() {
             let mut block = Block::begin(&launch, 0, 0..0);
             for Touched { bytes, writes, site } in &touched.list {
                 let op = if *writes { Op::Write } else { Op::Read };
-                block.look_up(bytes, op, *site);
+                block.transfer_range(bytes, op, *site);
             }
             block.end();
         }
@@ -89,12 +76,12 @@ impl Checker {
     }
 }
 
-/// What a copy touches: ranges by their first byte, of which two overlap only
-/// if one is read and the other written.
+/// All bytes that a transfer touches. Two ranges overlap only if one is read and the other written.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges {
+    /// In the order of their first bytes.
     list: Vec<Touched>,
-    /// From the first byte of all to the last.
+    /// From the first byte of all ranges to the last.
     bounds: Range<usize>,
 }
 
@@ -108,44 +95,43 @@ impl Ranges {
         Self { list, bounds }
     }
 
-    /// Whether ranges may have bytes in common with `bytes`.
+    /// False if no range has bytes in common with `bytes`.
     pub(crate) fn may_meet(&self, bytes: &Range<usize>) -> bool {
-        self.bounds.start < bytes.end && bytes.start < self.bounds.end
+        overlap(&self.bounds, bytes)
     }
 
-    /// Those that have bytes in common with `bytes`.
+    /// The ranges that have bytes in common with `bytes`.
     fn meeting(&self, bytes: Range<usize>) -> impl Iterator<Item = &Touched> {
         let begun = self.list.partition_point(|t| t.bytes.start <= bytes.start);
         let end = self.list.partition_point(|t| t.bytes.start < bytes.end);
-        // Of those that begin before it only the last may reach into it.
+        // Of the ranges that begin before `bytes`, only the last read one and the last written one
+        // may reach into it.
         let last = |writes| {
             let before = self.list[..begun].iter().rev();
             before.into_iter().find(|t| t.writes == writes)
         };
         let reaching = [last(false), last(true)].into_iter().flatten();
-        reaching
-            .chain(&self.list[begun..end.max(begun)])
-            .filter(move |t| t.bytes.start < bytes.end && bytes.start < t.bytes.end)
+        reaching.chain(&self.list[begun..end.max(begun)]).filter(move |t| overlap(&t.bytes, &bytes))
     }
 }
 
-/// A copy that something to come may be concurrent with.
+/// A transfer that something to come may be concurrent with.
 pub(crate) struct Copied {
     pub(crate) launch: Arc<LaunchData>,
     pub(crate) touched: Ranges,
 }
 
 impl Copied {
-    /// The same without the ranges that overlap `bytes`, whose memory is gone.
+    /// The same without the ranges that overlap `bytes`, whose memory was freed.
     pub(crate) fn without(&self, bytes: &Range<usize>) -> Self {
-        let stays = |t: &&Touched| t.bytes.end <= bytes.start || bytes.end <= t.bytes.start;
+        let stays = |t: &&Touched| !overlap(&t.bytes, bytes);
         Self {
             launch: self.launch.clone(),
             touched: Ranges::new(self.touched.list.iter().filter(stays).cloned()),
         }
     }
 
-    /// Its records that have bytes in common with `mask` of the word.
+    /// Its accesses to the bytes of `mask` of a word, as records.
     pub(crate) fn entries(&self, word: usize, mask: u8) -> impl Iterator<Item = Entry> {
         let bytes = word..word + GRANULE;
         self.touched.meeting(bytes).filter_map(move |touched| {
@@ -171,7 +157,7 @@ impl RaceReporter<'_> {
         }
     }
 
-    /// Notes the race of a record with an access that leaves none, if they race.
+    /// Reports the race of a record with an access that leaves none, if they race.
     fn compare(&mut self, entry: &Entry, a: &Access) {
         let s = self.view.standing(a.thread, &entry.member, false);
         if s.status == Status::Unsynced && step::conflict(entry.touch, a.touch, s.relation) {
@@ -179,7 +165,7 @@ impl RaceReporter<'_> {
         }
     }
 
-    /// Compares an access that leaves no record with those of a word, in which `w` was seen.
+    /// Compares an access that leaves no record with the records of a word in which `w` was seen.
     fn compare_with_word(&mut self, cell: &AtomicU64, mut w: Record, a: &Access) {
         let points = loop {
             match w.content() {
@@ -197,7 +183,7 @@ impl RaceReporter<'_> {
             Stored::Entry(entry) => self.compare(entry, a),
             Stored::Record(fields) => self.compare(&view.entry(&fields), a),
         };
-        // SAFETY: who makes a word busy has what it points to, until the word is stored back.
+        // SAFETY: whoever makes a word busy owns what it points to, until the word is stored back.
         unsafe { each_stored(w, each) };
         if points {
             cell.store(w.bits(), Ordering::Release);
@@ -206,8 +192,8 @@ impl RaceReporter<'_> {
 }
 
 impl Block {
-    /// Compares a range of a copy with the records of the shadow, and with other copies.
-    fn look_up(&mut self, bytes: &Range<usize>, op: Op, site: u32) {
+    /// Compares a range of a transfer with other transfers, and with the records of the shadow.
+    fn transfer_range(&mut self, bytes: &Range<usize>, op: Op, site: u32) {
         if op == Op::Write {
             self.inner.record_reads(bytes);
         }
@@ -259,17 +245,7 @@ mod tests {
     const KERNEL: KernelKey = KernelKey(7);
 
     fn kernel(checker: &Checker, id: u64, unordered: &[u64], write: bool, addresses: &[usize]) {
-        let info = LaunchInfo {
-            id,
-            kernel: KERNEL,
-            site_base: 100,
-            features: SyncFeatures::default(),
-            threads_per_block: 32,
-            blocks: 2,
-            clusters: None,
-            stream: 1,
-            settled: 0,
-        };
+        let info = LaunchInfo { site_base: 100, stream: 1, ..LaunchInfo::new(id, KERNEL, 2, 32) };
         let launch = checker.begin_launch(info, unordered);
         let mut block = Block::begin(&launch, 1, 0..0);
         for &address in addresses {
@@ -305,10 +281,10 @@ mod tests {
         assert_eq!(found(&checker), []);
         copy(&checker, 3, &[1], 0x3100..0x3200, 0xfff..0x1001);
         assert_eq!(found(&checker), [(KERNEL, Write, Read, RaceScope::Device)]);
-        // It reads what the copy wrote last, and writes what it read.
+        // It reads the last word that the copy wrote.
         kernel(&checker, 4, &[3], false, &[0x31fc, 0x3200]);
         assert_eq!(found(&checker), [(KERNEL, Write, Read, RaceScope::Device)]);
-        // The pair of the first race, the other way round.
+        // The same pair as in the first race, in the other order.
         kernel(&checker, 5, &[3], true, &[0x1000]);
         assert_eq!(found(&checker), []);
         assert_eq!(checker.races()[0].count, 2);
@@ -335,9 +311,7 @@ mod tests {
     #[test]
     fn ranges_are_found_as_by_looking_at_each() {
         let mut list = Vec::new();
-        let mut add = |bytes, writes| {
-            list.push(Touched { bytes, writes, site: 0 });
-        };
+        let mut add = |bytes, writes| list.push(Touched { bytes, writes, site: 0 });
         for row in 0..5 {
             add(100 + 16 * row..107 + 16 * row, true);
             add(90 + 20 * row..108 + 20 * row, false);
@@ -348,8 +322,7 @@ mod tests {
         for start in 80..350 {
             for size in [1, 4, 30] {
                 let bytes = start..start + size;
-                let meets = |t: &&Touched| t.bytes.start < bytes.end && bytes.start < t.bytes.end;
-                let mut wanted: Vec<_> = list.iter().filter(meets).collect();
+                let mut wanted: Vec<_> = list.iter().filter(|t| overlap(&t.bytes, &bytes)).collect();
                 wanted.sort_by_key(|t| (t.bytes.start, t.writes));
                 let mut found: Vec<_> = ranges.meeting(bytes.clone()).collect();
                 found.sort_by_key(|t| (t.bytes.start, t.writes));

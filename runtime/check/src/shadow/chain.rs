@@ -1,4 +1,4 @@
-//! The history of a word as a list of full-width records of any number.
+//! Chains: the history of a word as a list of any number of full-width records.
 //!
 //! A shadow word points to its chain. The worker that has set the shadow word to busy owns the
 //! chain.
@@ -11,7 +11,7 @@ use crate::model::entry::Entry;
 pub struct Chain {
     /// In the order of their first access.
     pub entries: Vec<Entry>,
-    /// Whether every entry is a plain read: then a further read races with none of them.
+    /// Every entry is a plain read, so a further read races with none of them.
     pub reads_only: bool,
 }
 

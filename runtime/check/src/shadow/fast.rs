@@ -46,7 +46,7 @@ impl ReadByGrid {
 }
 
 impl BlockView {
-    /// Checks an access to a whole word in which `w` was seen. False where the case is none of the
+    /// Checks an access to a whole word in which `w` was seen. False if the case is none of the
     /// above: then nothing was done.
     #[inline(always)]
     pub(crate) fn check_fast(
@@ -90,7 +90,7 @@ impl BlockView {
     }
 
     /// The span of a record after this thread has joined it by an access of the same instruction.
-    /// `None` where it does not join, or the record's bits do not tell.
+    /// `None` if it does not join, or the record's bits do not tell.
     #[inline(always)]
     fn joined(&self, record: Record, key: Key, op: OpCode) -> Option<Span> {
         let span = record.span_of(op)?;
@@ -110,7 +110,7 @@ impl BlockView {
     }
 
     /// Checks a plain read of a word that has these records. Does what
-    /// [`history::check`](crate::shadow::history::check) would, where that is one of
+    /// [`history::check`](crate::shadow::history::check) would do, in these cases:
     ///
     /// | the records | then |
     /// |---|---|
@@ -119,7 +119,7 @@ impl BlockView {
     /// | reads, one of them of the thread itself, in this epoch | nothing changes |
     /// | reads that are all unordered to this one, and room for it | it is added |
     ///
-    /// Elsewhere returns false, and has changed nothing.
+    /// In other cases returns false and changes nothing.
     pub(crate) fn read_among(
         &self,
         list: &mut RecordList<Record>,
@@ -157,7 +157,7 @@ impl BlockView {
         records.iter().all(|r| next(r) == Some(Next::Both)) && list.push(new)
     }
 
-    /// What becomes of a read's record when this thread reads the word; `None` where the record's
+    /// What becomes of a read's record when this thread reads the word; `None` if the record's
     /// bits do not tell.
     #[inline(always)]
     fn next_of_read(&self, record: Record, key: Key, same_site: bool) -> Option<Next> {

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use gpurace_abi::device::REGION_WORDS;
 use parking_lot::Mutex;
 
 use crate::model::access::GRANULE;
@@ -24,7 +25,7 @@ const ADDRESS_BITS: u32 = 47;
 const CHUNK_BITS: u32 = 22;
 const CHUNKS: usize = 1 << (ADDRESS_BITS - CHUNK_BITS);
 const WORDS_PER_CHUNK: usize = (1 << CHUNK_BITS) / GRANULE;
-const REGIONS_PER_CHUNK: usize = WORDS_PER_CHUNK / region::WORDS;
+const REGIONS_PER_CHUNK: usize = WORDS_PER_CHUNK / REGION_WORDS;
 const PAGES_PER_CHUNK: usize = (1 << CHUNK_BITS) / PAGE;
 const STRETCHES_PER_CHUNK: usize = (1 << CHUNK_BITS) / STRETCH;
 const CHUNK_BYTES: usize =
@@ -45,8 +46,8 @@ pub struct WordPlace<'a> {
 
 impl<'a> WordPlace<'a> {
     /// The shadow words of its region.
-    pub fn words(self) -> &'a [AtomicU64; region::WORDS] {
-        const BYTES: usize = 8 * region::WORDS;
+    pub fn words(self) -> &'a [AtomicU64; REGION_WORDS] {
+        const BYTES: usize = 8 * REGION_WORDS;
         let first = (&raw const *self.word).map_addr(|at| at & !(BYTES - 1));
         // SAFETY: a chunk begins a page, and holds whole regions.
         unsafe { &*first.cast() }
@@ -135,7 +136,7 @@ impl ShadowMap {
         unsafe {
             let pages = base.add(WORDS_PER_CHUNK + REGIONS_PER_CHUNK).cast::<Page>();
             WordPlace {
-                region: &*base.add(WORDS_PER_CHUNK + word / region::WORDS),
+                region: &*base.add(WORDS_PER_CHUNK + word / REGION_WORDS),
                 word: &*base.add(word),
                 page: &*pages.add(word * GRANULE / PAGE),
                 stretch: &*pages.add(PAGES_PER_CHUNK + word * GRANULE / STRETCH),

@@ -89,7 +89,7 @@ impl ShadowMap {
         true
     }
 
-    /// The same for the stretch of an address, of which no page was written.
+    /// The same for the whole stretch of an address.
     #[inline]
     pub(crate) fn reads_stretch(&self, address: usize, marks: &Marks) -> bool {
         self.place(address).is_some_and(|place| place.stretch.reads(marks))

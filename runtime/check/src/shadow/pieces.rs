@@ -24,7 +24,7 @@ struct FreePieces<T> {
     free: Vec<*mut T>,
 }
 
-// SAFETY: only who has taken a piece uses it.
+// SAFETY: only the block that has taken a piece uses it.
 unsafe impl<T: Send> Send for FreePieces<T> {}
 
 impl<T> Default for PieceStore<T> {

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::model::access::GRANULE;
 use crate::model::entry::Entry;
 use crate::model::record::{Content, Record, RecordFields};
@@ -56,7 +58,7 @@ impl Shadow {
         }
     }
 
-    /// Words with a chain or a list.
+    /// Number of words with a chain or a list.
     pub(crate) fn chains(&self) -> i64 {
         self.chains.load(Ordering::Relaxed) as i64
     }
@@ -94,7 +96,7 @@ impl Shadow {
         }
     }
 
-    /// Frees what the word of a region points to, which nobody else has.
+    /// Frees the list that the word of a region points to. Nobody else uses it.
     pub(crate) fn drop_region(&self, region: Record) {
         if let Some(list) = region::list_of(region) {
             self.region_lists.give_back(list);
@@ -105,8 +107,8 @@ impl Shadow {
     pub(crate) fn forget(&self, bytes: &Range<usize>) {
         self.map.regions(bytes, |first, place| {
             let from = bytes.start.saturating_sub(first) / GRANULE;
-            let to = (bytes.end - first).div_ceil(GRANULE).min(region::WORDS);
-            region::forget(self, place.region, (!0 << from) & (!0 >> (region::WORDS - to)));
+            let to = (bytes.end - first).div_ceil(GRANULE).min(REGION_WORDS);
+            region::forget(self, place.region, (!0 << from) & (!0 >> (REGION_WORDS - to)));
             for cell in &place.words()[from..to] {
                 loop {
                     let w = cell.load(Ordering::Acquire);
@@ -245,7 +247,7 @@ impl BlockShadow {
     /// Adds the block's count of chains to the process's.
     pub(crate) fn add_counts(&mut self, shadow: &Shadow) {
         let more = std::mem::take(&mut self.more_chains);
-        // Wraps where it is negative.
+        // Wraps if it is negative.
         shadow.chains.fetch_add(more as u64, Ordering::Relaxed);
     }
 }

@@ -69,8 +69,8 @@ impl<R: ListRecord> RecordList<R> {
         has_room
     }
 
-    /// Removes all records but those of which `keep` holds. It may be told of places that lost
-    /// their records since.
+    /// Keeps only the records for which `keep` is true. Also closes gaps at places that have lost
+    /// their records.
     pub(crate) fn retain(&mut self, keep: impl Fn(&R) -> bool) {
         let mut kept = 0;
         for i in 0..RECORDS {

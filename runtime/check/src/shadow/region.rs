@@ -25,6 +25,8 @@ mod records;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::model::record::{CLOCK_VALUES, OpCode, Record, UID_VALUES, uid_and_clock};
 use crate::model::relation::{Relation, Span, Status};
 use crate::model::step::{self, Next, Step};
@@ -36,8 +38,8 @@ use crate::shadow::record_list::RecordList;
 use crate::shadow::word::{load, put};
 
 pub(crate) use past::{forget, is_closed, list_of, records_of};
+pub use records::BYTES;
 use records::RegionContent;
-pub use records::{BYTES, WORDS};
 pub(crate) use records::{ONE_THREAD, RegionRecord};
 
 /// What becomes of a region's records when an access meets them.
@@ -96,8 +98,8 @@ impl BlockView {
         })
     }
 
-    /// The transition of a region's record, not settled, and an access to these words of it. `None`
-    /// where it is not the same for all words, or the record's bits do not tell.
+    /// The transition of a region's record that is not settled, by an access to these words. `None`
+    /// if it is not the same for all words, or the record's bits do not tell.
     fn region_step(&self, r: &RegionRecord, a: &RegionRecord, words: u32) -> Option<(Relation, Step)> {
         let (mut relation, mut status) = self.relation_to_other_warps(r.record, r.span())?;
         let alone = (r.span(), a.span()) == (Span::Thread, Span::Thread);
@@ -133,8 +135,8 @@ impl BlockView {
     fn meet(&self, list: &mut RecordList<RegionRecord>, a: &RegionRecord, shared: bool) -> Met {
         let mut changed = self.drop_settled(list, a.mask, shared);
         let mut todo = a.mask;
-        // By record, the words of which the access's record replaces it; and the words of which a
-        // record represents the access.
+        // For each record, the words in which the access's record replaces it; and the words in
+        // which some record represents the access.
         let mut replaced = [0; RECORDS];
         let mut kept = 0;
         for (i, replaced) in replaced.iter_mut().enumerate().take(list.len()) {
@@ -198,7 +200,7 @@ impl BlockView {
 }
 
 impl BlockShadow {
-    /// Checks a plain access to some words of a region. False where each word must be checked by
+    /// Checks a plain access to some words of a region. False if each word must be checked by
     /// itself: then nothing was done.
     pub(crate) fn check_region(
         &mut self,
@@ -243,7 +245,7 @@ impl BlockShadow {
                     if !put(region, &mut w, Record::BUSY, shared) {
                         continue;
                     }
-                    // SAFETY: who made the region busy has its records.
+                    // SAFETY: whoever made the region busy owns its records.
                     let mut changed = unsafe { *at };
                     let met = view.meet(&mut changed, a, shared);
                     let next = match met {
@@ -302,7 +304,7 @@ impl BlockShadow {
             RegionContent::Empty => true,
             RegionContent::Open => view.is_over(w, shared),
             RegionContent::Alone(r) => view.is_settled(r.record, shared),
-            // Only who made it busy can tell.
+            // Only the worker that makes it busy can tell.
             RegionContent::List(_) => true,
             RegionContent::Busy => false,
         };
@@ -338,7 +340,12 @@ impl BlockShadow {
     }
 
     /// Gives each word of a region the records that the region has of it.
-    fn spread(&mut self, shadow: &Shadow, records: &RecordList<RegionRecord>, cells: &[AtomicU64; WORDS]) {
+    fn spread(
+        &mut self,
+        shadow: &Shadow,
+        records: &RecordList<RegionRecord>,
+        cells: &[AtomicU64; REGION_WORDS],
+    ) {
         let records = records.as_slice();
         for i in records::words(records.iter().fold(0, |any, r| any | r.mask)) {
             let mut list = RecordList::default();

@@ -23,7 +23,7 @@ pub(crate) fn load(cell: &AtomicU64) -> Record {
     Record::from_bits(cell.load(Ordering::Acquire))
 }
 
-/// Puts `next` where `w` was seen. False where another value is there by now: `w` becomes it.
+/// Puts `next` where `w` was seen. False if another value is there by now: `w` becomes it.
 /// Nobody else changes the words of a block's `shared` memory.
 #[inline(always)]
 pub(crate) fn put(cell: &AtomicU64, w: &mut Record, next: Record, shared: bool) -> bool {
@@ -42,7 +42,7 @@ pub(crate) fn put(cell: &AtomicU64, w: &mut Record, next: Record, shared: bool) 
 
 /// What becomes of a word with one record.
 struct Transition {
-    /// The new word; `None` where it needs several records.
+    /// The new word; `None` if it needs several records.
     next: Option<Record>,
     /// The record that the access races with, where the word does not need several.
     race: Option<(Entry, Standing)>,
@@ -212,7 +212,7 @@ fn transition(view: &BlockView, w: Record, fields: &RecordFields, a: &Access) ->
     Transition { next, race }
 }
 
-/// The records of a chain as a list; `None` where they do not fit.
+/// The records of a chain as a list; `None` if they do not fit.
 fn pack_list(view: &BlockView, entries: &[Entry]) -> Option<RecordList<Record>> {
     if !ablation::is_on(Mechanism::RecordLists) {
         return None;

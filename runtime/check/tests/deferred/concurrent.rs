@@ -1,4 +1,4 @@
-//! The same with workers and launches that come to a page at the same moment.
+//! Deferred reads, with workers and launches that come to a page at the same moment.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use gpurace_random::Random;
 
 use super::*;
 
-/// How many workers have come to which meeting.
+/// Moments at which workers wait for each other. Counts arrivals.
 #[derive(Default)]
 struct Meetings(AtomicUsize);
 
 impl Meetings {
-    /// Waits until all of so many workers have come to a meeting, then a little longer.
+    /// Waits until all workers have come to a meeting, then for a `delay`.
     fn come(&self, workers: usize, meeting: usize, delay: usize) {
         self.0.fetch_add(1, Ordering::SeqCst);
         while self.0.load(Ordering::SeqCst) < workers * (meeting + 1) {
@@ -25,7 +25,8 @@ impl Meetings {
 
 #[test]
 fn blocks_meet_at_each_page_whoever_comes_first() {
-    // Each time other instructions and other memory: what was written once is looked at at once.
+    // Other instructions and other memory each time: once their memory is written, reads by the same
+    // instructions are checked at once.
     const TIMES: usize = 1_500;
     let checker = Checker::new();
     let launch = launch(&checker, 1, 0, &[]);
@@ -57,22 +58,22 @@ fn blocks_meet_at_each_page_whoever_comes_first() {
     assert_eq!(found.len(), TIMES);
 }
 
-/// Words of a page that one launch read and others write at one moment.
+/// Words of a page that one launch reads, and that later launches write at the same moment.
 struct Round {
     /// First byte of the page.
     page: usize,
     /// How the reads were handed over.
     form: Form,
     read: Range<usize>,
-    /// What each of the later launches writes, and how long after the others it begins to.
+    /// The words that each of the later launches writes, and its delay.
     writes: Vec<(Range<usize>, usize)>,
 }
 
 #[derive(Clone, Copy)]
 enum Form {
     Rows,
-    Items,
-    Streams,
+    Each,
+    Runs,
 }
 
 /// Words that the blocks of a launch read of a page, a row each.
@@ -90,7 +91,7 @@ impl Round {
         };
         Self {
             page: GLOBAL + round * 0x1_0000 + some_page,
-            form: random.pick(&[Form::Rows, Form::Items, Form::Streams]),
+            form: random.pick(&[Form::Rows, Form::Each, Form::Runs]),
             read: 0..READ,
             writes: (0..writers).map(|_| (words(random), random.below(200))).collect(),
         }
@@ -100,27 +101,27 @@ impl Round {
         self.page + 4 * word
     }
 
-    /// What the first launch does, by the instruction with this number.
+    /// Makes the reads of the first launch, by the instruction with this number.
     fn read(&self, launch: &Arc<Launch>, site: u32) {
         let rows = self.read.clone().step_by(THREADS as usize);
         for (index, first) in (0..).zip(rows) {
             let mut block = block(launch, index);
             match self.form {
                 Form::Rows => read(&mut block, self.address(first), site),
-                Form::Items => {
+                Form::Each => {
                     let items: Vec<_> = (0..THREADS)
                         .map(|t| GatheredRead::new(t, self.address(first + t as usize)))
                         .collect();
                     let reads = Gathered::Each(&items);
                     block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
                 }
-                Form::Streams => {
+                Form::Runs => {
                     let half = THREADS as usize / 2;
-                    let stream = |t: u32, word: usize| ReadRun {
+                    let run = |t: u32, word: usize| ReadRun {
                         first: GatheredRead::new(t, self.address(word)),
                         end: self.address(word + half) as u64,
                     };
-                    let reads = Gathered::Runs(&[stream(3, first), stream(4, first + half)]);
+                    let reads = Gathered::Runs(&[run(3, first), run(4, first + half)]);
                     block.gathered(GatheredReads { site, size: 4, reads }, &(0..0));
                 }
             }
@@ -128,7 +129,7 @@ impl Round {
         }
     }
 
-    /// What a later launch does in a block.
+    /// Makes the writes of a later launch in a block.
     fn write(&self, block: &mut Block, writer: usize, site: u32) {
         let (words, _) = &self.writes[writer];
         if words.len() == 1 {
@@ -141,19 +142,19 @@ impl Round {
     }
 }
 
-/// What both hold.
+/// The words of both ranges.
 fn common(one: &Range<usize>, other: &Range<usize>) -> Range<usize> {
     let start = one.start.max(other.start);
     start..one.end.min(other.end).max(start)
 }
 
-/// Launches beside each other, the first of which, where `ordered`, comes after one that has read
-/// what they write.
+/// Runs concurrent launches that write what an earlier launch has read. If `ordered`, the first of
+/// them comes after the reads.
 fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     const ROUNDS: usize = 300;
     let mut random = Random(seed);
     let rounds: Vec<_> = (0..ROUNDS).map(|round| Round::draw(&mut random, round, writers)).collect();
-    // Other instructions in each round: a pair of them is reported once.
+    // Each round has instructions of its own, since a pair of them is reported once.
     let site = |round: usize, who: usize| (round * (writers + 1) + who) as u32;
     let checker = Checker::new();
     let reader = launch(&checker, 1, 0, &[]);
@@ -182,7 +183,7 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     });
     begun.iter().for_each(|launch| _ = checker.end_launch(launch));
 
-    // The reads were over: what races with them comes later. Of two writes either may have come first.
+    // The reads are the earlier side of their races. Of two writes either may come first.
     let is_read = |pair: (u32, u32)| pair.0.min(pair.1).is_multiple_of(writers as u32 + 1);
     let in_order =
         |pair: (u32, u32)| if is_read(pair) { pair } else { (pair.0.min(pair.1), pair.0.max(pair.1)) };
@@ -192,7 +193,7 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
         for (writer, (words, _)) in round.writes.iter().enumerate() {
             let of_read = common(words, &round.read);
             if !of_read.is_empty() && (writer > 0 || !ordered) {
-                // Where the first launch wrote before, and after the reads, its record may have replaced
+                // The first launch's write is ordered after the reads, so its record may have replaced
                 // theirs.
                 let is_replaced = ordered && common(&of_read, &round.writes[0].0) == of_read;
                 let pairs = if is_replaced { &mut allowed } else { &mut wanted };
@@ -212,8 +213,7 @@ fn launches_write_what_one_has_read(seed: u64, ordered: bool, writers: usize) {
     assert!(with_reads > ROUNDS / 2 && with_reads < wanted.len(), "{with_reads} of {}", wanted.len());
 }
 
-/// One that comes after the reads must not meet records of them that another one makes later than
-/// its own.
+/// A launch that comes after the reads must not meet records of them that another launch makes late.
 #[test]
 fn launches_that_write_a_page_at_once_and_one_is_after_the_reads() {
     (0..8).for_each(|seed| launches_write_what_one_has_read(seed, true, 2));

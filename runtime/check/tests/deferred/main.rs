@@ -1,4 +1,4 @@
-//! Reads that leave no record until something writes what they are of.
+//! Deferred reads: they leave no record until something writes the memory that they have read.
 
 use std::sync::Arc;
 
@@ -6,9 +6,7 @@ use gpurace_abi::image;
 use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
 use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
 use gpurace_check::rows::Row;
-use gpurace_check::{
-    Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, SyncFeatures, Touched, Transfer,
-};
+use gpurace_check::{Block, Checker, HostAccess, KernelKey, Launch, LaunchInfo, SideOp, Touched, Transfer};
 
 mod concurrent;
 
@@ -17,21 +15,11 @@ const GLOBAL: usize = 0x10_0000;
 
 /// Threads of a block.
 const THREADS: u32 = 32;
-/// Larger than anything that reads are looked up by together.
+/// A distance larger than any piece of memory whose reads are recorded together.
 const FAR: usize = 1 << 20;
 
 fn launch(checker: &Checker, id: u64, settled: u64, unordered: &[u64]) -> Arc<Launch> {
-    let info = LaunchInfo {
-        id,
-        kernel: KernelKey(1),
-        site_base: 0,
-        features: SyncFeatures::default(),
-        threads_per_block: THREADS,
-        blocks: 8,
-        clusters: None,
-        stream: 1,
-        settled,
-    };
+    let info = LaunchInfo { stream: 1, settled, ..LaunchInfo::new(id, KernelKey(1), 8, THREADS) };
     checker.begin_launch(info, unordered)
 }
 
@@ -39,7 +27,7 @@ fn block(launch: &Arc<Launch>, index: u64) -> Block {
     Block::begin(launch, index, 0..0)
 }
 
-/// Thread after thread reads a word.
+/// Makes each thread read one word, one behind the other.
 fn read(block: &mut Block, address: usize, site: u32) {
     let active = Threads::marked(&[1; THREADS as usize]);
     let lines = AffineAddresses {
@@ -53,13 +41,13 @@ fn read(block: &mut Block, address: usize, site: u32) {
     );
 }
 
-/// The instructions of the races since the last call, earlier and later.
+/// The sites of the races since the last call, earlier and later.
 fn races(checker: &Checker) -> Vec<(u32, u32)> {
     checker.take_new_races().iter().map(|race| (race.earlier.site, race.later.site)).collect()
 }
 
-/// The races between what a launch does in a block and what a later one does, which is after it or
-/// beside it.
+/// The races between a launch's accesses in a block and those of a later launch, which is ordered
+/// after it or concurrent.
 fn of_two(
     first: impl Fn(&mut Block),
     second: impl Fn(&mut Block),
@@ -91,7 +79,7 @@ fn a_write_meets_what_was_read_before_it() {
                 &(0..0),
             );
         }),
-        ("a stream", &|block| {
+        ("a run", &|block| {
             let run = ReadRun { first: GatheredRead::new(3, GLOBAL), end: GLOBAL as u64 + 64 };
             block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&[run]) }, &(0..0))
         }),
@@ -113,20 +101,20 @@ fn a_write_meets_what_was_read_before_it() {
         assert_eq!(of_two(reads, write, &[], 1), [], "{what}, and all know that it is over");
         let beside = |block: &mut Block| block.write(3, GLOBAL + 4 * THREADS as usize, 4, 1, None);
         assert_eq!(of_two(reads, beside, &[1], 0), [], "{what}, and another word");
-        // The other way round.
+        // In the other order.
         assert_eq!(of_two(write, reads, &[1], 0), [(1, 0)], "{what} after the write");
     }
 }
 
 #[test]
-fn what_a_thread_reads_behind_a_barrier_is_no_earlier_read() {
+fn a_read_behind_a_barrier_is_no_earlier_read() {
     let races_of = |barriers: usize| {
         let checker = Checker::new();
         let launch = launch(&checker, 1, 0, &[]);
         let mut block = block(&launch, 0);
         read(&mut block, GLOBAL, 0);
         block.barrier();
-        // Looked at at once: it is no row.
+        // A single read is checked at once.
         block.read(7, GLOBAL + 28, 4, 1);
         (0..barriers).for_each(|_| block.barrier());
         block.write(8, GLOBAL + 28, 4, 2, None);
@@ -138,10 +126,10 @@ fn what_a_thread_reads_behind_a_barrier_is_no_earlier_read() {
 }
 
 #[test]
-fn what_others_have_read_is_no_race_once_it_is_settled() {
+fn settled_reads_do_not_race() {
     let checker = Checker::new();
     let (first, other) = (GLOBAL, GLOBAL + FAR);
-    // Two workers, so that one's log stays as it is.
+    // Two workers: the log of the first one stays as it is.
     let before = launch(&checker, 1, 0, &[]);
     let mut idle = block(&before, 0);
     read(&mut idle, first, 0);
@@ -149,7 +137,7 @@ fn what_others_have_read_is_no_race_once_it_is_settled() {
     let after = launch(&checker, 2, 1, &[]);
     let mut block = block(&after, 0);
     block.write(3, first, 4, 1, None);
-    // Now everything that was read of this page is looked at, and what is settled is not.
+    // The write makes records of the unsettled reads of this page, and of no others.
     read(&mut block, other, 2);
     block.write(5, other, 4, 3, None);
     assert_eq!(races(&checker), [(2, 3)]);
@@ -191,7 +179,8 @@ fn the_host_meets_what_was_read_before_it() {
             checker.host_access(HostAccess { address: GLOBAL + FAR * id, writes: true, site: 9 }, &|_| true);
             races(&checker)
         };
-        // What is over for launches the host may not have waited for: its memory keeps records.
+        // Reads that are settled for launches may not be settled for the host: if its accesses are
+        // watched, reads leave records.
         assert_eq!(of(1), if watched { vec![(1, 9)] } else { vec![] });
         assert_eq!(of(2), [(2, 9)]);
     }

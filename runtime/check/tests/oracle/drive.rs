@@ -1,4 +1,4 @@
-//! Runs a history through the checker and through the oracle.
+//! Runs a history through the checker and the oracle, and compares what they say.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use gpurace_check::{
 
 use crate::model::{Event, Machine, Named, Op, Oracle, Pair};
 
-/// Where the words under test lie: no memory of that address is touched.
+/// Where the words under test lie. No memory is accessed there.
 pub const GLOBAL: usize = 0x10_0000_0000;
 /// Where the blocks' shared memory lies, one after the other.
 pub const SHARED: usize = 0x20_0000_0000;
 pub const SHARED_SIZE: usize = 64;
 
-/// A launch, and its blocks or those of the last history's.
+/// A launch and its blocks. Blocks of the last history are used again.
 #[derive(Default)]
 struct Running {
     launch: Option<Arc<Launch>>,
     blocks: Vec<Block>,
-    /// Of clusters, by their first block.
+    /// The barriers of clusters, by first block.
     barriers: HashMap<u64, ClusterBarrier>,
 }
 
@@ -65,7 +65,7 @@ impl Driver {
         }
     }
 
-    /// Begins a launch; those that it is ordered after end.
+    /// Begins a launch, and ends those that it is ordered after.
     fn begin(&mut self, l: usize, first: u64) {
         let unordered = &self.machine.unordered[l];
         for earlier in (0..l).filter(|e| !unordered.contains(e)) {
@@ -83,16 +83,12 @@ impl Driver {
             features.named_barriers = false;
             features.fences = false;
         }
+        let (id, kernel) = (first + l as u64, KernelKey(l as u32 % 2));
         let info = LaunchInfo {
-            id: first + l as u64,
-            kernel: KernelKey(l as u32 % 2),
-            site_base: 0,
             features,
-            threads_per_block: self.threads_per_block,
-            blocks: self.blocks,
             clusters: self.clusters(),
-            stream: 0,
             settled: first - 1,
+            ..LaunchInfo::new(id, kernel, self.blocks, self.threads_per_block)
         };
         let launch = self.checker.begin_launch(info, &unordered);
         let shared = |b: u64| {
@@ -138,8 +134,8 @@ impl Driver {
         (&mut running.blocks[b as usize], barrier, tid)
     }
 
-    /// Runs one history; where checker and oracle disagree, panics with the
-    /// shortest history that still shows it.
+    /// Runs one history. If checker and oracle disagree, panics with the shortest history that still
+    /// shows it.
     pub fn run(&mut self, history: &[Event]) {
         let Err(mut why) = self.attempt(history) else {
             return;
@@ -159,7 +155,7 @@ impl Driver {
         panic!("{why}\nthreads (launch, block, thread): {threads:?}\n{}", lines.join("\n"));
     }
 
-    /// What is found in one history, which is run as any other.
+    /// Runs one history like any other, and returns the races that the checker has found.
     pub fn records(mut self, history: &[Event]) -> Vec<RaceRecord> {
         self.run(history);
         self.running.iter_mut().for_each(|running| running.blocks.drain(..).for_each(Block::end));
@@ -169,7 +165,7 @@ impl Driver {
     fn attempt(&mut self, history: &[Event]) -> Result<(), String> {
         self.runs += 1;
         if self.runs.is_multiple_of(1 << 18) {
-            // Keeps the table of launches small.
+            // A new checker keeps the table of launches small.
             self.running.iter_mut().for_each(|r| *r = Running::default());
             self.checker = Checker::with(self.limits, None);
         }
@@ -338,7 +334,7 @@ fn compare(
         };
         for p in pairs.iter().filter(|p| in_word(p, word) && !p.observed) {
             let i = p.earlier;
-            // Who stands for `i`, who stands for those, and so on.
+            // The accesses that stand for `i`, those that stand for them, and so on.
             let mut standing = vec![i];
             let mut next = 0;
             while next < standing.len() {

@@ -1,9 +1,8 @@
 //! All histories within bounds.
 //!
-//! Every interleaving is a history, so each sequence of events over the
-//! alphabet is tried. Threads of a warp, warps of a block and blocks are alike:
-//! only histories in which they first appear in order are run. The bounds are
-//! one less in unoptimised builds; `GPURACE_ORACLE_DEPTH=n` adds `n` to them.
+//! Each interleaving is a history, so each sequence of events of an alphabet is run. Threads of a
+//! warp, warps of a block and blocks are alike, so only histories in which they first appear in order
+//! are run. The bounds are one less in unoptimised builds. `GPURACE_ORACLE_DEPTH=n` adds `n` to them.
 
 use gpurace_check::{AtomicKind, Order, Scope, SyncFeatures};
 
@@ -24,7 +23,7 @@ pub fn machine(threads: &[(u64, u32)]) -> Machine {
     }
 }
 
-/// Whether the threads that appear in the history appear in order.
+/// True if the threads of a history first appear in order.
 fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
     let mut used: Vec<(u64, u32)> = Vec::new();
     for &e in history {
@@ -68,7 +67,7 @@ fn canonical(machine: &Machine, history: &[usize], alphabet: &[Event]) -> bool {
     true
 }
 
-/// Runs every history of `length` events; returns how many.
+/// Runs every history of `length` events. Returns how many there are.
 fn all(driver: &mut Driver, alphabet: &[Event], length: usize, symmetric: bool) -> u64 {
     let mut history = Vec::new();
     let mut count = 0;
@@ -88,7 +87,7 @@ fn descend(
     count: &mut u64,
 ) {
     if left == 0 {
-        // What follows the last access shows nothing.
+        // Events behind the last access show nothing.
         if matches!(alphabet[*history.last().unwrap()], Event::Access { .. }) {
             let events: Vec<Event> = history.iter().map(|&e| alphabet[e].clone()).collect();
             driver.run(&events);
@@ -280,9 +279,9 @@ fn bytes_of_two_words() {
 
 #[test]
 fn a_kernel_without_fences_beside_a_release() {
-    // Two blocks of one launch pass a message. A thread of a concurrent
-    // launch, whose kernel orders nothing itself, writes the flag between: a
-    // plain or relaxed write ends what was released, a read-modify-write passes it on.
+    // Two blocks of one launch pass a message. Between them a thread of a concurrent launch, whose
+    // kernel orders nothing itself, writes the flag. A plain or relaxed write ends what was released;
+    // a read-modify-write passes it on.
     let machine = Machine {
         threads: vec![(0, 0, 0), (0, 1, 0), (1, 0, 0)],
         unordered: vec![vec![], vec![0]],
@@ -318,9 +317,9 @@ fn clusters_of_two_blocks() {
     let scopes = [Scope::Block, Scope::Cluster, Scope::Device];
     let atomics = scopes.map(|s| Op::Atomic(AtomicKind::Rmw, s, RELAXED));
     let ops: Vec<(Op, u32)> = [Op::Read, Op::Write].into_iter().chain(atomics).zip(0..).collect();
-    // The last block runs so that both clusters have two; nobody needs it.
+    // The last block is there only because each cluster has two.
     let mut global = accesses(4, &ops, GLOBAL);
-    // Shared memory of the second block: the first cluster alone reaches it.
+    // Shared memory of the second block: only the first cluster reaches it.
     let mut shared = accesses(3, &ops, SHARED + SHARED_SIZE);
     for events in [&mut global, &mut shared] {
         for thread in 0..3 {
@@ -334,7 +333,8 @@ fn clusters_of_two_blocks() {
             all(&mut Driver::new(machine.clone(), features), events, depth(4), false);
         }
     }
-    // Deeper: whole phases of the barrier, and what lies between arrival and wait.
+    // Longer histories of few events: whole phases of the barrier, with accesses between arrival and
+    // wait.
     let mut few = accesses(3, &[(Op::Read, 0), (Op::Write, 1)], SHARED + SHARED_SIZE);
     few.truncate(6);
     few.push(Event::ClusterArrive { thread: 0, order: Order::Release });

@@ -1,8 +1,8 @@
-//! Random histories as logs that a GPU may write of them, replayed.
+//! Random histories as event logs that a GPU may write of them, replayed.
 //!
-//! A history says in which order things happened. A log of it says the same of what orders threads,
-//! and may differ in the rest: where a thread says that it comes to a barrier, and that it has
-//! passed it; who says that first; where an atomic access is announced, and where it is done.
+//! A history says in which order events happened. Its log keeps the order of events that order
+//! threads, and may vary in the rest: when a thread logs that it comes to a barrier or has passed it,
+//! which thread logs that first, and when an atomic access begins and is done.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,12 @@ use crate::drive::{Driver, GLOBAL, SHARED, SHARED_SIZE};
 use crate::model::{Event, Machine, Op, Oracle, Thread};
 use crate::random::{self, Mix, blocks, exact, histories, mix};
 
-/// How a log is made of a history.
+/// How the log of a history is made.
 #[derive(Clone, Copy)]
 struct Making {
-    /// Others come between an atomic access's announcement and its end.
+    /// Other threads' events may come between the two events of an atomic access.
     splits: bool,
-    /// All threads leave in the end.
+    /// All threads leave at the end.
     leaves: bool,
 }
 
@@ -33,7 +33,7 @@ fn block_count(m: &Machine) -> u64 {
     m.threads.iter().map(|t| t.1).max().unwrap() + 1
 }
 
-/// The threads of a block that are among the machine's.
+/// The machine's threads of a block.
 fn of_block(m: &Machine, block: u64) -> Vec<Thread> {
     (0..m.threads.len()).filter(|&t| m.threads[t].1 == block).collect()
 }
@@ -42,7 +42,7 @@ fn of_cluster(m: &Machine, first: u64) -> Vec<Thread> {
     (0..m.threads.len()).filter(|&t| m.threads[t].1 / m.cluster == first / m.cluster).collect()
 }
 
-/// Who takes part in an event.
+/// The threads that take part in an event.
 fn participants(m: &Machine, e: &Event) -> Vec<Thread> {
     match *e {
         Event::Syncwarp { block, warp, mask, .. } => {
@@ -55,13 +55,14 @@ fn participants(m: &Machine, e: &Event) -> Vec<Thread> {
     }
 }
 
-/// The history that a program may have that does about the same: who waits at a barrier acquires
-/// there as by a fence, as it does in the executor; the barrier of a cluster is passed once all
-/// have come to it; nobody reaches another block's shared memory by an offset.
+/// Changes a history into one that a program can have. A thread that waits at a barrier acquires
+/// there, as by a fence and as in the executor. All threads come to the barrier of a cluster before
+/// one passes it. No thread reaches another block's shared memory by an offset.
 fn of_a_program(m: &Machine, history: Vec<Event>) -> Vec<Event> {
     let mut made = Vec::new();
     let fence = |thread| Event::Fence { thread, scope: Scope::System, order: Order::Acquire };
-    // By cluster: who has arrived, and who has yet to wait for a phase that is over.
+    // For each cluster, the threads that have arrived; and those that have yet to wait for a phase that
+    // is over.
     let mut arrived: HashMap<u64, HashSet<Thread>> = HashMap::new();
     let mut over: HashSet<Thread> = HashSet::new();
     let wait = |made: &mut Vec<Event>, over: &mut HashSet<Thread>, thread| {
@@ -116,8 +117,8 @@ fn of_a_program(m: &Machine, history: Vec<Event>) -> Vec<Event> {
     made
 }
 
-/// The same to the checker's driver: a barrier with a number at which the whole block waits is one
-/// of the whole block.
+/// The history as the driver runs it: a named barrier at which the whole block waits is one of the
+/// whole block.
 fn for_the_driver(m: &Machine, history: &[Event]) -> Vec<Event> {
     let plain = |e: &Event| match e {
         Event::NamedBarrier { waited, .. } => {
@@ -132,7 +133,7 @@ fn for_the_driver(m: &Machine, history: &[Event]) -> Vec<Event> {
 
 const RMW: AtomicKind = AtomicKind::Rmw;
 
-/// An event of a thread, as a log has it.
+/// An event of a thread in a log.
 fn logged(m: &Machine, t: Thread, kind: EventKind, address: usize) -> Logged {
     ordered(m, t, kind, address, (RMW, Scope::Block, Order::Relaxed))
 }
@@ -156,19 +157,19 @@ fn ordered(
     }
 }
 
-/// What comes when, as a log is made: behind each event of the history, first what is late, then
-/// what is early.
+/// The events behind each event of the history: first those that are logged late, then those that
+/// are logged early.
 struct Slots {
     late: Vec<Vec<Logged>>,
     early: Vec<Vec<Logged>>,
 }
 
-/// A log of the history.
+/// Makes a log of a history.
 fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Logged> {
     let slots = history.len() + 1;
     let mut behind = Slots { late: vec![Vec::new(); slots], early: vec![Vec::new(); slots] };
     let mut core: Vec<Vec<Logged>> = vec![Vec::new(); slots];
-    // Slot 0 is before all. Who has left takes part in nothing.
+    // Slot 0 is before all events. The threads that the machine does not have leave there.
     for block in 0..block_count(m) {
         for thread in 0..threads_per_block(m) {
             if !m.threads.contains(&(0, block, thread)) {
@@ -178,7 +179,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
         }
     }
     let mut last_named: HashMap<(u64, u32), usize> = HashMap::new();
-    // Of each thread, where its next event may lie at the earliest.
+    // For each thread, the first slot in which its next event may lie.
     let mut from = vec![0; m.threads.len()];
     let mut told_by = vec![1; block_count(m) as usize];
     let mut synced: HashMap<(u64, u32), u32> = HashMap::new();
@@ -191,7 +192,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 .position(|e| participants(m, e).contains(&t))
                 .map_or(slots - 1, |n| i + 1 + n)
         };
-        // Early events come behind the thread's own late ones, late ones before its next.
+        // Early events come behind the thread's late ones, and late ones before its next event.
         let early = |r: &mut Random, from: usize| from + r.below(slot - from);
         let late = |r: &mut Random, t: Thread| slot + r.below(next(t) + 1 - slot);
         for n in (1..here.len()).rev() {
@@ -247,7 +248,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 }
             }
             Event::Syncwarp { block, warp, mask, .. } => {
-                // One of all lanes that are left may be one of all that there were.
+                // A sync of all lanes that have not left may be logged as one of all lanes.
                 let all = of_block(m, block).into_iter().filter(|&t| m.threads[t].2 / 32 == warp).count();
                 let whole = here.len() == all && r.below(2) == 0;
                 let synced = synced.entry((block, warp)).or_insert(0);
@@ -272,7 +273,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                 }
             }
             Event::NamedBarrier { barrier, .. } => {
-                // Who comes to the next phase has learnt that somebody has passed this one.
+                // A thread comes to the next phase only once some thread has passed this one.
                 let phase = last_named.entry((m.threads[here[0]].1, barrier)).or_default();
                 for (n, &t) in here.iter().enumerate() {
                     let arrive = Logged {
@@ -302,7 +303,7 @@ fn log(r: &mut Random, m: &Machine, history: &[Event], making: Making) -> Vec<Lo
                     let passed = Logged { extra, ..logged(m, t, EventKind::Barrier, 0) };
                     match n {
                         0 => core[slot].push(passed),
-                        // Others say so late, or not at all.
+                        // The other threads log it late, or not at all.
                         _ if r.below(2) == 0 => {
                             until[n] = late(r, t);
                             behind.late[until[n]].push(passed);
@@ -362,7 +363,7 @@ fn run_log(replay: &mut Replay, m: &Machine, features: SyncFeatures, log: &[Logg
     replay.launch(&launch, log)
 }
 
-/// Records without where shared memory lies.
+/// Records with offsets in place of addresses of shared memory.
 fn anywhere(mut records: Vec<RaceRecord>) -> Vec<RaceRecord> {
     for record in &mut records {
         if record.space == Space::Shared {
@@ -382,7 +383,8 @@ fn history_of(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
     of_a_program(m, history)
 }
 
-/// One counter that threads add to, and that they look at by plain reads: who has added last may.
+/// A history of one counter, to which threads add and which they read by plain reads. The thread that
+/// added last may do that.
 fn counting(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
     let one = |r: &mut Random| match r.below(100) {
         n if n < mix.sync => random::event(r, m, &Mix { sync: 100, ..*mix }, &[0]),
@@ -397,8 +399,8 @@ fn counting(r: &mut Random, m: &Machine, mix: &Mix) -> Vec<Event> {
     of_a_program(m, history)
 }
 
-/// The records of logs are those of the driver, which the oracle has checked: sites, operations,
-/// blocks, threads, bytes, scopes, counts.
+/// Compares the races of logs with those of the driver, which is compared with the oracle: sites,
+/// operations, blocks, threads, bytes, scopes, counts.
 fn run(name: &str, m: &Machine, mix: &Mix) {
     let (mut events, mut races) = (0, 0);
     let mut replay = Replay::new();
@@ -418,7 +420,7 @@ fn run(name: &str, m: &Machine, mix: &Mix) {
         assert_eq!(
             run_log(&mut Replay::new(), m, mix.features, &log),
             found,
-            "{name}, seed {seed}: a log says one thing"
+            "{name}, seed {seed}: what was replayed before matters"
         );
         events += log.len();
         races += found.races.len();
@@ -427,12 +429,12 @@ fn run(name: &str, m: &Machine, mix: &Mix) {
     assert!(races > 0);
 }
 
-/// Which instructions make a history's accesses.
+/// The sites of a history's accesses.
 #[derive(Clone, Copy)]
 enum Sites {
-    /// Each access has one of its own, so that records say which accesses they are of.
+    /// Each access has a site of its own, so that a record tells its accesses.
     Own,
-    /// Those that a history is made with: several threads run the same.
+    /// Several threads share a site, as the history was made.
     Shared,
 }
 
@@ -444,7 +446,7 @@ impl Sites {
                 Event::Access { site, .. } | Event::Copy { site, .. } | Event::CopyArrive { site, .. } => {
                     Some(site)
                 }
-                // The oracle counts these, too.
+                // The oracle numbers fences, too.
                 Event::Fence { .. } => None,
                 _ => continue,
             };
@@ -456,10 +458,10 @@ impl Sites {
     }
 }
 
-/// Where atomic accesses are announced before they happen, and done after it, others between: what
-/// is reported is a race in the history. All that is said of an order then is that of two writes of
-/// a location at once either may come first, and that a load may have read any of those that were
-/// there meanwhile. So more may be taken for ordered than is, and never less.
+/// Replays logs in which atomic accesses begin before they happen and are done after it, with other
+/// events between. Each reported race must be one of the history. Of two writes at once either may
+/// come first, and a load may have read any value that was there meanwhile. So accesses may seem
+/// ordered that are not, but never the reverse.
 fn run_split(name: &str, m: &Machine, mix: &Mix, sites: Sites) {
     let (mut races, mut missed) = (0, 0);
     let mut replay = Replay::new();
@@ -486,7 +488,8 @@ fn run_split(name: &str, m: &Machine, mix: &Mix, sites: Sites) {
     assert!(races > 0 && missed * 40 < histories() as usize);
 }
 
-/// How many pairs were reported, and how many race; or which was reported that does not.
+/// The number of reported pairs, and of pairs that race; or a pair that was reported and does not
+/// race.
 fn split(
     replay: &mut Replay,
     m: &Machine,
@@ -521,7 +524,7 @@ fn split(
     }
 }
 
-/// The same with as few events as show it, with some log.
+/// The shortest history that still fails with one of some logs, and its failure.
 fn shortest(
     m: &Machine,
     features: SyncFeatures,
@@ -550,12 +553,12 @@ fn shortest(
     (why, history)
 }
 
-/// The pairs that race in a history, by their instructions.
+/// The pairs that race in a history, by their sites.
 fn racing(m: &Machine, history: &[Event]) -> HashSet<(u32, u32)> {
     let mut oracle = Oracle::new(m.clone());
     oracle.begin_launch(0);
     let mut racing = HashSet::new();
-    // By the oracle's number of an access.
+    // The site of each access, by the oracle's number of it.
     let mut sites = Vec::new();
     for e in history {
         let pairs = oracle.step(e);

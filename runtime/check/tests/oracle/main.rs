@@ -1,21 +1,21 @@
-//! The checker against an oracle that knows happens-before by its definition:
-//! full history, a vector clock over all threads, bytes; no epochs, no words,
-//! no merging.
+//! The checker, compared with an oracle that computes happens-before by its definition. The oracle
+//! keeps the full history, a vector clock over all threads, and single bytes. It has no epochs, no
+//! words, and merges nothing.
 //!
-//! | file | what is in it |
+//! | file | what it has |
 //! |---|---|
 //! | `model/` | events, and the oracle |
 //! | `drive.rs` | runs a history through the checker and compares |
 //! | `exhaustive.rs` | all histories within bounds |
-//! | `logged.rs` | random histories as logs of a GPU, replayed |
+//! | `logged.rs` | random histories as event logs of a GPU, replayed |
 //! | `random.rs` | random histories far past the bounds |
 //!
-//! What is compared after each access `j` of a history, word by word:
+//! After each access `j` of a history, two claims are tested word by word:
 //!
-//! 1. Every reported pair is one that the oracle calls a race: sites, operations, block and thread
-//!    where they are named, bytes, scope.
-//! 2. Every pair `(i, j)` that races is reported by its sites, or stood for by a reported pair `(k,
-//!    j)` where `k` is ordered after `i`, or is an access of `i`'s thread, or so on from `k`. So
+//! 1. The oracle calls each reported pair a race, with the same sites, operations, bytes and scope,
+//!    and with the same block and thread if they are named.
+//! 2. Each pair `(i, j)` that races is reported by its sites, or a reported pair `(k, j)` stands for
+//!    it: `k` is ordered after `i` or is an access of `i`'s thread, or stands for such an access. So
 //!    the first racing access, and every further one, is found in any history.
 
 mod drive;

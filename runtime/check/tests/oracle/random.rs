@@ -1,5 +1,5 @@
-//! Random histories far past the exhaustive bounds. The seed of a failing
-//! history is in its message; `GPURACE_ORACLE_HISTORIES=n` runs `n` per test.
+//! Random histories far past the exhaustive bounds. The message of a failure has the seed of the
+//! history. `GPURACE_ORACLE_HISTORIES=n` runs `n` per test.
 
 use gpurace_check::{AtomicKind, Limits, Order, Scope, SyncFeatures};
 use gpurace_random::Random;
@@ -13,7 +13,7 @@ pub struct Mix {
     pub words: usize,
     pub shared: bool,
     pub sub_word: bool,
-    /// Of 100 events, how many synchronise.
+    /// How many of 100 events synchronise.
     pub sync: usize,
     pub length: usize,
     pub sites: usize,
@@ -41,7 +41,7 @@ fn of_block(m: &Machine, launch: usize, block: u64) -> usize {
     SHARED + (launch as u64 * blocks + block) as usize * SHARED_SIZE
 }
 
-/// That of a block of the thread's cluster.
+/// The shared memory of some block of the thread's cluster.
 fn shared_in_cluster(r: &mut Random, m: &Machine, thread: usize) -> usize {
     let (launch, block, _) = m.threads[thread];
     match m.cluster {
@@ -50,7 +50,7 @@ fn shared_in_cluster(r: &mut Random, m: &Machine, thread: usize) -> usize {
     }
 }
 
-/// A flag in it, beside the data.
+/// A flag in the shared memory of a thread's block, beside the data.
 fn mbarrier(m: &Machine, thread: usize) -> usize {
     shared_memory(m, thread) + SHARED_SIZE - 8
 }
@@ -61,7 +61,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
     let (launch, block, tid) = m.threads[thread];
     let f = if m.regular.contains(&launch) { regular() } else { mix.features };
     if m.cluster > 0 && r.below(100) < mix.sync / 2 {
-        // Also in orders that no program has: they mean the same to both.
+        // Orders that no program has are made, too: checker and oracle treat them alike.
         return match r.below(5) {
             0 | 1 => Event::ClusterArrive {
                 thread,
@@ -81,7 +81,7 @@ pub fn event(r: &mut Random, m: &Machine, mix: &Mix, launches: &[usize]) -> Even
             match r.below(if f.async_copies { 10 } else { 6 }) {
                 0 if r.below(3) == 0 => return Event::Barrier { launch, block },
                 1 if f.partial_masks => {
-                    // Lanes that the oracle does not have would pass order on.
+                    // The oracle does not have all lanes: others would pass order on.
                     let lanes = of_block
                         .iter()
                         .filter(|&&t| m.threads[t].2 / 32 == tid / 32)
@@ -176,7 +176,7 @@ fn run(name: &str, m: &Machine, mix: &Mix) {
     run_with(name, m, mix, Limits::default());
 }
 
-/// As [`run`], a quarter as many: for one of many machines.
+/// As [`run`], with a quarter of the histories: for one of many machines.
 fn run_few(name: &str, m: &Machine, mix: &Mix) {
     run_some(name, m, mix, Limits::default(), 0..histories() / 4);
 }
@@ -194,7 +194,7 @@ fn run_some(name: &str, m: &Machine, mix: &Mix, limits: Limits, seeds: std::ops:
         let history: Vec<Event> = (0..mix.length)
             .map(|i| {
                 let now = i * launches / mix.length;
-                // A launch may still run beside those that are not ordered after it.
+                // A launch may still run beside launches that are not ordered after it.
                 let running: Vec<usize> = (0..launches)
                     .filter(|&l| {
                         l == now
@@ -321,11 +321,11 @@ fn launches_in_order_and_beside_each_other() {
     let threads = |launches: usize| -> Vec<(usize, u64, u32)> {
         (0..launches).flat_map(|l| [(l, 0, 0), (l, 0, 1), (l, 0, 32), (l, 1, 0)]).collect()
     };
-    // For each launch, those it is not ordered after.
+    // For each launch, those that it is not ordered after.
     let cases: [(&str, &[&[usize]]); 5] = [
         ("in order", &[&[], &[], &[]]),
         ("two streams", &[&[], &[0]]),
-        // What the first wrote, the second reads in order; the third is beside both.
+        // The second reads in order what the first wrote. The third is concurrent with both.
         ("two in order, one beside them", &[&[], &[], &[0, 1]]),
         ("one beside two in order", &[&[], &[0], &[0]]),
         ("fork and join", &[&[], &[], &[1], &[]]),
@@ -364,7 +364,7 @@ fn shadow_that_is_cleared_between_launches() {
     run_some("clears", &m, &histories, limits, 0..100);
 }
 
-/// Histories that random ones have found to be hard.
+/// One of the histories that random runs have found to be hard.
 #[test]
 fn a_release_of_another_size_releases_nothing() {
     let m = blocks(1, &[0, 1, 32]);
@@ -381,7 +381,8 @@ fn a_release_of_another_size_releases_nothing() {
     assert_eq!(driver.races, 2);
 }
 
-/// A store whose scope reaches its block alone, in a log of more operations than it has room for.
+/// A hard history: a store whose scope reaches only its block, on a location with more operations than
+/// a log keeps at first.
 #[test]
 fn an_observed_atomic_of_another_scope_stands_for_none() {
     let m = blocks(3, &[0, 1, 32]);

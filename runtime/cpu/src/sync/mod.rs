@@ -26,9 +26,6 @@ pub(crate) unsafe fn retire(b: *mut Block, w: usize, l: u32) {
         let lane = Block::lane(b, w * 32 + l as usize);
         (*lane).state = LaneState::Exited;
         (*b).retire(w, l);
-        if let Some(checks) = &mut (*b).checks {
-            checks.thread_exit((*lane).ctx.linear_tid);
-        }
         completes_without(b, w, l);
         barriers::open_without(b, w, l);
         if !(*b).seat.cluster.is_null() {

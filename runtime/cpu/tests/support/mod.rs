@@ -147,19 +147,13 @@ impl Run {
     pub fn races(&self, workers: usize, blocks: Option<fn(u64) -> bool>) -> (Vec<RaceRecord>, u64) {
         let checker = Checker::new();
         let info = LaunchInfo {
-            id: 1,
-            kernel: KernelKey(0),
-            site_base: 0,
             features: self.meta.sync,
-            threads_per_block: self.shape.threads(),
-            blocks: self.shape.blocks(),
             clusters: self.shape.clusters(self.meta.sync.clusters).map(|blocks| Clusters {
                 grid: self.shape.grid,
                 blocks,
                 end_of_block: END_OF_BLOCK,
             }),
-            stream: 0,
-            settled: 0,
+            ..LaunchInfo::new(1, KernelKey(0), self.shape.blocks(), self.shape.threads())
         };
         let checks = checker.begin_launch(info, &[]);
         let report = executor(workers).run(&self.launch(Some(checks.clone()), blocks)).expect("launch");

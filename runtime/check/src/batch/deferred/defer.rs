@@ -10,6 +10,7 @@ use super::{BlockThen, DeferringLaunch, LoggedReads, OwnLog, ReadAddresses, Read
 use crate::batch::affine::{Addresses, AffineAddresses, Threads, affine_addresses_of};
 use crate::batch::gathered::{Gathered, GatheredReads};
 use crate::batch::rows::{Row, RowMask};
+use crate::model::access::overlap;
 use crate::shadow::map::ShadowMap;
 use crate::shadow::page::{Marks, STRETCH};
 
@@ -27,17 +28,17 @@ pub(crate) struct Deferrer<'a, L> {
     pub(crate) memory: DeferralMemory<'a>,
 }
 
-/// The memory of which reads may be deferred.
+/// The memory whose reads may be deferred.
 pub(crate) struct DeferralMemory<'a> {
     pub(crate) map: &'a ShadowMap,
     pub(crate) marks: &'a Marks,
-    /// Memory of which no reads are deferred: the block's shared memory, and its threads' own.
+    /// Memory whose reads are never deferred: the block's shared memory, and its threads' own.
     pub(crate) others: [&'a Range<usize>; 2],
 }
 
 impl DeferralMemory<'_> {
     fn has_none_of(&self, bytes: &Range<usize>) -> bool {
-        self.others.iter().all(|other| bytes.start >= other.end || other.start >= bytes.end)
+        !self.others.iter().any(|other| overlap(bytes, other))
     }
 
     /// Marks bytes as read. True if their reads may be deferred.
@@ -53,7 +54,7 @@ impl DeferralMemory<'_> {
     }
 }
 
-/// The stretches met last of which all reads may be deferred.
+/// The last stretches that were met and whose reads may all be deferred.
 struct KeptStretches<'a> {
     memory: &'a DeferralMemory<'a>,
     last: [usize; STRETCHES_KEPT],
@@ -121,7 +122,8 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
         let (mut deferred, mut checks) = (0, 0);
         let bytes = candidates.len() * (size_of::<ReadBatch>() + size_of::<Threads>());
         self.in_log(bytes, |block, memory, log| {
-            // Most rows have the same threads: where they lie, and how many they are.
+            // Most rows have the same threads as the row before: their set, its index in the log, and
+            // their number.
             let mut last = (None::<&Threads>, None, threads as u64);
             for &Candidate { at, of, dim, active, ref bounds } in &candidates {
                 if !memory.reads(bounds) {
@@ -142,7 +144,7 @@ impl<L: DeferringLaunch> Deferrer<'_, L> {
     }
 
     /// Logs gathered reads, if all their memory has no unsettled write. Returns how many they are;
-    /// `None` where they are not logged.
+    /// `None` if they are not logged.
     pub(crate) fn defer_gathered(mut self, gathered: GatheredReads<'_>) -> Option<u64> {
         let GatheredReads { site, size, reads } = gathered;
         let mut checks = None;

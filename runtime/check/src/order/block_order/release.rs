@@ -1,27 +1,30 @@
-//! What single threads of a block release and acquire: at named barriers and those of clusters, by
-//! fences and atomics, and for asynchronous copies.
+//! What single threads of a block release and acquire: at named barriers and barriers of clusters,
+//! by fences and atomics, and for asynchronous copies.
+//!
+//! Functions that return a `bool` return false, and order nothing, in [`Mode::Regular`].
 
 use gpurace_abi::scope::{Order, Scope};
 
 use super::{BlockOrder, Mode};
 use crate::model::entry::COPIES;
-use crate::order::syncvar::{Carried, Head, Location, Pending, Reach};
+use crate::order::carried::{Carried, Head, Location, Pending, Reach};
 use crate::order::vector::Clocks;
 
-/// Locations of which a thread remembers what it released on them.
+/// Most locations for which a thread remembers what it released there.
 const RELEASED_KEPT: usize = 32;
 
-/// What only some threads of exact launches have.
+/// What a thread of an exact launch has acquired and released, if anything.
 #[derive(Debug, Default)]
 pub(super) struct ThreadSync {
     pub(super) acquired: Clocks,
-    /// What fences of this thread released, for its later atomic writes.
+    /// What the thread's fences released: its later atomic writes publish it.
     pub(super) fenced: Carried,
     pub(super) pending: Vec<Pending>,
-    /// What this thread released by atomics: a later atomic write of the
-    /// same location publishes it again.
+    /// What the thread's atomics released: its later atomic writes to the same location publish it
+    /// again.
     pub(super) released: Vec<(Location, Carried)>,
-    /// mbarriers at which the thread's next arrival comes after its copies below an epoch.
+    /// mbarriers that track the thread's copies, by address. The thread's next arrival there comes
+    /// after its copies below an epoch.
     pub(super) tracked: Vec<(usize, u32)>,
 }
 
@@ -31,7 +34,8 @@ impl BlockOrder {
         self.sync[thread as usize].get_or_insert_default()
     }
 
-    /// What a thread knows and has done, for others to learn; its next epoch begins.
+    /// What others learn from a release: all that the thread knows and has done. Its next epoch
+    /// begins.
     fn release(&mut self, thread: u32) -> Clocks {
         self.tick(thread);
         let mut all = self.base.clone();
@@ -52,7 +56,7 @@ impl BlockOrder {
         all
     }
 
-    /// A thread arrives at a named barrier and goes on (`bar.arrive`).
+    /// Lets a thread arrive at a named barrier without waiting (`bar.arrive`).
     pub fn arrive(&mut self, thread: u32, barrier: u32) -> bool {
         if self.mode == Mode::Regular {
             return false;
@@ -65,7 +69,7 @@ impl BlockOrder {
         true
     }
 
-    /// A named barrier completes: these threads waited at it.
+    /// Completes a named barrier at which these threads waited.
     pub fn named_barrier(&mut self, barrier: u32, waited: &[u32]) -> bool {
         if self.mode == Mode::Regular {
             return false;
@@ -83,8 +87,8 @@ impl BlockOrder {
         true
     }
 
-    /// A thread arrives at the barrier of its cluster: what others learn who wait.
-    /// An arrival that does not release passes on what fences did.
+    /// Lets a thread arrive at the barrier of its cluster. Returns what the threads that wait learn:
+    /// if the arrival does not release, what the thread's fences released.
     pub fn cluster_arrive(&mut self, thread: u32, order: Order) -> Clocks {
         if order.releases() {
             return self.release(thread);
@@ -95,12 +99,12 @@ impl BlockOrder {
         }
     }
 
-    /// A thread has waited at the barrier of its cluster.
+    /// Lets a thread learn what others `released` at the barrier of its cluster.
     pub fn cluster_wait(&mut self, thread: u32, released: &Clocks) {
         self.sync_of(thread).acquired.join(released);
     }
 
-    /// A fence.
+    /// Notes a fence of a thread.
     pub fn fence(&mut self, thread: u32, scope: Scope, order: Order) -> bool {
         if self.mode == Mode::Regular {
             return false;
@@ -124,8 +128,7 @@ impl BlockOrder {
         true
     }
 
-    /// The thread acquires what its atomics so far have seen released, at any
-    /// scope, as by a fence.
+    /// Lets a thread acquire all that its atomics have seen, as by a fence of device scope.
     pub fn acquire(&mut self, thread: u32) {
         if let Some(s) = self.sync.get_mut(thread as usize).and_then(Option::as_mut) {
             for p in std::mem::take(&mut s.pending) {
@@ -134,7 +137,7 @@ impl BlockOrder {
         }
     }
 
-    /// What an atomic write publishes.
+    /// What an atomic write of a thread publishes.
     pub fn publish(&mut self, thread: u32, location: Location, scope: Scope, order: Order) -> Carried {
         if self.mode == Mode::Regular {
             return Carried::default();
@@ -151,8 +154,8 @@ impl BlockOrder {
         };
         if order.releases() {
             let mut released = self.release(thread);
-            // Only this release tells of the copies; later ones publish it again as
-            // they do any other, as far as its scope reaches.
+            // This release alone tells that the copies are done. Later ones publish it again, like
+            // any other, as far as its scope reaches.
             if let Some(s) = &mut self.sync[thread as usize]
                 && let Some(i) = s.tracked.iter().position(|t| t.0 == location.0)
             {
@@ -176,7 +179,7 @@ impl BlockOrder {
         what
     }
 
-    /// An atomic read has seen `seen`.
+    /// Notes what an atomic read of a thread has `seen`.
     pub fn observe(&mut self, thread: u32, location: Location, scope: Scope, order: Order, seen: Carried) {
         if self.mode == Mode::Regular {
             return;
@@ -194,14 +197,14 @@ impl BlockOrder {
         }
     }
 
-    /// The thread has waited for its asynchronous copies below `epoch`.
+    /// Lets a thread learn that its asynchronous copies below `epoch` are done.
     pub fn wait_for_copies(&mut self, thread: u32, epoch: u32) {
         let home = self.home;
         learn_copies(&mut self.sync_of(thread).acquired, home, thread, epoch);
     }
 
-    /// What the thread publishes next at `address` tells that its asynchronous
-    /// copies below `epoch` are done.
+    /// Makes what the thread publishes next at `address` tell that its asynchronous copies below
+    /// `epoch` are done.
     pub fn track_copies(&mut self, thread: u32, address: usize, epoch: u32) {
         let list = &mut self.sync_of(thread).tracked;
         match list.iter_mut().find(|t| t.0 == address) {
@@ -210,8 +213,8 @@ impl BlockOrder {
         }
     }
 
-    /// The first epoch of a thread's asynchronous copies that `thread` does not
-    /// know to be done; `home`: the first uid of the other's block.
+    /// The first epoch of the asynchronous copies of thread `other` that `thread` does not know to
+    /// be done. `home`: the first uid of the other's block.
     pub fn known_copies(&self, thread: u32, home: u64, other: u32) -> u32 {
         let acquired = match &self.sync[thread as usize] {
             Some(s) => s.acquired.of(home | COPIES, other),
@@ -220,17 +223,17 @@ impl BlockOrder {
         acquired.max(self.base.of(home | COPIES, other))
     }
 
-    /// The same for all threads of the block: what each of them knows.
+    /// The first such epoch that not all threads of the block know to be done.
     pub fn all_know_copies(&self, home: u64, other: u32) -> u32 {
         self.base.of(home | COPIES, other)
     }
 
-    /// The thread as a writer or reader of an atomic location.
+    /// An atomic operation of a thread.
     pub fn head(&self, thread: u32, scope: Scope) -> Head {
         Head { home: self.home, thread, cluster: self.cluster, reach: self.reach(scope) }
     }
 
-    /// How far a scope reaches; without clusters, each block is one.
+    /// How far a scope reaches. Without clusters each block is one.
     fn reach(&self, scope: Scope) -> Reach {
         match scope {
             Scope::Block => Reach::Block,
@@ -241,7 +244,7 @@ impl BlockOrder {
     }
 }
 
-/// Learns that a thread's asynchronous copies below an epoch are done.
+/// Adds to `clocks` that a thread's asynchronous copies below an epoch are done.
 fn learn_copies(clocks: &mut Clocks, home: u64, thread: u32, epoch: u32) {
     let mut lanes = [0; 32];
     lanes[thread as usize % 32] = epoch;

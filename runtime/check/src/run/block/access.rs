@@ -17,7 +17,7 @@ impl Block {
     }
 
     /// A plain write of `size` bytes; `value` holds the bytes about to be written, zero-extended,
-    /// where they are known and at most 8.
+    /// if they are known and at most 8.
     #[inline]
     pub fn write(&mut self, thread: u32, address: usize, size: u32, site: u32, value: Option<u64>) {
         // What a location released is gone, whether the write is checked or not.
@@ -34,7 +34,7 @@ impl Block {
         }
     }
 
-    /// Checks a plain access of a few bytes.
+    /// Checks an access of a few bytes.
     #[expect(clippy::too_many_arguments, reason = "as a struct they would not stay in registers")]
     #[inline(always)]
     pub(super) fn check_small(
@@ -47,14 +47,21 @@ impl Block {
         op: Op,
         value: Value<'_>,
     ) {
-        if size == 4 && address.is_multiple_of(GRANULE) {
-            self.check_word(thread, address, site, entry, op, value);
-        } else {
-            self.check_words(thread, address, size, site, entry, op, value);
+        if size != 4 || !address.is_multiple_of(GRANULE) {
+            return self.check_words(thread, address, size, site, entry, op, value);
+        }
+        let Some(code) = OpCode::of(Touch { op, mask: FULL }) else {
+            let size = size.into();
+            let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
+            return self.check_long(access);
+        };
+        let shared = self.begins_access_to(address);
+        if let Some(w) = self.check_whole_word(thread, address, entry, op, code, shared) {
+            self.check_slowly(thread, address, address, size, site, entry, op, value, shared, w);
         }
     }
 
-    /// True if an address, which is about to be accessed, is of the block's own memory.
+    /// True if an address that is about to be accessed is of the block's own memory.
     #[inline(always)]
     pub(super) fn begins_access_to(&mut self, address: usize) -> bool {
         let shared = self.memory.own.contains(&address);
@@ -64,7 +71,7 @@ impl Block {
         shared
     }
 
-    /// Notes that a word of global memory is about to be written.
+    /// Makes records of deferred reads before a word of global memory is written.
     #[inline(always)]
     pub(super) fn before_write(&mut self, address: usize) {
         if let Some(place) = self.inner.shadow.map.place(address)
@@ -90,29 +97,7 @@ impl Block {
         });
     }
 
-    /// Checks an access to one whole word.
-    #[inline(always)]
-    pub(super) fn check_word(
-        &mut self,
-        thread: u32,
-        address: usize,
-        site: u32,
-        entry: SiteEntry,
-        op: Op,
-        value: Value<'_>,
-    ) {
-        let Some(code) = OpCode::of(Touch { op, mask: FULL }) else {
-            let size = GRANULE as u64;
-            let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
-            return self.check_long(access);
-        };
-        let shared = self.begins_access_to(address);
-        if let Some(w) = self.check_whole_word(thread, address, entry, op, code, shared) {
-            self.check_slowly(thread, address, address, 4, site, entry, op, value, shared, w);
-        }
-    }
-
-    /// Checks a plain access of a few bytes that is not to one word.
+    /// Checks an access of a few bytes that is not to one whole word.
     #[expect(clippy::too_many_arguments, reason = "as for one word")]
     fn check_words(
         &mut self,
@@ -124,7 +109,8 @@ impl Block {
         op: Op,
         value: Value<'_>,
     ) {
-        if !(address | size as usize).is_multiple_of(GRANULE) {
+        let is_atomic = matches!(op, Op::Atomic { .. });
+        if is_atomic || !(address | size as usize).is_multiple_of(GRANULE) {
             let size = size.into();
             let access = WholeAccess { thread, address, size, site, entry, op, value, copy: None };
             return self.check_long(access);
@@ -140,8 +126,8 @@ impl Block {
         }
     }
 
-    /// Checks one of the whole words of an access. Returns what was seen in it where the record's bits
-    /// do not tell: then nothing was done.
+    /// Checks one whole word of an access. If the record's bits do not tell, does nothing and returns
+    /// what was seen in the word.
     #[inline(always)]
     fn check_whole_word(
         &mut self,
@@ -163,7 +149,7 @@ impl Block {
         (!done).then_some(w)
     }
 
-    /// Checks a whole word of an access in which `w` was seen, where the record's bits do not tell.
+    /// Checks one whole word of an access, in which `w` was seen and whose bits do not tell.
     #[expect(clippy::too_many_arguments, reason = "as for one word")]
     #[inline(never)]
     fn check_slowly(
@@ -184,7 +170,7 @@ impl Block {
         self.check_access(&access, w, value);
     }
 
-    /// Checks an access to one word, of which the region is open and in which `w` was seen.
+    /// Checks an access to one word, in which `w` was seen. The word's region is open.
     pub(super) fn check_access(&mut self, a: &Access, w: Record, value: Value<'_>) {
         if a.size == 4 && a.touch.mask == FULL {
             self.sightings.next_access();
@@ -242,7 +228,7 @@ impl Block {
         }
     }
 
-    /// The content of the word at an address, in a region that is open now.
+    /// Opens the region of an address, and returns the content of the word there.
     pub(super) fn open(&mut self, word: usize, shared: bool) -> Option<Record> {
         let shadow = &self.inner.shadow;
         let place: WordPlace<'_> = shadow.map.place(word)?;

@@ -8,13 +8,14 @@ use gpurace_abi::meta::SyncFeatures;
 use gpurace_abi::scope::{AtomicKind, Order, Scope};
 
 use super::Block;
-use crate::batch::{Value, WholeAccess};
-use crate::model::access::{GRANULE, Op};
+use crate::batch::Value;
+use crate::model::access::Op;
 use crate::order::block_order::BlockOrder;
+use crate::order::carried::{Carried, Location};
 use crate::order::observed::{AtomicOperation, Place};
-use crate::order::syncvar::{Carried, Location, SyncVars};
+use crate::order::syncvar::SyncVars;
 
-/// Bit of the addresses of annotations of order: no location of the program has one of them.
+/// Bit that is set in the addresses of annotations of order, and in no address of the program.
 const HAPPENS: usize = 1 << 62;
 
 /// The atomic and volatile accesses of a block.
@@ -22,13 +23,12 @@ const HAPPENS: usize = 1 << 62;
 pub(super) struct BlockAtomics {
     /// The kernel has fences: atomics order its threads.
     pub(super) fences: bool,
-    /// The launch keeps logs of locations.
+    /// The launch keeps logs of atomic operations.
     logs: bool,
-    /// It has logged operations on its shared memory.
+    /// The block has logged operations on its shared memory.
     logged_shared: bool,
-    /// Locations on which it released.
+    /// Addresses at which the block has released.
     published: HashSet<usize>,
-    /// What read-modify-writes under way have read, where that was looked up before them.
     seen: Vec<Seen>,
 }
 
@@ -37,7 +37,7 @@ impl BlockAtomics {
         (self.fences, self.logs) = (features.fences, features.observes);
     }
 
-    /// Ends the block, which alone reached this `memory`.
+    /// Ends the block. `memory`: the shared memory that only the block reached.
     pub(super) fn end(&mut self, syncvars: &SyncVars, order: &BlockOrder, memory: &Range<usize>) {
         self.seen.clear();
         for address in self.published.drain() {
@@ -54,19 +54,18 @@ impl BlockAtomics {
     }
 }
 
-/// What a read-modify-write under way has read, looked up before it.
+/// What a read-modify-write under way reads, looked up before its own release was published.
 #[derive(Debug)]
 struct Seen {
     thread: u32,
-    /// How many writes the location has had with it.
+    /// Number of writes of the location, with this one.
     writes: u32,
     what: Carried,
 }
 
 impl Block {
-    /// An atomic or volatile access, before it happens: what it releases is
-    /// published. Its thread does nothing else before [`Block::atomic_done`]; others, also of the
-    /// block, may.
+    /// Checks an atomic or volatile access before it happens, and publishes what it releases. Its
+    /// thread does nothing else before [`Block::atomic_done`]. Other threads may.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
     pub fn atomic(
         &mut self,
@@ -90,17 +89,11 @@ impl Block {
             (true, true) => Op::Write,
             (false, _) => Op::Atomic { modifies, scope, start: 0, size: size as u8 },
         };
-        // A proved access keeps its effect on order.
+        // A proved access still has its effect on order.
         let entry = self.entry(site);
         if !entry.is_proved() {
             self.checks += 1;
-            let value = Value::Unknown;
-            if size == 4 && address.is_multiple_of(GRANULE) {
-                self.check_word(thread, address, site, entry, op, value);
-            } else {
-                let size = size.into();
-                self.check_long(WholeAccess { thread, address, size, site, entry, op, value, copy: None });
-            }
+            self.check_small(thread, address, size, site, entry, op, Value::Unknown);
         }
         if self.orders_nothing(order) {
             return;
@@ -109,8 +102,7 @@ impl Block {
         self.announce(thread, (address, size), raced, kind, scope, order);
     }
 
-    /// As [`Block::atomic`] for an access that is not to be checked: only what
-    /// it orders counts.
+    /// As [`Block::atomic`], for an access that is not checked: only its effect on order counts.
     pub fn atomic_unchecked(
         &mut self,
         thread: u32,
@@ -123,15 +115,15 @@ impl Block {
         self.announce(thread, (address, size), None, kind, scope, order);
     }
 
-    /// Whether an atomic access neither makes an order nor changes or passes on what another
-    /// launch's has made.
+    /// True if an atomic access has no effect on order: it makes none, and changes or passes on none
+    /// that another launch made.
     #[inline(always)]
     fn orders_nothing(&self, order: Order) -> bool {
         !self.sync.fences && !self.sync.logs && order == Order::Relaxed && self.inner.syncvars.is_empty()
     }
 
-    /// What an atomic access that is about to happen does to others' order. `site`: that of
-    /// one that races as an atomic.
+    /// Publishes what an atomic access releases. `site`: the site of an access that is checked and
+    /// races as an atomic.
     fn announce(
         &mut self,
         thread: u32,
@@ -145,19 +137,19 @@ impl Block {
         if !self.sync.fences && order != Order::Relaxed {
             self.unforeseen();
         }
-        // Where this launch orders nothing itself, it may still overwrite, or
-        // pass on, what a concurrent one released.
+        // A launch that orders nothing itself may still overwrite, or pass on, what a concurrent one
+        // released.
         if !self.sync.fences && !self.sync.logs && self.inner.syncvars.is_empty() {
             return;
         }
-        // What tells of its copies is more than the thread knows itself, and it does not read it
-        // back.
+        // A release that tells that the thread's copies are done tells more than the thread knows. So
+        // the thread must not read it back.
         let looks =
             kind == AtomicKind::Rmw && !self.copies.is_empty() && self.memory.holding(location.0).is_some();
         let head = self.view.order.head(thread, scope);
         let seen = looks.then(|| self.inner.syncvars.read(location, head, None));
         if modifies {
-            // Before what it releases ends its epoch.
+            // Logged before the release begins a new epoch.
             let log = self.logged(thread, location, site, scope, true);
             let what = self.view.order.publish(thread, location, scope, order);
             let rmw = matches!(kind, AtomicKind::Rmw | AtomicKind::Reduction);
@@ -171,8 +163,7 @@ impl Block {
         }
     }
 
-    /// The access of the thread's last [`Block::atomic`] has happened: what it
-    /// acquires is learnt.
+    /// Lets a thread learn what the access of its last [`Block::atomic`] acquires: it has happened.
     #[expect(clippy::too_many_arguments, reason = "the arguments of the entry point")]
     pub fn atomic_done(
         &mut self,
@@ -213,14 +204,14 @@ impl Block {
         }
     }
 
-    /// A read-modify-write has happened before which it was looked up what it reads.
+    /// Ends a read-modify-write for which [`Seen`] was looked up.
     fn looked_up_done(&mut self, own: Seen, location: Location, scope: Scope, order: Order) {
         let syncvars = &self.inner.syncvars;
         let Seen { thread, writes, what: mut seen } = own;
         if syncvars.written(location, self.view.order.uid(), thread) != writes {
-            // Others have written there since, before it or after it: it may have read what they
-            // wrote, and what tells of its copies is still its own. In a log it may be what another
-            // one has learnt of them before.
+            // Other threads have written there since, before or after it, so it may have read what
+            // they wrote. What that tells of its copies is its own release. In a replay it may also
+            // be what another thread had learnt before.
             let mut others = syncvars.read(location, self.view.order.head(thread, scope), None);
             if self.inner.limits.reports_undecided {
                 others.forget_copies(self.view.order.home(), thread);
@@ -230,19 +221,19 @@ impl Block {
         self.view.order.observe(thread, location, scope, order, seen);
     }
 
-    /// An atomic load begins of which it is told late that it has been made, by
-    /// [`Block::atomic_done`] and then [`Block::end_load`]. Others may write meanwhile.
+    /// Begins an atomic load beside which other threads may write. [`Block::atomic_done`] and then
+    /// [`Block::end_load`] follow.
     pub(crate) fn begin_load(&self, address: usize, size: u32) {
         self.inner.syncvars.begin_load((address, size));
     }
 
-    /// See [`Block::begin_load`].
+    /// Ends an atomic load, see [`Block::begin_load`].
     pub(crate) fn end_load(&self, address: usize, size: u32) {
         self.inner.syncvars.end_load((address, size));
     }
 
-    /// The program says that what this thread has done is before what comes
-    /// after a [`Block::happens_after`] with the same address.
+    /// The program says that what this thread has done happens before whatever follows a
+    /// [`Block::happens_after`] with the same address.
     pub fn happens_before(&mut self, thread: u32, address: usize) {
         let (address, kind, order) = (address | HAPPENS, AtomicKind::Rmw, Order::Release);
         self.atomic_unchecked(thread, address, 1, kind, Scope::Device, order);
@@ -255,8 +246,8 @@ impl Block {
         self.atomic_done(thread, address, 1, 0, kind, Scope::Device, order);
     }
 
-    /// An atomic operation and its launch, for the log of the location, where the launch keeps
-    /// logs. `site`: that of one that is checked, and races as an atomic.
+    /// An atomic operation and its launch, if the launch keeps logs. `site`: the site of an access
+    /// that is checked and races as an atomic.
     fn logged(
         &mut self,
         thread: u32,

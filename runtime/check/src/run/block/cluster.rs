@@ -1,4 +1,4 @@
-//! Blocks of a cluster: its barrier, and the shared memory that its blocks reach.
+//! The blocks of a cluster: their barrier, and the shared memory that they reach.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::order::cluster::{ClusterBarrier, Clusters};
 use crate::run::launch::Launch;
 
 impl Launch {
-    /// Begins a cluster whose blocks have their shared memory at these places.
+    /// Begins a cluster. `shared`: the shared memory of each of its blocks.
     pub fn begin_cluster(&self, shared: &[Range<usize>]) {
         for range in shared {
             self.inner.forget(range);
@@ -27,22 +27,22 @@ impl Block {
         self.memory.cluster.extend_from_slice(shared);
     }
 
-    /// A thread arrives at the barrier of the cluster (`barrier.cluster.arrive`).
+    /// Lets a thread arrive at the barrier of the cluster (`barrier.cluster.arrive`).
     pub fn cluster_arrive(&mut self, thread: u32, order: Order, barrier: &mut ClusterBarrier) {
         let released = self.view.order.cluster_arrive(thread, order);
         barrier.arrived.join(&released);
     }
 
-    /// A thread has waited for a phase that is over (`barrier.cluster.wait`).
+    /// Lets a thread learn that a phase of the barrier is over: it has waited
+    /// (`barrier.cluster.wait`).
     pub fn cluster_wait(&mut self, thread: u32, barrier: &ClusterBarrier) {
         self.view.order.cluster_wait(thread, &barrier.over);
     }
 
-    /// The last thread of the block has ended, and with the block its shared memory. Other blocks
-    /// of the cluster may access that memory only while the block is there (CUDA C++ Programming
-    /// Guide, "Distributed Shared Memory"). So its end conflicts with all their accesses, like a
-    /// write that nothing orders before them. It happens after all that any of the block's threads
-    /// has learnt: the block lasts as long as each of them.
+    /// Ends the shared memory of the block with its last thread. Other blocks of the cluster may
+    /// access that memory only while the block exists (CUDA C++ Programming Guide, "Distributed
+    /// Shared Memory"). So its end conflicts with all their accesses, like a write. It happens after
+    /// all that any thread of the block has learnt, since the block lasts as long as its threads.
     pub fn shared_memory_ends(&mut self, thread: u32, shared: Range<usize>) {
         let Some(Clusters { end_of_block: site, .. }) = self.launch.order.clusters else { return };
         self.barrier();

@@ -6,12 +6,12 @@ use crate::model::access::Op;
 use crate::order::copies::CopySide;
 
 impl Block {
-    /// An asynchronous copy of this thread reads `size` bytes.
+    /// The read of `size` bytes by an asynchronous copy of a thread.
     pub fn async_read(&mut self, thread: u32, address: usize, size: u64, site: u32) {
         self.copy(thread, address, size, site, Op::Read);
     }
 
-    /// An asynchronous copy of this thread writes `size` bytes.
+    /// The write of `size` bytes by an asynchronous copy of a thread.
     pub fn async_write(&mut self, thread: u32, address: usize, size: u64, site: u32) {
         self.inner.syncvars.overwrite(address, size as usize);
         self.copy(thread, address, size, site, Op::Write);
@@ -19,28 +19,24 @@ impl Block {
 
     fn copy(&mut self, thread: u32, address: usize, size: u64, site: u32, op: Op) {
         self.checks += 1;
-        let copy = match self.copies.get_mut(thread as usize) {
-            Some(copies) => {
-                let epoch = copies.epoch;
-                copies.under_way.push_back(CopySide { epoch, address, size, site, op });
-                Some(epoch)
-            }
-            None => {
-                self.unforeseen();
-                None
-            }
-        };
-        self.check_part(thread, CopySide { epoch: 0, address, size, site, op }, copy);
+        let epoch = self.copies.get(thread as usize).map(|copies| copies.epoch);
+        let side = CopySide { epoch: epoch.unwrap_or(0), address, size, site, op };
+        match self.copies.get_mut(thread as usize) {
+            Some(copies) => copies.under_way.push_back(side),
+            None => self.unforeseen(),
+        }
+        self.check_side(thread, side, epoch);
     }
 
-    /// Checks one side of a copy, made in this epoch of the thread's copies or by the thread itself.
-    fn check_part(&mut self, thread: u32, part: CopySide, copy: Option<u32>) {
-        let CopySide { address, size, site, op, .. } = part;
+    /// Checks one side of a copy. `copy`: the epoch of the thread's copies; `None` if it counts as
+    /// the thread's own access.
+    fn check_side(&mut self, thread: u32, side: CopySide, copy: Option<u32>) {
+        let CopySide { address, size, site, op, .. } = side;
         let (entry, value) = (self.entry(site), Value::Unknown);
         self.check_long(WholeAccess { thread, address, size, site, entry, op, value, copy });
     }
 
-    /// The copies since the last commit become a group.
+    /// Makes the thread's copies since the last commit a group.
     pub fn async_commit(&mut self, thread: u32) {
         if let Some(copies) = self.copies.get_mut(thread as usize) {
             copies.epoch += 1;
@@ -48,7 +44,7 @@ impl Block {
         }
     }
 
-    /// The thread has waited for all its groups but the last `but`.
+    /// Lets a thread learn that all its groups but the last `but` are done: it has waited for them.
     pub fn async_wait(&mut self, thread: u32, but: u32) {
         let Some(copies) = self.copies.get_mut(thread as usize) else {
             return;
@@ -58,23 +54,23 @@ impl Block {
             return;
         };
         self.view.order.wait_for_copies(thread, epoch);
-        // Other threads can learn that these are done from this thread alone. So they may as well
-        // be accesses of its own, which fit the shadow words.
+        // Other threads can learn only from this thread that these copies are done. So they may as
+        // well be accesses of its own, which fit the shadow words.
         self.sightings.quiet = true;
-        while let Some(part) = self.copies[thread as usize].take_below(epoch) {
-            self.check_part(thread, part, None);
+        while let Some(side) = self.copies[thread as usize].take_below(epoch) {
+            self.check_side(thread, side, None);
         }
         self.sightings.quiet = false;
     }
 
-    /// An mbarrier is made to track the thread's copies so far: what the thread
-    /// publishes there next tells that they are done.
+    /// Makes an mbarrier track the thread's copies so far: what the thread publishes there next tells
+    /// that they are done.
     pub fn async_arrive(&mut self, thread: u32, mbarrier: usize) {
         let Some(copies) = self.copies.get_mut(thread as usize) else {
             return;
         };
         copies.epoch += 1;
-        // Others may learn of these without the thread.
+        // Other threads may learn of these from the mbarrier.
         copies.under_way.clear();
         let epoch = copies.epoch;
         self.view.order.track_copies(thread, mbarrier, epoch);

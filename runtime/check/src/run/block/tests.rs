@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use gpurace_abi::meta::SyncFeatures;
-
 use super::Block;
 use crate::model::access::Op;
 use crate::model::race::{KernelKey, SideOp};
@@ -18,17 +16,7 @@ use crate::shadow::word::load;
 const WORD: usize = 0x1000;
 
 fn launch(checker: &Checker, id: u64, settled: u64) -> Arc<Launch> {
-    let info = LaunchInfo {
-        id,
-        kernel: KernelKey(1),
-        site_base: 0,
-        features: SyncFeatures::default(),
-        threads_per_block: 64,
-        blocks: 2,
-        clusters: None,
-        stream: 1,
-        settled,
-    };
+    let info = LaunchInfo { stream: 1, settled, ..LaunchInfo::new(id, KernelKey(1), 2, 64) };
     checker.begin_launch(info, &[])
 }
 

@@ -1,4 +1,4 @@
-//! The threads of a running block: what they wait for, and what their events are to the checker.
+//! The threads of a running block: what they wait for, and what their events mean to the checker.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,49 +16,51 @@ use crate::run::launch::Launch;
 const ADDRESSES: u64 = 1 << 47;
 /// Barriers of a block (PTX ISA, `bar`: ids 0 to 15).
 const BARRIERS: usize = 16;
-/// Atomic accesses that one instruction makes at most.
+/// Most atomic accesses of one instruction.
 const MOST_UNDER_WAY: usize = 64;
-/// From how many bytes on accesses are ranges.
+/// Most bytes of an access that is no range.
 const RANGE: u32 = 16;
 
-/// A block some thread of which has not left.
+/// A block with a thread that has not left.
 pub(super) struct Running {
     checks: Block,
     shared: Range<usize>,
-    /// Shared memory of the blocks of its cluster, by their ranks.
+    /// Shared memory of the blocks of its cluster, by rank.
     peers: Vec<Range<usize>>,
     threads: Vec<Thread>,
-    /// Global memory on which its threads have said that races are meant.
+    /// Global memory that its threads marked as benign.
     benign: Vec<Range<usize>>,
-    /// Threads that have left.
+    /// Number of threads that have left.
     left: usize,
-    /// What the last barrier of the whole block that was passed is told by.
+    /// Number of the last barrier of the whole block that was passed.
     passed: u32,
-    /// By warp, what its last sync of all lanes that was passed is told by.
+    /// For each warp, the number of the last sync of all lanes that was passed.
     synced: Vec<u32>,
-    /// By barrier, threads that wait there, and such as have left meanwhile.
+    /// For each named barrier, the threads that wait there. Some may have left meanwhile.
     waiting: [Vec<u32>; BARRIERS],
 }
 
-/// What is known of a thread.
+/// The state of a thread.
 #[derive(Clone, Default)]
 struct Thread {
     left: bool,
-    /// The lanes of the `__syncwarp` that it waits at; 0 for none.
+    /// The lanes of the `__syncwarp` at which it waits; 0 for none.
     lanes: u32,
-    /// The barrier with a number that it waits at.
+    /// The named barrier at which it waits.
     waits_at: Option<u8>,
-    /// That one is for as many threads as an instruction says.
+    /// The instruction at that barrier gives a number of threads.
     counted: bool,
     /// The phase of its cluster's barrier at which it has arrived and that it has not passed.
     arrived: Option<u32>,
-    /// The atomic accesses that it has begun, elements of a vector together: where, and what.
+    /// Address, size and kind of the atomic accesses that it has begun: several for the elements of
+    /// a vector.
     under_way: SmallVec<[(usize, u32, AtomicKind); 1]>,
-    /// How often it has said that its accesses are not to be checked, and not taken it back.
+    /// Number of calls of `__gpurace_ignore(1)` without a matching call with 0.
     ignores: u32,
 }
 
 impl Running {
+    /// Begins a block.
     pub(super) fn new(launch: &Arc<Launch>, index: u64, threads: u32, shared: Range<usize>) -> Self {
         Self {
             checks: Block::begin(launch, index, shared.clone()),
@@ -82,7 +84,7 @@ impl Running {
         self.peers = shared.to_vec();
     }
 
-    /// Ends it; gives the global memory on which its threads have said that races are meant.
+    /// Ends the block. Returns the global memory that its threads marked as benign.
     pub(super) fn end(self) -> Vec<Range<usize>> {
         self.checks.end();
         self.benign
@@ -92,21 +94,19 @@ impl Running {
         self.threads[thread as usize].left
     }
 
-    /// A thread ends. Whether all have.
+    /// Ends a thread. True if all threads have left.
     pub(super) fn leave(&mut self, thread: u32) -> bool {
         self.threads[thread as usize] = Thread { left: true, ..Thread::default() };
-        self.checks.thread_exit(thread);
         self.left += 1;
         self.left == self.threads.len()
     }
 
-    /// The last thread of the block has ended, and with it what other blocks of the cluster may
-    /// access.
+    /// Ends the block's shared memory with its last thread: see [`Block::shared_memory_ends`].
     pub(super) fn shared_memory_ends(&mut self, thread: u32) {
         self.checks.shared_memory_ends(thread, self.shared.clone());
     }
 
-    /// An event of a thread that has not left. False where it is left out.
+    /// Replays an event of a thread that has not left. False if it is left out.
     pub(super) fn event(&mut self, kind: EventKind, event: &Event) -> bool {
         let thread = event.thread();
         match kind {
@@ -156,11 +156,11 @@ impl Running {
                     _ => self.checks.happens_after(thread, address),
                 }
             }
-            // Of memory that is not known here: who does makes reads and writes of them.
+            // The caller, which knows the memory, turns these into reads and writes.
             EventKind::Coordinates | EventKind::Fetch | EventKind::SurfaceRead | EventKind::SurfaceWrite => {
                 return false;
             }
-            // Of more than this block.
+            // These concern more than this block.
             EventKind::ClusterArrive | EventKind::ClusterPassed | EventKind::Unknown | EventKind::Leave => {
                 return false;
             }
@@ -168,7 +168,7 @@ impl Running {
         true
     }
 
-    /// Where the checker has what an event is of, where all of it lies where something may be.
+    /// The address of an event's bytes in the checker; `None` if some lie where no memory can be.
     fn address(&self, event: &Event) -> Option<usize> {
         let end = event.address.checked_add(event.size.into())?;
         if event.is_shared() {
@@ -180,6 +180,7 @@ impl Running {
         (end <= ADDRESSES && is_apart).then_some(event.address as usize)
     }
 
+    /// Replays a plain access, or one of an asynchronous copy.
     fn access(&mut self, kind: EventKind, event: &Event) -> bool {
         let Some(address) = self.address(event) else { return false };
         let (thread, size, site) = (event.thread(), event.size, event.site);
@@ -195,7 +196,7 @@ impl Running {
         true
     }
 
-    /// An atomic or volatile access begins.
+    /// Begins an atomic or volatile access.
     fn atomic(&mut self, event: &Event) -> bool {
         let Some((address, kind)) = self.atomic_at(event) else { return false };
         let (Some(scope), Some(order)) = (event.scope(), event.order()) else { return false };
@@ -211,7 +212,7 @@ impl Running {
         true
     }
 
-    /// An atomic or volatile access has been made.
+    /// Ends an atomic or volatile access: it has been made.
     fn atomic_done(&mut self, event: &Event) -> bool {
         let Some((address, kind)) = self.atomic_at(event) else { return false };
         let (Some(scope), Some(order)) = (event.scope(), event.order()) else { return false };
@@ -221,7 +222,7 @@ impl Running {
             return false;
         };
         under_way.remove(begun);
-        // Nobody learns from a load: it is looked at where it is known to have been made.
+        // A load publishes nothing, so it is checked when it is known to have been made.
         if is_load(kind) {
             self.begin_atomic(event, address, kind, scope, order);
         }
@@ -232,7 +233,7 @@ impl Running {
         true
     }
 
-    /// What an atomic access that is not done orders, and races with.
+    /// Checks an atomic access that is not done, and publishes what it releases.
     fn begin_atomic(&mut self, event: &Event, address: usize, kind: AtomicKind, scope: Scope, order: Order) {
         let (thread, size) = (event.thread(), event.size);
         match self.threads[thread as usize].ignores {
@@ -245,41 +246,44 @@ impl Running {
         &mut self.threads[thread as usize]
     }
 
+    /// Address and kind of an atomic access; `None` if it makes no sense.
     fn atomic_at(&self, event: &Event) -> Option<(usize, AtomicKind)> {
         let fits = matches!(event.size, 1 | 2 | 4 | 8 | 16);
         self.address(event).filter(|_| fits).zip(event.atomic())
     }
 
-    /// A thread has passed a barrier of the whole block.
-    fn barrier(&mut self, told_by: u32) {
-        if told_by > self.passed {
-            self.passed = told_by;
+    /// Notes that a thread has passed the barrier of the whole block with this number.
+    fn barrier(&mut self, number: u32) {
+        if number > self.passed {
+            self.passed = number;
             self.whole_block();
         }
     }
 
-    /// All threads that have not left have come to a barrier, and pass it.
+    /// Orders all threads that have not left: they pass a barrier.
     fn whole_block(&mut self) {
         let threads = (0..).zip(&self.threads);
         self.checks.acquire_at_barrier(threads.filter(|(_, thread)| !thread.left).map(|(n, _)| n));
         self.checks.barrier();
     }
 
-    /// A thread has passed a sync of all lanes of its warp.
-    fn warp_synced(&mut self, warp: u32, told_by: u32) {
+    /// Notes that a thread has passed the sync of all lanes of its warp with this number.
+    fn warp_synced(&mut self, warp: u32, number: u32) {
         let synced = &mut self.synced[warp as usize];
-        if told_by > *synced {
-            *synced = told_by;
+        if number > *synced {
+            *synced = number;
             self.checks.syncwarp(warp, u32::MAX >> (32 - (self.threads.len() as u32 - warp * 32).min(32)));
         }
     }
 
+    /// Notes that a thread has come to a sync of these lanes of its warp.
     fn warp_arrive(&mut self, thread: u32, lanes: u32) {
-        // Who is not among the lanes that it names does not wait.
+        // A thread that is not among the lanes does not wait.
         let waits = lanes >> (thread % 32) & 1 == 1;
         self.threads[thread as usize].lanes = if waits { lanes } else { 0 };
     }
 
+    /// Notes that a thread has passed the sync at which it waits: all lanes that wait there pass it.
     fn warp_passed(&mut self, thread: u32) {
         let (warp, lanes) = (thread / 32, self.threads[thread as usize].lanes);
         if lanes == 0 {
@@ -297,6 +301,7 @@ impl Running {
         self.checks.syncwarp(warp, lanes & synced);
     }
 
+    /// Notes that a thread waits at a named barrier.
     fn named_wait(&mut self, thread: u32, number: usize, counted: bool) {
         let waits_at = Some(number as u8);
         self.of_mut(thread).counted = counted;
@@ -306,6 +311,8 @@ impl Running {
         }
     }
 
+    /// Notes that a thread has passed the named barrier at which it waits: all threads that wait
+    /// there pass it.
     fn named_passed(&mut self, thread: u32, number: usize) {
         let waits_at = Some(number as u8);
         if self.threads[thread as usize].waits_at != waits_at {
@@ -315,7 +322,7 @@ impl Running {
         waited.retain(|&t| {
             self.threads[t as usize].waits_at.take_if(|at| usize::from(*at) == number).is_some()
         });
-        // One that is for so many threads orders those that have ended only where it is for all.
+        // A barrier with a number of threads is one of the whole block only if no thread has left.
         let ended = if self.threads[thread as usize].counted { 0 } else { self.left };
         if waited.len() == self.threads.len() - ended {
             return self.whole_block();
@@ -347,7 +354,7 @@ impl Running {
     }
 }
 
-/// Whether [`Event::extra`] says in which block of the cluster the shared memory is.
+/// True if [`Event::extra`] says in which block of the cluster the shared memory is.
 fn names_peer(event: &Event) -> bool {
     use EventKind::{AsyncArrive, AsyncRead, AsyncWrite, Atomic, AtomicDone, Read, Write};
     matches!(event.kind(), Some(Read | Write | Atomic | AtomicDone | AsyncRead | AsyncWrite | AsyncArrive))

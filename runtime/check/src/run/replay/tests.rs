@@ -6,11 +6,16 @@ use gpurace_abi::scope::{AtomicKind, Order, Scope};
 const GLOBAL: u64 = 0x7f00_0000_0000;
 const FLAG: u64 = GLOBAL + 0x1000;
 const SHARED_BYTES: usize = 256;
-/// What tells an event of shared memory.
+/// The bits of an event that say that it is of shared memory.
 const IS_SHARED: u32 = event(true) ^ event(false);
 
 const fn event(shared: bool) -> u32 {
     Event::pack(0, EventKind::Read, AtomicKind::Load, Scope::Block, Order::Relaxed, shared)
+}
+
+/// An access of a word.
+fn word(address: u64, site: u32) -> Event {
+    Event { address, size: 4, site, ..Event::default() }
 }
 
 /// A log that is being written: blocks of 64 threads.
@@ -30,21 +35,11 @@ impl Writer {
     }
 
     fn write(&mut self, block: u32, thread: u32, site: u32) -> &mut Self {
-        self.push(
-            block,
-            thread,
-            EventKind::Write,
-            Event { address: GLOBAL, size: 4, site, ..Event::default() },
-        )
+        self.push(block, thread, EventKind::Write, word(GLOBAL, site))
     }
 
     fn write_shared(&mut self, block: u32, thread: u32, address: u64, site: u32) -> &mut Self {
-        self.push(
-            block,
-            thread,
-            EventKind::Write,
-            Event { address, size: 4, site, what: IS_SHARED, ..Event::default() },
-        )
+        self.push(block, thread, EventKind::Write, Event { what: IS_SHARED, ..word(address, site) })
     }
 
     fn barrier(&mut self, block: u32, thread: u32, extra: u32) -> &mut Self {
@@ -55,7 +50,7 @@ impl Writer {
         self.push(0, thread, EventKind::WarpArrive, Event { address: lanes.into(), ..Event::default() })
     }
 
-    /// One of all lanes.
+    /// A sync of all lanes, with this number.
     fn warp_synced(&mut self, thread: u32, extra: u32) -> &mut Self {
         self.push(0, thread, EventKind::WarpPassed, Event { extra, ..Event::default() })
     }
@@ -90,22 +85,22 @@ impl Writer {
         self
     }
 
-    /// Whole: announced and done.
+    /// Both events of an atomic access.
+    fn whole(&mut self, block: u32, thread: u32, atomic: AtomicKind, order: Order) -> &mut Self {
+        self.atomic(block, thread, EventKind::Atomic, atomic, order);
+        self.atomic(block, thread, EventKind::AtomicDone, atomic, order)
+    }
+
     fn rmw(&mut self, block: u32, thread: u32, order: Order) -> &mut Self {
-        self.atomic(block, thread, EventKind::Atomic, AtomicKind::Rmw, order);
-        self.atomic(block, thread, EventKind::AtomicDone, AtomicKind::Rmw, order)
+        self.whole(block, thread, AtomicKind::Rmw, order)
     }
 
     fn load(&mut self, block: u32, thread: u32, order: Order) -> &mut Self {
-        self.atomic(block, thread, EventKind::Atomic, AtomicKind::Load, order);
-        self.atomic(block, thread, EventKind::AtomicDone, AtomicKind::Load, order)
+        self.whole(block, thread, AtomicKind::Load, order)
     }
 
     fn leave_all(&mut self, block: u32) -> &mut Self {
-        for thread in 0..64 {
-            self.plain(block, thread, EventKind::Leave);
-        }
-        self
+        self.leave_all_but(block, &[])
     }
 
     fn leave_all_but(&mut self, block: u32, stay: &[u32]) -> &mut Self {
@@ -154,8 +149,8 @@ fn log() -> Writer {
     Writer::default()
 }
 
-/// Threads add to a counter, all at one time or `one_by_one`, and look at it by plain reads:
-/// `readers`.
+/// Threads add to a counter, all at once or `one_by_one`, and then `readers` read it by plain reads.
+/// Returns the sites of races, and the number of undecided pairs.
 fn counted(one_by_one: bool, readers: &[u32], observes: bool) -> (Vec<(u32, u32)>, u64) {
     let mut log = log();
     let threads = 0..8;
@@ -169,7 +164,7 @@ fn counted(one_by_one: bool, readers: &[u32], observes: bool) -> (Vec<(u32, u32)
         log.atomic(0, thread, EventKind::AtomicDone, AtomicKind::Rmw, Order::Relaxed);
     }
     for &reader in readers {
-        log.push(0, reader, EventKind::Read, Event { address: FLAG, size: 4, site: 7, ..Event::default() });
+        log.push(0, reader, EventKind::Read, word(FLAG, 7));
     }
     let found = log.replayed_with(|launch| launch.features.observes = observes);
     assert_eq!((found.left_out, found.unknown, &found.notes), (0, false, &Vec::new()));
@@ -177,15 +172,22 @@ fn counted(one_by_one: bool, readers: &[u32], observes: bool) -> (Vec<(u32, u32)
 }
 
 #[test]
-fn a_sync_of_all_lanes_is_said_once() {
+fn a_sync_of_all_lanes_is_logged_once() {
     assert_eq!(log().write(0, 0, 1).warp_synced(5, 2).write(0, 31, 2).races(), []);
-    assert_eq!(log().write(0, 0, 1).warp_synced(40, 2).write(0, 31, 2).races(), [(1, 2)], "another warp's");
-    assert_eq!(log().write(0, 0, 1).warp_synced(5, 2).write(0, 40, 2).races(), [(1, 2)], "of another warp");
-    // Lanes that come on later say it late.
-    let late =
-        |told_by| log().warp_synced(5, 4).write(0, 0, 1).warp_synced(9, told_by).write(0, 31, 2).races();
+    assert_eq!(
+        log().write(0, 0, 1).warp_synced(40, 2).write(0, 31, 2).races(),
+        [(1, 2)],
+        "a sync of another warp"
+    );
+    assert_eq!(
+        log().write(0, 0, 1).warp_synced(5, 2).write(0, 40, 2).races(),
+        [(1, 2)],
+        "a thread of another warp"
+    );
+    // Other lanes log it late.
+    let late = |number| log().warp_synced(5, 4).write(0, 0, 1).warp_synced(9, number).write(0, 31, 2).races();
     assert_eq!((late(4), late(3), late(5)), (vec![(1, 2)], vec![(1, 2)], vec![]));
-    // One of some lanes says nothing of it.
+    // A sync of some lanes at the same time is another one.
     let mut log = log();
     log.write(0, 0, 1)
         .warp_arrive(0, 3)
@@ -211,39 +213,38 @@ fn lanes_leave_together_or_alone() {
     };
     let all = u32::MAX;
     assert_eq!(then(&[(0, all)], 40), (vec![(1, 2)], 0), "the other warp is there");
-    assert_eq!(then(&[(0, all)], 7), (vec![], 1), "who has left does nothing");
+    assert_eq!(then(&[(0, all)], 7), (vec![], 1), "a thread that has left does nothing");
     assert_eq!(then(&[(0, 3), (2, 0)], 3), (vec![(1, 2)], 0));
     assert_eq!(then(&[(0, 3), (2, 0)], 2), (vec![], 1));
-    // Whoever has left stays so, and says nothing.
+    // A thread that has left stays so, and logs nothing.
     assert_eq!(then(&[(0, 1), (5, all), (32, all >> 1)], 63), (vec![], 0));
     assert_eq!(then(&[(0, all), (5, all)], 63), (vec![], 1));
     assert_eq!(then(&[(0, all), (32, all)], 63), (vec![], 1), "its block is over");
 }
 
 #[test]
-fn of_those_that_add_at_one_time_all_but_one_race() {
-    // Whoever came last has observed all others.
+fn all_but_one_of_those_that_add_at_once_race() {
+    // The thread that came last has observed all others.
     assert_eq!(counted(true, &[7], true), (vec![], 0));
     assert_eq!(counted(true, &[6], true), (vec![(90, 7)], 0));
     assert_eq!(counted(false, &[7], true), (vec![], 1));
     assert_eq!(counted(false, &[3, 5], true), (vec![(90, 7)], 1));
-    // Twice the same thread is one.
+    // One thread that reads twice may have come last.
     assert_eq!(counted(false, &[3, 3], true), (vec![], 2));
-    // Whose values nobody looks at, nobody observes.
+    // Nothing is observed if the kernel uses no value of an atomic.
     assert_eq!(counted(false, &[7], false), (vec![(90, 7)], 0));
 }
 
 #[test]
-fn a_barrier_is_passed_once_by_whoever_says_so_first() {
+fn the_first_event_of_a_barrier_stands_for_all_threads() {
     assert_eq!(log().write(0, 0, 1).write(0, 33, 2).races(), [(1, 2)]);
     assert_eq!(log().write(0, 0, 1).barrier(0, 50, 2).write(0, 33, 2).races(), []);
-    // What is said late of the barrier before is no barrier.
-    let late =
-        |told_by| log().barrier(0, 50, 2).write(0, 0, 1).barrier(0, 33, told_by).write(0, 33, 2).races();
+    // A late event of the barrier before is no barrier.
+    let late = |number| log().barrier(0, 50, 2).write(0, 0, 1).barrier(0, 33, number).write(0, 33, 2).races();
     assert_eq!(late(2), [(1, 2)]);
     assert_eq!(late(1), [(1, 2)]);
     assert_eq!(late(9), []);
-    // Another block's is nothing to this one.
+    // Another block's barrier orders nothing here.
     assert_eq!(log().write(0, 0, 1).barrier(1, 33, 5).write(0, 33, 2).races(), [(1, 2)]);
 }
 
@@ -257,7 +258,7 @@ fn lanes_sync_when_the_first_has_passed() {
     assert_eq!(arrived().warp_passed(1).write(0, 1, 2).races(), []);
     assert_eq!(arrived().write(0, 1, 2).races(), [(1, 2)], "nobody has passed");
     assert_eq!(arrived().warp_passed(1).write(0, 2, 2).races(), [(1, 2)], "lane 2 is not among them");
-    // Of the next phase lane 1 has come alone, when lane 0 says that it has passed the one before.
+    // Lane 1 has come to the next sync when lane 0 logs that it has passed the one before.
     let mut next = arrived();
     next.warp_passed(1).warp_arrive(1, 3).warp_passed(0).write(0, 0, 3);
     assert_eq!(next.write(0, 1, 4).races(), [(3, 4)]);
@@ -271,7 +272,7 @@ fn lanes_with_other_masks_do_not_sync() {
     let mut log = log();
     log.write(0, 0, 1).warp_arrive(0, 3).warp_arrive(1, 7).warp_passed(1);
     assert_eq!(log.write(0, 1, 2).races(), [(1, 2)]);
-    // One that the mask leaves out does not wait.
+    // A lane that the mask leaves out does not wait.
     let mut log = Writer::default();
     log.write(0, 0, 1).warp_arrive(0, 2).warp_arrive(1, 2).warp_passed(0).warp_passed(1);
     assert_eq!(log.write(0, 1, 2).races(), [(1, 2)]);
@@ -288,12 +289,12 @@ fn lanes_that_have_left_count_as_arrived() {
         log.warp_arrive(0, 3).warp_passed(0).write(0, 0, 2).races()
     };
     assert_eq!(with(true), []);
-    // No GPU writes this.
+    // A log that no GPU writes.
     assert_eq!(with(false), [(1, 2)]);
 }
 
 #[test]
-fn a_barrier_with_a_number_is_of_those_who_wait_there() {
+fn a_named_barrier_orders_the_threads_that_wait_there() {
     let arrived = |number| {
         let mut log = log();
         log.write(0, 0, 1).named(0, 1, true).named(40, number, true).named_passed(40, number);
@@ -302,7 +303,7 @@ fn a_barrier_with_a_number_is_of_those_who_wait_there() {
     assert_eq!(arrived(1).write(0, 40, 2).races(), []);
     assert_eq!(arrived(2).write(0, 40, 2).races(), [(1, 2)]);
     assert_eq!(arrived(1).write(0, 41, 2).races(), [(1, 2)]);
-    // `bar.arrive`: who waits is ordered behind it, not it behind them.
+    // `bar.arrive`: the threads that wait are ordered after it, but it is not after them.
     let passes = || {
         let mut log = log();
         log.write(0, 0, 1).named(0, 1, false).named(40, 1, true).named_passed(0, 1).named_passed(40, 1);
@@ -318,7 +319,7 @@ fn a_barrier_with_a_number_is_of_those_who_wait_there() {
 fn the_next_phase_of_a_named_barrier_begins_while_a_thread_is_late() {
     let mut log = log();
     log.named(0, 1, true).named(40, 1, true).named_passed(40, 1).write(0, 40, 1).named(40, 1, true);
-    // This one has passed the first phase alone.
+    // Thread 0 has passed only the first phase.
     log.named_passed(0, 1);
     let first = log.0.len();
     assert_eq!(log.write(0, 0, 2).races(), [(1, 2)]);
@@ -327,7 +328,7 @@ fn the_next_phase_of_a_named_barrier_begins_while_a_thread_is_late() {
 }
 
 #[test]
-fn a_named_barrier_of_all_that_are_left_is_the_blocks() {
+fn a_named_barrier_of_all_threads_that_are_left_is_one_of_the_block() {
     let mut log = log();
     log.write(0, 5, 1).leave_all_but(0, &[0, 40]).named(0, 1, true).named(40, 1, true).named_passed(0, 1);
     assert_eq!(log.write(0, 40, 2).races(), []);
@@ -337,7 +338,7 @@ fn a_named_barrier_of_all_that_are_left_is_the_blocks() {
 }
 
 #[test]
-fn a_flag_orders_blocks_where_it_is_acquired() {
+fn a_flag_orders_blocks_if_it_is_acquired() {
     let with = |order: Order| {
         let mut log = log();
         log.write(0, 0, 1).rmw(0, 0, Order::Release);
@@ -352,44 +353,33 @@ fn a_flag_orders_blocks_where_it_is_acquired() {
 }
 
 #[test]
-fn of_two_writes_under_way_each_may_be_the_last() {
+fn each_of_two_writes_under_way_may_be_the_last() {
     let under_way = |kind: AtomicKind| {
         let mut log = log();
-        log.write(0, 0, 1).atomic(0, 0, EventKind::Atomic, kind, Order::Release).atomic(
-            1,
-            0,
-            EventKind::Atomic,
-            kind,
-            Order::Release,
-        );
-        log.atomic(0, 0, EventKind::AtomicDone, kind, Order::Release).atomic(
-            1,
-            0,
-            EventKind::AtomicDone,
-            kind,
-            Order::Release,
-        );
+        log.write(0, 0, 1);
+        for event in [EventKind::Atomic, EventKind::AtomicDone] {
+            (0..2).for_each(|block| _ = log.atomic(block, 0, event, kind, Order::Release));
+        }
         log
     };
     for kind in [AtomicKind::Store, AtomicKind::Rmw] {
         let mut both = under_way(kind);
         both.load(2, 0, Order::Acquire);
         assert_eq!(both.write(2, 0, 2).races(), [], "{kind:?}");
-        // One that comes alone is the last.
+        // A write that comes alone is the last.
         let mut after = under_way(kind);
-        after.atomic(3, 0, EventKind::Atomic, AtomicKind::Store, Order::Relaxed);
-        after.atomic(3, 0, EventKind::AtomicDone, AtomicKind::Store, Order::Relaxed);
+        after.whole(3, 0, AtomicKind::Store, Order::Relaxed);
         after.load(2, 0, Order::Acquire);
         assert_eq!(after.write(2, 0, 2).races(), [(1, 2)], "{kind:?}");
     }
 }
 
 #[test]
-fn who_reads_beside_a_write_may_read_what_was_before_it() {
+fn a_read_beside_a_write_may_see_the_value_before() {
     let with = |done: bool| {
         let mut log = log();
         log.write(0, 0, 1).rmw(0, 0, Order::Release);
-        // Of a scope that leaves the reader out: what this leaves tells it nothing.
+        // Its scope leaves the reader out, so its value tells the reader nothing.
         let own = |kind| Event {
             what: Event::pack(33, kind, AtomicKind::Rmw, Scope::Block, Order::Relaxed, false),
             address: FLAG,
@@ -410,20 +400,20 @@ fn who_reads_beside_a_write_may_read_what_was_before_it() {
 }
 
 #[test]
-fn a_write_that_is_done_was_announced() {
+fn an_atomic_that_is_done_without_having_begun_is_left_out() {
     let mut log = log();
     log.write(0, 0, 1).atomic(0, 0, EventKind::AtomicDone, AtomicKind::Rmw, Order::Release);
     assert_eq!(log.replayed().left_out, 1);
-    assert!(log.replayed().unknown, "what it has ordered is not known");
-    // A plain access that cannot be orders nothing.
+    assert!(log.replayed().unknown, "what it has ordered is unknown");
+    // An impossible plain access orders nothing.
     let mut log = Writer::default();
     log.push(0, 0, EventKind::Read, Event { address: 1 << 60, size: 4, ..Event::default() });
     assert_eq!((log.replayed().left_out, log.replayed().unknown), (1, false));
 }
 
 #[test]
-fn a_load_reads_what_was_there_at_any_time_while_it_is_made() {
-    // The flag is set, and reset by something that tells nothing, between the two events of a load.
+fn a_load_may_see_any_value_that_was_there_meanwhile() {
+    // Between the two events of a load the flag is set, and reset by a store that releases nothing.
     let with = |begins_before: bool| {
         let mut log = log();
         let load = |log: &mut Writer, kind| {
@@ -433,26 +423,14 @@ fn a_load_reads_what_was_there_at_any_time_while_it_is_made() {
             load(&mut log, EventKind::Atomic);
         }
         log.write(0, 0, 1).rmw(0, 0, Order::Release);
-        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(
-            0,
-            33,
-            EventKind::AtomicDone,
-            AtomicKind::Store,
-            Order::Relaxed,
-        );
+        log.whole(0, 33, AtomicKind::Store, Order::Relaxed);
         if !begins_before {
             load(&mut log, EventKind::Atomic);
         }
         load(&mut log, EventKind::AtomicDone);
-        // Once it is over the next one that is made knows of what comes alone.
+        // Once the load is over, a later one sees only the last store.
         let first = log.write(1, 0, 2).races();
-        log.atomic(0, 33, EventKind::Atomic, AtomicKind::Store, Order::Relaxed).atomic(
-            0,
-            33,
-            EventKind::AtomicDone,
-            AtomicKind::Store,
-            Order::Relaxed,
-        );
+        log.whole(0, 33, AtomicKind::Store, Order::Relaxed);
         log.load(2, 0, Order::Acquire).write(2, 0, 3);
         (first, log.races().contains(&(2, 3)) || log.races().contains(&(1, 3)))
     };
@@ -491,7 +469,7 @@ fn annotations_are_heeded() {
     ignore(&mut log, 1);
     ignore(&mut log, 0);
     log.write(0, 33, 2);
-    // Who is not meant is checked.
+    // Accesses of other threads are checked.
     assert_eq!(log.races(), []);
     ignore(&mut log, 0);
     assert_eq!(log.write(0, 33, 3).races(), [(1, 3)]);
@@ -501,7 +479,7 @@ fn annotations_are_heeded() {
         log.write(0, 0, 1).write(0, 33, 2).races()
     };
     assert_eq!((meant(4), meant(3)), (vec![], vec![(1, 2)]));
-    // Of later launches the caller knows whether it is still the same memory.
+    // The mark ends with the launch: only the caller knows if it is still the same memory.
     let mut log = Writer::default();
     log.push(0, 5, EventKind::Benign, Event { address: GLOBAL, size: 4, ..Event::default() });
     let mut replay = Replay::new();
@@ -512,12 +490,8 @@ fn annotations_are_heeded() {
     assert_eq!(sites(&replay.launch(&launch(), &later.0)), [(1, 2)]);
     let told = |address| {
         let mut log = Writer::default();
-        log.write(0, 0, 1).push(
-            0,
-            0,
-            EventKind::Happens,
-            Event { address: FLAG, size: 1, ..Event::default() },
-        );
+        let happens = Event { address: FLAG, size: 1, ..Event::default() };
+        log.write(0, 0, 1).push(0, 0, EventKind::Happens, happens);
         log.push(1, 0, EventKind::Happens, Event { address, extra: 1, size: 1, ..Event::default() })
             .write(1, 0, 2)
             .races()
@@ -527,16 +501,11 @@ fn annotations_are_heeded() {
 
 #[test]
 fn blocks_of_a_cluster_reach_each_others_shared_memory() {
-    // `peer`: the rank, and 1 more; 0 for the own one.
+    // `peer`: 1 + the rank; 0 for the own block.
     let found = |peer: u32| {
         let mut log = log();
         log.write_shared(1, 0, 8, 1);
-        log.push(
-            0,
-            0,
-            EventKind::Write,
-            Event { address: 8, size: 4, site: 2, extra: peer, what: IS_SHARED, ..Event::default() },
-        );
+        log.push(0, 0, EventKind::Write, Event { extra: peer, what: IS_SHARED, ..word(8, 2) });
         log.replayed_with(|launch| {
             launch.clusters = Some(Clusters { grid: [4, 1, 1], blocks: [2, 1, 1], end_of_block: 99 })
         })
@@ -548,17 +517,13 @@ fn blocks_of_a_cluster_reach_each_others_shared_memory() {
 }
 
 #[test]
-fn a_barrier_for_so_many_threads_is_none_of_those_that_have_ended() {
+fn a_barrier_with_a_number_of_threads_does_not_order_threads_that_have_ended() {
     let races = |wait: NamedWait| {
         let mut log = log();
         log.write(0, 5, 1).leave_all_but(0, &[0, 40]);
         for thread in [0, 40] {
-            log.push(
-                0,
-                thread,
-                EventKind::NamedArrive,
-                Event { address: 1, extra: wait as u32, ..Event::default() },
-            );
+            let event = Event { address: 1, extra: wait as u32, ..Event::default() };
+            log.push(0, thread, EventKind::NamedArrive, event);
         }
         log.named_passed(0, 1).write(0, 40, 2).races()
     };
@@ -567,15 +532,10 @@ fn a_barrier_for_so_many_threads_is_none_of_those_that_have_ended() {
 }
 
 #[test]
-fn copies_are_done_when_they_were_waited_for() {
+fn copies_are_done_once_the_thread_has_waited() {
     let copied = |waits: bool| {
         let mut log = log();
-        log.push(
-            0,
-            0,
-            EventKind::AsyncWrite,
-            Event { address: GLOBAL, size: 16, site: 1, ..Event::default() },
-        );
+        log.push(0, 0, EventKind::AsyncWrite, Event { size: 16, ..word(GLOBAL, 1) });
         log.plain(0, 0, EventKind::AsyncCommit);
         if waits {
             log.plain(0, 0, EventKind::AsyncWait);
@@ -606,7 +566,7 @@ fn a_prefix_of_a_log_is_a_log() {
 }
 
 #[test]
-fn shared_memory_of_a_block_that_is_over_is_another_ones() {
+fn shared_memory_of_a_block_that_is_over_goes_to_another() {
     let found = log().write_shared(2, 0, 8, 1).write_shared(2, 40, 8, 2).replayed();
     assert_eq!(sites(&found), [(1, 2)]);
     let race = &found.races[0];
@@ -618,7 +578,7 @@ fn shared_memory_of_a_block_that_is_over_is_another_ones() {
     assert_eq!((race.launch, race.earlier.launch, race.later.launch), (7, 7, 7));
     assert_eq!((race.kernel, race.later.stream), (KernelKey(3), 2));
 
-    // Its place is used again.
+    // Its addresses are used again.
     let mut log = log();
     log.write_shared(2, 0, 8, 1).leave_all(2).write_shared(0, 40, 8, 2).leave_all(0).write_shared(1, 0, 8, 3);
     assert_eq!(log.races(), []);
@@ -646,7 +606,7 @@ fn what_makes_no_sense_is_left_out() {
     assert_eq!(event(of(1 << 47, 4)), 1);
     assert_eq!(event(of((1 << 47) - 2, 4)), 1);
     assert_eq!(event(of(u64::MAX, 4)), 1);
-    assert_eq!(event(of(SHARED.start as u64 + 8, 4)), 1, "where shared memory is put");
+    assert_eq!(event(of(SHARED.start as u64 + 8, 4)), 1, "addresses of shared memory");
     assert_eq!(left_out(log().write_shared(0, 0, SHARED_BYTES as u64 - 4, 1)), 0);
     assert_eq!(left_out(log().write_shared(0, 0, SHARED_BYTES as u64 - 2, 1)), 1);
     assert_eq!(left_out(log().write(4, 0, 1)), 1, "no such block");
@@ -665,7 +625,7 @@ fn what_makes_no_sense_is_left_out() {
 }
 
 #[test]
-fn any_words_are_survived() {
+fn any_events_are_survived() {
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -705,7 +665,7 @@ fn any_words_are_survived() {
 }
 
 #[test]
-fn what_nothing_is_known_of_is_said() {
+fn unknown_order_is_reported() {
     assert!(!log().write(0, 0, 1).replayed().unknown);
     assert!(log().plain(0, 0, EventKind::Unknown).replayed().unknown);
     // A barrier of clusters in a launch without any.
@@ -729,22 +689,17 @@ fn clusters_meet_at_their_barrier() {
     assert_eq!(replayed(arrived().write(1, 0, 2)), [(1, 2)], "it has not waited");
     let mut other = arrived();
     other.plain(2, 0, EventKind::ClusterArrive).plain(2, 0, EventKind::ClusterPassed);
-    assert_eq!(replayed(other.write(2, 0, 2)), [(1, 2)], "another cluster's");
-    // What one does before the next phase is not what another that passes late has waited for.
+    assert_eq!(replayed(other.write(2, 0, 2)), [(1, 2)], "another cluster");
+    // A block that passes late has not waited for what another does before the next phase.
     let mut late = arrived();
-    late.plain(1, 0, EventKind::ClusterPassed).push(
-        1,
-        0,
-        EventKind::Write,
-        Event { address: GLOBAL + 8, size: 4, site: 3, ..Event::default() },
-    );
+    late.plain(1, 0, EventKind::ClusterPassed).push(1, 0, EventKind::Write, word(GLOBAL + 8, 3));
     late.plain(1, 0, EventKind::ClusterArrive).plain(0, 0, EventKind::ClusterPassed);
-    late.push(0, 0, EventKind::Write, Event { address: GLOBAL + 8, size: 4, site: 4, ..Event::default() });
+    late.push(0, 0, EventKind::Write, word(GLOBAL + 8, 4));
     assert_eq!(replayed(&late), [(3, 4)]);
 }
 
 #[test]
-fn what_was_replayed_before_is_nothing_to_a_launch() {
+fn a_replay_does_not_depend_on_earlier_ones() {
     let mut racy = log();
     racy.write(0, 0, 1).write(1, 0, 2).write_shared(0, 0, 8, 3).write_shared(0, 40, 8, 4);
     let mut quiet = log();
@@ -759,7 +714,7 @@ fn what_was_replayed_before_is_nothing_to_a_launch() {
 }
 
 #[test]
-fn accesses_whose_memory_nobody_has_worked_out_are_left_out_and_order_nothing() {
+fn accesses_to_textures_and_surfaces_are_left_out_and_order_nothing() {
     for kind in [EventKind::Coordinates, EventKind::Fetch, EventKind::SurfaceRead, EventKind::SurfaceWrite] {
         let found = log().write(0, 0, 1).plain(0, 0, kind).plain(0, 33, kind).write(0, 33, 2).replayed();
         assert_eq!((sites(&found), found.left_out, found.unknown), (vec![(1, 2)], 2, false));

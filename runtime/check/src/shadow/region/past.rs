@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::records::{RegionContent, RegionRecord, WORDS};
+use gpurace_abi::device::REGION_WORDS;
+
+use super::records::{RegionContent, RegionRecord};
 use crate::model::access::GRANULE;
 use crate::model::record::Record;
 use crate::shadow::process::Shadow;
@@ -25,7 +27,7 @@ pub(crate) fn list_of(region: Record) -> Option<*mut RecordList<RegionRecord>> {
 /// The records that a region has of the word at an address: none where the word has its own. No
 /// block may run.
 pub(crate) fn records_of(region: Record, address: usize) -> impl Iterator<Item = Record> {
-    let i = (address / GRANULE % WORDS) as u32;
+    let i = (address / GRANULE % REGION_WORDS) as u32;
     let records = RegionContent::of(region).records();
     (0..records.len())
         .map(move |at| records.as_slice()[at])

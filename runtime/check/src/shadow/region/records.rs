@@ -1,17 +1,17 @@
 //! Records of several words of a region, and the content of a region's word.
 
+use gpurace_abi::device::REGION_WORDS;
+
 use crate::model::access::{GRANULE, Touch};
 use crate::model::record::{self, OpCode, Record};
 use crate::model::relation::Span;
 use crate::shadow::record_list::{ListRecord, RecordList};
 
-/// Application words of a region.
-pub const WORDS: usize = 32;
-
 /// Bytes of a region.
-pub const BYTES: usize = WORDS * GRANULE;
+pub const BYTES: usize = REGION_WORDS * GRANULE;
 /// The mask of all words of a region.
 const ALL: u32 = u32::MAX;
+const _: () = assert!(REGION_WORDS == u32::BITS as usize, "a mask has one bit per word");
 
 /// The [`RegionRecord::shift`] of a record by one thread: all words of a region are its first 32.
 pub(crate) const ONE_THREAD: u8 = 5;
@@ -40,7 +40,7 @@ impl ListRecord for RegionRecord {
 impl RegionRecord {
     /// The record of one thread's access to consecutive words, from word `from` of a region on.
     pub(crate) fn of_thread(record: Record, thread: u32, from: usize, words: usize) -> Self {
-        let mask = (ALL >> (WORDS - words)) << from;
+        let mask = (ALL >> (REGION_WORDS - words)) << from;
         // Like that of threads side by side that have as many words each.
         let shift = if words.is_power_of_two() && from.is_multiple_of(words) {
             words.trailing_zeros() as u8
@@ -70,7 +70,7 @@ impl RegionRecord {
         self.record.with_thread(self.thread(i) as u32)
     }
 
-    /// The region's word that says the same; `None` where that takes a list.
+    /// The region's word that says the same; `None` if that takes a list.
     pub(super) fn alone(&self) -> Option<Record> {
         (self.mask == ALL && self.shift == 0).then(|| self.of_word(0))
     }
@@ -145,7 +145,7 @@ impl RegionRecord {
 
 /// The words of a mask.
 pub(super) fn words(mask: u32) -> impl Iterator<Item = u32> {
-    (0..WORDS as u32).filter(move |i| mask >> i & 1 != 0)
+    (0..REGION_WORDS as u32).filter(move |i| mask >> i & 1 != 0)
 }
 
 /// What the word of a region holds.
@@ -179,7 +179,7 @@ impl RegionContent {
     pub(super) fn records(&self) -> RecordList<RegionRecord> {
         match *self {
             Self::Alone(record) => RecordList::of(record),
-            // SAFETY: the region owned the list, and who made the region busy has it.
+            // SAFETY: the region owned the list, and whoever made it busy owns the list now.
             Self::List(at) => unsafe { *at },
             Self::Empty | Self::Open | Self::Busy => RecordList::default(),
         }

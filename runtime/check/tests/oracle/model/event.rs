@@ -1,20 +1,20 @@
-//! Which threads there are, and what they do.
+//! The threads of a history, and what they do.
 
 use gpurace_check::{AtomicKind, Order, Scope};
 
 /// A thread: its index in [`Machine::threads`].
 pub type Thread = usize;
 
-/// Which threads there are.
+/// The threads of a history.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Launch, block in the launch, linear thread in the block.
     pub threads: Vec<(usize, u64, u32)>,
-    /// For each launch, those it is not ordered after.
+    /// For each launch, those that it is not ordered after.
     pub unordered: Vec<Vec<usize>>,
-    /// Launches of kernels that only have barriers and syncs of whole warps.
+    /// The launches whose kernels have only barriers and syncs of whole warps.
     pub regular: Vec<usize>,
-    /// Blocks of a cluster, in launches with clusters; 0 in those without.
+    /// Number of blocks of a cluster; 0 without clusters.
     pub cluster: u64,
 }
 
@@ -87,15 +87,14 @@ pub enum Event {
         thread: Thread,
         but: u32,
     },
-    /// A releasing read-modify-write that happens when the thread's copies so
-    /// far are done.
+    /// A releasing read-modify-write that happens when the thread's copies so far are done.
     CopyArrive {
         thread: Thread,
         address: usize,
         size: usize,
         site: u32,
     },
-    /// Lanes of one warp of one block.
+    /// Lanes of a warp sync.
     Syncwarp {
         launch: usize,
         block: u64,
@@ -110,17 +109,17 @@ pub enum Event {
         thread: Thread,
         barrier: u32,
     },
-    /// All these threads, of one block, waited.
+    /// A barrier at which these threads of one block waited.
     NamedBarrier {
         barrier: u32,
         waited: Vec<Thread>,
     },
-    /// At the barrier of its cluster: acq_rel by its name, or relaxed.
+    /// The thread arrives at the barrier of its cluster.
     ClusterArrive {
         thread: Thread,
         order: Order,
     },
-    /// A phase of the barrier of a cluster, by its first block, is over.
+    /// A phase of a cluster's barrier is over. `first`: the first block of the cluster.
     ClusterOver {
         launch: usize,
         first: u64,
@@ -131,7 +130,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whose it is, where it is one thread's.
+    /// The thread of an event of one thread.
     pub fn thread(&self) -> Option<Thread> {
         match *self {
             Self::Access { thread, .. }

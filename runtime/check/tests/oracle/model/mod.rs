@@ -1,5 +1,5 @@
-//! What happens before what by the definitions of the PTX memory model: `event.rs` says what may
-//! happen, this file keeps each thread's clock, `race.rs` compares accesses.
+//! The oracle: happens-before by the definitions of the PTX memory model. `event.rs` has the events,
+//! this file keeps each thread's clock, `race.rs` compares accesses.
 
 mod event;
 mod race;
@@ -27,23 +27,24 @@ fn join(a: &mut Clock, b: &Clock) {
 struct Past {
     thread: Thread,
     what: What,
-    /// The thread's clock, this operation included, unless a copy made it.
+    /// The thread's clock, with this operation unless a copy made it.
     clock: Clock,
-    /// Who knows that it happened: whose clock is at least so far here.
+    /// A component of clocks, and a number: a thread knows that it happened if its clock is at least
+    /// so far there.
     stamp: (usize, u32),
-    /// What a release by it publishes.
+    /// What it publishes as a release.
     released: Clock,
-    /// For a copy, its thread's clock once the thread has waited for it.
+    /// For a copy, the thread's clock when it had waited for the copy.
     done: Option<Clock>,
 }
 
-/// The copies of one thread between two commits or arrivals have one
-/// component of all clocks: 0 or, where they are known to be done, 1.
+/// The asynchronous copies of a thread. Those between two commits or arrivals have one component of
+/// all clocks: 1 if they are known to be done, otherwise 0.
 #[derive(Clone, Debug, Default)]
 struct Copies {
-    /// All components; the last one is of the copies that begin now.
+    /// The components. The last one is of copies that begin now.
     components: Vec<usize>,
-    /// For each group, how many of the components it and those before it are.
+    /// For each group, the number of components of it and all groups before it.
     groups: Vec<usize>,
 }
 
@@ -54,7 +55,7 @@ enum What {
         address: usize,
         size: usize,
         site: u32,
-        /// The write whose value it read, where it is an atomic read.
+        /// The write whose value it read, if it is an atomic read.
         observed: Option<usize>,
     },
     Fence {
@@ -70,14 +71,15 @@ pub struct Oracle {
     past: Vec<Past>,
     copies: Vec<Copies>,
     components: usize,
-    /// Launch and block, barrier, what arrived.
+    /// What arrivals have released, by launch and block and by barrier.
     arrived: Vec<((usize, u64), u32, Clock)>,
-    /// Launch and first block of a cluster: what arrived, and what is over.
+    /// What arrivals at a cluster's barrier have released in this phase and the last one, by launch
+    /// and first block.
     cluster_barriers: HashMap<(usize, u64), [Clock; 2]>,
 }
 
 impl Copies {
-    /// The clock of one who knows that the copies of the first components are done.
+    /// The clock of a thread that knows only that the copies of the first components are done.
     fn done(&self, components: usize) -> Clock {
         let mut clock = Clock::new();
         for &c in &self.components[..components] {
@@ -104,7 +106,7 @@ impl Oracle {
         }
     }
 
-    /// Launch and first block of a thread's cluster; without clusters, each block is one.
+    /// Launch and first block of a thread's cluster. Without clusters each block is one.
     fn cluster(&self, t: Thread) -> (usize, u64) {
         let (launch, block, _) = self.machine.threads[t];
         (launch, block - block % self.machine.cluster.max(1))
@@ -126,12 +128,13 @@ impl Oracle {
         }
     }
 
-    /// Morally strong: of one thread, or each scope includes the other's thread.
+    /// True if two operations are morally strong: of one thread, or each scope includes the other's
+    /// thread.
     fn morally_strong(&self, a: Thread, sa: Scope, b: Thread, sb: Scope) -> bool {
         a == b || (self.includes(sa, a, b) && self.includes(sb, b, a))
     }
 
-    /// A launch begins: what its threads are ordered after.
+    /// Begins a launch: its threads learn what they are ordered after.
     pub fn begin_launch(&mut self, launch: usize) {
         let n = self.machine.threads.len();
         for t in 0..n {
@@ -143,14 +146,14 @@ impl Oracle {
                 if l < launch && !self.machine.unordered[launch].contains(&l) {
                     let mut c = self.clocks[other].clone();
                     join(&mut c, &self.copies[other].done(self.copies[other].components.len()));
-                    // Only what the earlier launch did, and is itself ordered after.
+                    // What the earlier launch did, and what that is ordered after.
                     join(&mut self.clocks[t], &c);
                 }
             }
         }
     }
 
-    /// The event takes place. For an access: the earlier ones it races with.
+    /// Makes an event happen. Returns the earlier accesses with which it races.
     pub fn step(&mut self, e: &Event) -> Vec<Pair> {
         match *e {
             Event::Access { thread, op, address, size, site } => {
@@ -270,7 +273,7 @@ impl Oracle {
         }
     }
 
-    /// Copies that begin from now on are told from those before.
+    /// Gives copies that begin from now on a component of their own.
     fn next_copies(&mut self, thread: Thread) -> usize {
         self.components += 1;
         self.copies[thread].components.push(self.components - 1);
@@ -292,14 +295,14 @@ impl Oracle {
         }
     }
 
-    /// An acquire by `thread`: by an operation on a location, or by a fence.
+    /// Lets a thread acquire, by an operation on a location or by a fence.
     fn acquire(&mut self, thread: Thread, scope: Scope, location: Option<(usize, usize)>) {
         let mut learnt = vec![0; self.clocks.len()];
         for read in &self.past {
             let What::Access { op: Op::Atomic(kind, ..), address, size, observed, .. } = read.what else {
                 continue;
             };
-            // Its read is part of no acquire pattern.
+            // The read is part of no acquire pattern.
             if kind == AtomicKind::Reduction {
                 continue;
             }
@@ -316,7 +319,7 @@ impl Oracle {
         join(&mut self.clocks[thread], &learnt);
     }
 
-    /// What the release patterns that end in write `w` release to an acquire.
+    /// What an acquire learns from the release patterns that end in write `w`.
     fn released_by(&self, w: usize, to: Thread, scope: Scope, learnt: &mut Clock) {
         let write = &self.past[w];
         let What::Access { address, size, .. } = write.what else { unreachable!() };
@@ -341,7 +344,7 @@ impl Oracle {
         }
     }
 
-    /// The write whose value an atomic read now sees, if it observes it in the model's sense.
+    /// The write that an atomic read now observes, in the model's sense.
     fn observed(&self, thread: Thread, scope: Scope, address: usize, size: usize) -> Option<usize> {
         for (i, p) in self.past.iter().enumerate().rev() {
             let What::Access { op, address: a, size: s, .. } = p.what else {
@@ -361,8 +364,7 @@ impl Oracle {
         None
     }
 
-    /// Whether a write precedes, in observation order, a read that the thread is
-    /// ordered after.
+    /// True if a write precedes, in observation order, a read that the thread is ordered after.
     fn has_observed(&self, thread: Thread, write: usize) -> bool {
         self.past.iter().any(|read| {
             let What::Access { mut observed, .. } = read.what else { return false };

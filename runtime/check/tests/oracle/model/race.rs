@@ -1,4 +1,4 @@
-//! Accesses, and which pairs of them race.
+//! Which accesses race.
 
 use gpurace_check::AtomicKind;
 
@@ -9,8 +9,8 @@ use super::{Clock, Op, Oracle, Past, Thread, What, join};
 pub struct Pair {
     pub earlier: usize,
     pub bytes: std::ops::Range<usize>,
-    /// The later access is ordered after a read that observes the earlier one:
-    /// no race by PTX's causality order.
+    /// The later access is ordered after a read that observes the earlier one: no race by PTX's
+    /// causality order.
     pub observed: bool,
 }
 
@@ -20,8 +20,7 @@ pub struct Named {
     pub launch: usize,
     pub block: u64,
     pub tid: u32,
-    /// The thread, or its copies between two commits or arrivals that it has
-    /// not waited for.
+    /// The thread; or its copies between two commits or arrivals, if it has not waited for them.
     pub agent: usize,
     pub op: Op,
     pub site: u32,
@@ -103,10 +102,10 @@ impl Oracle {
         }
     }
 
-    /// Whether the checker may report a pair that is no race, with access `k`: it does not tell
-    /// observed writes of launches that run at once, nor for asynchronous copies or atomics, and
-    /// takes volatile stores for plain ones. Where `k` races with another atomic of the location,
-    /// the report may name this one.
+    /// True if the checker may report a pair with access `k` that is no race. It does not know all
+    /// observed writes: not those of launches that run at once, and not for asynchronous copies or
+    /// atomics. It treats volatile stores as plain ones. If `k` races with another atomic of the
+    /// location, the report may name this one.
     pub fn may_report_observed(&self, pair: &Pair, k: usize, pairs: &[Pair]) -> bool {
         let What::Access { op, address, size, .. } = self.past[pair.earlier].what else { unreachable!() };
         let beside = self.machine.unordered.iter().any(|u| !u.is_empty());
@@ -120,21 +119,21 @@ impl Oracle {
         beside || is_copy || is_atomic || op.as_raced() == Op::Write || other
     }
 
-    /// Whether two threads are in different blocks of one cluster.
+    /// True if two threads are in different blocks of one cluster.
     pub fn only_share_cluster(&self, a: &Named, b: &Named) -> bool {
         let n = self.machine.cluster.max(1);
         a.launch == b.launch && a.block != b.block && a.block / n == b.block / n
     }
 
-    /// Whether access `i` happens before access `k`.
+    /// True if access `i` happens before access `k`.
     pub fn before(&self, i: usize, k: usize) -> bool {
         let (a, b) = (&self.past[i], &self.past[k]);
         let known = b.clock.get(a.stamp.0).copied().unwrap_or(0);
         i != k && known >= a.stamp.1
     }
 
-    /// Whether access `i` happens before a wait for copy `k`: who is ordered
-    /// after the copy by that wait is ordered after both.
+    /// True if access `i` happens before a wait for copy `k`. Whatever is ordered after the copy by
+    /// that wait is ordered after both.
     pub fn before_wait(&self, i: usize, k: usize) -> bool {
         let (a, b) = (&self.past[i], &self.past[k]);
         let done = b.done.as_ref();

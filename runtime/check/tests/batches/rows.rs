@@ -1,31 +1,24 @@
-//! Rows against the same accesses one by one: what each finds must be the same.
+//! Rows, compared with the same accesses one by one: both must find the same races.
 
 use std::sync::Arc;
 
 use gpurace_abi::image;
 use gpurace_check::affine::{Addresses, AffineAddresses, Threads};
 use gpurace_check::rows::{Row, Values};
-use gpurace_check::{Block, Checker, Launch};
+use gpurace_check::{Block, Checker, Launch, SyncFeatures};
 use gpurace_random::Random;
 
-mod two_ways;
+use crate::two_ways::{self, Accessed, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, compare, one_by_one, row};
 
-use two_ways::{Accessed, GLOBAL, SHARED, SHARED_BYTES, compare};
-
-/// The same history in two ways.
-struct Both {
-    together: Checker,
-    apart: Checker,
+/// The first launch of a checker.
+fn launch(checker: &Checker, threads: u32) -> Arc<Launch> {
+    checker.begin_launch(two_ways::launch(1, threads), &[])
 }
 
-fn launch(checker: &Checker, id: u64, threads: u32, settled: u64, unordered: &[u64]) -> Arc<Launch> {
-    checker.begin_launch(two_ways::launch(id, threads, settled), unordered)
-}
-
-/// The addresses of a row: some pattern that kernels have, with some threads left out.
-fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &Row<'_>) -> Vec<u64> {
-    let base = if shared { SHARED } else { GLOBAL } as u64;
-    let size = u64::from(row.size);
+/// Random addresses of a row in a pattern that kernels have. Some threads are left out.
+fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, size: u32) -> Vec<u64> {
+    let base = if shared { SHARED + block as usize * SHARED_APART } else { GLOBAL } as u64;
+    let size = u64::from(size);
     let span = if shared { SHARED_BYTES as u64 } else { 0x1000 };
     let shift = random.below(8) * size;
     let width = [1, 4, 16, 24, 32][random.below(5) as usize];
@@ -36,7 +29,7 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &
         .map(|t| {
             let across = block * threads + t;
             let at = match pattern {
-                // Each block its own part, or all the same.
+                // Each block has a part of its own, or all have the same.
                 0..=2 => across * size + shift,
                 3 => t * size + shift,
                 // Rows of a tile, and their first elements.
@@ -61,7 +54,7 @@ fn addresses(random: &mut Random, threads: u64, block: u64, shared: bool, row: &
         .collect()
 }
 
-/// Dimensions of a block of so many threads.
+/// Random dimensions of a block of so many threads.
 fn dims(random: &mut Random, threads: u32) -> [u32; 3] {
     let divisors = |n: u32| (1..=n).filter(|d| n.is_multiple_of(*d)).collect::<Vec<_>>();
     let one_of = |random: &mut Random, all: Vec<u32>| all[random.below(all.len() as u64) as usize];
@@ -70,8 +63,8 @@ fn dims(random: &mut Random, threads: u32) -> [u32; 3] {
     [x, y, threads / x / y]
 }
 
-/// The lines that a row's addresses lie on in a block of these dimensions, where they do, and its
-/// threads.
+/// The affine form of addresses in a block of these dimensions, and their threads; `None` if they
+/// are not affine.
 fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
     let index = |t: usize| [t as u32 % dim[0], t as u32 / dim[0] % dim[1], t as u32 / dim[0] / dim[1]];
     let made: Vec<_> = (0..items.len()).filter(|&t| items[t] != 0).collect();
@@ -92,7 +85,7 @@ fn lines_of(items: &[u64], dim: [u32; 3]) -> Option<(image::Lines, Threads)> {
     hold.then(|| (image::Lines { first, steps }, Threads::marked(&marks)))
 }
 
-/// Addresses in one of both forms.
+/// Addresses in their affine form if there is one.
 fn as_items<'a>(
     items: &'a [u64],
     lines: Option<&'a (image::Lines, Threads)>,
@@ -104,146 +97,68 @@ fn as_items<'a>(
     }
 }
 
-impl Both {
-    fn history(seed: u64) -> usize {
-        let random = &mut Random(seed);
-        let both = Self { together: Checker::new(), apart: Checker::new() };
-        let threads = [32, 48, 64, 100][random.below(4) as usize];
-        let dim = dims(random, threads);
-        let mut found = 0;
-        let mut log = Vec::new();
-        let mut accessed = Accessed::default();
-        for id in 1..=1 + random.below(3) {
-            // Ordered launches, some of which keep history for a concurrent one.
-            let settled = if random.below(2) == 0 { id - 1 } else { 0 };
-            let settled = settled * u64::from(seed.is_multiple_of(2));
-            let launches = [&both.together, &both.apart].map(|c| launch(c, id, threads, settled, &[]));
-            let mut blocks = [0, 1, 2].map(|b| {
-                launches.each_ref().map(|l| {
-                    let at = SHARED + b * 0x10_0000;
-                    let mut block = Block::begin(l, b as u64, at..at + SHARED_BYTES);
-                    block.trace();
-                    block
-                })
-            });
-            let mut barriers = [0; 3];
-            for _ in 0..random.below(30) {
-                let b = random.below(3) as usize;
-                let [together, apart] = &mut blocks[b];
-                if random.below(5) == 0 {
-                    together.barrier();
-                    apart.barrier();
-                    barriers[b] += 1;
-                    log.push((id, b, None));
-                    continue;
-                }
-                let shared = random.below(2) == 0;
-                let writes = random.below(4) == 0;
-                let row = Row {
-                    site: random.below(6) as u32,
-                    size: [4, 4, 4, 8, 16][random.below(5) as usize],
-                    writes,
-                    addresses: Addresses::Each(&[]),
-                    values: None,
-                };
-                let mut items = addresses(random, threads.into(), b as u64, shared, &row);
-                if shared {
-                    items.iter_mut().filter(|i| **i != 0).for_each(|i| *i += b as u64 * 0x10_0000);
-                }
-                log.push((id, b, Some((row.site, row.size, writes, items.clone()))));
-                let lines = lines_of(&items, dim);
-                let row = Row { addresses: as_items(&items, lines.as_ref(), &dim), ..row };
-                if random.below(4) == 0 {
-                    // In the other one alone accesses come one by one: both ways must mix.
-                    one_by_one(together, &row, &items);
-                } else {
-                    together.rows(&[row], &(0..0));
-                }
-                one_by_one(apart, &row, &items);
-                for (t, &item) in (0..).zip(&items).filter(|&(_, &item)| item != 0) {
-                    accessed.add(row.site, item as usize, row.size as usize, (id, b as u64, barriers[b], t));
-                }
-                found += compare(together, apart, &accessed, || format!("seed {seed}: after {log:#x?}"));
-            }
-            let checks = blocks.each_ref().map(|[t, a]| (t.checks(), a.checks()));
-            assert!(checks.iter().all(|(t, a)| t == a), "seed {seed}: {checks:?}");
-            for [t, a] in blocks {
-                t.end();
-                a.end();
-            }
-            both.together.end_launch(&launches[0]);
-            both.apart.end_launch(&launches[1]);
-            if random.below(4) == 0 {
-                let (at, bytes) = (GLOBAL + random.below(0x800) as usize, random.below(0x400) as usize);
-                [&both.together, &both.apart].into_iter().for_each(|c| c.forget(at, bytes));
-            }
-        }
-        found
-    }
-}
-
-fn one_by_one(block: &mut Block, row: &Row<'_>, items: &[u64]) {
-    for (t, &item) in (0..).zip(items).filter(|&(_, &item)| item != 0) {
-        match row.writes {
-            true => block.write(t, item as usize, row.size, row.site, None),
-            false => block.read(t, item as usize, row.size, row.site),
-        }
-    }
+fn history(seed: u64) -> usize {
+    let random = &mut Random(seed);
+    let threads = [32, 48, 64, 100][random.below(4) as usize];
+    let dim = dims(random, threads);
+    two_ways::history(seed, threads, SyncFeatures::default(), (30, 5), random, |random, both| {
+        let shared = random.below(2) == 0;
+        let writes = random.below(4) == 0;
+        let (site, size) = (random.below(6) as u32, [4, 4, 4, 8, 16][random.below(5) as usize]);
+        let items = addresses(random, threads.into(), both.index as u64, shared, size);
+        let lines = lines_of(&items, dim);
+        let row = row(site, size, writes, as_items(&items, lines.as_ref(), &dim));
+        // Rows and single accesses must mix.
+        both.row(&row, random.below(4) == 0);
+        format!("row, site {site}, size {size}, writes: {writes}, {items:x?}")
+    })
 }
 
 #[test]
 fn rows_find_what_accesses_find_one_by_one() {
-    let histories = std::env::var("GPURACE_ROW_HISTORIES").map_or(600, |n| n.parse().expect("a number"));
-    let found: usize = (0..histories).map(Both::history).sum();
-    println!("{found} races in {histories} histories");
-    assert!(found > 0);
+    two_ways::run_histories(600, history);
 }
 
-/// What is handed over at once: rows by site, size, whether they write, and addresses; whether
-/// they come in rows where those are looked at together.
+/// What is handed over at once: rows by site, size, whether they write, and addresses; and whether
+/// the checker that takes rows gets them as rows.
 type Step = (Vec<(u32, u32, bool, Vec<u64>)>, bool);
 
-/// A block's threads between two barriers.
+/// Random accesses of a block's threads between two barriers.
 fn interval(random: &mut Random, threads: u64) -> Vec<Step> {
     (0..1 + random.below(3))
         .map(|_| {
             let rows = (0..1 + random.below(3)).map(|_| {
                 let shared = random.below(4) != 0;
-                let row = Row {
-                    site: random.below(6) as u32,
-                    size: [4, 4, 4, 8][random.below(4) as usize],
-                    writes: random.below(3) == 0,
-                    addresses: Addresses::Each(&[]),
-                    values: None,
-                };
-                let mut items = addresses(random, threads, 0, shared, &row);
+                let (site, size) = (random.below(6) as u32, [4, 4, 4, 8][random.below(4) as usize]);
+                let writes = random.below(3) == 0;
+                let mut items = addresses(random, threads, 0, shared, size);
                 // A pointer may lead here or there.
                 if random.below(8) == 0 {
-                    let other = addresses(random, threads, 0, !shared, &row);
+                    let other = addresses(random, threads, 0, !shared, size);
                     let from = random.below(threads) as usize;
                     items[from..].copy_from_slice(&other[from..]);
                 }
-                (row.site, row.size, row.writes, items)
+                (site, size, writes, items)
             });
             (rows.collect(), random.below(8) != 0)
         })
         .collect()
 }
 
-/// Blocks whose intervals repeat, wholly or up to some access.
+/// Runs blocks whose intervals repeat, wholly or up to some access. Returns the number of races.
 fn repeating(seed: u64) -> usize {
     let random = &mut Random(seed);
     let checkers = [Checker::new(), Checker::new()];
     let threads = [32, 48, 64][random.below(3) as usize];
     let dim = dims(random, threads);
-    let launches = checkers.each_ref().map(|c| launch(c, 1, threads, 0, &[]));
+    let launches = checkers.each_ref().map(|checker| launch(checker, threads));
     let shared = SHARED..SHARED + SHARED_BYTES;
     let [mut together, mut apart] = launches.each_ref().map(|l| {
         let mut block = Block::begin(l, 0, shared.clone());
         block.trace();
         block
     });
-    // With one interval in some kernels, so that all of it repeats.
+    // Some kernels have one interval only, so that all of it repeats.
     let known: Vec<_> = (0..1 + random.below(4)).map(|_| interval(random, threads.into())).collect();
     let (mut accessed, mut log, mut found) = (Accessed::default(), Vec::new(), 0);
     let mut barriers = 0;
@@ -284,25 +199,19 @@ fn repeating(seed: u64) -> usize {
                 let rows: Vec<_> = step
                     .iter()
                     .zip(&lines)
-                    .map(|((site, size, writes, items), lines)| Row {
-                        site: *site,
-                        size: *size,
-                        writes: *writes,
-                        addresses: as_items(items, lines.as_ref(), &dim),
-                        values: None,
+                    .map(|((site, size, writes, items), lines)| {
+                        row(*site, *size, *writes, as_items(items, lines.as_ref(), &dim))
                     })
                     .collect();
                 if in_rows {
                     together.rows(&rows, &(0..0));
                 }
-                for (row, (.., items)) in rows.iter().zip(&step) {
+                for row in &rows {
                     if !in_rows {
-                        one_by_one(&mut together, row, items);
+                        one_by_one(&mut together, row);
                     }
-                    one_by_one(&mut apart, row, items);
-                    for (t, &item) in (0..).zip(items).filter(|&(_, &item)| item != 0) {
-                        accessed.add(row.site, item as usize, row.size as usize, (1, block, barriers, t));
-                    }
+                    one_by_one(&mut apart, row);
+                    accessed.add_row(row, (1, block, barriers));
                 }
                 log.push((block, Some((step.clone(), in_rows))));
                 found +=
@@ -320,17 +229,14 @@ fn repeating(seed: u64) -> usize {
 
 #[test]
 fn intervals_that_repeat_are_found_as_they_are() {
-    let histories = std::env::var("GPURACE_ROW_HISTORIES").map_or(300, |n| n.parse().expect("a number"));
-    let found: usize = (0..histories).map(repeating).sum();
-    println!("{found} races in {histories} histories");
-    assert!(found > 0);
+    two_ways::run_histories(300, repeating);
 }
 
-/// The races that blocks of 32 threads have whose threads write, interval after interval, to these
-/// addresses, each by its thread.
+/// The number of races of blocks of 32 threads, which write to these addresses: for each block and
+/// interval, pairs of a thread and its address.
 fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
     let checker = Checker::new();
-    let launch = launch(&checker, 1, 32, 0, &[]);
+    let launch = launch(&checker, 32);
     let shared = SHARED..SHARED + SHARED_BYTES;
     let mut block = Block::begin(&launch, 0, shared.clone());
     block.trace();
@@ -341,10 +247,7 @@ fn of_writes(blocks: &[&[&[(usize, usize)]]]) -> usize {
         for interval in *intervals {
             let mut items = [0; 32];
             interval.iter().for_each(|&(thread, address)| items[thread] = address as u64);
-            block.rows(
-                &[Row { site: 0, size: 4, writes: true, addresses: Addresses::Each(&items), values: None }],
-                &(0..0),
-            );
+            block.rows(&[row(0, 4, true, Addresses::Each(&items))], &(0..0));
             block.barrier();
         }
     }
@@ -362,7 +265,7 @@ fn threads_that_decide_are_no_race_of_those_that_decided_otherwise() {
 #[test]
 fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
     let checker = Checker::new();
-    let launch = launch(&checker, 1, 32, 0, &[]);
+    let launch = launch(&checker, 32);
     let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
     let mut interval = |writes: &[[Option<(usize, usize)>; 2]]| {
         for rows in writes {
@@ -371,13 +274,7 @@ fn what_nobody_accesses_this_time_is_no_race_of_what_follows() {
                 write.into_iter().for_each(|(thread, address)| items[thread] = address as u64);
                 items
             });
-            let row = |site: usize| Row {
-                site: site as u32,
-                size: 4,
-                writes: true,
-                addresses: Addresses::Each(&items[site]),
-                values: None,
-            };
+            let row = |site: usize| row(site as u32, 4, true, Addresses::Each(&items[site]));
             block.rows(&[row(0), row(1)], &(0..0));
         }
         block.barrier();
@@ -399,15 +296,15 @@ fn pointers_to_both_memories_are_looked_at_each_time() {
     assert_eq!(of_writes(&[&[mixed], &[mixed]]), 1);
 }
 
-/// What the races of two writes to one word say of their values. Each is a block, a thread of it,
-/// what it wrote and what was there before.
+/// What the races of two writes to one word say about equal values. Each write is a block, a thread
+/// of it, what it wrote and what was there before.
 fn same_value(
     one: (usize, usize, u64, u64),
     other: (usize, usize, u64, u64),
     known: bool,
 ) -> Vec<Option<bool>> {
     let checker = Checker::new();
-    let launch = launch(&checker, 1, 32, 0, &[]);
+    let launch = launch(&checker, 32);
     let mut blocks = [0, 1].map(|b| Block::begin(&launch, b, 0..0));
     let mut rows = Vec::new();
     for (site, (block, thread, value, there)) in (0..).zip([one, other]) {
@@ -419,13 +316,8 @@ fn same_value(
         let [written, before] =
             [written, before].map(|v| &*v.iter().map(|&v| v as u32).collect::<Vec<_>>().leak());
         let items = items.clone().leak();
-        Row {
-            site: *site,
-            size: 4,
-            writes: true,
-            addresses: Addresses::Each(items),
-            values: known.then_some(Values::Words { written, before }),
-        }
+        let values = known.then_some(Values::Words { written, before });
+        Row { values, ..self::row(*site, 4, true, Addresses::Each(items)) }
     };
     for (b, block) in blocks.iter_mut().enumerate() {
         block.rows(&rows.iter().filter(|r| r.0 == b).map(row).collect::<Vec<_>>(), &(0..0));
@@ -436,10 +328,10 @@ fn same_value(
 
 #[test]
 fn equal_values_are_told() {
-    // Of threads that ran side by side: what memory held says nothing.
+    // Threads of one block run side by side: what memory held says nothing.
     assert_eq!(same_value((0, 3, 5, 1), (0, 7, 5, 1), true), [Some(true)]);
     assert_eq!(same_value((0, 3, 5, 1), (0, 7, 6, 6), true), [Some(false)]);
-    // Of two blocks: what memory held.
+    // For two blocks, what memory held counts.
     assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 5), true), [Some(true)]);
     assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 1), true), [Some(false)]);
     assert_eq!(same_value((0, 3, 5, 1), (1, 3, 5, 5), false), [None]);

@@ -1,0 +1,179 @@
+//! Gathered reads, compared with the same reads one by one: both must find the same races.
+
+use gpurace_check::affine::Addresses;
+use gpurace_check::gathered::{Gathered, GatheredRead, GatheredReads, ReadRun};
+use gpurace_check::{Block, Checker, SyncFeatures};
+use gpurace_random::Random;
+
+use crate::two_ways::{self, GLOBAL, SHARED, SHARED_APART, SHARED_BYTES, row};
+
+const GLOBAL_BYTES: usize = 0x1000;
+
+/// What threads read through one instruction.
+#[derive(Debug)]
+enum Reads {
+    Runs(Vec<ReadRun>),
+    Scattered(Vec<GatheredRead>),
+}
+
+/// Random reads as kernels make them: rows of a matrix one after the other, or anywhere.
+fn reads(random: &mut Random, threads: u64, base: usize, bytes: usize, size: u64) -> Reads {
+    let anywhere = |random: &mut Random| base + (random.below(bytes as u64 / size / 2) * size) as usize;
+    if random.below(3) == 0 {
+        let near = anywhere(random);
+        let close = random.below(2) == 0;
+        let items = (0..threads).flat_map(|t| (0..random.below(3)).map(move |_| t).collect::<Vec<_>>());
+        let items: Vec<_> = items.collect();
+        return Reads::Scattered(
+            items
+                .into_iter()
+                .map(|t| {
+                    let misaligned = if random.below(40) == 0 { random.below(size) as usize } else { 0 };
+                    let at = if close { near + (random.below(16) * size) as usize } else { anywhere(random) };
+                    GatheredRead::new(t as u32, at + misaligned)
+                })
+                .collect(),
+        );
+    }
+    let longest = [2, 5, 17, 50][random.below(4) as usize];
+    let equal = random.below(4) == 0;
+    let misaligned = if random.below(6) == 0 { random.below(size) } else { 0 };
+    let mut at = anywhere(random) + misaligned as usize;
+    let mut runs = Vec::new();
+    for t in 0..threads {
+        for _ in 0..1 + random.below(6) / 5 {
+            match random.below(12) {
+                0 => at = anywhere(random) + misaligned as usize,
+                // It also reads what another thread has read.
+                1 => at = at.saturating_sub((random.below(8) * size) as usize).max(base),
+                _ => {}
+            }
+            let count = if equal { longest } else { random.below(longest) };
+            let end = at + (count * size) as usize;
+            if end > base + bytes {
+                continue;
+            }
+            runs.push(ReadRun { first: GatheredRead::new(t as u32, at), end: end as u64 });
+            at = end;
+        }
+    }
+    Reads::Runs(runs)
+}
+
+/// The reads, one by one.
+fn each(reads: &Reads, size: usize) -> Vec<(u32, usize)> {
+    match reads {
+        Reads::Runs(runs) => {
+            let of = |s: &ReadRun| {
+                (s.first.address()..s.end as usize)
+                    .step_by(size)
+                    .map(|at| (s.first.thread(), at))
+                    .collect::<Vec<_>>()
+            };
+            runs.iter().flat_map(of).collect()
+        }
+        Reads::Scattered(items) => items.iter().map(|item| (item.thread(), item.address())).collect(),
+    }
+}
+
+fn history(seed: u64) -> usize {
+    let random = &mut Random(seed);
+    let threads = [32, 48, 64, 100][random.below(4) as usize];
+    let features = SyncFeatures { fences: random.below(8) == 0, ..SyncFeatures::default() };
+    two_ways::history(seed, threads, features, (24, 9), random, |random, both| {
+        let shared = random.below(3) == 0;
+        let (base, bytes) =
+            if shared { (SHARED + both.index * SHARED_APART, SHARED_BYTES) } else { (GLOBAL, GLOBAL_BYTES) };
+        let site = random.below(6) as u32;
+        let size = [4, 4, 4, 8, 16][random.below(5) as usize];
+        match random.below(8) {
+            0 => {
+                // Few writes, so that some words have had no race.
+                let thread = random.below(threads);
+                let at = base + (random.below(bytes as u64 / size) * size) as usize;
+                both.together.write(thread, at, size as u32, site, None);
+                both.apart.write(thread, at, size as u32, site, None);
+                both.accessed(site, at, size as usize, thread);
+                format!("write {size} at {at:#x} by {thread}, site {site}")
+            }
+            1 => {
+                // Neighbouring threads, so that regions have records, too.
+                let (writes, some) = (random.below(2) == 0, random.below(threads) as usize);
+                let first = random.below(bytes as u64 / 4 - u64::from(threads)) as usize;
+                let at = |t: usize| if t < some { (base + 4 * (first + t)) as u64 } else { 0 };
+                let items: Vec<_> = (0..threads as usize).map(at).collect();
+                both.row(&row(site, 4, writes, Addresses::Each(&items)), false);
+                format!("row, writes: {writes}, site {site}, {some} words from {first}")
+            }
+            _ => {
+                let reads = reads(random, threads.into(), base, bytes, size);
+                let gathered = match &reads {
+                    Reads::Runs(runs) => Gathered::Runs(runs),
+                    Reads::Scattered(reads) => Gathered::Each(reads),
+                };
+                both.together.gathered(GatheredReads { site, size: size as u32, reads: gathered }, &(0..0));
+                for (thread, at) in each(&reads, size as usize) {
+                    both.apart.read(thread, at, size as u32, site);
+                    both.accessed(site, at, size as usize, thread);
+                }
+                format!("read {size}, site {site}: {reads:x?}")
+            }
+        }
+    })
+}
+
+#[test]
+fn gathered_reads_find_what_reads_find_one_by_one() {
+    two_ways::run_histories(600, history);
+}
+
+/// The number of races of a block that reads and then writes a word. `runs`: the thread, the first
+/// word and the end of each run. `write`: a thread and its word.
+fn races(runs: &[(u32, usize, usize)], barrier: bool, write: (u32, usize)) -> usize {
+    let checker = Checker::new();
+    let launch = checker.begin_launch(two_ways::launch(1, 64), &[]);
+    let mut block = Block::begin(&launch, 0, SHARED..SHARED + SHARED_BYTES);
+    block.trace();
+    let runs: Vec<_> = runs
+        .iter()
+        .map(|&(t, from, end)| ReadRun {
+            first: GatheredRead::new(t, GLOBAL + 4 * from),
+            end: (GLOBAL + 4 * end) as u64,
+        })
+        .collect();
+    block.gathered(GatheredReads { site: 0, size: 4, reads: Gathered::Runs(&runs) }, &(0..0));
+    if barrier {
+        block.barrier();
+    }
+    block.write(write.0, GLOBAL + 4 * write.1, 4, 1, None);
+    block.take_traced().len()
+}
+
+#[test]
+fn a_word_is_read_by_the_thread_of_its_run() {
+    let rows = [(0, 0, 5), (1, 5, 40), (2, 40, 41), (3, 41, 64)];
+    for (thread, from, end) in rows {
+        for word in from..end {
+            assert_eq!(races(&rows, false, (thread, word)), 0, "thread {thread} writes word {word}");
+            assert_eq!(
+                races(&rows, false, (thread + 1, word)),
+                1,
+                "thread {} writes word {word}",
+                thread + 1
+            );
+            assert_eq!(races(&rows, true, (thread + 1, word)), 0);
+        }
+    }
+    // Two threads have read word 5.
+    assert_eq!(races(&[(0, 0, 6), (1, 5, 9)], false, (0, 5)), 1);
+    assert_eq!(races(&[(0, 0, 6), (1, 5, 9)], false, (0, 4)), 0);
+}
+
+#[test]
+fn a_read_that_a_thread_did_not_reach_is_none() {
+    // A run without a read: its end is not behind its first address.
+    assert_eq!(races(&[(0, 8, 8), (1, 8, 7)], false, (2, 8)), 0);
+    assert_eq!(races(&[(0, 8, 9)], false, (2, 8)), 1);
+    // No thread of the block.
+    assert_eq!(races(&[(64, 8, 9)], false, (2, 8)), 0);
+}

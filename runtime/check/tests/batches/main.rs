@@ -1,0 +1,5 @@
+//! Batches, compared with the same accesses one by one.
+
+mod gathered;
+mod rows;
+mod two_ways;
