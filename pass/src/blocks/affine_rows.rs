@@ -23,7 +23,7 @@ use llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMLinkage, LLVMOp
 
 use super::number::from_number;
 use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter};
-use crate::analysis::uniform::Uniform;
+use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::checked_address;
 
@@ -78,7 +78,7 @@ pub struct SegmentSource<'a> {
     /// The basic block that computes what needs parameters alone.
     pub computed: LLVMBasicBlockRef,
     /// Which values differ from thread to thread.
-    pub uniform: &'a Uniform,
+    pub uniform: &'a BlockUniform,
     /// Values that are kept over points: the numbers of the points, and the index among the values
     /// that all threads share, if it is one.
     pub kept: &'a HashMap<LLVMValueRef, (Vec<usize>, Option<usize>)>,

@@ -13,8 +13,6 @@ const LIMIT: usize = 500;
 const NOT_YET: &[&str] = &[
     "pass/src/blocks/affine_rows.rs",
     "pass/src/blocks/entries.rs",
-    "pass/src/protocol/pointers.rs",
-    "pass/src/protocol/values.rs",
     "pass/src/translate/ptx_to_ir/body.rs",
     "runtime/check/src/batch/interval.rs",
     "runtime/check/src/order/syncvar.rs",
