@@ -141,6 +141,20 @@ fn barrier_in_a_loop() {
 }
 
 #[test]
+fn barrier_in_a_loop_after_one_that_is_left_apart() {
+    let body = |first: &str| {
+        format!(
+            "br label %g\n g:\n %i = phi i32 [ %t, %0 ], [ %j, %g ]\n %j = add i32 %i, 1\n
+             %x = icmp slt i32 %j, 9\n br i1 %x, label %g, label %h\n
+             h:\n %s = phi i32 [ {first}, %g ], [ %r, %h ]\n BARRIER\n %r = lshr i32 %s, 1\n
+             %y = icmp sgt i32 %r, 0\n br i1 %y, label %h, label %e\n e:\n ret void"
+        )
+    };
+    assert_eq!(points(&body("%n")), Some(2));
+    assert_eq!(points(&body("%j")), None);
+}
+
+#[test]
 fn loop_left_apart_before_the_barrier() {
     let body = |bound: &str| {
         format!(
