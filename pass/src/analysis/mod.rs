@@ -1,12 +1,15 @@
 //! Analyses: they read the IR and change nothing. Each question has one answer: control flow,
-//! dominators and loops, uniform values, the start of an address, the parts of the program that a
-//! kernel reaches.
+//! dominators, loops and regions, uniform values, the start of an address, the parts of the program
+//! that a kernel reaches.
 
 pub mod address;
+pub mod aggregates;
 pub mod control_flow;
+pub mod locals;
 pub mod loops;
 pub mod observes;
 pub mod reach;
+pub mod regions;
 pub mod spins;
 pub mod sync_features;
 pub mod uniform;

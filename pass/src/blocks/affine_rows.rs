@@ -25,7 +25,7 @@ use llvm_sys::{LLVMLinkage, LLVMOpcode};
 use self::sums::Affine;
 use super::number::from_number;
 use super::segments::{FIELDS, THREAD_PARAMETERS, ThreadParameter};
-use crate::analysis::uniform::Uniform;
+use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::checked_address;
 
@@ -80,7 +80,7 @@ pub struct SegmentSource<'a> {
     /// The basic block that computes values which depend only on parameters.
     pub computed: LLVMBasicBlockRef,
     /// Which values differ from thread to thread.
-    pub uniform: &'a Uniform,
+    pub uniform: &'a BlockUniform,
     /// Values that are kept over points: the numbers of the points, and the index among the values
     /// that all threads share, if it is one.
     pub kept: &'a HashMap<LLVMValueRef, (Vec<usize>, Option<usize>)>,

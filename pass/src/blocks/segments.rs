@@ -3,7 +3,7 @@
 //!
 //! The code between barriers can run as a loop over the threads (Stratton, Stone, Hwu, "MCUDA",
 //! 2008; Jääskeläinen et al., "pocl", 2015): all threads up to the first barrier, then all up to
-//! the second. That is right if the block's threads reach each barrier together, which [`Uniform`]
+//! the second. That is right if the block's threads reach each barrier together, which [`BlockUniform`]
 //! must show. Other kernels run on the executor's fibers: a barrier behind a branch on a thread's
 //! index or on a value from memory is enough, or one behind an early `return` of some threads.
 //!
@@ -36,7 +36,7 @@ use llvm_sys::prelude::*;
 use super::affine_rows::AffineFunctions;
 use super::batch::Batch;
 use super::entries::Checks;
-use crate::analysis::uniform::Uniform;
+use crate::analysis::uniform::BlockUniform;
 use crate::ir;
 use crate::ir::entry_calls::entry_of;
 
@@ -216,7 +216,7 @@ impl Cutter {
             let varying =
                 [ThreadParameter::X, ThreadParameter::Y, ThreadParameter::Z, ThreadParameter::Linear]
                     .map(|p| self.parameter(p));
-            let uniform = Uniform::of(self.function, &varying);
+            let uniform = BlockUniform::of(self.module, self.function, &varying);
             if barriers.iter().any(|&b| uniform.is_divergent(LLVMGetInstructionParent(b))) {
                 return None;
             }

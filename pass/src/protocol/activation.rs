@@ -1,26 +1,24 @@
-//! Evaluates a function: the values that its addresses and conditions depend on, basic block by
-//! basic block, and the functions that it calls.
+//! Evaluates a function, basic block by basic block: the values that its addresses and conditions
+//! depend on, and the functions that it calls.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use gpurace_protocol::expr::Width;
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::aggregates;
 use super::effects::{Effect, Facts};
 use super::frame::{Extraction, Frame, Root, Value, int_width};
-use super::graph::{Graph, ends_thread};
-use super::roots;
-use super::uniformity::{Inputs, Uniformity};
+use crate::analysis::regions::{Graph, ends_thread};
+use crate::analysis::uniform::{Inputs, Uniformity};
+use crate::analysis::{address, aggregates};
 use crate::checks::sites::Access;
 use crate::ir;
 use crate::ir::parameters::argument_layout;
 
-/// Most activations inside each other.
+/// The largest number of nested activations.
 const MAX_CALLS: u32 = 8;
 
 impl Extraction<'_> {
@@ -30,7 +28,7 @@ impl Extraction<'_> {
     /// `kernel` is a live function of the module.
     ///
     /// # Errors
-    /// The reason why nothing is known of it.
+    /// The reason why nothing is known of the kernel.
     pub unsafe fn kernel(&mut self, kernel: LLVMValueRef) -> Result<Frame, String> {
         let mut arguments = Vec::new();
         let mut read_only_copies = Vec::new();
@@ -44,11 +42,11 @@ impl Extraction<'_> {
                 }
                 self.argument_names.insert(place.offset, name.clone());
                 let copy = ir::byval_type(kernel, index).is_some();
-                let read_only = copy && roots::only_loaded(param);
+                let read_only = copy && address::only_loaded(param);
                 read_only_copies.push(read_only);
                 arguments.push(if copy {
-                    let given = Value::Pointer(Rc::new(self.pointer_to(Root::Arguments(place.offset))));
-                    Value::Pointer(Rc::new(self.copied(param, given)))
+                    let given = Value::from(self.pointer_to(Root::Arguments(place.offset)));
+                    Value::from(self.copied(param, given))
                 } else if ir::space_of(param).is_some() {
                     self.argument(&name, place.offset, None)
                 } else {
@@ -59,8 +57,9 @@ impl Extraction<'_> {
                 });
             }
             let uniform = vec![Uniform::Grid; arguments.len()];
-            let inputs = Inputs { arguments: uniform, read_only_copies, control: Uniform::Grid };
-            let mut frame = self.activation(kernel, arguments, &inputs)?;
+            let (control, frozen) = (Uniform::Grid, Uniform::Grid);
+            let inputs = Inputs { arguments: uniform, read_only_copies, control, frozen };
+            let mut frame = self.activation(kernel, arguments, inputs)?;
             self.evaluate(&mut frame)?;
             Ok(frame)
         }
@@ -70,12 +69,11 @@ impl Extraction<'_> {
         &mut self,
         function: LLVMValueRef,
         arguments: Vec<Value>,
-        inputs: &Inputs,
+        inputs: Inputs,
     ) -> Result<Frame, String> {
         // SAFETY: by contract.
         unsafe {
             let graph = self.facts.graph(function)?;
-            let uniform = Uniformity::of(self.facts.module, &graph, inputs);
             let test_before = (0..graph.loops.len()).map(|l| tests_before(self.facts, &graph, l)).collect();
             Ok(Frame {
                 function,
@@ -94,7 +92,7 @@ impl Extraction<'_> {
                 calls: HashMap::new(),
                 depth: 0,
                 control: inputs.control,
-                uniform,
+                uniform: Uniformity::of(self.facts.module, Rc::clone(&graph), inputs),
                 graph,
             })
         }
@@ -175,10 +173,10 @@ impl Extraction<'_> {
             }
             for (index, param) in params.into_iter().enumerate() {
                 let operand = LLVMGetOperand(call, index as u32);
-                uniform.push(f.uniform.at(&f.graph, operand, place));
+                uniform.push(f.uniform.at(operand, place));
                 arguments.push(if ir::byval_type(callee, index).is_some() {
                     let given = self.value(f, operand, place);
-                    Value::Pointer(Rc::new(self.copied(param, given)))
+                    Value::from(self.copied(param, given))
                 } else if ir::space_of(param).is_some() {
                     Value::Pointer(self.pointer(f, operand, place))
                 } else {
@@ -190,10 +188,11 @@ impl Extraction<'_> {
                     }
                 });
             }
-            let control = f.control.min(f.uniform.control(&f.graph, block));
+            let control = f.control.min(f.uniform.control(block));
             let read_only_copies = vec![false; arguments.len()];
-            let inputs = Inputs { arguments: uniform, read_only_copies, control };
-            let mut frame = self.activation(callee, arguments, &inputs)?;
+            let frozen = Uniform::Grid;
+            let inputs = Inputs { arguments: uniform, read_only_copies, control, frozen };
+            let mut frame = self.activation(callee, arguments, inputs)?;
             frame.around = f.inner(place);
             frame.depth = f.depth + 1;
             let depth = self.active.len();
@@ -250,16 +249,13 @@ impl Extraction<'_> {
                 }
                 Some(x.value(f, returned, None))
             });
-            if let [(_, only)] = incoming.choices.as_slice() {
+            if let [(_, only)] = incoming.as_slice() {
                 return Some(only.clone());
             }
-            match incoming.choices.first()?.1 {
+            match incoming.first()?.1 {
                 Value::Int(_) => self.merge_ints(&incoming).map(|e| Value::Int(self.tame(e))),
                 Value::Pointer(_) => {
-                    let inner = f.around;
-                    let what = "a distance of several origins";
-                    self.merge_pointers(&incoming, |x| x.b.opaque(what, Width::W64, Uniform::Thread, inner))
-                        .map(|p| Value::Pointer(Rc::new(p)))
+                    self.merge_pointers(&incoming, Uniform::Thread, f.around).map(Value::from)
                 }
                 Value::Address(..) | Value::Other => None,
             }

@@ -1,5 +1,5 @@
-//! Builds a protocol: the arena of its expressions, with facts about each, and its parameters,
-//! objects, opaque values and loops, each of them once.
+//! Builds a protocol: the arena of expressions, with facts about each, and the tables of parameters,
+//! objects, opaque values and loops. Each thing is in its table once.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use gpurace_protocol::protocol::{
     Last, Object, ObjectId, ObjectKind, Opaque, Param, Protocol, SiteId, Uniform,
 };
 
-/// Deepest expression; deeper ones become opaque.
+/// The largest depth of an expression. Deeper ones become opaque.
 const MAX_DEPTH: u32 = 64;
-/// Most nodes of the arena; beyond it, each new value is opaque.
+/// The largest number of nodes of the arena. Then each new value is opaque.
 const MAX_NODES: usize = 100_000;
 
 /// Facts about an expression.
@@ -44,7 +44,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Whether the arena takes no further nodes.
+    /// True if the arena takes no further nodes.
     pub fn is_full(&self) -> bool {
         self.protocol.exprs.len() > MAX_NODES
     }
@@ -109,7 +109,7 @@ impl Builder {
         }
     }
 
-    /// Whether the value does not change during a loop that it is used in.
+    /// True if the value does not change in a loop that uses it.
     pub fn is_invariant(&mut self, id: ExprId, of: LoopId) -> bool {
         match self.meta(id).varies {
             None => true,
@@ -127,7 +127,7 @@ impl Builder {
         false
     }
 
-    /// The loops around a place in `inner`, outermost first, `inner` included.
+    /// The loops around a place in `inner`, outermost first. `inner` is the last one.
     pub fn chain(&self, mut inner: Option<LoopId>) -> Vec<LoopId> {
         let mut chain = Vec::new();
         while let Some(l) = inner {
@@ -244,8 +244,6 @@ impl Builder {
         ObjectId(index as u32)
     }
 
-    // ---- expressions ----
-
     /// The node.
     pub fn get(&self, id: ExprId) -> Expr {
         self.protocol.exprs.get(id)
@@ -256,7 +254,7 @@ impl Builder {
         self.protocol.exprs.width(id)
     }
 
-    /// The constant's bits, where the node is one.
+    /// The bits of a constant; `None` for any other node.
     pub fn as_const(&self, id: ExprId) -> Option<u64> {
         self.protocol.exprs.as_const(id)
     }
@@ -281,10 +279,10 @@ impl Builder {
         self.bin(BinOp::Add, x, rows)
     }
 
-    /// An operator applied.
+    /// An operator with its operands.
     pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
         let exprs = &mut self.protocol.exprs;
-        // Truth values have few operators, which `and`, `or` and `not` handle.
+        // For truth values, `and`, `or` and `not` do this.
         if exprs.width(a) == Width::W1 {
             match op {
                 BinOp::And => return self.and(a, b),
@@ -296,7 +294,7 @@ impl Builder {
         self.protocol.exprs.bin(op, a, b)
     }
 
-    /// A change of width; to the same width, nothing.
+    /// A change of width. If the width stays the same, it is the operand.
     pub fn cast(&mut self, cast: Cast, width: Width, a: ExprId) -> ExprId {
         // The low bits of an extension are those of its operand.
         if cast == Cast::Trunc
@@ -312,8 +310,8 @@ impl Builder {
         self.protocol.exprs.add(Expr::Cast(cast, width, a))
     }
 
-    /// A comparison. A comparison of a constant with a choice between constants becomes the
-    /// choice's condition: front ends write truth values and jumps out of scopes so.
+    /// A comparison. Front ends compare a constant with a choice between constants, for truth values
+    /// and for jumps out of scopes. That becomes the condition of the choice.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
         if self.as_const(b).is_some() {
             match self.get(a) {
@@ -369,7 +367,7 @@ impl Builder {
         self.as_const(id) == Some(u64::from(value))
     }
 
-    /// The negation of a truth value; of a comparison, the opposite one.
+    /// The negation of a truth value. For a comparison, it is the opposite comparison.
     pub fn not(&mut self, a: ExprId) -> ExprId {
         let exprs = &mut self.protocol.exprs;
         match exprs.get(a) {

@@ -1,26 +1,15 @@
-//! Conditions under which a node of a region is executed, and under which a phi takes each value.
+//! Conditions under which a node of a region is executed.
+
+use std::rc::Rc;
 
 use gpurace_protocol::expr::{CmpOp, ExprId, Width};
 use gpurace_protocol::protocol::Uniform;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
-use llvm_sys::prelude::*;
 
-use super::frame::{Aim, Extraction, Frame, Pointer, Value, Way};
-use super::graph::{Edge, NodeKind, Target};
+use super::frame::{Extraction, Frame, Way};
+use crate::analysis::regions::{Edge, NodeKind, Target};
 use crate::ir;
-
-/// Most different values of a phi that becomes an expression.
-const MAX_CHOICES: usize = 4;
-/// Most targets of a pointer.
-const MAX_AIMS: usize = 8;
-
-/// The values that a phi takes over some of its edges.
-pub struct Incoming {
-    /// Each value with its condition, once the node's dominator is executed; `None` if the
-    /// condition is not known.
-    pub choices: Vec<(Option<ExprId>, Value)>,
-}
 
 impl Extraction<'_> {
     /// Replaces an expression that has grown too deep by an opaque value.
@@ -37,7 +26,7 @@ impl Extraction<'_> {
     /// # Safety
     /// The frame's function is live.
     pub unsafe fn edge_condition(&mut self, f: &mut Frame, region: usize, edge: &Edge) -> ExprId {
-        let graph = std::rc::Rc::clone(&f.graph);
+        let graph = Rc::clone(&f.graph);
         match graph.regions[region].nodes[edge.from].kind {
             NodeKind::Back => self.b.truth(true),
             NodeKind::Loop(l) => self.way_out(f, region, edge, l),
@@ -59,7 +48,7 @@ impl Extraction<'_> {
     /// The frame's function is live.
     pub unsafe fn branch_condition(&mut self, f: &mut Frame, block: usize, slot: usize) -> ExprId {
         // SAFETY: by contract; a switch has two operands per case, the first
-        // two being its value and the default.
+        // two are its value and the default.
         unsafe {
             let terminator = LLVMGetBasicBlockTerminator(f.graph.blocks[block]);
             let place = f.graph.loop_of[block];
@@ -70,7 +59,7 @@ impl Extraction<'_> {
                 }
                 LLVMOpcode::LLVMSwitch => {
                     let Some(value) = self.wanted_int(f, LLVMGetOperand(terminator, 0), place) else {
-                        let uniform = f.uniform.at(&f.graph, LLVMGetOperand(terminator, 0), place);
+                        let uniform = f.uniform.at(LLVMGetOperand(terminator, 0), place);
                         return self.choice(f, block, slot, uniform);
                     };
                     let cases = LLVMGetNumSuccessors(terminator);
@@ -109,15 +98,15 @@ impl Extraction<'_> {
 
     /// The condition under which an inner loop is left by an edge.
     fn way_out(&mut self, f: &mut Frame, region: usize, edge: &Edge, l: usize) -> ExprId {
-        let graph = std::rc::Rc::clone(&f.graph);
+        let graph = Rc::clone(&f.graph);
         let targets = graph.regions[region].targets_of(edge.from, &graph);
         let Some(index) = targets.iter().position(|&t| t == edge.target) else {
-            // To the end of the launch.
+            // The edge leads to the end of the launch.
             return self.way(f, l, edge.target);
         };
         let mut taken = self.b.truth(true);
         for (i, &target) in targets.iter().enumerate().take(index + 1) {
-            // The last one is taken if no other is.
+            // The last target is taken if no other is.
             if i + 1 == targets.len() {
                 break;
             }
@@ -143,7 +132,7 @@ impl Extraction<'_> {
     /// # Safety
     /// The frame's function is live; what comes before the node has been evaluated.
     pub unsafe fn guard(&mut self, f: &mut Frame, region: usize, node: usize) -> ExprId {
-        let graph = std::rc::Rc::clone(&f.graph);
+        let graph = Rc::clone(&f.graph);
         // From the front, so that each guard finds those before it.
         while f.guards[region].len() <= node {
             let next = f.guards[region].len();
@@ -183,7 +172,7 @@ impl Extraction<'_> {
     /// # Safety
     /// As [`Self::guard`].
     pub unsafe fn reached(&mut self, f: &mut Frame, region: usize, mut node: usize, top: usize) -> ExprId {
-        let graph = std::rc::Rc::clone(&f.graph);
+        let graph = Rc::clone(&f.graph);
         let mut all = self.b.truth(true);
         while node > top {
             if !graph.regions[region].nodes[node].always {
@@ -194,144 +183,5 @@ impl Extraction<'_> {
             node = graph.regions[region].nodes[node].idom;
         }
         self.tame(all)
-    }
-
-    /// The values that reach `node` over its edges; `value_of` gives the value from a basic block.
-    ///
-    /// # Safety
-    /// As [`Self::guard`]; `value_of` gives values that live where they are used.
-    pub unsafe fn incoming(
-        &mut self,
-        f: &mut Frame,
-        region: usize,
-        node: usize,
-        mut value_of: impl FnMut(&mut Self, &mut Frame, usize) -> Option<Value>,
-    ) -> Incoming {
-        let graph = std::rc::Rc::clone(&f.graph);
-        let of = &graph.regions[region];
-        let mut choices: Vec<(Option<ExprId>, Value)> = Vec::new();
-        for edge in of.ins(node) {
-            // `None` is poison: any value, and so another edge's.
-            let Some(value) = value_of(self, f, edge.block) else { continue };
-            // It is not known by which of several exits the loop was left.
-            let ambiguous = matches!(of.nodes[edge.from].kind, NodeKind::Loop(_))
-                && of.outs(edge.from).filter(|e| e.target == edge.target).count() > 1;
-            // SAFETY: by contract.
-            let taken =
-                (!ambiguous).then(|| unsafe { self.reached_by(f, region, edge, of.nodes[node].idom) });
-            match choices.iter_mut().find(|(_, v)| *v == value) {
-                Some((known, _)) => {
-                    *known = match (*known, taken) {
-                        (Some(a), Some(b)) => Some(self.b.or(a, b)),
-                        _ => None,
-                    };
-                }
-                None => choices.push((taken, value)),
-            }
-        }
-        Incoming { choices }
-    }
-
-    /// The incoming integer as an expression, or `None`.
-    pub fn merge_ints(&mut self, incoming: &Incoming) -> Option<ExprId> {
-        let ints: Option<Vec<_>> = incoming
-            .choices
-            .iter()
-            .map(|(cond, value)| match value {
-                Value::Int(e) => Some((*cond, *e)),
-                _ => None,
-            })
-            .collect();
-        self.merge(&ints?)
-    }
-
-    fn merge(&mut self, choices: &[(Option<ExprId>, ExprId)]) -> Option<ExprId> {
-        let mut distinct: Vec<(Option<ExprId>, ExprId)> = Vec::new();
-        for &(cond, value) in choices {
-            match distinct.iter_mut().find(|(_, v)| *v == value) {
-                Some((known, _)) => {
-                    *known = match (*known, cond) {
-                        (Some(a), Some(b)) => Some(self.b.or(a, b)),
-                        _ => None,
-                    };
-                }
-                None => distinct.push((cond, value)),
-            }
-        }
-        if distinct.len() > MAX_CHOICES {
-            return None;
-        }
-        // A value without a condition can only be the last choice.
-        distinct.sort_by_key(|(cond, _)| cond.is_none());
-        let (last, others) = distinct.split_last()?;
-        let mut value = last.1;
-        for &(cond, other) in others.iter().rev() {
-            value = self.b.select(cond?, other, value);
-        }
-        Some(value)
-    }
-
-    /// The incoming pointer. If no expression describes its distance, that is `opaque`.
-    pub fn merge_pointers(
-        &mut self,
-        incoming: &Incoming,
-        opaque: impl FnOnce(&mut Self) -> ExprId,
-    ) -> Option<Pointer> {
-        let mut offsets = Vec::new();
-        let mut aims: Vec<Aim> = Vec::new();
-        let alone = incoming.choices.len() == 1;
-        for (cond, value) in &incoming.choices {
-            let Value::Pointer(pointer) = value else { return None };
-            offsets.push((*cond, pointer.offset));
-            for aim in &pointer.aims {
-                let guard = match (*cond, aim.guard) {
-                    _ if alone => aim.guard,
-                    (Some(a), Some(b)) => Some(self.b.and(a, b)),
-                    (Some(a), None) => Some(a),
-                    (None, _) => None,
-                };
-                add_aim(self, &mut aims, Aim { root: aim.root, guard });
-            }
-        }
-        if aims.is_empty() || aims.len() > MAX_AIMS {
-            return None;
-        }
-        if let [one] = aims.as_mut_slice()
-            && !alone
-        {
-            one.guard = None;
-        }
-        let offset = match self.merge(&offsets) {
-            Some(offset) => offset,
-            None => opaque(self),
-        };
-        Some(Pointer { offset, aims })
-    }
-}
-
-/// Adds a possible target of a pointer, once.
-pub fn add_aim(x: &mut Extraction<'_>, aims: &mut Vec<Aim>, aim: Aim) {
-    match aims.iter_mut().find(|a| a.root == aim.root) {
-        Some(known) => {
-            known.guard = match (known.guard, aim.guard) {
-                (Some(a), Some(b)) => Some(x.b.or(a, b)),
-                _ => None,
-            };
-        }
-        None => aims.push(aim),
-    }
-}
-
-/// The value that a phi takes from a basic block; `None` for poison, and from blocks that are no
-/// predecessors.
-///
-/// # Safety
-/// `phi` is a live phi.
-pub unsafe fn incoming_from(phi: LLVMValueRef, from: LLVMBasicBlockRef) -> Option<LLVMValueRef> {
-    // SAFETY: by contract.
-    unsafe {
-        let index = (0..LLVMCountIncoming(phi)).find(|&i| LLVMGetIncomingBlock(phi, i) == from)?;
-        let value = LLVMGetIncomingValue(phi, index);
-        (LLVMIsUndef(value) == 0).then_some(value)
     }
 }

@@ -5,9 +5,9 @@
 //! The analysis follows every use of the memory's address. If the address escapes, the contents are
 //! not known. The analysis ignores the time of a write. So it uses only instructions that write the
 //! same bytes each time: copies of memory that never changes, and values that are fixed when the
-//! function is entered (a number stored in a loop is another one in each iteration). If only one
-//! such instruction writes some bytes, they hold its value whenever they are initialised. If
-//! several instructions write addresses of local memory there, they hold one of these addresses.
+//! function is entered. A number that a loop stores may differ in each iteration. If only one such
+//! instruction writes some bytes, they hold its value as soon as they are initialised. If several
+//! instructions write addresses of local memory there, they hold one of these addresses.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
 use super::frame::{Aim, Extraction, Frame, Pointer, Root, Value, int_width};
-use super::roots::{self, Start};
+use crate::analysis::address::{self, Start};
 use crate::ir;
 
-/// Most instructions through which the address of one piece of local memory is followed.
+/// The largest number of instructions that use the address of one piece of local memory.
 const MAX_USES: usize = 2000;
 
 /// Local memory with known contents: an index into [`Extraction::locals`].
@@ -83,7 +83,7 @@ impl Extraction<'_> {
         unsafe { self.variable_in(&f.arguments, &mut f.locals, variable) }
     }
 
-    /// The pointer to the copy that a call passes of the bytes behind another pointer.
+    /// The pointer to a call's copy of the bytes behind another pointer.
     ///
     /// # Safety
     /// `param` is a live parameter passed `byval`.
@@ -91,7 +91,7 @@ impl Extraction<'_> {
         let Value::Pointer(from) = from else { return self.pointer_to(Root::Private) };
         // SAFETY: by contract.
         unsafe {
-            if roots::only_loaded(param) && !matches!(from.aims[..], [Aim { root: Root::Object(_), .. }]) {
+            if address::only_loaded(param) && !matches!(from.aims[..], [Aim { root: Root::Object(_), .. }]) {
                 return Pointer::clone(&from);
             }
             let whole = WrittenBytes { from: i64::MIN, to: i64::MAX, by: WrittenContents::Copy(from, 0) };
@@ -211,13 +211,13 @@ impl Extraction<'_> {
                 let from = self.moved_by(&from, distance);
                 return self.loaded(&from, bytes, width);
             }
-            let (_, base, distance) = roots::start_of(self.facts.module, value);
+            let (_, base, distance) = address::start_of(self.facts.module, value);
             if base == value {
                 return (ir::value_opcode(value) == Some(LLVMOpcode::LLVMAlloca))
                     .then(|| Value::Pointer(self.variable_in(arguments, known, value)));
             }
             match self.fixed(arguments, known, base)? {
-                Value::Pointer(p) => Some(Value::Pointer(Rc::new(self.moved_by(&p, distance?)))),
+                Value::Pointer(p) => Some(Value::from(self.moved_by(&p, distance?))),
                 _ => None,
             }
         }
@@ -240,7 +240,7 @@ impl Extraction<'_> {
     ) -> Option<(Rc<Pointer>, i64)> {
         // SAFETY: by contract.
         unsafe {
-            let (start, base, distance) = roots::start_of(self.facts.module, source);
+            let (start, base, distance) = address::start_of(self.facts.module, source);
             let pointer = match start {
                 Start::Argument(index) => match arguments.get(index)? {
                     Value::Pointer(p) => Rc::clone(p),
@@ -276,11 +276,11 @@ fn is_local(value: &Value) -> bool {
 /// `None` if the address escapes, or if the place of a write is not known.
 unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64, i64, WriteSource)>> {
     let mut found = Vec::new();
-    // Addresses, and their offsets where these are constant.
+    // Addresses, and their offsets if these are constant.
     let mut pending = vec![(memory, Some(0i64))];
     let mut count = 0;
     // SAFETY: by contract; use lists are walked to their ends. An address that is
-    // made of another one has one of it alone as its operand: none comes twice.
+    // made of another one has that one as its only address operand, so none comes twice.
     unsafe {
         while let Some((address, offset)) = pending.pop() {
             let mut used = LLVMGetFirstUse(address);
@@ -296,7 +296,7 @@ unsafe fn writes(module: LLVMModuleRef, memory: LLVMValueRef) -> Option<Vec<(i64
                         if LLVMGetOperand(user, 0) != address {
                             return None;
                         }
-                        let moved = match (offset, roots::gep_parts(module, user)?) {
+                        let moved = match (offset, address::gep_parts(module, user)?) {
                             (Some(at), (constant, terms)) if terms.is_empty() => {
                                 Some(at.checked_add(constant)?)
                             }
@@ -352,6 +352,6 @@ unsafe fn written_by_call(call: LLVMValueRef, address: LLVMValueRef) -> Option<O
                 if copies && from != address { WriteSource::Memory(from) } else { WriteSource::Other };
             return Some(Some((LLVMConstIntGetSExtValue(length), source)));
         }
-        roots::call_only_loads(call, callee, address).then_some(None)
+        address::call_only_loads(call, callee, address).then_some(None)
     }
 }

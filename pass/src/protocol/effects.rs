@@ -1,4 +1,4 @@
-//! Effects of calls on a protocol: which functions can be followed, and what the others may do.
+//! Effects of calls: which functions the extraction can follow, and what the others may do.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -10,12 +10,15 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::graph::Graph;
+use crate::analysis::regions::Graph;
 use crate::analysis::sync_features::is_of_cluster;
 use crate::checks::sites::AccessSite;
 use crate::ir;
 use crate::ir::entry_calls::{CONTEXT_FUNCTION, EntryCall, entry_of_function};
 use crate::protocol::grid_sync;
+
+/// The largest number of basic blocks of a function.
+const MAX_BLOCKS: u32 = 2000;
 
 /// The possible effects of a function and of the functions that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +104,13 @@ impl<'a> Facts<'a> {
     pub unsafe fn graph(&self, function: LLVMValueRef) -> Result<Rc<Graph>, String> {
         let mut graphs = self.graphs.borrow_mut();
         // SAFETY: by contract.
-        graphs.entry(function).or_insert_with(|| unsafe { Graph::of(function) }.map(Rc::new)).clone()
+        let graph = || unsafe {
+            match LLVMCountBasicBlocks(function) {
+                ..=MAX_BLOCKS => Graph::of(function).map(Rc::new),
+                _ => Err(format!("more than {MAX_BLOCKS} basic blocks")),
+            }
+        };
+        graphs.entry(function).or_insert_with(graph).clone()
     }
 
     /// The effect of a call.

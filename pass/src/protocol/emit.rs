@@ -10,11 +10,11 @@ use llvm_sys::prelude::*;
 
 use super::effects::Effect;
 use super::frame::{Extraction, Frame, Root};
-use super::graph::{NodeKind, Target};
+use crate::analysis::regions::{NodeKind, Target};
 use crate::checks::sites::{Access, AccessSite};
 use crate::ir;
 
-/// Deepest nesting of statements.
+/// The largest nesting depth of statements.
 const MAX_NESTING: u32 = 100;
 
 impl Extraction<'_> {
@@ -66,8 +66,8 @@ impl Extraction<'_> {
                         continue;
                     }
                     if self.b.is_truth(cond, true) {
-                        // The last child is handled by this loop, so that a long sequence needs no
-                        // deep recursion.
+                        // This loop handles the last child, so that a long sequence needs no deep
+                        // recursion.
                         let back = graph.regions[region].back();
                         if children[at..].iter().all(|&c| c == back) {
                             tail = Some(child);
@@ -238,7 +238,7 @@ impl Extraction<'_> {
                 let breaks = of
                     .exits(&graph)
                     .filter(|e| e.from != 0)
-                    .map(|e| f.uniform.left_by(&graph, region, e))
+                    .map(|e| f.uniform.left_by(region, e))
                     .reduce(std::cmp::min);
                 (Test::Before, cond, breaks)
             } else {

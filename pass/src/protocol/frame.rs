@@ -11,8 +11,8 @@ use llvm_sys::prelude::*;
 use super::builder::Builder;
 use super::contents::{LocalId, Locals, WrittenBytes};
 use super::effects::Facts;
-use super::graph::{Graph, Target};
-use super::uniformity::Uniformity;
+use crate::analysis::regions::{Graph, Target};
+use crate::analysis::uniform::Uniformity;
 
 /// The memory that a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,13 @@ pub struct Pointer {
     pub aims: Vec<Aim>,
 }
 
+impl Pointer {
+    /// The pointer to this byte behind a root.
+    pub fn to(root: Root, offset: ExprId) -> Self {
+        Self { offset, aims: vec![Aim { root, guard: None }] }
+    }
+}
+
 /// The known form of an SSA value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -63,6 +70,12 @@ pub enum Value {
     Address(Rc<Pointer>, u32),
     /// A value that no expression describes.
     Other,
+}
+
+impl From<Pointer> for Value {
+    fn from(pointer: Pointer) -> Self {
+        Self::Pointer(Rc::new(pointer))
+    }
 }
 
 /// A phi of a loop's header, which is a variable of the protocol's loop.

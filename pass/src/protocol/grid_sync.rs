@@ -1,11 +1,10 @@
-//! The barrier of the grid of `cooperative_groups`. It is a function of a header, not an
-//! instruction: it counts the blocks in memory that the driver provides. The checker sees its
-//! atomics, and knows the order that they make. Protocols do not. So before anything is inlined, a
-//! call that marks the barrier is put behind it, and the calls are removed once the protocols are
-//! made.
+//! The barrier of the grid of `cooperative_groups`. It is a function of a header, not an instruction.
+//! It counts the blocks in memory that the driver provides. The checker sees its atomics, and knows the
+//! order that they make; protocols do not. So before anything is inlined, this module puts a call behind
+//! the barrier that marks it. It removes the calls once the protocols are made.
 //!
-//! A barrier in two parts (`barrier_arrive`, `barrier_wait`) is not marked, since it does not order
-//! the accesses that a thread makes between the two.
+//! A barrier in two parts (`barrier_arrive`, `barrier_wait`) gets no mark, since it does not order the
+//! accesses that a thread makes between the two.
 
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;

@@ -2,35 +2,36 @@
 //! [`gpurace_protocol::protocol::Protocol`].
 //!
 //! # Control flow
-//! [`graph`] makes a tree of regions of each function: its body and its loops, each without cycles.
-//! [`conditions`] gives the condition under which a node is executed, as an expression. So any
-//! reducible control flow becomes nested conditionals without a copy of a basic block: early
-//! returns, `break`, `continue`, short-circuit operators. [`emit`] writes the statements. If the
+//! [`regions`](crate::analysis::regions) makes a tree of regions of each function: its body and its
+//! loops, each without cycles. [`conditions`] gives the condition under which a node is executed, as an
+//! expression. So any reducible control flow becomes nested conditionals without a copy of a basic
+//! block: early returns, `break`, `continue`, short-circuit operators. [`emit`] writes the statements. If the
 //! header of a loop only tests the loop's condition, the protocol's loop tests it before each
 //! iteration. Any other loop tests after each iteration whether its back edge is taken. A function
 //! with irreducible control flow, or one that is too large, is unknown as a whole.
 //!
 //! # Values
-//! [`activation`] evaluates the values that addresses and conditions depend on, in one walk over
-//! the basic blocks: integers in [`values`], pointers in [`pointers`], loop variables in [`steps`],
-//! parts of structs in [`aggregates`], the contents of local memory in [`contents`]. A value that
-//! no expression describes is opaque; [`uniformity`] finds the group of threads for which it is the
-//! same. A value of a loop that is used after the loop is opaque, unless it does not vary in the
-//! loop, or the loop can be run ([`gpurace_protocol::last`]).
+//! [`activation`] evaluates the values that addresses and conditions depend on, in one walk over the
+//! basic blocks. [`values`] does integers, with [`arithmetic`]; [`pointers`] does pointers; [`phis`]
+//! joins the values of several ways; [`steps`] does loop variables; [`loads`] does memory with known
+//! contents, which [`contents`] finds for local memory. A value that no expression describes is opaque;
+//! [`uniform`](crate::analysis::uniform) finds the group of threads for which it is the same. A value of
+//! a loop that is used after the loop is opaque, unless it does not vary in the loop, or the loop can be
+//! run ([`gpurace_protocol::last`]).
 //!
 //! # Calls
 //! A function that was not inlined is evaluated at each call, with its arguments. Recursive and
-//! unseen functions, calls through pointers and inline assembly become unknown statements, by the
-//! memory that they may access and whether they may wait ([`effects`]).
+//! unseen functions, calls through pointers and inline assembly become unknown statements. These say
+//! which memory the call may access, and whether it may wait ([`effects`]).
 //!
 //! # Where protocols are inexact
-//! A protocol may have more accesses than the kernel: ways that end the launch do not count as ways
-//! around the code that follows, and a condition that is too deep becomes opaque. Synchronisation
-//! is exact or opaque. A value that the program leaves undefined on one way takes the value of
-//! another way.
+//! A protocol may have more accesses than the kernel, for two reasons. A way that ends the launch does
+//! not count as a way around the code that follows. A condition that is too deep becomes opaque.
+//! Synchronisation is exact or opaque. If the program leaves a value undefined on one way, the value
+//! takes that of another way.
 
 pub mod activation;
-pub mod aggregates;
+pub mod arithmetic;
 pub mod builder;
 pub mod compact;
 pub mod conditions;
@@ -38,13 +39,11 @@ pub mod contents;
 pub mod effects;
 pub mod emit;
 pub mod frame;
-pub mod graph;
 pub mod grid_sync;
-pub mod locals;
+pub mod loads;
+pub mod phis;
 pub mod pointers;
-pub mod roots;
 pub mod steps;
-pub mod uniformity;
 pub mod values;
 
 #[cfg(test)]
@@ -63,8 +62,8 @@ use builder::Builder;
 use effects::Facts;
 use frame::Extraction;
 
-/// Most instructions that are evaluated for one kernel; those of a called function count at each
-/// call.
+/// The largest number of instructions that are evaluated for one kernel. Those of a called function
+/// count at each call.
 const MAX_INSTRUCTIONS: usize = 100_000;
 
 /// Returns the protocols of `kernels`, in their order. Sites are indices into `accesses`.
@@ -86,7 +85,7 @@ pub unsafe fn extract(
             .map(|&kernel| {
                 let mut protocol = protocol(&facts, kernel);
                 protocol.kernel = ir::name(kernel);
-                // Until here the symbols kept the objects apart; people know their names.
+                // Symbols keep objects apart until here. Users know the names of the source.
                 for object in &mut protocol.objects {
                     object.name = crate::ir::position::source_name(&object.name);
                 }

@@ -123,8 +123,8 @@ impl Extraction<'_> {
     }
 }
 
-/// Finds the variables that keep their first value, since they only take each other's values and
-/// all start with the same one: the distances of swapped buffers.
+/// Finds the variables that keep their first value. They take only each other's values, and all start
+/// with the same one: the distances of swapped buffers.
 fn constant_vars(x: &mut Extraction<'_>, vars: &[HeaderVar], nexts: &[Option<ExprId>]) -> Vec<bool> {
     let mut constant: Vec<bool> = nexts.iter().map(Option::is_some).collect();
     loop {

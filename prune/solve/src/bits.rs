@@ -1,5 +1,4 @@
-//! `&`, `|` and `^` as linear terms: by division where a mask has few runs of bits, else bit by
-//! bit.
+//! `&`, `|` and `^` as linear terms: by division if a mask has few runs of bits, else bit by bit.
 
 use gpurace_protocol::expr::{BinOp, ExprId, Width};
 use gpurace_protocol::range::{Range, View};

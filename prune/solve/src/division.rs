@@ -14,16 +14,7 @@ impl Encoder<'_> {
             return Ok((x.clone(), Lin::constant(0)));
         }
         // Terms that are multiples of the divisor need no new unknown.
-        let (mut whole, mut rest) = (Lin::default(), Lin::default());
-        for (atom, c) in &x.terms {
-            if c % by == 0 {
-                whole.terms.push((*atom, c / by));
-            } else {
-                rest.terms.push((*atom, *c));
-            }
-        }
-        whole.constant = x.constant.div_euclid(by);
-        rest.constant = x.constant.rem_euclid(by);
+        let (whole, rest) = x.split(by);
         let range = self.range(&rest);
         if range.lo >= 0 && range.hi < by {
             return Ok((whole, rest));
@@ -77,22 +68,13 @@ impl Encoder<'_> {
         radices.sort_unstable();
         radices.dedup();
         radices.into_iter().rev().find_map(|g| {
-            let (mut high, mut low) = (Lin::default(), Lin::default());
-            for (atom, c) in &x.terms {
-                if c % g == 0 {
-                    high.terms.push((*atom, c / g));
-                } else {
-                    low.terms.push((*atom, *c));
-                }
-            }
-            high.constant = x.constant.div_euclid(g);
-            low.constant = x.constant.rem_euclid(g);
+            let (high, low) = x.split(g);
             let range = self.range(&low);
             (!low.terms.is_empty() && range.lo >= 0 && range.hi < g).then_some((g, high, low))
         })
     }
 
-    /// Returns the quotient, rounded towards zero, and its remainder. Both are unknown where the
+    /// Returns the quotient, rounded towards zero, and its remainder. Both are unknown if the
     /// divisor is not positive. With `Unsigned` the dividend is not negative.
     pub(crate) fn divide_by(
         &mut self,

@@ -25,7 +25,7 @@ use gpurace_protocol::range::{Range, Ranges, View, lift_constant, special};
 
 use crate::linear::{Atom, Encoded, Formula, Lin, TooBig};
 
-/// What to do where a value may wrap.
+/// What to do if a value may wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrap {
     /// Assume that it does not wrap. This becomes a condition of the proof.
@@ -41,9 +41,9 @@ pub struct Setting<'a> {
     pub protocol: &'a Protocol,
     /// The protocol's expressions, and the expressions of candidates behind them.
     pub exprs: &'a Exprs,
-    /// The launch, where it is known.
+    /// The launch, if it is known.
     pub launch: Option<&'a Launch>,
-    /// What to do where a value may wrap.
+    /// What to do if a value may wrap.
     pub wrap: Wrap,
     /// For each loop variable, the expression of its next value.
     pub next: &'a HashMap<VarId, ExprId>,
@@ -236,29 +236,32 @@ impl<'a> Encoder<'a> {
 
     /// Returns `threadIdx` of a side.
     pub fn tid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
-        let range = self.special(Expr::Tid(axis));
-        let known = self.shared.len();
-        let tid = self.keyed(Key::Tid(side, axis), &format!("threadIdx.{axis:?}@{side}"), range);
-        if self.shared.len() > known {
-            let ntid = self.ntid(axis);
-            let below = Formula::lt(&tid, &ntid)?;
-            self.facts.push(below);
-        }
-        Ok(tid)
+        let name = format!("threadIdx.{axis:?}@{side}");
+        self.index(Key::Tid(side, axis), &name, Expr::Tid(axis), |encoder| encoder.ntid(axis))
     }
 
     /// Returns `blockIdx` of a side. Threads of one block share it.
     pub fn ctaid(&mut self, side: usize, axis: Axis) -> Encoded<Lin> {
         let side = if self.group == Group::Grid { side } else { 0 };
-        let range = self.special(Expr::Ctaid(axis));
+        let name = format!("blockIdx.{axis:?}@{side}");
+        self.index(Key::Ctaid(side, axis), &name, Expr::Ctaid(axis), |encoder| encoder.nctaid(axis))
+    }
+
+    /// Returns an index, which is below `count`.
+    fn index(
+        &mut self,
+        key: Key,
+        name: &str,
+        node: Expr,
+        count: impl FnOnce(&mut Self) -> Lin,
+    ) -> Encoded<Lin> {
         let known = self.shared.len();
-        let ctaid = self.keyed(Key::Ctaid(side, axis), &format!("blockIdx.{axis:?}@{side}"), range);
+        let index = self.keyed(key, name, self.special(node));
         if self.shared.len() > known {
-            let nctaid = self.nctaid(axis);
-            let below = Formula::lt(&ctaid, &nctaid)?;
-            self.facts.push(below);
+            let count = count(self);
+            self.facts.push(Formula::lt(&index, &count)?);
         }
-        Ok(ctaid)
+        Ok(index)
     }
 
     fn special(&self, node: Expr) -> Range {

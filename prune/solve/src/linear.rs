@@ -77,6 +77,21 @@ impl Lin {
         self.plus(1, &Self::constant(constant))
     }
 
+    /// Returns `high` and `low` with `self == by * high + low`: `high` has the atoms whose
+    /// coefficients are multiples of `by`. The constant of `low` is between 0 and `by`.
+    pub fn split(&self, by: i128) -> (Self, Self) {
+        let mut high = Self::constant(self.constant.div_euclid(by));
+        let mut low = Self::constant(self.constant.rem_euclid(by));
+        for &(atom, c) in &self.terms {
+            if c % by == 0 {
+                high.terms.push((atom, c / by));
+            } else {
+                low.terms.push((atom, c));
+            }
+        }
+        (high, low)
+    }
+
     /// Returns the greatest common divisor of the coefficients; 0 if there are none.
     pub fn gcd(&self) -> i128 {
         self.terms.iter().fold(0, |g, (_, c)| gcd(g, c.abs()))

@@ -48,6 +48,19 @@ pub struct PairFormula<'a> {
     pub assumptions: Vec<Formula>,
 }
 
+impl<'a> PairFormula<'a> {
+    fn of(mut encoder: Encoder<'a>, race: Vec<Formula>, candidates: &[ExprId]) -> Encoded<Self> {
+        let mut assumptions = Vec::new();
+        for cond in candidates {
+            let mut frame = Frame::top(encoder.setting, 0);
+            frame.certain = false;
+            assumptions.push(encoder.cond(&mut frame, *cond)?);
+        }
+        encoder.product_facts()?;
+        Ok(Self { encoder, race, assumptions })
+    }
+}
+
 /// One side of the pair.
 struct Way<'a> {
     frame: Frame<'a>,
@@ -108,14 +121,7 @@ pub fn formula<'a>(
     let overlap = overlap(&mut encoder, &mut ways, (a, b), relation, apart)?;
     race.push(overlap);
 
-    let mut assumptions = Vec::new();
-    for cond in candidates {
-        let mut frame = Frame::top(setting, 0);
-        frame.certain = false;
-        assumptions.push(encoder.cond(&mut frame, *cond)?);
-    }
-    encoder.product_facts()?;
-    Ok(PairFormula { encoder, race, assumptions })
+    PairFormula::of(encoder, race, candidates)
 }
 
 /// Returns the formula that a thread makes an access.
@@ -131,17 +137,10 @@ pub fn reach<'a>(setting: Setting<'a>, place: &Place<'a>, candidates: &[ExprId])
         |_, _| None,
         |encoder, range, _| Lin::atom(encoder.fresh("iteration", range)),
     )?;
-    let mut assumptions = Vec::new();
-    for cond in candidates {
-        let mut frame = Frame::top(setting, 0);
-        frame.certain = false;
-        assumptions.push(encoder.cond(&mut frame, *cond)?);
-    }
-    encoder.product_facts()?;
-    Ok(PairFormula { encoder, race, assumptions })
+    PairFormula::of(encoder, race, candidates)
 }
 
-/// Returns the formula that two threads decide differently where all threads must decide alike.
+/// Returns the formula that two threads decide differently, although all threads must decide alike.
 pub fn divergence<'a>(
     setting: Setting<'a>,
     control: &gpurace_protocol::interval::Control,
@@ -162,22 +161,25 @@ pub fn divergence<'a>(
             frame.iteration.insert(*of, k);
         }
         for (cond, value) in &control.guards {
-            let holds = encoder.cond(&mut frame, *cond)?;
-            race.push(if *value { holds } else { holds.negated() });
+            race.push(decided(&mut encoder, &mut frame, *cond, *value)?);
             frame.guard(*cond, *value);
         }
         conds.push(encoder.cond(&mut frame, control.cond)?);
     }
     let (x, y) = (conds[0].clone(), conds[1].clone());
     race.push(Formula::any([Formula::all([x.clone(), y.clone().negated()]), Formula::all([x.negated(), y])]));
-    let mut assumptions = Vec::new();
-    for cond in candidates {
-        let mut frame = Frame::top(setting, 0);
-        frame.certain = false;
-        assumptions.push(encoder.cond(&mut frame, *cond)?);
-    }
-    encoder.product_facts()?;
-    Ok(PairFormula { encoder, race, assumptions })
+    PairFormula::of(encoder, race, candidates)
+}
+
+/// Returns the formula that a condition has this value.
+fn decided<'a>(
+    encoder: &mut Encoder<'a>,
+    frame: &mut Frame<'a>,
+    cond: ExprId,
+    value: bool,
+) -> Encoded<Formula> {
+    let holds = encoder.cond(frame, cond)?;
+    Ok(if value { holds } else { holds.negated() })
 }
 
 /// Follows the way to an access. Adds to `race` that its guards hold and its iterations run.
@@ -197,8 +199,7 @@ fn walk<'a>(
             Turn::At { .. } => {}
             Turn::Branch { .. } if detail == Detail::Loops => {}
             Turn::Branch { cond, value } => {
-                let holds = encoder.cond(&mut way.frame, *cond)?;
-                race.push(if *value { holds } else { holds.negated() });
+                race.push(decided(encoder, &mut way.frame, *cond, *value)?);
                 way.frame.guard(*cond, *value);
             }
             Turn::Into(of) => {
@@ -329,20 +330,14 @@ fn gap<'a>(
     Ok(match gap {
         Gap::Always => Formula::True,
         Gap::Never => Formula::False,
-        Gap::All(parts) => {
-            let parts: Encoded<Vec<_>> =
-                parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
-            Formula::all(parts?)
-        }
-        Gap::Any(parts) => {
-            let parts: Encoded<Vec<_>> =
-                parts.iter().map(|part| self::gap(encoder, ways, part, later)).collect();
-            Formula::any(parts?)
+        Gap::All(parts) | Gap::Any(parts) => {
+            let formulas = parts.iter().map(|part| self::gap(encoder, ways, part, later));
+            let formulas: Vec<Formula> = formulas.collect::<Encoded<_>>()?;
+            if matches!(gap, Gap::All(_)) { Formula::all(formulas) } else { Formula::any(formulas) }
         }
         Gap::Cond { side, cond, value, at, certain } => {
             let mut frame = moment(encoder, way(side), at, *certain)?;
-            let holds = encoder.cond(&mut frame, *cond)?;
-            if *value { holds } else { holds.negated() }
+            decided(encoder, &mut frame, *cond, *value)?
         }
         Gap::First(side, of) => Formula::eq(&counter(side, of), &Lin::constant(0))?,
         Gap::Last(side, of) => {

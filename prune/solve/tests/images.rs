@@ -1,5 +1,5 @@
-//! Memory of texture and surface objects: apart from what the kernel touches
-//! through pointers where the launch says so, and beside it where not.
+//! Memory of texture and surface objects. It may be memory that the kernel accesses through pointers,
+//! unless the launch shows otherwise.
 mod common;
 
 use common::*;
@@ -7,7 +7,7 @@ use gpurace_protocol::expr::*;
 use gpurace_protocol::launch::Launch;
 use gpurace_protocol::protocol::*;
 
-/// Somewhere in an image, in each thread elsewhere.
+/// An unknown place in an image, which differs from thread to thread.
 fn texel(k: &mut Kernel) -> E {
     k.opaque("the place of a texel", Width::W64, Uniform::Thread, &[])
 }
@@ -44,12 +44,12 @@ fn fetched_from_other_memory_than_is_written() {
 #[test]
 fn fetched_from_the_memory_that_is_written() {
     let p = fetch_and_write().done();
-    // Which texels a thread fetches is not known, so that any may be one that another writes.
+    // The texel that a thread fetches is not known. It may be one that another thread writes.
     for bytes in [0, 4096] {
         let outcome = prove_with(&p, &within(&p, bytes));
         assert_eq!(words(&outcome), ["unknown", "unknown"], "{bytes}");
     }
-    // What lies there is not known of a handle that is no object's.
+    // The memory behind a handle of no known object is not known.
     let mut unknown = launch([2, 1, 1], [64, 1, 1], &p, &[]);
     unknown.objects[0] = None;
     assert_eq!(words(&prove_with(&p, &unknown)), ["unknown", "unknown"]);

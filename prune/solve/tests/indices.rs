@@ -1,5 +1,5 @@
-//! Indices whose parts are told apart by constants: strides, masks, distances.
-//! Each proved kernel stands beside its neighbour that must not be.
+//! Indices whose parts differ by constants: strides, masks, distances. Each proved kernel stands beside
+//! a neighbour that must not be.
 mod common;
 
 use common::*;
@@ -30,18 +30,13 @@ fn rows_that_a_loop_steps_over() {
         let mut k = Kernel::new("rows");
         let x = k.pointer("x");
         let (t, y, zero, step, end) = (k.tid(), k.tidy(), k.c(0), k.c(16), k.c(32));
-        let mut site = SiteId(0);
-        k.looped(
-            zero,
-            Step::Add(step),
-            |k, j| k.lt(j, end),
-            |k, j| {
-                let row = k.add(y, j);
-                let row = k.mulc(row, 64);
-                let at = k.add(row, t);
-                site = k.write(x, at);
-            },
-        );
+        let below = |k: &mut Kernel, j: E| k.lt(j, end);
+        let site = k.looped(zero, Step::Add(step), below, |k, j| {
+            let row = k.add(y, j);
+            let row = k.mulc(row, 64);
+            let at = k.add(row, t);
+            k.write(x, at)
+        });
         (k, site)
     };
     assert!(proved(kernel().0).contains(&"blockDim.y <= 16".to_owned()));
@@ -51,7 +46,7 @@ fn rows_that_a_loop_steps_over() {
     at_launch(&p, &launch([1, 1, 1], [8, 17, 1], &p, &[]), &[site]);
 }
 
-/// A loop that steps by all threads of the launch, as one number: digits of an index in three
+/// A loop whose step is the number of threads of the launch, a constant. Its index has digits in three
 /// radices.
 #[test]
 fn strides_of_a_constant() {
@@ -59,16 +54,7 @@ fn strides_of_a_constant() {
         let mut k = Kernel::new("sums_of_columns");
         let (x, n) = (k.pointer("x"), k.scalar("n"));
         let (i, step) = (k.gid(), k.c(step));
-        let mut sites = Vec::new();
-        k.looped(
-            i,
-            Step::Add(step),
-            |k, v| k.lt(v, n),
-            |k, v| {
-                sites.push(k.read(x, v));
-                sites.push(k.write(x, v));
-            },
-        );
+        let sites = k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| [k.read(x, v), k.write(x, v)]);
         (k.done(), sites)
     };
     let (p, _) = kernel(1024);
@@ -77,12 +63,12 @@ fn strides_of_a_constant() {
     assert_eq!(words(&outcome), ["proved", "proved"]);
     assert!(outcome.stats.units < 200_000, "{:?}", outcome.stats);
     at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &kernel(32).0, &[100]), &[]);
-    // A step that is less than all threads: one block's elements are the next one's of a later round.
+    // With a smaller step, an element of one block is another block's in a later iteration.
     let (p, sites) = kernel(24);
     at_launch(&p, &launch([4, 1, 1], [8, 1, 1], &p, &[100]), &sites);
 }
 
-/// A byte of its own for each thread, its two halves of bits swapped, in each row of a table.
+/// In each row of a table, each thread has a byte of its own: its index with the halves of bits swapped.
 #[test]
 fn fields_of_a_thread_index_permuted() {
     let kernel = |mask: i64| {
@@ -102,7 +88,7 @@ fn fields_of_a_thread_index_permuted() {
     let (p, _) = kernel(48);
     let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
     assert_eq!(words(&outcome), ["proved", "proved"]);
-    // A mask with a hole: threads 16 apart share their byte.
+    // With a hole in the mask, threads that are 16 apart share a byte.
     let (p, _) = kernel(32);
     let outcome = prove_with(&p, &launch([4, 1, 1], [64, 1, 1], &p, &[]));
     assert!(!words(&outcome).contains(&"proved"), "{:?}", words(&outcome));
@@ -127,7 +113,7 @@ fn masks_with_holes() {
     at_launch(&p, &launch([1, 1, 1], [128, 1, 1], &p, &[]), &[site]);
 }
 
-/// By zero a division gives anything: the same to threads that divide the same, whatever to others.
+/// A division by zero gives any value, but the same one to all threads with equal dividends.
 #[test]
 fn divisions_by_zero() {
     let kernel = |of_thread: bool, op: BinOp| {
@@ -147,7 +133,7 @@ fn divisions_by_zero() {
         let outcome = prove_with(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]));
         assert!(!all_proved(&outcome), "{op:?}: {:?}", words(&outcome));
     }
-    // What one operator gives says nothing of another.
+    // The result of one operator says nothing about that of another.
     let mut k = Kernel::new("signed_and_unsigned");
     let (x, t, b) = (k.pointer("x"), k.tid(), k.bid());
     let twice = k.mulc(t, 2);
@@ -155,10 +141,8 @@ fn divisions_by_zero() {
         let q = k.bin(op, b, b);
         let bit = k.binc(BinOp::And, q, 1);
         let first = k.eqc(t, i64::from(op == BinOp::UDiv));
-        let mut site = SiteId(0);
         let at = if op == BinOp::UDiv { k.add(twice, bit) } else { k.addc(bit, 2) };
-        k.when(first, |k| site = k.write(x, at));
-        site
+        k.when(first, |k| k.write(x, at))
     });
     let p = k.done();
     let outcome = prove_with(&p, &launch([1, 1, 1], [32, 1, 1], &p, &[]));

@@ -1,4 +1,4 @@
-//! The solver's limits: counted in its own units, the same in every run.
+//! The solver's limits. They are counted in its own units and are the same in every run.
 mod common;
 
 use common::*;
@@ -48,13 +48,13 @@ fn a_kernel_that_costs_more_than_it_may_is_not_proved() {
     let outcome = within(Limits { kernel: whole / 4, ..Limits::default() });
     assert!(proved(&outcome) < 2, "{:?}", outcome.verdicts.sites);
     assert!(outcome.stats.gave_up > 0 && outcome.stats.units < whole);
-    // A query alone, too.
+    // The limit of one query works, too.
     let outcome = within(Limits { query: 100, ..Limits::default() });
     assert_eq!(proved(&outcome), 0);
 }
 
-/// Pointers that walk beside a counter: what bounds each rests on the counter alone, and not on
-/// every other in turn.
+/// Pointers that step along with a counter. Only the counter bounds each of them. The search for the
+/// bounds of one must not try all others.
 #[test]
 fn a_loop_of_many_variables_is_quick() {
     let kernel = |variables: u32| {

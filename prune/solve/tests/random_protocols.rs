@@ -1,8 +1,8 @@
-//! Soundness: random protocols, their verdicts against all threads of small
-//! launches run one by one. A site that is proved, or proved under conditions
-//! that a launch fulfils, takes part in no race of that launch.
+//! Soundness of verdicts on random protocols. The oracle runs all threads of small launches one by one.
+//! A site that is proved, or proved under conditions that a launch fulfils, takes part in no race of
+//! that launch.
 //!
-//! `GPURACE_SEED` starts elsewhere, `GPURACE_CASES` runs more.
+//! `GPURACE_SEED` sets the first seed, `GPURACE_CASES` the number of protocols.
 mod common;
 #[path = "common/random.rs"]
 mod random;
@@ -46,7 +46,7 @@ fn random_launch(protocol: &Protocol, r: &mut Random) -> Launch {
         let value = if param.pointer { 0x10_0000 + 4 * r.below(40) } else { scalar(r) };
         launch.params.push(param.width.truncate(value));
     }
-    // Often far apart.
+    // Objects often lie far apart.
     let apart = r.chance(70);
     for object in &protocol.objects {
         let extent = match object.kind {
@@ -232,8 +232,7 @@ fn no_proved_access_races() {
     compare("", random::protocol);
 }
 
-/// As many loops leave what is used after them. Those of constants alone are counted out,
-/// as the pass does it.
+/// Statements use the values that loops leave. As in the pass, loops over constants alone are run.
 #[test]
 fn no_proved_access_races_after_loops() {
     compare("after loops: ", |seed| {

@@ -1,5 +1,5 @@
-//! Values loaded from memory that the kernel does not change, beside the
-//! neighbours in which they may differ.
+//! Values loaded from memory that the kernel does not change, beside neighbours in which the values may
+//! differ.
 mod common;
 
 use common::*;
@@ -9,7 +9,7 @@ use gpurace_protocol::protocol::*;
 use gpurace_protocol::verdict::Verdict;
 use gpurace_solve::Outcome;
 
-/// What the number of rounds is loaded from, and who writes to it.
+/// The place that the number of iterations is loaded from, and who writes to it.
 #[derive(Clone, Copy, PartialEq)]
 enum Case {
     OneForTheBlock,
@@ -21,7 +21,7 @@ enum Case {
     NotThatSite,
 }
 
-/// Rounds of a tile filled and read with barriers, as many as `rows` says.
+/// A loop that fills and reads a tile, with barriers. Its number of iterations is loaded from `rows`.
 fn rounds(case: Case) -> Protocol {
     let mut k = Kernel::new("rounds");
     let (rows, other, out) = (k.pointer("rows"), k.pointer("other"), k.pointer("out"));
@@ -92,7 +92,7 @@ fn rounds_that_all_threads_of_a_block_load_alike() {
     let p = rounds(Case::OneForTheBlock);
     let outcome = prove(&p);
     assert!(tile_is_proved(&p, &outcome), "{:?}", outcome.verdicts.sites);
-    // The proof rests on the output's being another array.
+    // The proof needs that the output is another array.
     let rests = outcome.verdicts.sites.iter().any(|site| match &site.verdict {
         Verdict::ProvedIf(conditions) => conditions.iter().any(|c| matches!(c, Condition::Disjoint(..))),
         _ => false,
@@ -123,7 +123,7 @@ fn written_through_a_pointer_that_may_be_the_same() {
     same.objects[1] = same.objects[0];
     same.params[1] = same.params[0];
     assert!(!tile_is_proved(&p, &prove_with(&p, &same)));
-    // What was proved for all launches says that it does not hold of this one.
+    // The proof for all launches has a condition that does not hold for this one.
     let outcome = prove(&p);
     for site in &outcome.verdicts.sites {
         if let Verdict::ProvedIf(conditions) = &site.verdict {

@@ -1,6 +1,5 @@
-//! Five families of kernels that grow by repeating one construct 1 to 50
-//! times: accesses, barriers, conditionals, loops without barriers, loops with
-//! barriers. All are proved, and the cost grows no faster than the text.
+//! Families of kernels that repeat one construct 1 to 50 times: accesses, barriers, conditionals, loops
+//! without barriers, loops with barriers. All are proved, and the cost grows no faster than the text.
 mod common;
 
 use std::time::Instant;
@@ -57,7 +56,7 @@ fn conditionals(n: i64) -> Protocol {
     k.done()
 }
 
-/// Loops in loops, an access in the innermost.
+/// Nested loops with an access in the innermost one.
 fn nested(n: i64, barrier: bool) -> Protocol {
     fn inner(k: &mut Kernel, a: ObjectId, left: i64, barrier: bool) {
         let t = k.tid();
@@ -125,8 +124,8 @@ fn all_sizes_are_proved_and_cost_grows_with_the_text() {
         for (n, asked, took) in &row {
             println!("  {n:>3}: {asked:>4} queries, {took:?}");
         }
-        // Queries, unlike times, are the same on every machine: a fixed number for
-        // each repeated construct.
+        // The number of queries is the same on every machine: a fixed number for each repeated
+        // construct.
         let (first, last) = (row[1], row[4]);
         assert!(last.1 <= first.1.max(10) * 50, "{name}: {} then {} queries", first.1, last.1);
     }
@@ -134,7 +133,7 @@ fn all_sizes_are_proved_and_cost_grows_with_the_text() {
 
 #[test]
 fn a_barrier_less_is_found_in_the_longest() {
-    // The read of a neighbour that was a barrier away now is not.
+    // One barrier is missing between a write and the read of the neighbour.
     let mut k = Kernel::new("one_less");
     let a = k.shared("a", 8192);
     let t = k.tid();

@@ -1,8 +1,7 @@
-//! Kernels whose race, or whose freedom from one, hangs on a loop's first or
-//! last iteration, on a renumbering of blocks, or on an index that is read from
-//! memory. Each comes racy and not, after the descriptions in Faial's paper
-//! ("Checking data-race freedom of GPU kernels, compositionally", CAV 2021) and
-//! its successor.
+//! Kernels that race, or do not, because of a loop's first or last iteration, of a renumbering of
+//! blocks, or of an index from memory. Each comes with and without a race. They follow the
+//! descriptions in Faial's paper ("Checking data-race freedom of GPU kernels, compositionally", CAV
+//! 2021) and its successor.
 mod common;
 
 use common::*;
@@ -12,53 +11,41 @@ use gpurace_protocol::protocol::*;
 /// Builds a kernel: racy for true, free of races for false.
 type Family = fn(bool) -> Protocol;
 
-/// The access before a loop against the first iteration's, which a barrier
-/// ends.
+/// The access before a loop, and that of the first iteration, which a barrier ends.
 fn first_iteration(racy: bool) -> Protocol {
     let mut k = Kernel::new("first_iteration");
-    let (s, n) = (k.shared("s", 4096), k.scalar("n"));
-    let t = k.tid();
-    let next = k.addc(t, 1);
+    let (s, n, t, next) = k.neighbours();
     k.write(s, t);
     k.range(0, n, |k, v| {
         // Only later iterations read the neighbour.
         let zero = k.c(0);
         let later = k.lt(zero, v);
         let cond = if racy { k.p.exprs.truth(true) } else { later };
-        k.when(cond, |k| {
-            k.read(s, next);
-        });
+        k.when(cond, |k| k.read(s, next));
         k.sync();
     });
     k.done()
 }
 
-/// The last iteration's access behind the barrier against the one after the
-/// loop.
+/// The last iteration's access behind the barrier, and the one after the loop.
 fn last_iteration(racy: bool) -> Protocol {
     let mut k = Kernel::new("last_iteration");
-    let (s, n) = (k.shared("s", 4096), k.scalar("n"));
-    let t = k.tid();
-    let next = k.addc(t, 1);
+    let (s, n, t, next) = k.neighbours();
     let last = k.addc(n, -1);
     k.range(0, n, |k, v| {
         k.sync();
         let earlier = k.lt(v, last);
         let cond = if racy { k.p.exprs.truth(true) } else { earlier };
-        k.when(cond, |k| {
-            k.read(s, next);
-        });
+        k.when(cond, |k| k.read(s, next));
     });
     k.write(s, t);
     k.done()
 }
 
-/// The last iteration of one loop against the first of the next.
+/// The last iteration of one loop, and the first of the next.
 fn last_then_first(racy: bool) -> Protocol {
     let mut k = Kernel::new("last_then_first");
-    let (s, n) = (k.shared("s", 4096), k.scalar("n"));
-    let t = k.tid();
-    let next = k.addc(t, 1);
+    let (s, n, t, next) = k.neighbours();
     k.range(0, n, |k, _| {
         k.sync();
         k.read(s, next);
@@ -73,8 +60,8 @@ fn last_then_first(racy: bool) -> Protocol {
     k.done()
 }
 
-/// Nested: what follows the inner loop against its first iteration in the next
-/// round of the outer one.
+/// An access after the inner loop, and that loop's first iteration in the next iteration of the
+/// outer loop.
 fn nested_rounds(racy: bool) -> Protocol {
     let mut k = Kernel::new("nested_rounds");
     let (s, n, m) = (k.shared("s", 4096), k.scalar("n"), k.scalar("m"));
@@ -124,7 +111,7 @@ fn transpose_diagonal(racy: bool) -> Protocol {
     k.done()
 }
 
-/// The index of a write is read from memory: only the run itself can tell.
+/// The index of a write comes from memory. Only the run itself can tell.
 fn read_index() -> Protocol {
     let mut k = Kernel::new("read_index");
     let (index, out) = (k.pointer("index"), k.pointer("out"));
@@ -160,11 +147,9 @@ fn iterations_at_the_edges() {
 
 #[test]
 fn loops_that_do_not_run_let_accesses_meet() {
-    // Two loops hold the only barriers; with n == 0 none is left.
+    // A loop contains the only barrier. With `n == 0` there is none.
     let mut k = Kernel::new("zero_trips");
-    let (s, n) = (k.shared("s", 4096), k.scalar("n"));
-    let t = k.tid();
-    let next = k.addc(t, 1);
+    let (s, n, t, next) = k.neighbours();
     k.write(s, t);
     k.range(0, n, |k, _| k.sync());
     k.read(s, next);
@@ -182,7 +167,7 @@ fn diagonal_transpose() {
     assert!(all_proved(&prove_with(&free, &at)));
     let at = launch([128, 128, 1], [16, 16, 1], &free, &[2048, 2048]);
     assert!(all_proved(&prove_with(&free, &at)));
-    // Blocks that are as many columns apart as a row has blocks come to one place.
+    // Two blocks get the same place if their columns differ by the number of blocks of a row.
     let at = launch([128, 256, 1], [16, 16, 1], &free, &[4096, 2048]);
     assert!(!all_proved(&prove_with(&free, &at)));
     let racy = transpose_diagonal(true);

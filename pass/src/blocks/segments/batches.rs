@@ -11,7 +11,7 @@ use llvm_sys::prelude::*;
 
 use super::crossing::Crossing;
 use super::{Cutter, ThreadParameter};
-use crate::analysis::uniform::Uniform;
+use crate::analysis::uniform::BlockUniform;
 use crate::blocks::affine_rows::{self, AffineFunctions, Segment, SegmentSource};
 use crate::blocks::batch::{Batch, RowAddresses, ValueOffsets};
 use crate::blocks::gathered_reads::{self, GatheredRead, ReadBuffer};
@@ -37,7 +37,7 @@ impl Cutter {
         &mut self,
         barriers: &[LLVMValueRef],
         after: &[LLVMBasicBlockRef],
-        uniform: &Uniform,
+        uniform: &BlockUniform,
         crossing: &[Crossing],
     ) -> AffineRows {
         // SAFETY: by contract.

@@ -11,7 +11,7 @@ use llvm_sys::prelude::*;
 use super::context::FIELDS;
 use super::frame::{self, NEXT, Slot};
 use super::{Cutter, THREAD_PARAMETERS};
-use crate::analysis::uniform::Uniform;
+use crate::analysis::uniform::BlockUniform;
 use crate::blocks::number::{from_number, is_number, to_number};
 use crate::ir;
 
@@ -59,7 +59,11 @@ impl Cutter {
     }
 
     /// Finds the values that are used after a barrier and computed before it.
-    pub(super) unsafe fn crossing(&self, after: &[LLVMBasicBlockRef], uniform: &Uniform) -> Vec<Crossing> {
+    pub(super) unsafe fn crossing(
+        &self,
+        after: &[LLVMBasicBlockRef],
+        uniform: &BlockUniform,
+    ) -> Vec<Crossing> {
         // SAFETY: by contract.
         unsafe {
             let points: HashMap<_, _> = after.iter().enumerate().map(|(p, &b)| (b, p)).collect();

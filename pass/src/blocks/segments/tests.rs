@@ -10,6 +10,7 @@ fn module(body: &str) -> String {
     format!(
         "declare void @__gpurace_barrier(ptr, i32, i32, i32)
          declare void @use(i32)
+         @table = constant [4 x i32] [i32 1, i32 2, i32 3, i32 4]
          %pair = type {{ i32, i32 }}
          define void @k(ptr %c, ptr %p, i32 %n, ptr byval(%pair) %s) {{
            %bp = getelementptr inbounds i8, ptr %c, i64 {block}
@@ -54,20 +55,50 @@ fn barriers_in_a_row() {
     assert_eq!(points("BARRIER\n BARRIER\n ret void"), Some(3));
 }
 
+/// The points of a kernel with a barrier under the condition `%x`.
+fn points_under(condition: &str) -> Option<u32> {
+    points(&format!(
+        "{condition}\n br i1 %x, label %yes, label %no\n yes:\n BARRIER\n br label %no\n no:\n ret void"
+    ))
+}
+
 #[test]
 fn barrier_under_a_condition() {
-    let under = |condition: &str| {
-        points(
-            &format!("{condition} br i1 %x, label %yes, label %no yes: BARRIER\n br label %no no: ret void")
-                .replace("label %no yes:", "label %no\n yes:\n")
-                .replace("label %no no:", "label %no\n no:\n"),
+    assert_eq!(points_under("%x = icmp slt i32 %n, 4\n"), Some(2));
+    assert_eq!(points_under("%x = icmp slt i32 %b, 4\n"), Some(2));
+    assert_eq!(points_under("%x = icmp slt i32 %t, 4\n"), None);
+    assert_eq!(points_under("%m = load i32, ptr %p\n %x = icmp slt i32 %m, 4\n"), None);
+    assert_eq!(points_under("%y = add i32 %t, %n\n %x = icmp slt i32 %y, 4\n"), None);
+}
+
+#[test]
+fn barrier_under_a_condition_from_memory_that_is_only_read() {
+    let under = |index: &str| {
+        points_under(&format!(
+            "%at = getelementptr i32, ptr @table, i32 {index}\n %m = load i32, ptr %at\n %x = icmp slt i32 %m, 4"
+        ))
+    };
+    assert_eq!(under("%n"), Some(2));
+    assert_eq!(under("%t"), None);
+}
+
+#[test]
+fn barrier_under_a_frozen_condition() {
+    // Each thread may freeze a value that the program leaves undefined to another one.
+    assert_eq!(points_under("%m = freeze i32 %n\n %x = icmp slt i32 %m, 4"), None);
+}
+
+#[test]
+fn barrier_after_a_loop_with_two_entries() {
+    let body = |end: &str| {
+        format!(
+            "%x = icmp slt i32 %n, 4\n br i1 %x, label %a, label %b1\n a:\n br label %b1\n
+             b1:\n br i1 %x, label %a, label %e\n e:\n {end}\n ret void"
         )
     };
-    assert_eq!(under("%x = icmp slt i32 %n, 4\n"), Some(2));
-    assert_eq!(under("%x = icmp slt i32 %b, 4\n"), Some(2));
-    assert_eq!(under("%x = icmp slt i32 %t, 4\n"), None);
-    assert_eq!(under("%m = load i32, ptr %p\n %x = icmp slt i32 %m, 4\n"), None);
-    assert_eq!(under("%y = add i32 %t, %n\n %x = icmp slt i32 %y, 4\n"), None);
+    // Nothing is known of such control flow.
+    assert_eq!(points(&body("BARRIER")), None);
+    assert_eq!(points(&body("")), Some(1));
 }
 
 #[test]
@@ -107,6 +138,20 @@ fn barrier_in_a_loop() {
     let (points, shared, bytes, _) = cut_of(&body("%n")).expect("a common bound");
     assert_eq!((points, shared, bytes), (2, 1, 0), "the counter is the block's");
     assert_eq!(cut_of(&body("%t")), None);
+}
+
+#[test]
+fn barrier_in_a_loop_after_one_that_is_left_apart() {
+    let body = |first: &str| {
+        format!(
+            "br label %g\n g:\n %i = phi i32 [ %t, %0 ], [ %j, %g ]\n %j = add i32 %i, 1\n
+             %x = icmp slt i32 %j, 9\n br i1 %x, label %g, label %h\n
+             h:\n %s = phi i32 [ {first}, %g ], [ %r, %h ]\n BARRIER\n %r = lshr i32 %s, 1\n
+             %y = icmp sgt i32 %r, 0\n br i1 %y, label %h, label %e\n e:\n ret void"
+        )
+    };
+    assert_eq!(points(&body("%n")), Some(2));
+    assert_eq!(points(&body("%j")), None);
 }
 
 #[test]

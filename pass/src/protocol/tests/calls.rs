@@ -1,16 +1,11 @@
 //! Functions that were not inlined.
 
-use super::machine::Argument::{Int, Words};
+use super::machine::Argument::Int;
 use super::machine::Program;
+use super::{ONE, words};
 use gpurace_protocol::protocol::{Stmt, Unknown};
 
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> super::machine::Argument {
-    Words((0..count as i32).collect())
-}
-
-/// The unknown statements of a program, wherever they stand.
+/// All unknown statements of a program.
 pub fn unknowns(body: &[Stmt]) -> Vec<Unknown> {
     body.iter()
         .flat_map(|stmt| match stmt {

@@ -1,13 +1,8 @@
-//! What local memory holds.
+//! Contents of local memory.
 
-use super::machine::Argument::{Bytes, Int, Words};
+use super::machine::Argument::{Bytes, Int};
 use super::machine::{Argument, Program};
-
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> Argument {
-    Words((0..count as i32).collect())
-}
+use super::{ONE, words};
 
 /// `struct Pair { int *a, *b; int n; }` with both pointers null.
 fn pair(n: i32) -> Argument {
@@ -136,8 +131,7 @@ fn a_struct_in_a_loop_is_one_struct_for_each_iteration() {
 
 #[test]
 fn values_put_into_a_struct_that_is_handed_on() {
-    // From parameters, through two functions, one of which takes the struct
-    // apart and puts together another one.
+    // From parameters through two functions. One of them makes another struct from the parts.
     let source = "struct View { int *data; int n; }; struct Wide { View view; int extra; };
         __device__ __attribute__((noinline)) void put(Wide w) { if (tid < w.view.n) w.view.data[tid] = w.extra; }
         __device__ __attribute__((noinline)) void widen(View v, int n) { Wide w{v, n}; put(w); }

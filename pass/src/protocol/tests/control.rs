@@ -1,13 +1,8 @@
 //! Control flow: conditionals, early exits, loops of all forms.
 
-use super::machine::Argument::{Int, Words};
+use super::machine::Argument::Int;
 use super::machine::Program;
-
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> super::machine::Argument {
-    Words((0..count as i32).collect())
-}
+use super::{ONE, words};
 
 #[test]
 fn straight_line_with_barrier() {

@@ -1,4 +1,4 @@
-//! Kernels from source, their protocols, and their threads run one by one.
+//! Compiles kernels from source, extracts their protocols, and runs their threads one by one.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -54,7 +54,7 @@ pub struct Program {
     context: LLVMContextRef,
     module: LLVMModuleRef,
     accesses: Vec<AccessSite>,
-    /// The protocol of the first kernel: most programs have one.
+    /// The protocol of the first kernel.
     pub protocol: Protocol,
     protocols: Vec<Protocol>,
 }
@@ -99,8 +99,8 @@ impl Program {
         }
     }
 
-    /// Checks that each thread of the launch touches exactly what the protocol
-    /// says, between the same barriers, and that the protocol leaves nothing open.
+    /// Asserts that each thread of the launch makes exactly the accesses of the protocol, between the
+    /// same barriers, and that the protocol leaves nothing open.
     pub fn assert_exact(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
             repeat::compare(&protocol, &ran);
@@ -109,10 +109,9 @@ impl Program {
         }
     }
 
-    /// Checks that whatever a thread touches, the protocol says for some
-    /// outcome of what it leaves open: of `tries` ones drawn at random. Threads
-    /// for which it leaves nothing open touch exactly what it says. Gives the
-    /// number of others, of all kernels.
+    /// Asserts that the protocol has all accesses of each thread, for some answers to its open
+    /// questions. Random answers are tried `tries` times. A thread without open questions must make
+    /// exactly the accesses of the protocol. Returns the number of other threads, of all kernels.
     pub fn assert_covered(
         self,
         grid: [u32; 3],
@@ -125,7 +124,7 @@ impl Program {
         all.iter().map(|(protocol, ran)| ran.compare(protocol, tries, false)).sum()
     }
 
-    /// Checks that the protocol says whatever a thread touches; it may say more.
+    /// Asserts that the protocol has all accesses of each thread. It may have more.
     pub fn assert_included(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) {
         for (protocol, ran) in self.run(grid, block, arguments) {
             repeat::compare(&protocol, &ran);
@@ -133,8 +132,8 @@ impl Program {
         }
     }
 
-    /// How many of the kernels can be repeated in such a launch; those that can are
-    /// compared with what their threads touch.
+    /// The number of kernels whose accesses can be listed for such a launch. The lists are compared
+    /// with the accesses of the threads.
     pub fn repeated(self, grid: [u32; 3], block: [u32; 3], arguments: &[Argument]) -> usize {
         let all = self.run(grid, block, arguments);
         all.iter().filter(|(protocol, ran)| repeat::compare(protocol, ran)).count()
@@ -156,7 +155,7 @@ fn draw(open: &Open, seed: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     (open, seed).hash(&mut hasher);
     let bits = hasher.finish();
-    // Small numbers mostly: indices and truth values.
+    // Mostly small numbers, for indices and truth values.
     if bits & 3 == 0 { bits >> 40 } else { bits >> 60 }
 }
 
@@ -165,7 +164,7 @@ fn compile(source: &str) -> Vec<u8> {
     let mut clang = Command::new(format!("{prefix}/bin/clang++"))
         .args(["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib"])
         .args(["-O2", "-Xclang", "-disable-llvm-passes", "-fno-discard-value-names"])
-        // Which clang otherwise takes from the toolkit that it finds.
+        // Otherwise clang takes it from the toolkit that it finds.
         .args(["-Xclang", "-target-feature", "-Xclang", "+ptx78"])
         .args(["-w", "-emit-llvm", "-c", "-o", "-", "-"])
         .stdin(Stdio::piped())
@@ -196,7 +195,7 @@ pub enum Argument {
     Bytes(Vec<u8>),
 }
 
-/// One access: site, what, address, bytes, barriers passed.
+/// One access: site, operation, address, bytes, barriers passed.
 pub type Event = (u32, Kind, u64, u64, [u32; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -215,8 +214,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Compares what was done with what the protocol says; gives the number of
-    /// threads for which it leaves something open.
+    /// Compares the accesses with those of the protocol. Returns the number of threads for which the
+    /// protocol leaves something open.
     fn compare(&self, protocol: &Protocol, tries: u64, more: bool) -> usize {
         let mut open = 0;
         for (thread, real) in &self.threads {
@@ -250,13 +249,13 @@ impl Ran {
         open
     }
 
-    /// Whether an access is to memory that only one block, or one thread, has.
+    /// True for an access to memory that only one block, or one thread, has.
     pub fn is_own(&self, event: &Event) -> bool {
         let shared = self.dynamic - SHARED as u64 / 2;
         event.2 == 0 || (shared..shared + SHARED as u64).contains(&event.2)
     }
 
-    /// The address of the shared variable that people call so.
+    /// The address of the shared variable with this name in the source.
     fn shared(&self, name: &str) -> u64 {
         let mut named = self.variables.iter().filter(|(symbol, _)| source_name(symbol) == name);
         let (_, address) = named.next().expect("a variable of this name");

@@ -1,9 +1,8 @@
-//! Protocols against what the compiled kernel does.
+//! Protocols compared with compiled kernels.
 //!
-//! The oracle is the program itself: [`machine`] compiles a kernel, inserts
-//! checks, runs each thread of a small launch on the host, and records every
-//! access with the barriers passed before it. The protocol's own meaning,
-//! [`gpurace_protocol::run`], must say the same.
+//! The oracle is the program itself: [`machine`] compiles a kernel, inserts checks, runs each thread of a
+//! small launch on the host, and records every access with the barriers passed before it. A run of the
+//! protocol ([`gpurace_protocol::run`]) must give the same accesses.
 
 mod aggregates;
 mod calls;
@@ -17,3 +16,12 @@ mod random;
 mod repeat;
 mod uniform;
 mod values;
+
+use machine::Argument;
+
+const ONE: [u32; 3] = [1, 1, 1];
+
+/// A pointer to this many words.
+fn words(count: usize) -> Argument {
+    Argument::Words((0..count as i32).collect())
+}

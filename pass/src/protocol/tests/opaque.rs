@@ -1,17 +1,11 @@
-//! What must not be described: every kernel here stands beside one of the
-//! other files that may.
+//! Kernels that protocols must not describe. Each has a neighbour in another file that they may.
 
 use super::calls::unknowns;
-use super::machine::Argument::{Int, Words};
+use super::machine::Argument::Int;
 use super::machine::Program;
+use super::{ONE, words};
 use gpurace_protocol::expr::Expr;
 use gpurace_protocol::protocol::{Protocol, Step, Stmt, Uniform};
-
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> super::machine::Argument {
-    Words((0..count as i32).collect())
-}
 
 fn loops(body: &[Stmt]) -> Vec<&gpurace_protocol::protocol::Loop> {
     body.iter()
@@ -37,7 +31,7 @@ fn index_loaded_from_memory() {
 #[test]
 fn condition_loaded_from_memory() {
     let program = Program::of("KERNEL k(int *a, int *b) { if (b[0]) a[tid] = 1; sync(); a[tid + 1] = 2; }");
-    // The address is the same for all, what lies there need not be.
+    // All threads use one address, but may find different values there.
     assert_eq!(opaque_groups(&program.protocol), [Uniform::Thread]);
     program.assert_covered(ONE, [4, 1, 1], &[words(64), words(4)], 20);
 }
@@ -179,18 +173,18 @@ fn which_site_loads_a_value() {
     let site = |id| Some(gpurace_protocol::protocol::SiteId(id));
     assert_eq!(of("for (int i = 0; i < n[ctaid]; ++i) a[i] = 1;"), [site(0)]);
     assert_eq!(of("if (n[2 * tid]) a[n[tid]] = 1;"), [site(0), site(1)]);
-    // Other threads may change it meanwhile, as the program says.
+    // The program says that other threads may change it meanwhile.
     assert_eq!(of("if (*(volatile int *)n) a[tid] = 1;"), [None]);
     assert_eq!(of("if (__atomic_load_n(n, __ATOMIC_RELAXED)) a[tid] = 1;"), [None]);
-    // Not that load's, but the last iteration's.
+    // The value is that of the last iteration.
     assert_eq!(of("int last = 0; for (int i = 0; i < m; ++i) last = n[i]; a[last] = 1;"), [None]);
     // A part of what is loaded.
     let halves = "long long both = ((long long *)n)[ctaid]; if ((short)both) a[tid] = 1;";
     assert_eq!(of(halves), [site(0)]);
 }
 
-/// A kernel that shares its memory with other blocks, or waits for them, is not
-/// described at all: neither is what others do to its own shared memory.
+/// No protocol describes a kernel whose blocks share their memory, or wait for each other. Neither
+/// does one describe the accesses of other blocks to a block's shared memory.
 #[test]
 fn blocks_that_reach_each_other() {
     let kernel = |what: &str| {
@@ -210,7 +204,7 @@ fn blocks_that_reach_each_other() {
     ] {
         assert_eq!(kernel(what), (true, 1), "{what}");
     }
-    // A register of clusters is a value of each thread, and no more than that.
+    // A register of clusters is only a value of each thread.
     let register =
         "unsigned r; asm volatile(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(r)); a[tid + 64 + r] = 1;";
     for what in ["sync();", register] {

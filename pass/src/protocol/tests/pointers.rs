@@ -1,14 +1,9 @@
-//! Pointers: what they point into, and how far.
+//! Pointers: the objects that they point into, and the distance.
 
-use super::machine::Argument::{Bytes, Inside, Int, Long, Words};
+use super::machine::Argument::{Bytes, Inside, Int, Long};
 use super::machine::Program;
+use super::{ONE, words};
 use gpurace_protocol::protocol::{ObjectKind, Step, Stmt};
-
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> super::machine::Argument {
-    Words((0..count as i32).collect())
-}
 
 #[test]
 fn two_arrays_that_may_overlap() {
@@ -81,7 +76,7 @@ fn a_struct_that_the_kernel_writes_is_its_own() {
     let source = "struct Shape { int w; int h[4]; };
         KERNEL k(int *a, Shape s, int n) { s.h[n] = tid; s.w += 1; a[s.h[1]] = 1; }";
     let program = Program::of(source);
-    // What comes back out of it is not the launch's.
+    // A value that is loaded from it is not one of the launch.
     assert_eq!(program.protocol.opaques.len(), 1, "{:#?}", program.protocol);
 }
 
@@ -109,9 +104,9 @@ fn swapped_buffers() {
         for (int i = 0; i < n; ++i) { to[tid] = from[tid + 1]; sync(); int *t = from; from = to; to = t; } }";
     let program = Program::of(source);
     let Stmt::Loop(of) = &program.protocol.body[0] else { panic!("{:#?}", program.protocol) };
-    // Both distances stay zero; which buffer it is, is not said.
+    // Both distances stay zero. The protocol leaves open which buffer it is.
     assert!(of.vars.iter().all(|v| matches!(v.step, Step::Add(_))), "{of:#?}");
-    // Each access may touch either buffer: more than it does.
+    // In the protocol each access may touch either buffer.
     let accesses = of.body.iter().filter(|s| matches!(s, Stmt::Access(_))).count();
     assert_eq!(accesses, 4, "{of:#?}");
     program.assert_included(ONE, [4, 1, 1], &[words(64), words(64), Int(3)]);

@@ -1,5 +1,5 @@
-//! Kernels drawn at random: control flow of every form, integers made of
-//! threads, parameters and counters.
+//! Random kernels: control flow of every form, integers made of thread indices, parameters and
+//! counters.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ struct Writer {
     /// Integers in scope.
     names: Vec<String>,
     next: u32,
-    /// Loops around, and whether they may be left.
+    /// The enclosing loops, and whether they may be left.
     loops: u32,
-    /// Statements left.
+    /// The number of statements that may still be written.
     budget: u32,
-    /// Whether loops may be left in their midst.
+    /// True if breaks may end loops.
     exits: bool,
 }
 
@@ -227,7 +227,7 @@ fn check(seed: u64, exits: bool, tries: u64) -> usize {
 #[test]
 fn structured_kernels() {
     let open: usize = (0..2).map(|seed| check(seed, false, 400)).sum();
-    // Of 2 programs' 40 kernels' 12 threads: nearly everything can be said.
+    // There are 2 programs of 40 kernels of 12 threads. Nearly all are described exactly.
     assert!(open < 2 * 40 * 12 / 10, "{open} threads are left something open");
 }
 

@@ -1,6 +1,5 @@
-//! Kernels whose accesses are made known again from their protocols: those are exactly
-//! what the kernel did, or there are none. [`compare`] asks that of every kernel of these
-//! tests.
+//! Kernels whose accesses are listed from their protocols. A list is exactly what the kernel did, or
+//! there is none. [`compare`] asserts that for every kernel of these tests.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +7,12 @@ use gpurace_protocol::launch::LaunchShape;
 use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::repeat::{Event, Repeat};
 
-use super::machine::Argument::{Inside, Int, Words};
+use super::machine::Argument::{Inside, Int};
 use super::machine::{Argument, Program, Ran};
+use super::words;
 
-/// Compares what is repeated of a launch, where it can be, with what its threads touched of
-/// memory that is not the block's own. Gives whether it can be.
+/// Compares the list of a launch's accesses, if there is one, with its threads' accesses to memory that
+/// is not the block's own. Returns whether there is a list.
 pub fn compare(protocol: &Protocol, ran: &Ran) -> bool {
     let Some(repeat) = Repeat::of(protocol) else { return false };
     if repeat.cost(&ran.launch).is_none() {
@@ -43,10 +43,6 @@ pub fn compare(protocol: &Protocol, ran: &Ran) -> bool {
     true
 }
 
-fn words(count: usize) -> Argument {
-    Words((0..count as i32).collect())
-}
-
 #[track_caller]
 fn can(kernel: &str, arguments: &[Argument], wanted: bool) {
     let repeated = Program::of(kernel).repeated([2, 1, 1], [8, 1, 1], arguments);
@@ -61,7 +57,7 @@ fn kernels_that_leave_nothing_open() {
         "for (int s = ntid / 2; s > 0; s /= 2) { if (tid < s) a[ctaid * ntid + tid] += a[ctaid * ntid + tid + s]; sync(); }",
         "a[tid] = 1; warp_sync(); b[tid] = a[tid ^ 1]",
         "a[tid / n] = tid % n",
-        // What is in shared memory matters to nobody else.
+        // Accesses to shared memory concern no other launch.
         "__shared__ int t[8]; t[b[tid] & 7] = tid; sync(); a[ctaid * 8 + tid] = t[tid]",
         "__shared__ int t[8]; t[tid] = tid; sync(); __nvvm_atom_add_gen_i(&t[0], 1); a[tid] = t[0]",
     ] {
@@ -77,9 +73,9 @@ fn kernels_that_leave_something_open() {
         "if (b[tid] > 3) a[tid] = 1",
         "for (int i = 0; i < b[tid]; i++) a[i] = 1",
         "for (int i = 0; i < n; i++) { a[i] = 1; if (b[i] == 2) break; }",
-        // Other threads are ordered by it, or it is no plain access.
+        // It orders other threads, or is no plain access.
         "__nvvm_atom_add_gen_i(&a[0], 1)",
-        // Which of both is not always said.
+        // The protocol leaves open which of the two it is.
         "int *p = tid < n ? a : b; p[tid] = 1",
         "int *p = a; for (int i = 0; i < n; i++) p = p == a ? b : a; p[tid] = 1",
     ] {
@@ -89,7 +85,7 @@ fn kernels_that_leave_something_open() {
             false,
         );
     }
-    // What divides by the launch's values is asked at the launch.
+    // The launch decides if a divisor is zero.
     let divides = "KERNEL k(int *a, int n) { a[(unsigned)tid / (unsigned)(n - 4)] = 1; }";
     can(divides, &[words(64), Int(5)], true);
 }

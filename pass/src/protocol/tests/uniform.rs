@@ -1,9 +1,9 @@
-//! Which groups see the same value: the promises on which barriers rest.
+//! Groups that see the same value. The order of barriers depends on them.
 
 use super::machine::Program;
 use gpurace_protocol::protocol::{Stmt, Uniform};
 
-/// The group of the program's only loop's irregular exit.
+/// The group that leaves the only loop of the program together by a break.
 fn may_break(source: &str) -> Option<Uniform> {
     let program = Program::of(source);
     let of = program.protocol.body.iter().find_map(|s| match s {

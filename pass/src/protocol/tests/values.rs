@@ -2,13 +2,8 @@
 
 use super::machine::Argument::{Int, Long, Words};
 use super::machine::Program;
+use super::{ONE, words};
 use gpurace_protocol::expr::{Expr, Width};
-
-const ONE: [u32; 3] = [1, 1, 1];
-
-fn words(count: usize) -> super::machine::Argument {
-    Words((0..count as i32).collect())
-}
 
 #[test]
 fn arithmetic() {
@@ -60,8 +55,8 @@ fn value_used_after_a_loop_that_does_not_change_it() {
     Program::of(source).assert_exact(ONE, [4, 1, 1], &[words(64), Int(5)]);
 }
 
-/// What a loop leaves is known where its iterations can be counted out: of constants, or
-/// of the launch's values.
+/// The value that a loop leaves is known if the loop can be run: over constants, or over the launch's
+/// values.
 #[test]
 fn values_left_by_loops() {
     let source = "KERNEL k(char *a, int n) {
@@ -80,7 +75,7 @@ fn values_left_by_loops() {
     program.assert_exact(ONE, [4, 1, 1], &[words(256)]);
 }
 
-/// What is left on several ways, or rests on memory, is open.
+/// A value that several ways leave, or that depends on memory, is open.
 #[test]
 fn values_left_by_other_loops() {
     let mut memory = vec![0; 64];

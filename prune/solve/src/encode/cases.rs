@@ -7,7 +7,7 @@ use super::{Cases, Encoder, Frame};
 use crate::linear::{Encoded, Formula, Lin};
 
 impl<'a> Encoder<'a> {
-    /// Returns `a` where `cond` holds, else `b`.
+    /// Returns `a` if `cond` holds, else `b`.
     pub(crate) fn choice(&mut self, cond: Formula, a: &Lin, b: &Lin) -> Encoded<Lin> {
         match cond {
             Formula::True => Ok(a.clone()),

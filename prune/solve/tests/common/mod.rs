@@ -1,6 +1,7 @@
 //! A short way to write protocols in tests.
 #![allow(dead_code)]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gpurace_protocol::expr::*;
@@ -56,9 +57,6 @@ impl Kernel {
     }
     pub fn gdim(&mut self) -> E {
         self.p.exprs.add(Expr::Nctaid(Axis::X))
-    }
-    pub fn gdimy(&mut self) -> E {
-        self.p.exprs.add(Expr::Nctaid(Axis::Y))
     }
     pub fn lane(&mut self) -> E {
         self.p.exprs.add(Expr::Lane)
@@ -154,8 +152,7 @@ impl Kernel {
         ObjectId(self.p.objects.len() as u32 - 1)
     }
     pub fn opaque(&mut self, what: &str, width: Width, uniform: Uniform, loops: &[LoopId]) -> E {
-        let id = OpaqueId(self.p.opaques.len() as u32);
-        let loops = loops.to_vec();
+        let (id, loops) = (OpaqueId(self.p.opaques.len() as u32), loops.to_vec());
         self.p.opaques.push(Opaque {
             what: what.into(),
             width,
@@ -210,44 +207,72 @@ impl Kernel {
     pub fn close(&mut self) -> Vec<Stmt> {
         self.bodies.pop().unwrap()
     }
-    /// `if (cond) { then }`
-    pub fn when(&mut self, cond: E, then: impl FnOnce(&mut Self)) {
-        self.when_else(cond, then, |_| {});
+    /// `if (cond) { then }`. Returns what `then` returns.
+    pub fn when<T>(&mut self, cond: E, then: impl FnOnce(&mut Self) -> T) -> T {
+        self.when_else(cond, then, |_| {})
     }
-    pub fn when_else(&mut self, cond: E, then: impl FnOnce(&mut Self), otherwise: impl FnOnce(&mut Self)) {
+    pub fn when_else<T>(
+        &mut self,
+        cond: E,
+        then: impl FnOnce(&mut Self) -> T,
+        otherwise: impl FnOnce(&mut Self),
+    ) -> T {
         self.open();
-        then(self);
+        let result = then(self);
         let then = self.close();
         self.open();
         otherwise(self);
         let otherwise = self.close();
         self.stmt(Stmt::If { cond, then, otherwise });
+        result
     }
-    /// `for (v = from; cond(v); v = step) { body }`
-    pub fn looped(
+    /// `for (v = from; cond(v); v = step) { body }`. Returns what `body` returns.
+    pub fn looped<T>(
         &mut self,
         from: E,
         step: Step,
         cond: impl FnOnce(&mut Self, E) -> E,
-        body: impl FnOnce(&mut Self, E),
-    ) -> LoopId {
+        body: impl FnOnce(&mut Self, E) -> T,
+    ) -> T {
         self.ids += 1;
         let (id, var) = (LoopId(self.ids), VarId(self.ids));
         let width = self.p.exprs.width(from);
         let v = self.p.exprs.add(Expr::Var { id: var, width });
         let cond = cond(self, v);
         self.open();
-        body(self, v);
+        let result = body(self, v);
         let body = self.close();
         let vars = vec![Induction { id: var, width, from, step }];
         self.stmt(Stmt::Loop(Loop { id, vars, cond, test: Test::Before, may_break: None, body }));
-        id
+        result
     }
     /// `for (v = from; v < to; v += 1)`
-    pub fn range(&mut self, from: i64, to: E, body: impl FnOnce(&mut Self, E)) {
+    pub fn range<T>(&mut self, from: i64, to: E, body: impl FnOnce(&mut Self, E) -> T) -> T {
         let from = self.c(from);
         let one = self.c(1);
-        self.looped(from, Step::Add(one), |k, v| k.lt(v, to), body);
+        self.looped(from, Step::Add(one), |k, v| k.lt(v, to), body)
+    }
+    /// `for (v = 1; v < to; v *= 2)`, unsigned
+    pub fn doubled<T>(&mut self, to: E, body: impl FnOnce(&mut Self, E) -> T) -> T {
+        let one = self.c(1);
+        self.looped(one, Step::Mul(2), |k, v| k.ult(v, to), body)
+    }
+    /// `for (v = from; v > 0; v /= 2)`, unsigned
+    pub fn halved<T>(&mut self, from: E, body: impl FnOnce(&mut Self, E) -> T) -> T {
+        let zero = self.c(0);
+        self.looped(from, Step::UDiv(2), |k, v| k.ult(zero, v), body)
+    }
+    /// `v > 0`
+    pub fn positive(&mut self, v: E) -> E {
+        let zero = self.c(0);
+        self.lt(zero, v)
+    }
+
+    /// A shared array, a parameter `n`, the thread's index, and the next thread's.
+    pub fn neighbours(&mut self) -> (ObjectId, E, E, E) {
+        let (s, n, t) = (self.shared("s", 4096), self.scalar("n"), self.tid());
+        let next = self.addc(t, 1);
+        (s, n, t, next)
     }
 }
 
@@ -311,7 +336,7 @@ pub fn all_proved(outcome: &Outcome) -> bool {
     words(outcome).iter().all(|w| w.starts_with("proved"))
 }
 
-/// Every site proved; conditions as text.
+/// Asserts that every site is proved. Returns the conditions as text.
 #[track_caller]
 pub fn proved(k: Kernel) -> Vec<String> {
     let p = k.done();
@@ -331,7 +356,7 @@ pub fn proved(k: Kernel) -> Vec<String> {
     all
 }
 
-/// Of these sites none is proved.
+/// Asserts that none of these sites is proved.
 #[track_caller]
 pub fn not_proved(k: Kernel, sites: &[SiteId]) -> Outcome {
     let p = k.done();
@@ -344,15 +369,29 @@ pub fn not_proved(k: Kernel, sites: &[SiteId]) -> Outcome {
     outcome
 }
 
-/// At this launch every site is proved, or none of `racing` is and the oracle
-/// finds each in a race.
+/// The kernel for `true` is proved; of the one for `false`, none of these sites is.
 #[track_caller]
-pub fn at_launch(p: &Protocol, launch: &Launch, racing: &[SiteId]) {
+pub fn only_with(kernel: impl Fn(bool) -> (Kernel, Vec<SiteId>)) {
+    proved(kernel(true).0);
+    let (k, sites) = kernel(false);
+    not_proved(k, &sites);
+}
+
+/// The sites that race in this launch, as the oracle finds them. Each opaque value is `open`.
+pub fn racing(p: &Protocol, launch: &Launch, open: u64) -> BTreeSet<SiteId> {
+    let found = races(p, launch, &mut |_| open, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    found.keys().flat_map(|(a, b)| [*a, *b]).collect()
+}
+
+/// At this launch the oracle finds exactly the sites `expected` in races. No other site is open: it
+/// is proved.
+#[track_caller]
+pub fn at_launch(p: &Protocol, launch: &Launch, expected: &[SiteId]) {
     let outcome = prove_with(p, launch);
-    let found = races(p, launch, &mut |_| 0, &|_, _| (true, 0), 1_000_000).expect("it ends");
+    let found = racing(p, launch, 0);
     for s in &outcome.verdicts.sites {
-        let in_race = found.keys().any(|(a, b)| *a == s.site || *b == s.site);
-        assert_eq!(in_race, racing.contains(&s.site), "{}: oracle on site {}", p.kernel, s.site.0);
+        let in_race = found.contains(&s.site);
+        assert_eq!(in_race, expected.contains(&s.site), "{}: oracle on site {}", p.kernel, s.site.0);
         match &s.verdict {
             Verdict::Proved => assert!(!in_race, "{}: site {}", p.kernel, s.site.0),
             Verdict::Racy(_) => assert!(in_race, "{}: site {}", p.kernel, s.site.0),

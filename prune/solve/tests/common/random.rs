@@ -13,7 +13,7 @@ pub struct Generator {
     /// Loop variables in scope, and whether all threads see the same.
     vars: Vec<(E, LoopId)>,
     accesses: usize,
-    /// How far from simple kernels: 0 to 2.
+    /// The distance from simple kernels, 0 to 2.
     wild: u64,
 }
 
@@ -143,7 +143,7 @@ impl Generator {
         let bound = narrow(self, bound);
         let down = matches!(step, Step::UDiv(_) | Step::AShr(_)) && self.r.chance(80);
         let test = if self.r.chance(20) { Test::After } else { Test::Before };
-        // A rotated loop tests the value that follows.
+        // A rotated loop tests the next value.
         let asked = match step {
             Step::Add(by) if test == Test::After && self.r.chance(70) => self.k.add(v, by),
             _ => v,
@@ -209,7 +209,7 @@ impl Generator {
         self.k.access_bytes(op, object, offset, size);
     }
 
-    /// A value that is often an index that tells threads apart.
+    /// A value. Often it is an index that differs from thread to thread.
     fn index(&mut self) -> E {
         let base = match self.r.below(8) {
             0 | 1 => self.k.tid(),
@@ -319,7 +319,7 @@ impl Generator {
         }
     }
 
-    /// A small value, the same for all threads of a block where asked.
+    /// A small value. With `same` it is equal for all threads of a block.
     fn small(&mut self, same: bool) -> E {
         match self.r.below(if same { 6 } else { 9 }) {
             0 if !self.scalars.is_empty() => self.r.pick(&self.scalars),
@@ -353,8 +353,8 @@ fn self_mask(c: i64) -> i64 {
     [1, 3, 7, 6, -4, 5, 15, 8, -2][(c - 1) as usize % 9]
 }
 
-/// The same protocol, in which values that loops leave behind are used: as indices, as bounds,
-/// in conditions of barriers.
+/// The same protocol with uses of the values that loops leave: as indices, as bounds, in conditions of
+/// barriers.
 pub fn with_last_values(mut protocol: Protocol, seed: u64) -> Protocol {
     let mut body = std::mem::take(&mut protocol.body);
     let mut after = After { p: protocol, r: Random(seed ^ 0x1a57), around: Vec::new() };
@@ -394,7 +394,7 @@ impl After {
         }
     }
 
-    /// What a loop leaves, used.
+    /// Statements that use the value that a loop leaves.
     fn used(&mut self, of: &Loop) -> Vec<Stmt> {
         let var = of.vars[0].clone();
         let v = self.p.exprs.add(Expr::Var { id: var.id, width: var.width });

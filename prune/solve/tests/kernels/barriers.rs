@@ -1,8 +1,8 @@
-//! Accesses that barriers keep apart, those of blocks and of warps, in loops and under conditions.
+//! Accesses that barriers of blocks and of warps separate, in loops and under conditions.
 
 use super::*;
 
-/// A tile with padding, written by rows and read by columns.
+/// A transpose through a padded tile, which is written by rows and read by columns.
 fn transpose(tile: i64, pad: i64, barrier: bool, diagonal: bool) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("transpose");
     let (inp, out) = (k.pointer("in"), k.pointer("out"));
@@ -52,7 +52,7 @@ fn tiled_transposes() {
     not_proved(k, &sites[..2]);
 }
 
-/// Tree reduction in shared memory; halving from any block size.
+/// A tree reduction in shared memory. The stride halves from half of any block size on.
 fn reduction(back_barrier: bool, overlap: i64) -> (Kernel, Vec<SiteId>) {
     let mut k = Kernel::new("reduce");
     let s = k.shared("s", 4096);
@@ -61,33 +61,25 @@ fn reduction(back_barrier: bool, overlap: i64) -> (Kernel, Vec<SiteId>) {
     k.sync();
     let size = k.bdim();
     let half = k.binc(BinOp::LShr, size, 1);
-    let zero = k.c(0);
-    let mut sites = Vec::new();
-    k.looped(
-        half,
-        Step::UDiv(2),
-        |k, v| k.ult(zero, v),
-        |k, v| {
-            let limit = k.addc(v, overlap);
-            let lower = k.ult(t, limit);
-            k.when(lower, |k| {
-                let other = k.add(t, v);
-                sites.push(k.read(s, other));
-                sites.push(k.read(s, t));
-                sites.push(k.write(s, t));
-            });
-            if back_barrier {
-                k.sync();
-            }
-        },
-    );
+    let sites = k.halved(half, |k, v| {
+        let limit = k.addc(v, overlap);
+        let lower = k.ult(t, limit);
+        let sites = k.when(lower, |k| {
+            let other = k.add(t, v);
+            vec![k.read(s, other), k.read(s, t), k.write(s, t)]
+        });
+        if back_barrier {
+            k.sync();
+        }
+        sites
+    });
     (k, sites)
 }
 
 #[test]
 fn tree_reduction_with_exact_halves() {
     assert_eq!(proved(reduction(true, 0).0), ["blockDim.y == 1", "blockDim.z == 1"]);
-    // 48 halves to 24, 12, 6, 3, 1: not powers of two, and still apart.
+    // From 48 the strides are 24, 12, 6, 3, 1. They are no powers of two, and still nothing races.
     let p = reduction(true, 0).0.done();
     for size in [48, 33, 64, 1] {
         at_launch(&p, &launch([1, 1, 1], [size, 1, 1], &p, &[]), &[]);
@@ -101,32 +93,22 @@ fn tree_reduction_with_exact_halves() {
 #[test]
 fn doubling_strides() {
     // s[2 * stride * tid] += s[2 * stride * tid + stride]
-    let kernel = |factor: i64| {
+    only_with(|twice: bool| {
         let mut k = Kernel::new("doubling");
-        let s = k.shared("s", 4096);
-        let (t, size, one) = (k.tid(), k.bdim(), k.c(1));
-        let mut sites = Vec::new();
-        k.looped(
-            one,
-            Step::Mul(2),
-            |k, v| k.ult(v, size),
-            |k, v| {
-                let twice = k.mulc(v, factor);
-                let at = k.mul(twice, t);
-                let inside = k.ult(at, size);
-                k.when(inside, |k| {
-                    let other = k.add(at, v);
-                    sites.push(k.read(s, other));
-                    sites.push(k.write(s, at));
-                });
-                k.sync();
-            },
-        );
+        let (s, t, size) = (k.shared("s", 4096), k.tid(), k.bdim());
+        let sites = k.doubled(size, |k, v| {
+            let stride = k.mulc(v, if twice { 2 } else { 1 });
+            let at = k.mul(stride, t);
+            let inside = k.ult(at, size);
+            let sites = k.when(inside, |k| {
+                let other = k.add(at, v);
+                vec![k.read(s, other), k.write(s, at)]
+            });
+            k.sync();
+            sites
+        });
         (k, sites)
-    };
-    proved(kernel(2).0);
-    let (k, sites) = kernel(1);
-    not_proved(k, &sites);
+    });
 }
 
 #[test]
@@ -194,23 +176,18 @@ fn butterfly_exchange_needs_a_barrier_between() {
     let kernel = |barrier: bool| {
         let mut k = Kernel::new("butterfly");
         let (a, b) = (k.shared("a", 4096), k.shared("b", 4096));
-        let (t, size, one) = (k.tid(), k.bdim(), k.c(1));
-        let mut sites = Vec::new();
-        k.looped(
-            one,
-            Step::Mul(2),
-            |k, v| k.ult(v, size),
-            |k, v| {
-                sites.push(k.write(a, t));
-                if barrier {
-                    k.sync();
-                }
-                let partner = k.bin(BinOp::Xor, t, v);
-                sites.push(k.read(a, partner));
+        let (t, size) = (k.tid(), k.bdim());
+        let sites = k.doubled(size, |k, v| {
+            let write = k.write(a, t);
+            if barrier {
                 k.sync();
-                k.write(b, t);
-            },
-        );
+            }
+            let partner = k.bin(BinOp::Xor, t, v);
+            let read = k.read(a, partner);
+            k.sync();
+            k.write(b, t);
+            [write, read]
+        });
         (k, sites)
     };
     proved(kernel(true).0);
@@ -219,43 +196,27 @@ fn butterfly_exchange_needs_a_barrier_between() {
     at_launch(&p, &launch([1, 1, 1], [8, 1, 1], &p, &[]), &sites);
 }
 
-/// Bitonic sort: the lower partner of each pair swaps.
+/// A bitonic sort. The lower partner of each pair swaps.
 #[test]
 fn bitonic_sort() {
-    let kernel = |guarded: bool| {
+    only_with(|guarded: bool| {
         let mut k = Kernel::new("bitonic");
-        let s = k.shared("s", 4096);
-        let (t, size, two, zero) = (k.tid(), k.bdim(), k.c(2), k.c(0));
-        let mut sites = Vec::new();
-        k.looped(
-            two,
-            Step::Mul(2),
-            |k, v| k.p.exprs.cmp(CmpOp::Ule, v, size),
-            |k, outer| {
-                let half = k.binc(BinOp::LShr, outer, 1);
-                k.looped(
-                    half,
-                    Step::UDiv(2),
-                    |k, v| k.ult(zero, v),
-                    |k, v| {
-                        let partner = k.bin(BinOp::Xor, t, v);
-                        let lower = k.ult(t, partner);
-                        let cond = if guarded { lower } else { k.p.exprs.truth(true) };
-                        k.when(cond, |k| {
-                            sites.push(k.read(s, t));
-                            sites.push(k.write(s, partner));
-                            sites.push(k.write(s, t));
-                        });
-                        k.sync();
-                    },
-                );
-            },
-        );
+        let (s, t, size, two) = (k.shared("s", 4096), k.tid(), k.bdim(), k.c(2));
+        let exchange = |k: &mut Kernel, v: E| {
+            let partner = k.bin(BinOp::Xor, t, v);
+            let lower = k.ult(t, partner);
+            let cond = if guarded { lower } else { k.p.exprs.truth(true) };
+            let sites = k.when(cond, |k| vec![k.read(s, t), k.write(s, partner), k.write(s, t)]);
+            k.sync();
+            sites
+        };
+        let all_sizes = |k: &mut Kernel, v: E| k.p.exprs.cmp(CmpOp::Ule, v, size);
+        let sites = k.looped(two, Step::Mul(2), all_sizes, |k, outer| {
+            let half = k.binc(BinOp::LShr, outer, 1);
+            k.halved(half, exchange)
+        });
         (k, sites)
-    };
-    proved(kernel(true).0);
-    let (k, sites) = kernel(false);
-    not_proved(k, &sites);
+    });
 }
 
 #[test]
@@ -274,39 +235,34 @@ fn warps_between_warp_syncs() {
         let r = k.read(s, other);
         (k, vec![w, r])
     };
-    let p = kernel(true, 0).0.done();
-    at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), &[]);
-    let (k, sites) = kernel(false, 0);
-    let p = k.done();
-    at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), &sites);
-    let (k, sites) = kernel(true, 32);
-    let p = k.done();
-    at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), &sites);
-    proved(kernel(true, 0).0);
-    let (k, sites) = kernel(false, 0);
-    not_proved(k, &sites);
+    for (sync, across) in [(true, 0), (false, 0), (true, 32)] {
+        let (k, sites) = kernel(sync, across);
+        let p = k.done();
+        let racing = if (sync, across) == (true, 0) { &[][..] } else { &sites };
+        at_launch(&p, &launch([1, 1, 1], [64, 1, 1], &p, &[]), racing);
+    }
+    only_with(|sync| kernel(sync, 0));
 }
 
 #[test]
 fn double_buffer() {
-    // Writes the half that the others do not read, then turns.
+    // Each iteration writes to the half that no other thread reads, and then swaps the halves.
     let kernel = |turned: bool| {
         let mut k = Kernel::new("double_buffer");
         let (s, n) = (k.shared("s", 8192), k.scalar("n"));
         let t = k.tid();
-        let mut sites = Vec::new();
-        k.range(0, n, |k, v| {
+        let sites = k.range(0, n, |k, v| {
             let half = k.binc(BinOp::And, v, 1);
             let there = k.mulc(half, 1024);
             let own = k.add(there, t);
-            sites.push(k.write(s, own));
+            let write = k.write(s, own);
             k.sync();
             let size = k.bdim();
             let up = k.addc(t, 1);
             let next = k.bin(BinOp::URem, up, size);
             let there = if turned { there } else { k.c(0) };
             let neighbour = k.add(there, next);
-            sites.push(k.read(s, neighbour));
+            [write, k.read(s, neighbour)]
         });
         (k, sites)
     };
@@ -318,7 +274,7 @@ fn double_buffer() {
 
 #[test]
 fn barriers_under_thread_dependent_control_order_nothing() {
-    let kernel = |uniform: bool| {
+    only_with(|uniform: bool| {
         let mut k = Kernel::new("divergent");
         let s = k.shared("s", 4096);
         let t = k.tid();
@@ -330,25 +286,21 @@ fn barriers_under_thread_dependent_control_order_nothing() {
         let zero = k.c(0);
         let r = k.read(s, zero);
         (k, vec![w, r])
-    };
-    proved(kernel(true).0);
-    let (k, sites) = kernel(false);
-    not_proved(k, &sites);
+    });
 }
 
 #[test]
 fn early_exit_before_a_barrier_is_settled_by_the_launch() {
-    // `if (i >= n) return;` before a barrier: uniform where blocks are full.
+    // `if (i >= n) return;` before a barrier is uniform if all blocks are full.
     let mut k = Kernel::new("early_exit");
     let (s, n) = (k.shared("s", 4096), k.scalar("n"));
     let (i, t) = (k.gid(), k.tid());
     let inside = k.lt(i, n);
-    let mut sites = Vec::new();
     k.when(inside, |k| {
-        sites.push(k.write(s, t));
+        k.write(s, t);
         k.sync();
         let zero = k.c(0);
-        sites.push(k.read(s, zero));
+        k.read(s, zero);
     });
     let p = k.done();
     let full = launch([2, 1, 1], [8, 1, 1], &p, &[16]);

@@ -1,5 +1,4 @@
-//! What objects are: which of them may be one memory, which bytes of them are accessed, and which
-//! are only read.
+//! Objects: which of them may be one memory, which of their bytes are accessed, which are only read.
 
 use super::*;
 
@@ -68,7 +67,7 @@ fn atomics_on_the_same_bytes() {
 
 #[test]
 fn bytes_not_elements() {
-    // float4 by one kernel half, one of its floats by the other
+    // Each thread writes 16 bytes.
     let kernel = |apart: i64| {
         let mut k = Kernel::new("vectors");
         let s = k.shared("s", 1 << 16);
@@ -95,13 +94,12 @@ fn stencil_with_two_buffers_and_in_place() {
         let zero = k.c(0);
         let (low, high) = (k.lt(zero, i), k.lt(i, last));
         let inside = k.p.exprs.both(low, high);
-        let mut sites = Vec::new();
-        k.when(inside, |k| {
-            for d in [-1, 0, 1] {
+        let sites = k.when(inside, |k| {
+            let [left, own, right] = [-1, 0, 1].map(|d| {
                 let at = k.addc(i, d);
-                sites.push(k.read(a, at));
-            }
-            sites.push(k.write(b, i));
+                k.read(a, at)
+            });
+            [left, own, right, k.write(b, i)]
         });
         (k, sites)
     };
@@ -111,20 +109,25 @@ fn stencil_with_two_buffers_and_in_place() {
     not_proved(k, &[sites[0], sites[2], sites[3]]);
 }
 
-#[test]
-fn disjoint_is_tested_by_bytes() {
+/// Each thread copies an element.
+fn copy() -> Protocol {
     let mut k = Kernel::new("copy");
     let (a, b) = (k.pointer("a"), k.pointer("b"));
     let i = k.gid();
     k.read(a, i);
     k.write(b, i);
-    let p = k.done();
+    k.done()
+}
+
+#[test]
+fn disjoint_is_tested_by_bytes() {
+    let p = copy();
     let outcome = prove(&p);
     let holds = |shift: u64| {
         let mut at = launch([2, 1, 1], [32, 1, 1], &p, &[]);
         let base = at.params[0] + shift;
         at.params[1] = base;
-        // Both in one large allocation, as pools do it.
+        // Both lie in one large allocation, as with a pool.
         let pool = Some((at.params[0], at.params[0] + (1 << 20)));
         at.objects[0].as_mut().unwrap().allocation = pool;
         *at.objects[1].as_mut().unwrap() = gpurace_protocol::launch::Extent { base, allocation: pool };
@@ -141,14 +144,8 @@ fn disjoint_is_tested_by_bytes() {
 
 #[test]
 fn in_place_at_a_launch() {
-    // The same array for input and output: right, where each thread reads what
-    // it writes.
-    let mut k = Kernel::new("square");
-    let (a, b) = (k.pointer("a"), k.pointer("b"));
-    let i = k.gid();
-    k.read(a, i);
-    k.write(b, i);
-    let p = k.done();
+    // One array for input and output is right if each thread reads what it writes.
+    let p = copy();
     let mut at = launch([2, 1, 1], [32, 1, 1], &p, &[]);
     at.params[1] = at.params[0];
     at.objects[1] = at.objects[0];

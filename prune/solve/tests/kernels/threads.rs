@@ -56,14 +56,12 @@ fn one_thread_of_the_block() {
         let (t, zero) = (k.tid(), k.c(0));
         let first = k.eqc(t, 0);
         let cond = if guarded { first } else { k.p.exprs.truth(true) };
-        let mut site = SiteId(0);
-        k.when(cond, |k| site = k.write(s, zero));
-        (k, site)
+        k.when(cond, |k| k.write(s, zero));
+        k
     };
-    assert_eq!(proved(kernel(true).0), ["blockDim.y == 1", "blockDim.z == 1"]);
-    let (k, _) = kernel(false);
-    assert!(proved(k).contains(&"blockDim.x == 1".to_owned()));
-    let p = kernel(false).0.done();
+    assert_eq!(proved(kernel(true)), ["blockDim.y == 1", "blockDim.z == 1"]);
+    assert!(proved(kernel(false)).contains(&"blockDim.x == 1".to_owned()));
+    let p = kernel(false).done();
     at_launch(&p, &launch([1, 1, 1], [2, 1, 1], &p, &[]), &[SiteId(0)]);
 }
 
@@ -75,14 +73,12 @@ fn one_thread_of_each_block_writes_global_memory() {
         let (t, b, zero) = (k.tid(), k.bid(), k.c(0));
         let first = k.eqc(t, 0);
         let at = if by_block { b } else { zero };
-        let mut site = SiteId(0);
-        k.when(first, |k| site = k.write(out, at));
-        (k, site)
+        k.when(first, |k| k.write(out, at));
+        k
     };
-    proved(kernel(true).0);
-    // Every block writes the first element; only one block is right.
-    let (k, _) = kernel(false);
-    assert!(proved(k).contains(&"gridDim.x == 1".to_owned()));
+    proved(kernel(true));
+    // Every block writes the first element. That is right for one block alone.
+    assert!(proved(kernel(false)).contains(&"gridDim.x == 1".to_owned()));
 }
 
 #[test]
@@ -92,22 +88,21 @@ fn grid_stride_loop() {
         let (x, n) = (k.pointer("x"), k.scalar("n"));
         let (i, b, g) = (k.gid(), k.bdim(), k.gdim());
         let step = if whole_grid { k.mul(b, g) } else { b };
-        let mut site = SiteId(0);
-        k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| site = k.write(x, v));
+        let site = k.looped(i, Step::Add(step), |k, v| k.lt(v, n), |k, v| k.write(x, v));
         (k, site)
     };
     let conditions = proved(kernel(true).0);
     assert!(conditions.iter().any(|c| c.contains("fits 32 bits")), "{conditions:?}");
     let p = kernel(true).0.done();
     at_launch(&p, &launch([3, 1, 1], [8, 1, 1], &p, &[100]), &[]);
-    // Steps of one block's size: blocks overtake one another.
+    // The step is the size of one block, so blocks access each other's elements.
     let (k, site) = kernel(false);
     let p = k.done();
     assert_eq!(words(&prove(&p)), ["racy"]);
     at_launch(&p, &launch([3, 1, 1], [8, 1, 1], &p, &[100]), &[site]);
 }
 
-/// Linear over x, y and z of block and grid.
+/// The linear index of a thread in a block of three dimensions.
 #[test]
 fn linearised_ids_in_three_dimensions() {
     let kernel = |swapped: bool| {
@@ -137,17 +132,16 @@ fn rows_of_a_matrix_with_a_guarded_column() {
         let (col, row) = (k.gid(), k.gidy());
         let (in_row, in_col) = (k.lt(row, h), k.lt(col, w));
         let inside = if guarded { k.p.exprs.both(in_row, in_col) } else { in_row };
-        let mut site = SiteId(0);
-        k.when(inside, |k| {
+        let site = k.when(inside, |k| {
             let start = k.mul(row, w);
             let i = k.add(start, col);
-            site = k.write(a, i);
+            k.write(a, i)
         });
         (k, site)
     };
     proved(kernel(true).0);
     let (k, site) = kernel(false);
-    // Without the guard the launch has to keep columns inside the row.
+    // Without the guard, the launch must have no more columns than a row.
     let conditions = proved(k);
     assert!(conditions.contains(&"blockDim.x * gridDim.x <= w".to_owned()), "{conditions:?}");
     let p = kernel(false).0.done();
@@ -155,8 +149,8 @@ fn rows_of_a_matrix_with_a_guarded_column() {
     at_launch(&p, &launch([2, 1, 1], [4, 2, 1], &p, &[7, 2]), &[site]);
 }
 
-/// Blocks of 16 threads that write eight pieces of a row each: how wide a block
-/// is follows from several factors.
+/// Blocks of 16 threads that write eight pieces of a row each. The width of a block follows from
+/// several factors.
 fn pieces_of_a_row(pieces: i64) -> (Kernel, SiteId) {
     let mut k = Kernel::new("pieces");
     let (a, w) = (k.pointer("a"), k.scalar("w"));
@@ -167,11 +161,10 @@ fn pieces_of_a_row(pieces: i64) -> (Kernel, SiteId) {
     let column = k.add(first, tid);
     let at = k.add(start, column);
     let to = k.c(pieces);
-    let mut site = SiteId(0);
-    k.range(0, to, |k, i| {
+    let site = k.range(0, to, |k, i| {
         let apart = k.mulc(i, 16);
         let at = k.add(at, apart);
-        site = k.write(a, at);
+        k.write(a, at)
     });
     (k, site)
 }
@@ -199,11 +192,8 @@ fn a_kernel_that_looks_at_no_index_is_for_one_thread() {
         if index {
             let tid = k.tid();
             let guard = k.lt(tid, n);
-            let mut site = SiteId(0);
-            k.when(guard, |k| {
-                let zero = k.c(0);
-                site = k.write(a, zero);
-            });
+            let zero = k.c(0);
+            let site = k.when(guard, |k| k.write(a, zero));
             return (k, site);
         }
         let zero = k.c(0);
@@ -216,7 +206,7 @@ fn a_kernel_that_looks_at_no_index_is_for_one_thread() {
     let p = kernel(false).0.done();
     at_launch(&p, &launch([1, 1, 1], [1, 1, 1], &p, &[1]), &[]);
     at_launch(&p, &launch([1, 1, 1], [2, 1, 1], &p, &[1]), &[SiteId(0)]);
-    // One that asks which thread it is, is for several.
+    // A kernel that uses the thread's index is for several threads.
     let (k, site) = kernel(true);
     not_proved(k, &[site]);
 }
@@ -238,7 +228,7 @@ fn xor_permutes_threads() {
 
 #[test]
 fn wrapping_is_a_condition() {
-    // Three bytes a thread, in an 8-bit index: 86 threads come around.
+    // Each thread skips three bytes, in an 8-bit index. With 86 threads it wraps.
     let kernel = |width: Width| {
         let mut k = Kernel::new("narrow");
         let s = k.shared("s", 4096);
@@ -260,8 +250,8 @@ fn wrapping_is_a_condition() {
     };
     assert!(holds(85));
     assert!(!holds(87));
-    // Three has an inverse modulo 256: no two of 256 threads meet, and the
-    // launch's own proof sees it.
+    // Three has an inverse modulo 256, so no two of 256 threads meet. The proof for one launch finds
+    // that.
     at_launch(&p, &launch([1, 1, 1], [256, 1, 1], &p, &[]), &[]);
     at_launch(&p, &launch([1, 1, 1], [257, 1, 1], &p, &[]), &[SiteId(0)]);
     assert_eq!(proved(kernel(Width::W32).0), ["blockDim.y == 1", "blockDim.z == 1"]);

@@ -1,8 +1,7 @@
 //! Expressions over machine integers, shared in an arena.
 //!
-//! A value is a bit pattern of 1, 8, 16, 32 or 64 bits, as in LLVM: signedness
-//! lies in the operator, not in the value, and arithmetic wraps. Nothing is
-//! assumed about overflow; where a proof needs that a value does not wrap, that
+//! A value is a bit pattern of 1, 8, 16, 32 or 64 bits, as in LLVM. The operator is signed or
+//! unsigned, the value is not. Arithmetic wraps. If a proof needs that a value does not wrap, that
 //! becomes a condition of the proof.
 
 use std::collections::HashMap;
@@ -56,7 +55,7 @@ impl Width {
         }
     }
 
-    /// The width with so many bits, or `None` where there is none.
+    /// The width with this number of bits; `None` if there is none.
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits {
             1 => Some(Self::W1),
@@ -68,17 +67,17 @@ impl Width {
         }
     }
 
-    /// The bits that a value of this width has.
+    /// All bits of a value of this width.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// `bits` cut to the width.
+    /// The low bits that fit the width.
     pub const fn truncate(self, bits: u64) -> u64 {
         bits & self.mask()
     }
 
-    /// `bits`, cut to the width, as a signed number.
+    /// The low bits that fit the width, as a signed number.
     pub const fn signed(self, bits: u64) -> i64 {
         let unused = 64 - self.bits();
         ((bits << unused) as i64) >> unused
@@ -101,7 +100,7 @@ impl Axis {
     pub const ALL: [Self; 3] = [Self::X, Self::Y, Self::Z];
 }
 
-/// Operator of two operands of equal width, giving that width; as LLVM's.
+/// An operator. Its two operands and its result have one width. It means what LLVM's means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BinOp {
     /// Sum.
@@ -110,20 +109,19 @@ pub enum BinOp {
     Sub,
     /// Product.
     Mul,
-    /// Unsigned quotient; by zero: any value, the same for equal dividends.
+    /// Unsigned quotient. A division by zero gives any value, the same one for equal dividends.
     UDiv,
-    /// Signed quotient, towards zero; by zero: any value, the same for equal dividends.
+    /// Signed quotient, rounded towards zero. By zero as [`Self::UDiv`].
     SDiv,
-    /// Unsigned remainder; by zero: any value, the same for equal dividends.
+    /// Unsigned remainder. By zero as [`Self::UDiv`].
     URem,
-    /// Signed remainder, with the dividend's sign; by zero: any value, the same for equal
-    /// dividends.
+    /// Signed remainder, with the dividend's sign. By zero as [`Self::UDiv`].
     SRem,
-    /// Shift left; by the width or more: zero (PTX).
+    /// Shift left. A shift by the width or more gives zero, as in PTX.
     Shl,
-    /// Logical shift right; by the width or more: zero (PTX).
+    /// Logical shift right. A shift by the width or more gives zero, as in PTX.
     LShr,
-    /// Arithmetic shift right; by the width or more: the sign (PTX).
+    /// Arithmetic shift right. A shift by the width or more gives the sign in all bits, as in PTX.
     AShr,
     /// Bitwise and.
     And,
@@ -141,7 +139,7 @@ pub enum BinOp {
     SMax,
 }
 
-/// Comparison of two operands of equal width, giving 1 bit.
+/// A comparison. Its operands have one width; its result has 1 bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CmpOp {
     /// Equal.
@@ -172,7 +170,7 @@ pub enum Cast {
 /// One node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
-    /// A constant; `bits` is cut to the width.
+    /// A constant.
     Const {
         /// Its width.
         width: Width,
@@ -189,42 +187,41 @@ pub enum Expr {
     Nctaid(Axis),
     /// Linear thread index in the block modulo 32 (`%laneid`), 32 bits.
     Lane,
-    /// A scalar kernel parameter (or a scalar part of one).
+    /// A scalar kernel parameter, or a scalar part of one.
     Param {
-        /// Which.
+        /// The parameter.
         id: ParamId,
         /// Its width.
         width: Width,
     },
     /// A loop variable's value in the current iteration of its loop.
     Var {
-        /// Which.
+        /// The variable.
         id: VarId,
         /// Its width.
         width: Width,
     },
-    /// Number of iterations of the loop before the current one, 64 bits.
+    /// The number of iterations of the loop before the current one, 64 bits.
     Iteration(LoopId),
-    /// A value that the protocol does not describe: loaded from memory, given
-    /// by a call.
+    /// A value that the protocol does not describe: a load or a call gave it.
     Opaque {
-        /// Which.
+        /// The value.
         id: OpaqueId,
         /// Its width.
         width: Width,
     },
-    /// An operator applied.
+    /// An operator with its operands.
     Bin(BinOp, ExprId, ExprId),
     /// A comparison.
     Cmp(CmpOp, ExprId, ExprId),
-    /// The second operand where the first, 1 bit, is 1, else the third.
+    /// The second operand if the first one is 1, else the third. The first one has 1 bit.
     Select(ExprId, ExprId, ExprId),
     /// A change of width.
     Cast(Cast, Width, ExprId),
 }
 
 impl Expr {
-    /// The nodes that it is made of.
+    /// The operands of the node.
     pub fn operands(self) -> impl Iterator<Item = ExprId> {
         let all = match self {
             Self::Bin(_, a, b) | Self::Cmp(_, a, b) => [Some(a), Some(b), None],
@@ -235,7 +232,7 @@ impl Expr {
         all.into_iter().flatten()
     }
 
-    /// The same node over other operands.
+    /// The same node with other operands.
     #[must_use]
     pub fn with_operands(self, mut of: impl FnMut(ExprId) -> ExprId) -> Self {
         match self {
@@ -248,10 +245,8 @@ impl Expr {
     }
 }
 
-/// The arena. Equal nodes are one node, so that equal ids are equal values in
-/// the same thread and iteration.
-///
-/// An operand is always older than its user: ids are in topological order.
+/// The arena. Equal nodes have one id. So in one thread and iteration, expressions with equal ids have
+/// equal values. The id of an operand is lower than that of its user.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Exprs {
     nodes: Vec<Expr>,
@@ -266,12 +261,12 @@ impl PartialEq for Exprs {
 }
 
 impl Exprs {
-    /// Number of nodes.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -284,7 +279,7 @@ impl Exprs {
     /// The node.
     ///
     /// # Panics
-    /// Where `id` is of another arena and beyond this one's end.
+    /// If `id` belongs to another arena and is beyond the end of this one.
     pub fn get(&self, id: ExprId) -> Expr {
         self.nodes[id.0 as usize]
     }
@@ -305,7 +300,7 @@ impl Exprs {
         }
     }
 
-    /// The constant's bits, where the node is one.
+    /// The bits of a constant; `None` for any other node.
     pub fn as_const(&self, id: ExprId) -> Option<u64> {
         match self.get(id) {
             Expr::Const { bits, .. } => Some(bits),
@@ -313,12 +308,12 @@ impl Exprs {
         }
     }
 
-    /// The id of this very node, where the arena has it.
+    /// The id of this node, if the arena has it.
     pub fn find(&self, node: Expr) -> Option<ExprId> {
         self.iter().find(|(_, e)| *e == node).map(|(id, _)| id)
     }
 
-    /// Whether `found` holds of the node or of one that it is made of.
+    /// True if `found` is true for the node, or for a node that it uses.
     pub fn mentions(&self, id: ExprId, found: impl Fn(Expr) -> bool) -> bool {
         let mut seen = std::collections::HashSet::new();
         let mut todo = vec![id];
@@ -335,12 +330,11 @@ impl Exprs {
         false
     }
 
-    /// The id of this node, added where it is new. Constant operands are
-    /// folded and neutral elements dropped.
+    /// The id of this node. Adds the node if it is new. Folds constants and drops neutral elements.
     ///
     /// # Panics
-    /// Where operands differ in width or are beyond the arena's end: a mistake
-    /// of the caller, never of its input.
+    /// If operands differ in width or are beyond the arena's end. That is a mistake of the caller,
+    /// never of its input.
     pub fn add(&mut self, node: Expr) -> ExprId {
         match node {
             Expr::Bin(_, a, b) | Expr::Cmp(_, a, b) => {
@@ -368,7 +362,7 @@ impl Exprs {
 
     fn intern(&mut self, node: Expr) -> ExprId {
         if self.known.len() != self.nodes.len() {
-            // The map does not travel with a serialised arena.
+            // A serialised arena does not contain the map.
             self.known = self.iter().map(|(id, e)| (e, id)).collect();
         }
         let next = ExprId(self.nodes.len() as u32);
@@ -398,7 +392,7 @@ impl Exprs {
         self.constant(Width::W1, i64::from(value))
     }
 
-    /// `op` applied.
+    /// An operator with its operands.
     pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Bin(op, a, b))
     }
@@ -423,17 +417,17 @@ impl Exprs {
         self.bin(BinOp::Mul, a, b)
     }
 
-    /// Zero-extended to `width`.
+    /// The zero extension to `width`.
     pub fn zext(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Zext, width, a))
     }
 
-    /// Sign-extended to `width`.
+    /// The sign extension to `width`.
     pub fn sext(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Sext, width, a))
     }
 
-    /// The low bits.
+    /// The low bits of this width.
     pub fn trunc(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Trunc, width, a))
     }
@@ -444,7 +438,7 @@ impl Exprs {
         self.bin(BinOp::Xor, a, one)
     }
 
-    /// Both of two truth values.
+    /// The conjunction of two truth values.
     pub fn both(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::And, a, b)
     }

@@ -1,16 +1,14 @@
 //! Ranges of the values of expressions, as integers that do not wrap.
 //!
 //! # Lifting
-//! A machine value represents many integers, equal modulo `2^width`. The *lift*
-//! of an expression in a [`View`] computes its ring operations (`+ - *`, shifts
-//! left, truncation) on integers that do not wrap; leaves are taken as the view
-//! says. The lift is always congruent to the machine value; where it lies
-//! within the view's numbers it *is* the value in that view. Comparisons,
-//! extensions, divisions and shifts right need that: there the value is said
-//! to be *computed in* the view ([`Ranges::computed`]).
+//! A machine value represents many integers, equal modulo `2^width`. The *lift* of an expression in a
+//! [`View`] computes its ring operations (`+ - *`, shifts left, truncation) on integers that do not wrap;
+//! leaves have the values that the view gives them. The lift is always congruent to the machine value. If
+//! it lies within the view's numbers, it *is* the value in that view. Comparisons, extensions, divisions
+//! and shifts right need that value. It is *computed in* the view ([`Ranges::computed`]).
 //!
-//! The ranges are sound without any assumption: a lift that may leave the
-//! view's numbers makes the computed value any number of the view.
+//! The ranges need no assumption: if a lift may leave the view's numbers, the computed value may be any
+//! number of the view.
 
 mod guards;
 mod loops;
@@ -36,7 +34,7 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// The largest number of blocks in a grid's y and z dimensions.
 pub const MAX_GRID_YZ: i128 = 65535;
 
-/// Ranges of expressions in any launch, or in one, where guards hold.
+/// Ranges of expressions in any launch, or in one, while guards hold.
 pub struct Ranges<'a> {
     exprs: &'a Exprs,
     protocol: &'a Protocol,
@@ -67,13 +65,18 @@ impl<'a> Ranges<'a> {
 
     /// Returns ranges that also assume these values of 1-bit expressions.
     pub fn guarded(&self, guards: &[(ExprId, bool)]) -> Self {
+        self.assuming(self.refined.clone(), guards)
+    }
+
+    /// Returns ranges with only these refinements, and with these values of 1-bit expressions.
+    fn assuming(&self, refined: HashMap<(ExprId, View), Range>, guards: &[(ExprId, bool)]) -> Self {
         let mut inner = Self {
             exprs: self.exprs,
             protocol: self.protocol,
             launch: self.launch,
             loops: Rc::clone(&self.loops),
             known: Rc::clone(&self.known),
-            refined: self.refined.clone(),
+            refined,
             lifted: HashMap::new(),
             open: self.open.clone(),
         };

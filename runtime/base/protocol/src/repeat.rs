@@ -1,12 +1,12 @@
-//! Kernels whose accesses to global memory can be made again without the kernel: a
-//! protocol that leaves nothing open says exactly what each thread touches.
+//! Kernels whose accesses to global memory can be listed without running the kernel. A protocol that
+//! leaves nothing open says exactly what each thread accesses.
 //!
-//! A launch that ran without checks leaves no records. Where it turns out that a later
-//! one meets it, its records are made from this.
+//! A launch that ran without checks leaves no records. If a later operation conflicts with the launch,
+//! the runtime makes its records from this list.
 //!
-//! A protocol may say more than the program does, for proofs need no less. What is
-//! taken here is what it says without asking anything: the tests of extraction
-//! compare that with the compiled kernel, access by access.
+//! In general a protocol may describe more accesses than the kernel makes; that is enough for proofs.
+//! This module uses only protocols that leave nothing open. The tests of extraction compare such
+//! protocols with the compiled kernel, access by access.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,18 +16,19 @@ use crate::place::Place;
 use crate::protocol::{Induction, Loop, ObjectKind, Op, Protocol, Space, Step, Stmt, Sync};
 use crate::run::{Open, Run, Stopped, Thread, Touch, uniform_value};
 
-/// Most accesses of one thread, and of a block whose threads wait for each other:
-/// they are listed before they are made.
+/// The largest number of accesses of one thread, and of a block whose threads wait for each other.
+/// They are listed before they are passed on.
 const MOST_LISTED: u64 = 1 << 20;
-/// Statements of one thread, and accesses of a block whose threads wait for each other, at
-/// most: some make more than those that were asked.
+/// The largest number of statements of one thread, and of accesses of a block whose threads wait for
+/// each other. It is larger, because some threads make more accesses than those that [`Repeat::cost`]
+/// runs.
 const MOST_STEPS: u64 = 1 << 26;
 
 /// A kernel's accesses to global memory, and the barriers between them.
 #[derive(Clone, Debug)]
 pub struct Repeat {
     protocol: Protocol,
-    /// Divisors that are not constant.
+    /// The divisors that are not constant.
     divisors: Vec<ExprId>,
     waits: bool,
 }
@@ -37,31 +38,31 @@ pub struct Repeat {
 pub enum Event {
     /// A thread, by its linear index, touches memory.
     Touch(u32, Touch),
-    /// The threads of this warp have waited for each other.
+    /// The threads of this warp waited for each other.
     Warp(u32),
-    /// The threads of the block have.
+    /// The threads of the block waited for each other.
     Block,
 }
 
 /// The reason why the repetition of a launch stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Inexact {
-    /// Its protocol leaves something open after all.
+    /// The protocol leaves something open after all.
     #[error("its protocol leaves something open")]
     Open,
-    /// A thread did not come to its end.
+    /// A thread did not reach its end.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl Repeat {
-    /// Of a kernel with this protocol; `None` where it leaves something open, or where
-    /// something orders its threads beside barriers of the block and syncs of warps.
+    /// The accesses of a kernel with this protocol. `None` if the protocol leaves something open, or if
+    /// anything but barriers of the block and syncs of warps orders the threads.
     pub fn of(protocol: &Protocol) -> Option<Self> {
         let body = slice(protocol, &protocol.body)?;
         let mut sites = HashSet::new();
         let protocol = Protocol { body, ..protocol.clone() };
-        // Of an instruction that may touch several objects it may not be said which.
+        // An instruction that may touch several objects leaves open which one it touches.
         if !Place::all(&protocol).iter().all(|place| sites.insert(place.access.site)) {
             return None;
         }
@@ -70,8 +71,8 @@ impl Repeat {
         Some(Self { protocol, divisors, waits })
     }
 
-    /// About how many accesses all threads make, by those of some; `None` where a launch
-    /// cannot be repeated: its values divide by zero, or one thread makes too many.
+    /// An estimate of the number of accesses of all threads, from those of a few threads. `None` if
+    /// the launch cannot be repeated: it divides by zero, or one thread makes too many accesses.
     pub fn cost(&self, launch: &Launch) -> Option<u64> {
         let divides =
             |&by: &ExprId| uniform_value(&self.protocol.exprs, launch, by).is_some_and(|value| value != 0);
@@ -122,7 +123,7 @@ impl Repeat {
                 touches.for_each(|(thread, touch)| tell(Event::Touch(thread, touch)));
             }
         }
-        // Between two barriers of the block one warp after the other, each sync by sync.
+        // Between two barriers of the block, one warp follows the other, and each goes from sync to sync.
         all.sort_by_key(|(thread, touch)| (touch.passed[1], thread / 32, touch.passed[0]));
         let mut last: Option<(u32, u32, u32)> = None;
         for (thread, touch) in all {
@@ -144,8 +145,7 @@ fn touches(run: &mut Run<'_>, thread: Thread, fuel: u64) -> Result<Vec<Touch>, I
     if ran.asked { Err(Inexact::Open) } else { Ok(ran.touches) }
 }
 
-/// What there is of a body that touches global memory or waits; `None` where that
-/// is not all known.
+/// The statements of a body that access global memory or wait; `None` if they are not all known.
 fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut out = Vec::new();
     for stmt in body {
@@ -193,7 +193,7 @@ fn holds_sync(body: &[Stmt]) -> bool {
     })
 }
 
-/// The expressions that say which accesses are made, and where.
+/// The expressions that determine the accesses and their addresses.
 struct Used<'a> {
     protocol: &'a Protocol,
     vars: HashMap<VarId, &'a Induction>,
@@ -202,8 +202,7 @@ struct Used<'a> {
 }
 
 impl<'a> Used<'a> {
-    /// What a protocol divides by, but for constants; `None` where something that is used
-    /// is open.
+    /// The divisors of a protocol that are not constant; `None` if it uses an open value.
     fn of(protocol: &'a Protocol) -> Option<Vec<ExprId>> {
         let mut used = Self { protocol, vars: HashMap::new(), seen: HashSet::new(), divisors: Vec::new() };
         used.body(&protocol.body)?;
@@ -241,7 +240,7 @@ impl<'a> Used<'a> {
         match node {
             Expr::Opaque { .. } => return None,
             Expr::Var { id: var, .. } => {
-                // One of a loop that is not around has no value.
+                // A variable has a value only in its own loop.
                 let var = *self.vars.get(&var)?;
                 self.expr(var.from)?;
                 match var.step {

@@ -6,11 +6,11 @@ use crate::condition::Condition;
 use crate::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, ParamId, VarId, Width};
 use crate::protocol::{ObjectId, Protocol};
 
-/// Longest text of an expression, characters: one that shares its parts could
-/// grow without end.
+/// The greatest length of an expression's text, characters. The text of an expression that shares its
+/// parts could be very long.
 const LONGEST: usize = 300;
 
-/// How tightly an operator binds; a looser operand gets parentheses.
+/// How tightly an operator binds. An operand that binds less gets parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -25,7 +25,7 @@ enum Binding {
     Unit,
 }
 
-/// An expression as text. Casts that only widen are left out.
+/// An expression as text, without the casts that only widen.
 pub fn expr(protocol: &Protocol, exprs: &Exprs, id: ExprId) -> String {
     let mut out = String::new();
     write_expr(&mut out, protocol, exprs, id, Binding::Or);
@@ -86,8 +86,7 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
             return;
         }
         let _ = write!(out, " {op} ");
-        // The right operand of an operator of the same kind keeps its
-        // parentheses: `a - (b - c)`.
+        // A right operand of the same kind keeps its parentheses: `a - (b - c)`.
         let inner = if own == Binding::Unit { own } else { tighter(own) };
         write_expr(out, protocol, exprs, b, inner);
         if own < outside {

@@ -1,4 +1,4 @@
-//! Loops of a protocol, what their variables can be, and how often they run.
+//! Loops of a protocol: the values of their variables, and the number of their iterations.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,23 +14,23 @@ pub struct VarInfo<'a> {
     pub var: &'a Induction,
     /// Its loop.
     pub of: &'a Loop,
-    /// The expression that stands for it, where the protocol has one.
+    /// The expression that stands for the variable, if the protocol has one.
     pub expr: Option<ExprId>,
 }
 
-/// Every loop and loop variable of a protocol.
+/// All loops and loop variables of a protocol.
 #[derive(Clone, Debug, Default)]
 pub struct Loops<'a> {
-    /// By variable.
+    /// The variables, by id.
     pub vars: HashMap<VarId, VarInfo<'a>>,
-    /// By loop.
+    /// The loops, by id.
     pub loops: HashMap<LoopId, &'a Loop>,
-    /// What holds where a loop is entered.
+    /// The conditions that hold at the entry of each loop.
     entry: HashMap<LoopId, Vec<(ExprId, bool)>>,
 }
 
 impl<'a> Loops<'a> {
-    /// Those of a protocol.
+    /// The loops of a protocol.
     pub fn of(protocol: &'a Protocol) -> Self {
         let mut all = Self::default();
         all.visit(&protocol.body, &mut Vec::new());
@@ -73,8 +73,8 @@ impl<'a> Loops<'a> {
     }
 }
 
-/// What was found of loops, for all guards: their own ranges rest on what
-/// holds where they are entered and on nothing else.
+/// The ranges that were found for loops. They depend only on the conditions at the entry of each loop,
+/// so they hold under all guards.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     steady: HashMap<(VarId, View), Option<Range>>,
@@ -82,8 +82,8 @@ pub(super) struct Known {
 }
 
 impl<'a> Ranges<'a> {
-    /// Range of a loop variable in any iteration, and where the loop's
-    /// condition ends it.
+    /// The range of a loop variable in any iteration, and at the moment at which the loop's condition
+    /// ends the loop.
     pub(super) fn var(&mut self, id: VarId, width: Width, view: View) -> Range {
         let all = view.all(width);
         if let Some((_, taken)) = self.open.iter().find(|(open, _)| *open == id) {
@@ -96,38 +96,25 @@ impl<'a> Ranges<'a> {
         self.steady(info, view).unwrap_or(all)
     }
 
-    /// Range of a loop variable in the view, where it provably never wraps.
+    /// The range of a loop variable in the view, if it provably never wraps.
     pub fn never_wraps(&mut self, id: VarId, view: View) -> Option<Range> {
         let info = self.loops.vars.get(&id).copied()?;
         self.steady(info, view)
     }
 
-    /// The guards' own loops and variables.
+    /// The loops and variables of the protocol.
     pub fn loops(&self) -> &Rc<Loops<'a>> {
         &self.loops
     }
 
-    /// Ranges where a loop is entered.
+    /// The ranges at the entry of a loop.
     fn at_entry(&self, of: &Loop) -> Self {
-        let guards = self.loops.entry.get(&of.id).cloned().unwrap_or_default();
-        let mut entry = Self {
-            exprs: self.exprs,
-            protocol: self.protocol,
-            launch: self.launch,
-            loops: Rc::clone(&self.loops),
-            known: Rc::clone(&self.known),
-            refined: HashMap::new(),
-            lifted: HashMap::new(),
-            open: self.open.clone(),
-        };
-        for (cond, value) in guards {
-            entry.assume(cond, value);
-        }
-        entry
+        let guards = self.loops.entry.get(&of.id).map_or(&[][..], Vec::as_slice);
+        self.assuming(HashMap::new(), guards)
     }
 
-    /// Whether a variable of the loop is being looked at: what is found
-    /// meanwhile holds only for what is taken of it.
+    /// True if the range of one of the loop's variables is assumed at the moment. Whatever is found
+    /// meanwhile depends on that assumption.
     fn is_open(&self, of: &Loop) -> bool {
         self.open.iter().any(|(open, _)| of.vars.iter().any(|var| var.id == *open))
     }
@@ -149,8 +136,7 @@ impl<'a> Ranges<'a> {
         if let Some((from, next)) = self.invariant(info, view) {
             return Some(from.hull(next));
         }
-        // A variable that the condition does not bound goes as far as the
-        // number of iterations allows.
+        // If the condition does not bound a variable, the number of iterations does.
         if let Step::Add(step) = info.var.step {
             let count = self.iterations_without(info.of, Some(info.var.id));
             let step = self.computed(step, View::Signed);
@@ -162,8 +148,8 @@ impl<'a> Ranges<'a> {
         None
     }
 
-    /// Ranges of a variable's first value and of its later ones, where a range
-    /// was found that it cannot leave.
+    /// The ranges of a variable's first value and of its later ones; `None` if no range was found
+    /// that the variable cannot leave.
     fn invariant(&mut self, info: VarInfo<'a>, view: View) -> Option<(Range, Range)> {
         let all = view.all(info.var.width);
         let from = self.computed(info.var.from, view);
@@ -175,8 +161,7 @@ impl<'a> Ranges<'a> {
             }
             _ => None,
         };
-        // Each range is tried: it must hold of the first value, and where it
-        // holds of one, of the next.
+        // A range is right if it contains the first value, and with each value also the next one.
         for taken in [Some(all), all_but_one_step].into_iter().flatten() {
             if let Some(next) = self.next_of_var(info, from, view, taken)
                 && from.hull(next).within(taken)
@@ -187,8 +172,8 @@ impl<'a> Ranges<'a> {
         None
     }
 
-    /// Range, not wrapped, of the value that a variable takes after an
-    /// iteration that another one may follow, if its values lie in `taken`.
+    /// The range of a variable's next value, before wrapping, if its values lie in `taken`. The next
+    /// value exists only if another iteration may follow.
     fn next_of_var(&mut self, info: VarInfo<'a>, from: Range, view: View, taken: Range) -> Option<Range> {
         let mut inner = self.guarded(&[]);
         inner.open.push((info.var.id, Some((view, taken))));
@@ -223,14 +208,13 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Values that a variable with step 1 or -1 has in iterations that another
-    /// one may follow, where the loop ends at equality with a bound that the
-    /// variable starts on the near side of.
+    /// The values of a variable with step 1 or -1 in all iterations but the last, if the loop ends
+    /// when the variable equals a bound, and the variable comes from the near side of the bound.
     fn ends_at(&mut self, info: VarInfo<'a>, from: Range, view: View, step: Range) -> Option<Range> {
         let Expr::Cmp(CmpOp::Ne, x, bound) = self.exprs.get(info.of.cond) else { return None };
         let (x, bound) = if self.exprs.as_const(x).is_some() { (bound, x) } else { (x, bound) };
         let var = info.expr?;
-        // The value compared is the variable, or the one that follows it.
+        // The condition compares the variable, or its next value.
         let ahead = if x == var {
             0
         } else {
@@ -251,7 +235,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Number of iterations before any one that runs, or that the condition ends.
+    /// The number of iterations before any one that runs or that the condition ends.
     pub fn iterations(&mut self, of: LoopId) -> Range {
         if let Some(known) = self.known.borrow().iterations.get(&of) {
             return *known;
@@ -272,8 +256,8 @@ impl<'a> Ranges<'a> {
             if Some(var.id) == except || self.open.iter().any(|(open, _)| *open == var.id) {
                 continue;
             }
-            // What the condition does not ask for bounds nothing, and looking for
-            // bounds of each while those of all others are open would take forever.
+            // A variable that the condition does not use bounds nothing. To search for the bounds of
+            // each one while all others are open would take very long.
             let asked = |e| matches!(e, Expr::Var { id, .. } if id == var.id);
             if !self.exprs.mentions(of.cond, asked) {
                 continue;
@@ -294,7 +278,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Whether a node may change from one iteration of the loop to the next.
+/// True if a node may change from one iteration of the loop to the next.
 fn changes_in(node: Expr, of: &Loop, protocol: &Protocol) -> bool {
     match node {
         Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),

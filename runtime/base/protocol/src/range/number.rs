@@ -1,14 +1,14 @@
-//! Ranges of integers, and how bit patterns are read as such.
+//! Ranges of integers, and the two ways to read a bit pattern as an integer.
 
 use crate::expr::Width;
 
-/// Beyond every machine number: an end of a range that lies here is no bound.
+/// A number beyond every machine number. An end of a range that lies here is no bound.
 pub const LIMIT: i128 = 1 << 120;
 
-/// How a bit pattern is read as a number.
+/// A way to read a bit pattern as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum View {
-    /// From 0.
+    /// Numbers from 0.
     Unsigned,
     /// Two's complement.
     Signed,
@@ -36,58 +36,58 @@ impl View {
 /// A range of integers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// Least.
+    /// The least number.
     pub lo: i128,
-    /// Greatest.
+    /// The greatest number.
     pub hi: i128,
 }
 
 impl Range {
-    /// From `lo` to `hi`.
+    /// The range from `lo` to `hi`.
     pub fn new(lo: i128, hi: i128) -> Self {
         Self { lo: lo.clamp(-LIMIT, LIMIT), hi: hi.clamp(-LIMIT, LIMIT) }
     }
 
-    /// One number.
+    /// The range of one number.
     pub fn one(value: i128) -> Self {
         Self::new(value, value)
     }
 
-    /// Whether all of it lies in `other`.
+    /// True if all of the range lies in `other`.
     pub fn within(self, other: Self) -> bool {
         other.lo <= self.lo && self.hi <= other.hi
     }
 
-    /// What lies in both; `self`'s nearest number where nothing does (the code is not reached
-    /// then).
+    /// The numbers that lie in both ranges. If there are none, the code is never reached, and the
+    /// result is the number of `self` that is nearest to `other`.
     pub fn meet(self, other: Self) -> Self {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
         if lo <= hi { Self { lo, hi } } else { Self::one(lo.clamp(self.lo, self.hi)) }
     }
 
-    /// The least range that holds both.
+    /// The least range that contains both.
     pub fn hull(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// Sums.
+    /// The range of sums.
     pub fn plus(self, other: Self) -> Self {
         let hi = if self.hi >= LIMIT || other.hi >= LIMIT { LIMIT } else { self.hi + other.hi };
         let lo = if self.lo <= -LIMIT || other.lo <= -LIMIT { -LIMIT } else { self.lo + other.lo };
         Self::new(lo, hi)
     }
 
-    /// Differences.
+    /// The range of differences.
     pub fn minus(self, other: Self) -> Self {
         self.plus(Self::new(-other.hi, -other.lo))
     }
 
-    /// Whether both ends are bounds.
+    /// True if both ends are bounds.
     pub fn bounded(self) -> bool {
         self.lo > -LIMIT && self.hi < LIMIT
     }
 
-    /// Products.
+    /// The range of products.
     pub fn times(self, other: Self) -> Self {
         let ends = [
             self.lo.saturating_mul(other.lo),
@@ -98,13 +98,13 @@ impl Range {
         Self::new(*ends.iter().min().unwrap_or(&0), *ends.iter().max().unwrap_or(&0))
     }
 
-    /// Number of values, saturating.
+    /// The number of values.
     pub fn count(self) -> i128 {
         self.hi - self.lo + 1
     }
 }
 
-/// A constant as ring operations take it.
+/// The integer that ring operations use for a constant.
 pub fn lift_constant(width: Width, bits: u64) -> i128 {
     let view = if width == Width::W1 { View::Unsigned } else { View::Signed };
     view.read(width, bits)

@@ -1,5 +1,5 @@
-//! Values kept in local variables that `sroa` could not promote, since an access
-//! is volatile, as those of `cuda::atomic_ref` are.
+//! Values in local variables that `sroa` could not promote, since an access is volatile. Those of
+//! `cuda::atomic_ref` are such.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,11 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
-use super::graph::Graph;
+use super::regions::Graph;
 use crate::ir::{self, debug_info};
 
-/// For each load from a local variable that is stored to in one place, before
-/// the load: the value stored, and the block that stores it. `idom` gives each
-/// block's immediate dominator.
+/// For each load from a local variable to which only one instruction stores, before the load: the
+/// value stored, and the block that stores it. `idom` gives each block's immediate dominator.
 ///
 /// # Safety
 /// The graph's function is live.
@@ -47,8 +46,7 @@ pub unsafe fn forward_stores(graph: &Graph, idom: &[usize]) -> HashMap<LLVMValue
     found
 }
 
-/// The only store to a local variable and the loads from it, if nothing else is
-/// done with its address.
+/// The only store to a local variable and the loads from it; `None` if its address has other uses.
 unsafe fn only_store(local: LLVMValueRef) -> Option<(LLVMValueRef, Vec<LLVMValueRef>)> {
     let mut store = None;
     let mut loads = Vec::new();

@@ -13,14 +13,11 @@ use llvm_sys::LLVMOpcode;
 use llvm_sys::core::*;
 use llvm_sys::prelude::*;
 
+use super::control_flow::{ControlFlow, dominators, dying, postdominators};
 use super::locals;
-use crate::analysis::control_flow::{ControlFlow, dominators, dying, postdominators};
-use crate::analysis::loops::{Loop, Loops};
+use super::loops::{Loop, Loops};
 use crate::ir;
 use crate::ir::entry_calls::entry_of;
-
-/// Most blocks of a function.
-const MAX_BLOCKS: usize = 2000;
 
 /// The target of an edge, seen from a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -236,14 +233,11 @@ impl Graph {
     /// `function` is live and has a body.
     ///
     /// # Errors
-    /// The reason why it has no regions: irreducible control flow, too many basic blocks, or
-    /// terminators that CUDA does not have.
+    /// The reason why it has no regions: irreducible control flow, or terminators that CUDA does not
+    /// have.
     pub unsafe fn of(function: LLVMValueRef) -> Result<Self, String> {
         // SAFETY: by contract.
         unsafe {
-            if LLVMCountBasicBlocks(function) as usize > MAX_BLOCKS {
-                return Err(format!("more than {MAX_BLOCKS} basic blocks"));
-            }
             let mut raw: HashMap<LLVMBasicBlockRef, FlowBlock> = HashMap::new();
             for block in ir::blocks(function) {
                 raw.insert(block, read_block(block)?);

@@ -1,0 +1,123 @@
+//! Loads from memory with known contents: the thread context, the kernel's arguments, memory that
+//! kernels only read, and local memory.
+
+use gpurace_abi::context::offset;
+use gpurace_protocol::expr::{Axis, BinOp, Expr, ExprId, Width};
+use gpurace_protocol::protocol::{ObjectKind, Space, Uniform};
+use llvm_sys::core::*;
+use llvm_sys::prelude::*;
+
+use super::contents::Held;
+use super::frame::{Aim, Extraction, Frame, LoopPlace, Pointer, Root, Value};
+use crate::ir;
+
+impl Extraction<'_> {
+    /// The result of a load from memory with known contents: the thread context, the kernel's
+    /// arguments, read-only memory. `width` is `None` for a pointer.
+    ///
+    /// # Safety
+    /// As [`Self::eval_int`].
+    pub unsafe fn eval_load(
+        &mut self,
+        f: &mut Frame,
+        place: LoopPlace,
+        load: LLVMValueRef,
+        width: Option<Width>,
+    ) -> Option<Value> {
+        if let Some(&(stored, block)) = f.graph.forwarded.get(&load) {
+            // The value that was stored in this iteration of the loops around the store.
+            let at_store = f.graph.loop_of[block];
+            let place = if f.graph.within(place, at_store) { at_store } else { place };
+            // SAFETY: the store dominates the load.
+            return Some(unsafe { self.value(f, stored, place) });
+        }
+        // SAFETY: by contract.
+        let (pointer, bytes) = unsafe {
+            (
+                self.pointer(f, LLVMGetOperand(load, 0), place),
+                ir::store_size(self.facts.module, LLVMTypeOf(load)),
+            )
+        };
+        self.loaded(&pointer, bytes, width)
+    }
+
+    /// The result of a load of this many bytes.
+    pub fn loaded(&mut self, pointer: &Pointer, bytes: u64, width: Option<Width>) -> Option<Value> {
+        let [Aim { root, guard: None }] = pointer.aims.as_slice() else { return None };
+        let at = self.b.as_const(pointer.offset).map(|bits| bits as i64);
+        match *root {
+            Root::Context => self.register(at?, width?).map(Value::Int),
+            Root::Arguments(start) => {
+                let at = u32::try_from(at?).ok()?;
+                let name = self.argument_names.get(&start).map(|n| format!("{n}+{at}")).unwrap_or_default();
+                Some(self.argument(&name, start.checked_add(at)?, width))
+            }
+            Root::Constant(variable) => {
+                let key = (variable, pointer.offset, width);
+                if let Some(known) = self.constants.get(&key) {
+                    return Some(known.clone());
+                }
+                let (uniform, varies) = (self.b.uniform(pointer.offset), self.b.varies(pointer.offset));
+                let value = match width {
+                    Some(width) => {
+                        let what = "a value loaded from constant memory";
+                        Value::Int(self.b.opaque(what, width, uniform, varies))
+                    }
+                    None => {
+                        let uniform = if varies.is_none() { uniform } else { Uniform::Thread };
+                        let kind = ObjectKind::Opaque { space: Space::Generic, uniform };
+                        let object = self.b.object("a pointer loaded from constant memory", kind);
+                        Value::from(self.pointer_to(Root::Object(object)))
+                    }
+                };
+                self.constants.insert(key, value.clone());
+                Some(value)
+            }
+            Root::Local(local) => match self.held(local, at?, i64::try_from(bytes).ok()?)? {
+                Held::Value(value @ Value::Pointer(_)) => width.is_none().then_some(value),
+                Held::Value(Value::Int(e)) => (width == Some(self.b.width(e))).then_some(Value::Int(e)),
+                Held::Value(Value::Address(..) | Value::Other) => None,
+                Held::LocalAddress => width.is_none().then(|| Value::from(self.pointer_to(Root::Private))),
+                Held::Copy(from, distance) => {
+                    let from = self.moved_by(&from, distance);
+                    self.loaded(&from, bytes, width)
+                }
+            },
+            Root::Object(_) | Root::Private => None,
+        }
+    }
+
+    /// The value at `offset` of the argument buffer; `width` is `None` for a pointer.
+    pub fn argument(&mut self, name: &str, offset: u32, width: Option<Width>) -> Value {
+        match width {
+            Some(width) => Value::Int(self.b.scalar(name, offset, width)),
+            None => {
+                let id = self.b.param(name, offset, Width::W64, true);
+                let object = self.b.object(name, ObjectKind::Param(id));
+                Value::from(self.pointer_to(Root::Object(object)))
+            }
+        }
+    }
+
+    /// A register of the thread context.
+    fn register(&mut self, at: i64, width: Width) -> Option<ExprId> {
+        let at = usize::try_from(at).ok().filter(|_| width == Width::W32)?;
+        let starts = [offset::TID, offset::CTAID, offset::NTID, offset::NCTAID];
+        for (start, field) in starts.into_iter().zip([Expr::Tid, Expr::Ctaid, Expr::Ntid, Expr::Nctaid]) {
+            let distance = at.checked_sub(start).filter(|distance| distance % 4 == 0);
+            if let Some(&axis) = distance.and_then(|distance| Axis::ALL.get(distance / 4)) {
+                return Some(self.b.leaf(field(axis)));
+            }
+        }
+        match at {
+            offset::LANE => Some(self.b.leaf(Expr::Lane)),
+            offset::LINEAR_TID => Some(self.b.linear_thread()),
+            offset::WARP => {
+                let linear = self.b.linear_thread();
+                let lanes = self.b.constant(Width::W32, 32);
+                Some(self.b.bin(BinOp::UDiv, linear, lanes))
+            }
+            _ => None,
+        }
+    }
+}
