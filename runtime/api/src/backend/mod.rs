@@ -2,7 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
-//! | this one | the trait [`Backend`], and the backend of this process |
+//! | this one | the trait [`Backend`], and which backend was chosen |
 //! | [`module`] | modules, kernels, variables and launches as a backend sees them |
 //! | [`memory`] | allocations, arrays and transfers as a backend sees them |
 //! | [`texels`] | the format of texels |
@@ -23,10 +23,12 @@ use gpurace_check::RaceRecord;
 use gpurace_report::schema::Device;
 use parking_lot::MutexGuard;
 
-use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer};
+use crate::backend::memory::{
+    CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer, TransferRequest,
+};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
 use crate::host::errors::Result;
-use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::order::StreamId;
 
 pub mod memory;
@@ -208,39 +210,23 @@ pub trait Backend: Sync {
     /// handles of textures and of surfaces are numbered apart, so that the handle names no object.
     fn texels_of(&self, handle: u64) -> Option<usize>;
 
-    /// Copies `extent` (bytes, rows, slices) in the order of a stream. With `wait`, returns when
-    /// the transfer is over.
+    /// Submits a copy.
     ///
     /// # Safety
     /// Host memory is valid for such a transfer. Device memory was checked.
     ///
     /// # Errors
     /// The device's.
-    unsafe fn copy(
-        &self,
-        to: PitchedRows,
-        from: PitchedRows,
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result;
+    unsafe fn copy(&self, to: PitchedRows, from: PitchedRows, request: TransferRequest) -> Result;
 
-    /// Fills `extent` with a value, whose size in bytes comes second. Otherwise as
-    /// [`Backend::copy`].
+    /// Submits a fill with a value, whose size in bytes comes second.
     ///
     /// # Safety
     /// The memory was checked.
     ///
     /// # Errors
     /// The device's.
-    unsafe fn fill(
-        &self,
-        to: PitchedRows,
-        value: (u32, usize),
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result;
+    unsafe fn fill(&self, to: PitchedRows, value: (u32, usize), request: TransferRequest) -> Result;
 
     // ---- order ----
 
@@ -354,26 +340,31 @@ pub trait OwnChecker {
 }
 
 /// Chooses the backend for the program as it is registered at the time of the call.
-type Choice = fn() -> &'static dyn Backend;
+type Choice = Box<dyn (Fn() -> &'static dyn Backend) + Send + Sync>;
 
-static CHOICE: OnceLock<Choice> = OnceLock::new();
-static CHOSEN: OnceLock<&'static dyn Backend> = OnceLock::new();
-
-/// Sets the function that chooses the backend. The start of the library calls this: the layers that
-/// hold the backends lie above this one.
-pub fn set_choice(choice: Choice) {
-    CHOICE.get_or_init(|| choice);
+/// The backend of the process, which is chosen when it is first needed.
+#[derive(Default)]
+pub struct ChosenBackend {
+    choice: OnceLock<Choice>,
+    chosen: OnceLock<&'static dyn Backend>,
 }
 
-/// The backend of this process, chosen at the first call.
-///
-/// # Panics
-/// If the library's start has not run.
-pub fn get() -> &'static dyn Backend {
-    *CHOSEN.get_or_init(|| CHOICE.get().expect("the library has started")())
-}
+impl ChosenBackend {
+    /// Sets the function that chooses. The backends lie in a layer above this one.
+    pub fn set_choice(&self, choice: Choice) {
+        self.choice.get_or_init(|| choice);
+    }
 
-/// The backend, if it was chosen already.
-pub fn chosen() -> Option<&'static dyn Backend> {
-    CHOSEN.get().copied()
+    /// The backend, chosen at the first call.
+    ///
+    /// # Panics
+    /// If the library's start has not run.
+    pub fn get(&self) -> &'static dyn Backend {
+        *self.chosen.get_or_init(|| self.choice.get().expect("the library has started")())
+    }
+
+    /// The backend, if it was chosen already.
+    pub fn if_chosen(&self) -> Option<&'static dyn Backend> {
+        self.chosen.get().copied()
+    }
 }

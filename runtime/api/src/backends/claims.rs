@@ -2,11 +2,10 @@
 //! program's newest device code. Memory and cores are the machine's.
 
 use std::ffi::{c_char, c_int};
-use std::sync::OnceLock;
 
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
+use gpurace_cpu::Executor;
 
-use crate::backends::executor;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{
     CONSTANT_MEMORY, MAX_BLOCK_DIM, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_GRID_DIM, MAX_PITCH,
@@ -14,7 +13,7 @@ use crate::host::limits::{
     SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
 };
 use crate::host::types::cudaDeviceProp;
-use crate::program::modules;
+use crate::program::modules::Modules;
 
 /// Name of the device.
 pub const NAME: &str = "gpurace CPU executor";
@@ -35,33 +34,35 @@ pub fn memory_info() -> (usize, usize) {
     (field("MemAvailable:").unwrap_or(total), total)
 }
 
-/// Size of the device's memory, bytes.
-pub fn total_memory() -> usize {
-    static TOTAL: OnceLock<usize> = OnceLock::new();
-    *TOTAL.get_or_init(|| memory_info().1)
-}
-
 /// The number of multiprocessors that the device claims: one for each core. So a grid that is sized
 /// to fill the device stays small.
-pub fn multiprocessors() -> c_int {
-    static COUNT: OnceLock<c_int> = OnceLock::new();
-    *COUNT.get_or_init(|| {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        // The blocks of a grid that fills the device must be able to wait for each other.
-        let resident = executor::max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
-        cores.clamp(2, 128).min(resident.max(1)) as c_int
-    })
+pub fn multiprocessors(executor: &Executor) -> c_int {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    // The blocks of a grid that fills the device must be able to wait for each other.
+    let resident = executor.max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
+    cores.clamp(2, 128).min(resident.max(1)) as c_int
+}
+
+/// The claims that depend on the machine and on the program.
+#[derive(Clone, Copy)]
+pub struct Claims {
+    /// Size of the device's memory, bytes.
+    pub memory: usize,
+    /// Number of multiprocessors.
+    pub multiprocessors: c_int,
+    /// Ten times the compute capability.
+    pub capability: c_int,
 }
 
 /// The result of `cudaGetDeviceProperties`.
-pub fn properties() -> cudaDeviceProp {
+pub fn properties(claims: Claims) -> cudaDeviceProp {
     // SAFETY: all fields are integers, for which zero is a value.
     let mut p: cudaDeviceProp = unsafe { std::mem::zeroed() };
     for (to, from) in p.name.iter_mut().zip(NAME.bytes()) {
         *to = from as c_char;
     }
     p.uuid = *b"gpurace-executor";
-    p.totalGlobalMem = total_memory();
+    p.totalGlobalMem = claims.memory;
     p.sharedMemPerBlock = SHARED_PER_BLOCK;
     p.regsPerBlock = REGISTERS;
     p.warpSize = WARP_SIZE as c_int;
@@ -71,11 +72,11 @@ pub fn properties() -> cudaDeviceProp {
     p.maxGridSize = MAX_GRID_DIM.map(|n| n as c_int);
     p.clockRate = CLOCK_KHZ;
     p.totalConstMem = CONSTANT_MEMORY;
-    (p.major, p.minor) = (capability() / 10, capability() % 10);
+    (p.major, p.minor) = (claims.capability / 10, claims.capability % 10);
     p.textureAlignment = 512;
     p.texturePitchAlignment = 32;
     p.deviceOverlap = 1;
-    p.multiProcessorCount = multiprocessors();
+    p.multiProcessorCount = claims.multiprocessors;
     p.canMapHostMemory = 1;
     p.maxTexture1D = 131_072;
     p.maxTexture1DMipmap = 32_768;
@@ -131,8 +132,8 @@ pub fn properties() -> cudaDeviceProp {
 
 /// Ten times the compute capability: that of the newest processor that device code of the program
 /// was built for, but not less than 8.0.
-pub fn capability() -> c_int {
-    modules::newest_arch().max(LEAST_CAPABILITY) as c_int
+pub fn capability(modules: &Modules) -> c_int {
+    modules.newest_arch().max(LEAST_CAPABILITY) as c_int
 }
 
 /// Number of blocks that fit on a multiprocessor. Each has `threads` threads and `shared` bytes of
@@ -285,12 +286,12 @@ attributes! {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a number that is no attribute.
-pub fn attribute(attribute: u32) -> Result<c_int> {
+pub fn attribute(claims: Claims, attribute: u32) -> Result<c_int> {
     match attribute {
         126 => Ok(1),
         131 | 134 => Ok(-1),
         92..=94 | 98 | 122..=124 | 127..=130 | 132 | 133 | 135 => Ok(0),
-        _ => field(&properties(), attribute).ok_or(Error::INVALID_VALUE),
+        _ => field(&properties(claims), attribute).ok_or(Error::INVALID_VALUE),
     }
 }
 

@@ -10,10 +10,9 @@ use gpurace_cuda::LeftOut;
 use gpurace_cuda::driver::Stream;
 use parking_lot::Mutex;
 
-use super::{GPU, OnGpu};
+use super::OnGpu;
 use crate::backend::{Backend, Until};
 use crate::host::message;
-use crate::session;
 
 /// Least time for which the end of the program waits for kernels.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
@@ -28,22 +27,20 @@ pub(super) struct FinalCounts {
 }
 
 /// Registers the end of the program.
-pub fn prepare() {
+pub fn prepare(gpu: &'static OnGpu) {
     unsafe extern "C" {
         /// As `atexit`, with the exit status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
     // The driver ends in an exit handler that it registered when it was opened. This one runs
     // before. SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    unsafe { on_exit(at_exit, std::ptr::from_ref(gpu).cast_mut().cast()) };
 }
 
-extern "C" fn at_exit(_: c_int, _: *mut c_void) {
-    crate::host::edge::guard("at_exit", (), || {
-        if let Some(gpu) = GPU.get() {
-            gpu.drain();
-        }
-    });
+extern "C" fn at_exit(_: c_int, gpu: *mut c_void) {
+    // SAFETY: `prepare` has passed it, and it is never freed.
+    let gpu = unsafe { &*gpu.cast::<OnGpu>() };
+    crate::host::edge::guard("at_exit", (), || gpu.drain());
 }
 
 impl OnGpu {
@@ -84,7 +81,7 @@ impl OnGpu {
             untold: gpu.untold(),
         };
         drop(gpu);
-        session::get().collect();
+        self.session.collect();
         let _ = self.last.set(last);
     }
 

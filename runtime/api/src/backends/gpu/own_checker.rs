@@ -10,8 +10,6 @@ use super::{FAULTS, OnGpu, code::GpuKernel, found};
 use crate::backend::memory::{SubmittedTransfer, TransferRows, TransferSide};
 use crate::backend::module::Kernel;
 use crate::backend::{FoundRace, OwnChecker};
-use crate::program::modules;
-use crate::session;
 
 impl OwnChecker for OnGpu {
     fn benign(&self, address: usize, size: usize) {
@@ -30,7 +28,7 @@ impl OwnChecker for OnGpu {
         let transfer = Transfer { touched: &touched, stream, number, unordered: &unordered };
         // Loading prints its own errors.
         if self.checking.get().is_none() {
-            modules::load_checked();
+            self.session.program.modules.load_checked();
         }
         let Some(module) = self.checking.get().filter(|_| self.enter().is_ok()) else { return };
         let submitted = self.gpu.lock().touch(&mut module.lock(), &transfer);
@@ -38,7 +36,7 @@ impl OwnChecker for OnGpu {
         if let Err(error) = submitted.as_ref()
             && !FAULTS.contains(&error.code)
         {
-            session::get()
+            self.session
                 .note_once(format!("copies not checked against launches that may overlap them: {error}"));
         }
     }

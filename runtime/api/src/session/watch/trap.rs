@@ -21,6 +21,7 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use crate::host::limits::PAGE;
 use crate::host::stack::{self, Callers};
 
 /// An access by the host to a protected page.
@@ -38,7 +39,6 @@ pub struct HostEvent {
 pub const MOST_EVENTS: usize = 4096;
 /// The same for the whole run of the program.
 const MOST_EVENTS_OF_ALL: usize = 1 << 18;
-const PAGE: usize = 4096;
 
 /// `PR_SET_SYSCALL_USER_DISPATCH`, `PR_SYS_DISPATCH_ON` of `linux/prctl.h`.
 const SET_DISPATCH: c_int = 59;

@@ -2,10 +2,10 @@
 //! backend. A graph is launched node by node: in each launch of the graph, each node is an
 //! operation with its own number.
 
-use crate::backend;
 use crate::host::errors::Result;
 use crate::order::StreamId;
-use crate::work::graph::{self, Id};
+use crate::work::Process;
+use crate::work::graph::Id;
 
 /// `cudaStreamNonBlocking`.
 const NON_BLOCKING: u32 = 1;
@@ -45,7 +45,7 @@ impl GraphPoints {
     ///
     /// # Errors
     /// The device's.
-    pub fn reach(&mut self, point: GraphPoint, stream: StreamId) -> Result {
+    pub fn reach(&mut self, process: &Process, point: GraphPoint, stream: StreamId) -> Result {
         let index = point.index();
         if self.events.len() <= index {
             self.events.resize(index + 1, None);
@@ -53,12 +53,12 @@ impl GraphPoints {
         let event = match self.events[index] {
             Some(event) => event,
             None => {
-                let event = graph::all().number();
-                backend::get().create_event(event, WITHOUT_TIME)?;
+                let event = process.graphs.lock().number();
+                process.backend().create_event(event, WITHOUT_TIME)?;
                 *self.events[index].insert(event)
             }
         };
-        backend::get().record(event, stream)
+        process.backend().record(event, stream)
     }
 
     /// Lets later operations of a stream wait for a point, in the launch that has reached it last.
@@ -66,16 +66,16 @@ impl GraphPoints {
     ///
     /// # Errors
     /// The device's.
-    pub fn wait(&self, stream: StreamId, point: GraphPoint) -> Result {
+    pub fn wait(&self, process: &Process, stream: StreamId, point: GraphPoint) -> Result {
         match self.events.get(point.index()).copied().flatten() {
-            Some(event) => backend::get().wait_for_event(stream, event),
+            Some(event) => process.backend().wait_for_event(stream, event),
             None => Ok(()),
         }
     }
 
     /// Destroys the events, and the streams of the graph. Submitted work continues.
-    pub fn forget(self, streams: &[Option<StreamId>]) {
-        let Some(backend) = backend::chosen() else { return };
+    pub fn forget(self, process: &Process, streams: &[Option<StreamId>]) {
+        let Some(backend) = process.program().backend.if_chosen() else { return };
         for event in self.events.into_iter().flatten() {
             backend.destroy_event(event);
         }
@@ -89,6 +89,6 @@ impl GraphPoints {
 ///
 /// # Errors
 /// The device's.
-pub fn make_stream(stream: StreamId) -> Result {
-    backend::get().create_stream(stream, NON_BLOCKING, 0)
+pub fn make_stream(process: &Process, stream: StreamId) -> Result {
+    process.backend().create_stream(stream, NON_BLOCKING, 0)
 }
