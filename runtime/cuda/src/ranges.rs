@@ -15,17 +15,17 @@ use crate::memory::Memory;
 
 /// Bytes of a page of the host.
 const PAGE: usize = 4096;
-/// The least ranges that a table has room for: 64 KB.
+/// Least number of ranges that a table has room for: 64 KB.
 const LEAST: u64 = 2730;
-/// Number of tables from which on the cells are read back, to find a table that is not in use.
+/// With so many tables, the cells are read back to find a table that is not in use.
 const TABLES: usize = 4;
 
 /// The memory outside the window.
 #[derive(Debug, Default)]
 pub struct Ranges {
-    /// The ranges by address; `None` if there was no memory for the shadow.
+    /// The ranges by address. `None` if there was no memory for the shadow.
     all: BTreeMap<Address, Option<ShadowRange>>,
-    /// Start and end of the runs of the program's pages among them.
+    /// The runs of the program's pages among them: end by start.
     host_pages: BTreeMap<usize, usize>,
     /// The latest table, and its number of ranges.
     current: (Address, u64),

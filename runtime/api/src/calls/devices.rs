@@ -72,13 +72,9 @@ api! { process;
 
     fn cudaDeviceDisablePeerAccess(_peer: c_int) { Err(Error::PEER_ACCESS_NOT_ENABLED) }
 
-    fn cudaDeviceSynchronize() {
-        streams::synchronize_device(process)
-    }
+    fn cudaDeviceSynchronize() { streams::synchronize_device(process) }
 
-    fn cudaThreadSynchronize() {
-        streams::synchronize_device(process)
-    }
+    fn cudaThreadSynchronize() { streams::synchronize_device(process) }
 
     @always fn cudaDeviceReset() { reset(process) }
 

@@ -42,6 +42,7 @@ macro_rules! api {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::host::errors::Error {
             $crate::calls::export::enter(stringify!($name), $crate::calls::export::api!(runs $($mark)?), |$process| {
+                let _ = $process;
                 // SAFETY: the caller keeps the contract of the C function.
                 #[allow(unused_unsafe)]
                 unsafe { $body }

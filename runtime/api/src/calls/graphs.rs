@@ -78,11 +78,11 @@ api! { process;
     }
 
     fn cudaGraphAddMemcpyNodeToSymbol(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: u32) {
-        add(process, to, graph, after, count, copy_1d(process, symbol_bytes(process.program(), symbol, bytes, offset)?, from, bytes, kind)?)
+        add(process, to, graph, after, count, copy_1d(process, symbol_bytes(process, symbol, bytes, offset)?, from, bytes, kind)?)
     }
 
     fn cudaGraphAddMemcpyNodeFromSymbol(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, destination: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: u32) {
-        add(process, to, graph, after, count, copy_1d(process, destination, symbol_bytes(process.program(), symbol, bytes, offset)?, bytes, kind)?)
+        add(process, to, graph, after, count, copy_1d(process, destination, symbol_bytes(process, symbol, bytes, offset)?, bytes, kind)?)
     }
 
     fn cudaGraphAddMemsetNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaMemsetParams) {

@@ -104,19 +104,19 @@ api! { process;
     }
 
     @ptds fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32) {
-        copy_bytes(process, symbol_bytes(process.program(), symbol, count, offset)?, from, count, kind, DEFAULT, true)
+        copy_bytes(process, symbol_bytes(process, symbol, count, offset)?, from, count, kind, DEFAULT, true)
     }
 
     @ptsz fn cudaMemcpyToSymbolAsync(symbol: *const c_void, from: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
-        copy_bytes(process, symbol_bytes(process.program(), symbol, count, offset)?, from, count, kind, stream, false)
+        copy_bytes(process, symbol_bytes(process, symbol, count, offset)?, from, count, kind, stream, false)
     }
 
     @ptds fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32) {
-        copy_bytes(process, to, symbol_bytes(process.program(), symbol, count, offset)?, count, kind, DEFAULT, true)
+        copy_bytes(process, to, symbol_bytes(process, symbol, count, offset)?, count, kind, DEFAULT, true)
     }
 
     @ptsz fn cudaMemcpyFromSymbolAsync(to: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: u32, stream: cudaStream_t) {
-        copy_bytes(process, to, symbol_bytes(process.program(), symbol, count, offset)?, count, kind, stream, false)
+        copy_bytes(process, to, symbol_bytes(process, symbol, count, offset)?, count, kind, stream, false)
     }
 
     fn cudaGetSymbolAddress(to: *mut *mut c_void, symbol: *const c_void) {

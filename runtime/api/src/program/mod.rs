@@ -19,6 +19,7 @@ use std::ops::Range;
 use parking_lot::Mutex;
 
 use crate::backend::ChosenBackend;
+use crate::backend::memory::MemoryKind;
 use crate::host::stack::CallSite;
 use crate::program::allocations::Allocations;
 use crate::program::arrays::Arrays;
@@ -41,6 +42,16 @@ pub struct Program {
 }
 
 impl Program {
+    /// The allocation or device variable that holds an address: its kind and its bytes.
+    pub fn memory_at(&self, address: usize) -> Option<(MemoryKind, Range<usize>)> {
+        if let Some(found) = self.allocations.find(address) {
+            return Some((found.kind, found.address..found.address + found.size));
+        }
+        let variable = self.modules.variable_at(address)?;
+        let kind = if variable.managed { MemoryKind::Managed } else { MemoryKind::Device };
+        Some((kind, variable.address..variable.address + variable.size))
+    }
+
     /// True if there is any managed memory: managed allocations or `__managed__` variables.
     pub fn has_managed(&self) -> bool {
         self.allocations.has_managed() || self.modules.has_managed()

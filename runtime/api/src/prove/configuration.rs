@@ -64,10 +64,7 @@ pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protoco
 
 /// True if an object of the kernel lies in managed memory, or in unknown memory.
 pub fn may_touch_managed(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
-    let managed = |address: usize| match program.allocations.find(address) {
-        Some(found) => found.kind == MemoryKind::Managed,
-        None => program.modules.variable_at(address).is_none_or(|variable| variable.managed),
-    };
+    let managed = |address| program.memory_at(address).is_none_or(|(kind, _)| kind == MemoryKind::Managed);
     protocol.objects.iter().any(|object| match &object.kind {
         ObjectKind::Param(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
             let base = argument(launch.args, param.offset, param.width.bits());
@@ -153,11 +150,7 @@ fn image(program: &Program, handle: u64) -> Option<Extent> {
 
 /// First byte and end of the allocation or device variable that holds an address.
 fn extent(program: &Program, address: usize) -> Option<(u64, u64)> {
-    if let Some(found) = program.allocations.find(address) {
-        return Some((found.address as u64, (found.address + found.size) as u64));
-    }
-    let variable = program.modules.variable_at(address)?;
-    Some((variable.address as u64, (variable.address + variable.size) as u64))
+    program.memory_at(address).map(|(_, bytes)| (bytes.start as u64, bytes.end as u64))
 }
 
 #[cfg(test)]

@@ -41,13 +41,12 @@ pub unsafe fn allocate_to(
     if to.is_null() {
         return Err(Error::INVALID_VALUE);
     }
+    let allocate = || allocations::allocate(process, size, kind, flags);
     let pointer = match size {
         0 => std::ptr::null_mut(),
         _ => {
-            let allocated = allocations::allocate(process, size, kind, flags).or_else(|error| match error {
-                Error::MEMORY_ALLOCATION if stream_frees::wait(process) => {
-                    allocations::allocate(process, size, kind, flags)
-                }
+            let allocated = allocate().or_else(|error| match error {
+                Error::MEMORY_ALLOCATION if stream_frees::wait(process) => allocate(),
                 error => Err(error),
             });
             allocated?.address as *mut c_void
@@ -90,14 +89,8 @@ pub fn pitch_of(width: usize) -> Result<usize> {
 /// `cudaErrorInvalidValue` if they do not.
 pub fn check_device_range(process: &Process, pointer: *const c_void, count: usize) -> Result {
     let address = pointer as usize;
-    let fits = match process.program().allocations.find(address) {
-        Some(found) => found.contains(address, count),
-        None => process
-            .program()
-            .modules
-            .variable_at(address)
-            .is_some_and(|variable| count <= variable.size - (address - variable.address)),
-    };
+    let memory = process.program().memory_at(address);
+    let fits = memory.is_some_and(|(_, bytes)| count <= bytes.end - address);
     if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
@@ -117,19 +110,15 @@ pub fn attributes_of(process: &Process, pointer: *mut c_void) -> cudaPointerAttr
         devicePointer: pointer,
         hostPointer: if host { pointer } else { std::ptr::null_mut() },
     };
-    match process.program().allocations.find(pointer as usize).map(|found| found.kind) {
-        Some(MemoryKind::Host | MemoryKind::Registered) => known(1, true),
-        Some(MemoryKind::Device | MemoryKind::Array) => known(2, false),
-        Some(MemoryKind::Managed) => known(3, true),
-        None => match process.program().modules.variable_at(pointer as usize) {
-            Some(variable) if variable.managed => known(3, true),
-            Some(_) => known(2, false),
-            None => cudaPointerAttributes {
-                kind: 0,
-                device: INVALID_DEVICE,
-                devicePointer: std::ptr::null_mut(),
-                hostPointer: pointer,
-            },
+    match process.program().memory_at(pointer as usize) {
+        Some((MemoryKind::Host | MemoryKind::Registered, _)) => known(1, true),
+        Some((MemoryKind::Device | MemoryKind::Array, _)) => known(2, false),
+        Some((MemoryKind::Managed, _)) => known(3, true),
+        None => cudaPointerAttributes {
+            kind: 0,
+            device: INVALID_DEVICE,
+            devicePointer: std::ptr::null_mut(),
+            hostPointer: pointer,
         },
     }
 }

@@ -25,7 +25,7 @@ impl ModuleHandle {
 /// Loads a module: a cubin, or PTX that ends with a nul.
 ///
 /// # Errors
-/// The driver's; for PTX that it cannot compile, with the compiler's message.
+/// The driver's. For PTX that it cannot compile, with the compiler's message.
 pub fn load(code: &[u8]) -> Result<ModuleHandle> {
     let mut log = [0u8; 2048];
     let mut options =

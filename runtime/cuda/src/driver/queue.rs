@@ -67,7 +67,7 @@ impl Stream {
         Self::create(NON_BLOCKING, greatest)
     }
 
-    /// Destroys it; its work goes on.
+    /// Destroys it. Its work goes on.
     ///
     /// # Errors
     /// The driver's.

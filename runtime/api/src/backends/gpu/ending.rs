@@ -23,7 +23,7 @@ pub(super) struct FinalCounts {
     counters: Option<Counters>,
     pub(super) checks: Mutex<Vec<(u64, u64)>>,
     uncovered: u64,
-    untold: u64,
+    missed: u64,
 }
 
 /// Registers the end of the program.
@@ -78,7 +78,7 @@ impl OnGpu {
             counters: gpu.counters(),
             checks: Mutex::new(gpu.take_checks()),
             uncovered: gpu.memory.uncovered,
-            untold: gpu.untold(),
+            missed: gpu.missed(),
         };
         drop(gpu);
         self.session.collect();
@@ -88,14 +88,14 @@ impl OnGpu {
     /// The notes of what was not checked.
     pub(super) fn counted(&self) -> Vec<String> {
         match self.last.get() {
-            Some(FinalCounts { counters: Some(counters), uncovered, untold, .. }) => {
+            Some(FinalCounts { counters: Some(counters), uncovered, missed, .. }) => {
                 let mut counters = *counters;
                 counters.undecided += self.undecided.load(Ordering::Relaxed);
                 let replays = self.replays.lock();
                 counters.fetches += replays.fetches;
                 let left_out = LeftOut {
                     uncovered: *uncovered,
-                    untold: *untold,
+                    missed: *missed,
                     held: replays.left_out,
                     ..*self.left_out.lock()
                 };

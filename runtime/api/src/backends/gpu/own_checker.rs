@@ -53,9 +53,9 @@ impl OwnChecker for OnGpu {
         let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
         let replayed = self.replays.lock().run(&logs);
-        let told = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
-        self.undecided.fetch_add(told.undecided, Ordering::Relaxed);
-        told.races.into_iter().map(|(record, shared_offset)| FoundRace { record, shared_offset }).collect()
+        let joined = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
+        self.undecided.fetch_add(joined.undecided, Ordering::Relaxed);
+        joined.races.into_iter().map(|(record, shared_offset)| FoundRace { record, shared_offset }).collect()
     }
 
     fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64> {

@@ -35,7 +35,7 @@ pub struct Watch {
     stopped: AtomicBool,
     /// The call stacks of the host's accesses so far, by site.
     host_accesses: Mutex<Vec<Callers>>,
-    /// Locked while the pages are protected or opened, and while noted accesses are taken.
+    /// Locked while the protection starts or ends, and while noted accesses are taken.
     turn: Mutex<()>,
 }
 
@@ -60,24 +60,25 @@ impl Watch {
         FIRST_SITE + at as u32
     }
 
-    /// Opens the pages for good: the program ends, or a signal has come.
+    /// Ends the protection for good: the program ends, or a signal has come.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-        trap::close();
+        trap::stop();
     }
 }
 
-/// Opens the pages when the program calls the library, and checks the accesses that it has made.
+/// Ends the protection when the program calls the library, and checks the accesses that the program
+/// has made.
 pub fn pause(session: &Session) {
     if !session.program.has_managed() {
         return;
     }
     let (events, gave_up) = {
         let _turn = session.watch.turn.lock();
-        if !trap::is_open() {
+        if !trap::is_on() {
             session.watch.checked.store(false, Ordering::Relaxed);
         }
-        trap::close();
+        trap::stop();
         trap::take_events()
     };
     if events.is_empty() && !gave_up {
@@ -102,7 +103,7 @@ pub fn resume(session: &Session) {
     let (program, watch) = (&session.program, &session.watch);
     if !program.has_managed()
         || watch.stopped.load(Ordering::Relaxed)
-        || trap::is_open()
+        || trap::is_on()
         || !session.order.lock().host_is_ahead()
     {
         return;
@@ -126,7 +127,7 @@ pub fn resume(session: &Session) {
         }
         watch.checked.store(true, Ordering::Relaxed);
     }
-    trap::open(program.managed());
+    trap::start(program.managed());
 }
 
 /// True if the host may access the same managed memory as a launch with these arguments. A proof

@@ -26,22 +26,17 @@ pub struct PlannedCopy {
 impl PlannedCopy {
     /// # Errors
     /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` if the sides cannot be copied.
-    fn new(
-        process: &Process,
-        to: PitchedRows,
-        from: PitchedRows,
-        extent: cudaExtent,
-        direction: CopyDirection,
-    ) -> Result<Self> {
+    fn checked(self, process: &Process, direction: CopyDirection) -> Result<Self> {
+        let Self { to, from, extent } = self;
         if !is_empty(extent) {
             if extent.height > 1 && (to.pitch < extent.width || from.pitch < extent.width) {
                 return Err(Error::INVALID_PITCH_VALUE);
             }
             let (to_side, from_side) = direction.sides();
-            check_side(process.program(), to, extent, to_side)?;
-            check_side(process.program(), from, extent, from_side)?;
+            check_side(process, to, extent, to_side)?;
+            check_side(process, from, extent, from_side)?;
         }
-        Ok(Self { to, from, extent })
+        Ok(self)
     }
 
     /// The copy of `count` bytes.
@@ -56,7 +51,8 @@ impl PlannedCopy {
         kind: u32,
     ) -> Result<Self> {
         let extent = cudaExtent { width: count, height: 1, depth: 1 };
-        Self::new(process, flat(to, count), flat(from.cast_mut(), count), extent, CopyDirection::new(kind)?)
+        let (to, from) = (flat(to, count), flat(from.cast_mut(), count));
+        Self { to, from, extent }.checked(process, CopyDirection::new(kind)?)
     }
 
     /// The copy that `cudaMemcpy3DParms` describe.
@@ -65,8 +61,8 @@ impl PlannedCopy {
     /// What CUDA returns for parameters that do not fit.
     pub fn of_3d(process: &Process, p: &cudaMemcpy3DParms) -> Result<Self> {
         let direction = CopyDirection::new(p.kind)?;
-        let (to, to_element) = side_3d(process.program(), p.dstArray, &p.dstPtr, p.dstPos)?;
-        let (from, from_element) = side_3d(process.program(), p.srcArray, &p.srcPtr, p.srcPos)?;
+        let (to, to_element) = side_3d(process, p.dstArray, &p.dstPtr, p.dstPos)?;
+        let (from, from_element) = side_3d(process, p.srcArray, &p.srcPtr, p.srcPos)?;
         if let (Some(a), Some(b)) = (to_element, from_element)
             && a != b
         {
@@ -75,7 +71,7 @@ impl PlannedCopy {
         // If an array takes part, the width counts its elements, otherwise bytes.
         let element = to_element.or(from_element).unwrap_or(1);
         let width = p.extent.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
-        Self::new(process, to, from, cudaExtent { width, ..p.extent }, direction)
+        Self { to, from, extent: cudaExtent { width, ..p.extent } }.checked(process, direction)
     }
 
     /// Runs it on `stream` as part of a graph. The host does not wait for it.
@@ -84,8 +80,8 @@ impl PlannedCopy {
     /// `cudaErrorInvalidValue` if device memory was freed since.
     pub fn run(&self, process: &Process, stream: StreamId) -> Result {
         if !is_empty(self.extent) {
-            check_side(process.program(), self.to, self.extent, RequiredMemory::Any)?;
-            check_side(process.program(), self.from, self.extent, RequiredMemory::Any)?;
+            check_side(process, self.to, self.extent, RequiredMemory::Any)?;
+            check_side(process, self.from, self.extent, RequiredMemory::Any)?;
         }
         // SAFETY: the program keeps the contract for its node.
         unsafe { self.act(process, stream, Waits::InGraph) }
@@ -158,7 +154,7 @@ pub unsafe fn copy_2d(
     let extent = cudaExtent { width, height, depth: 1 };
     let (to, from) = (flat(to, to_pitch), flat(from.cast_mut(), from_pitch));
     // SAFETY: the caller keeps the contract above.
-    unsafe { PlannedCopy::new(process, to, from, extent, direction)?.submit(process, stream, sync) }
+    unsafe { PlannedCopy { to, from, extent }.checked(process, direction)?.submit(process, stream, sync) }
 }
 
 /// Makes the copy that `cudaMemcpy3DParms` describe.

@@ -26,18 +26,11 @@ pub struct PlannedFill {
 impl PlannedFill {
     /// # Errors
     /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` if the memory cannot be filled.
-    fn new(
-        process: &Process,
-        rows: PitchedRows,
-        value: u32,
-        element: usize,
-        extent: cudaExtent,
-    ) -> Result<Self> {
-        if !matches!(element, 1 | 2 | 4) {
+    fn checked(self, process: &Process) -> Result<Self> {
+        if !matches!(self.element, 1 | 2 | 4) {
             return Err(Error::INVALID_VALUE);
         }
-        let fill = Self { rows, value, element, extent };
-        fill.check(process).map(|()| fill)
+        self.check(process).map(|()| self)
     }
 
     /// The fill that `cudaMemsetParams` describe.
@@ -48,13 +41,8 @@ impl PlannedFill {
         let element = p.elementSize as usize;
         let width = p.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
         let pitch = if p.height > 1 { p.pitch } else { width };
-        Self::new(
-            process,
-            flat(p.dst, pitch),
-            p.value,
-            element,
-            cudaExtent { width, height: p.height, depth: 1 },
-        )
+        let (rows, extent) = (flat(p.dst, pitch), cudaExtent { width, height: p.height, depth: 1 });
+        Self { rows, value: p.value, element, extent }.checked(process)
     }
 
     fn check(&self, process: &Process) -> Result {
@@ -65,7 +53,7 @@ impl PlannedFill {
         if extent.height > 1 && rows.pitch < extent.width {
             return Err(Error::INVALID_PITCH_VALUE);
         }
-        check_side(process.program(), rows, extent, RequiredMemory::Device)
+        check_side(process, rows, extent, RequiredMemory::Device)
     }
 
     /// Runs it on `stream` as part of a graph. The host does not wait for it.
@@ -102,7 +90,7 @@ pub fn fill(
     sync: bool,
 ) -> Result {
     let stream = streams::resolve(process, stream)?;
-    let fill = PlannedFill::new(process, rows, value as u32, 1, extent)?;
+    let fill = PlannedFill { rows, value: value as u32, element: 1, extent }.checked(process)?;
     if !capture::add(process, stream, || Work::Fill(fill, stack::callers()))? {
         fill.act(process, stream, Waits::of_call(sync))?;
     }

@@ -10,7 +10,6 @@ use crate::backend::memory::{MemoryKind, TransferRows, TransferSide};
 use crate::host::errors::Result;
 use crate::host::stack;
 use crate::order::StreamId;
-use crate::program::Program;
 use crate::work::Process;
 
 /// The kind of memory that a side of a transfer is in.
@@ -28,16 +27,12 @@ pub enum TransferMemory {
 
 impl TransferMemory {
     /// The memory that holds an address.
-    pub fn of(program: &Program, address: usize) -> Self {
-        match program.allocations.find(address).map(|found| found.kind) {
-            Some(MemoryKind::Device | MemoryKind::Array) => Self::Device,
-            Some(MemoryKind::Managed) => Self::Managed,
-            Some(MemoryKind::Host | MemoryKind::Registered) => Self::PageLocked,
-            None => match program.modules.variable_at(address) {
-                Some(variable) if variable.managed => Self::Managed,
-                Some(_) => Self::Device,
-                None => Self::Pageable,
-            },
+    pub fn of(process: &Process, address: usize) -> Self {
+        match process.program().memory_at(address) {
+            Some((MemoryKind::Device | MemoryKind::Array, _)) => Self::Device,
+            Some((MemoryKind::Managed, _)) => Self::Managed,
+            Some((MemoryKind::Host | MemoryKind::Registered, _)) => Self::PageLocked,
+            None => Self::Pageable,
         }
     }
 
@@ -90,8 +85,8 @@ pub fn begin(
     from: Option<TransferRows>,
     waits: Waits,
 ) -> bool {
-    let to_memory = TransferMemory::of(process.program(), to.start);
-    let from_memory = from.map(|from| TransferMemory::of(process.program(), from.start));
+    let to_memory = TransferMemory::of(process, to.start);
+    let from_memory = from.map(|from| TransferMemory::of(process, from.start));
     let sync = waits == Waits::Synchronous;
     let waits = waits != Waits::InGraph
         && match from_memory {

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::backend::memory::{CudaArray, MemoryKind, PitchedRows};
 use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaExtent, cudaPitchedPtr, cudaPos};
-use crate::program::Program;
+use crate::work::Process;
 
 /// `cudaMemcpyKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum RequiredMemory {
 /// # Errors
 /// `cudaErrorInvalidValue` if they do not.
 pub fn check_side(
-    program: &Program,
+    process: &Process,
     rows: PitchedRows,
     extent: cudaExtent,
     required: RequiredMemory,
@@ -78,7 +78,7 @@ pub fn check_side(
     if rows.start.is_null() || address.checked_add(size).is_none() {
         return Err(Error::INVALID_VALUE);
     }
-    let fits = match (program.allocations.find(address), required) {
+    let fits = match (process.program().allocations.find(address), required) {
         (Some(found), RequiredMemory::Host)
             if matches!(found.kind, MemoryKind::Device | MemoryKind::Array) =>
         {
@@ -89,7 +89,8 @@ pub fn check_side(
             found.contains(address, size)
                 || (found.kind == MemoryKind::Registered && required != RequiredMemory::Device)
         }
-        (None, RequiredMemory::Device) => program
+        (None, RequiredMemory::Device) => process
+            .program()
             .modules
             .variable_at(address)
             .is_some_and(|variable| size <= variable.address + variable.size - address),
@@ -143,14 +144,14 @@ pub fn array_rows(array: &CudaArray, x: usize, y: usize, z: usize) -> Result<Pit
 /// # Errors
 /// What CUDA returns for parameters that do not fit.
 pub fn side_3d(
-    program: &Program,
+    process: &Process,
     handle: *mut c_void,
     pointer: &cudaPitchedPtr,
     pos: cudaPos,
 ) -> Result<(PitchedRows, Option<usize>)> {
     match (handle.is_null(), pointer.ptr.is_null()) {
         (false, true) => {
-            let array = program.arrays.lookup(handle)?;
+            let array = process.program().arrays.lookup(handle)?;
             let rows = array_rows(&array, pos.x * array.element, pos.y, pos.z)?;
             Ok((rows, Some(array.element)))
         }
@@ -173,12 +174,12 @@ pub fn side_3d(
 /// # Errors
 /// `cudaErrorInvalidSymbol`, or `cudaErrorInvalidValue` if the variable ends before.
 pub fn symbol_bytes(
-    program: &Program,
+    process: &Process,
     symbol: *const c_void,
     count: usize,
     offset: usize,
 ) -> Result<*mut c_void> {
-    let variable = program.modules.variable_of_symbol(symbol)?;
+    let variable = process.program().modules.variable_of_symbol(symbol)?;
     match offset.checked_add(count) {
         Some(end) if end <= variable.size => Ok((variable.address + offset) as *mut c_void),
         _ => Err(Error::INVALID_VALUE),
