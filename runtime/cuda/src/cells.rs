@@ -51,9 +51,6 @@ struct CellUse {
 
 impl Cells {
     /// Makes the first chunk.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn new(device: &Device) -> Result<Self> {
         let mut cells = Self::default();
         cells.make(device)?;
@@ -61,9 +58,6 @@ impl Cells {
     }
 
     /// Takes a cell for the next launch on a stream, which uses this table of ranges.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn take(&mut self, device: &Device, table: Address, stream: Stream) -> Result<TakenCell> {
         if self.free.is_empty() {
             self.free_marked(device)?;
@@ -95,9 +89,6 @@ impl Cells {
     }
 
     /// Frees the cells of launches that are over, and notes their checks.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_marked(&mut self, device: &Device) -> Result {
         for (address, of, cell) in self.read(device)? {
             if cell.over == of.turn {

@@ -54,9 +54,6 @@ unsafe impl Send for EventLogs {}
 impl EventLogs {
     /// Takes a buffer for the log of a launch of at most so many events. Returns the address of the
     /// first event and the number of events that fit, or zeros if there is no memory.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn begin(&mut self, number: u64, events: u64) -> Result<(Address, u64)> {
         if events == 0 {
             return Ok((0, 0));

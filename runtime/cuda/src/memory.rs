@@ -94,9 +94,6 @@ impl Memory {
     }
 
     /// Allocates, without shadow if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate(&mut self, device: &Device, size: u64) -> Result<Address> {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let (address, place) = match self.take_freed(size) {
@@ -123,9 +120,6 @@ impl Memory {
     }
 
     /// Frees an allocation. Returns false if there is none at this address.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free(&mut self, address: Address) -> Result<bool> {
         match self.allocations.remove(&address) {
             Some(Allocation { place, covered: true, .. }) => {
@@ -150,9 +144,6 @@ impl Memory {
     }
 
     /// Allocates shadow for memory outside the window. `None` if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn shadow_elsewhere(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
         let Some(shadow) = if_room(driver::allocate(shadow_of(size)))? else {
             self.uncovered += size;
@@ -164,18 +155,12 @@ impl Memory {
     }
 
     /// Frees shadow of [`Memory::shadow_elsewhere`].
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_elsewhere(&mut self, shadow: Address) -> Result {
         self.mapped.retain(|&(of, _)| of != shadow);
         driver::free(shadow)
     }
 
     /// Fills all shadow with zeros, for uids that begin anew.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn forget_all(&self, device: &Device) -> Result {
         self.mapped.iter().try_for_each(|&(address, size)| device.clear(address, size))
     }

@@ -28,9 +28,6 @@ pub struct SlotSets {
 impl SlotSets {
     /// The device address of the [`SlotSet`] for blocks with this much shared memory of their own,
     /// or 0 if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn of(&mut self, device: &Device, shared: u64) -> Result<Address> {
         let shared = class(shared);
         if let Some(&slots) = self.by_size.get(&shared) {

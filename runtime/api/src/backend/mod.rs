@@ -91,9 +91,6 @@ pub trait Backend: Sync {
     fn memory_limit(&self) -> usize;
 
     /// Sets a `cudaLimit`.
-    ///
-    /// # Errors
-    /// The device's.
     fn set_limit(&self, number: u32, value: usize) -> Result;
 
     // ---- kernels ----
@@ -117,29 +114,17 @@ pub trait Backend: Sync {
     unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result;
 
     /// The backend's part of the result of `cudaFuncGetAttributes`.
-    ///
-    /// # Errors
-    /// The device's.
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes>;
 
     /// Allows a kernel this much dynamic shared memory, bytes.
-    ///
-    /// # Errors
-    /// The device's.
     fn allow_dynamic_shared(&self, _kernel: &Kernel, _bytes: usize) -> Result {
         Ok(())
     }
 
     /// Number of blocks of this size that fit on a multiprocessor.
-    ///
-    /// # Errors
-    /// The device's.
     fn resident_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u32>;
 
     /// Most blocks of this size in a cooperative launch.
-    ///
-    /// # Errors
-    /// The device's.
     fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64>;
 
     /// Runs a launch, or submits it.
@@ -163,9 +148,6 @@ pub trait Backend: Sync {
     unsafe fn give(&self, address: usize, request: MemoryRequest, kind: MemoryKind);
 
     /// Page-locks memory of the program.
-    ///
-    /// # Errors
-    /// The device's.
     fn register(&self, _address: usize, _size: usize, _flags: u32) -> Result {
         Ok(())
     }
@@ -182,17 +164,11 @@ pub trait Backend: Sync {
     }
 
     /// Makes an array. Its memory comes from [`Backend::take`] and goes by [`Backend::give`].
-    ///
-    /// # Errors
-    /// The device's.
     fn make_array(&self, _array: &CudaArray) -> Result {
         Ok(())
     }
 
     /// Makes a texture object (`desc` is its description) or a surface object. Returns its handle.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_object(
         &self,
         object: TextureObject,
@@ -214,26 +190,17 @@ pub trait Backend: Sync {
     ///
     /// # Safety
     /// Host memory is valid for such a transfer. Device memory was checked.
-    ///
-    /// # Errors
-    /// The device's.
     unsafe fn copy(&self, to: PitchedRows, from: PitchedRows, request: TransferRequest) -> Result;
 
     /// Submits a fill with a value, whose size in bytes comes second.
     ///
     /// # Safety
     /// The memory was checked.
-    ///
-    /// # Errors
-    /// The device's.
     unsafe fn fill(&self, to: PitchedRows, value: (u32, usize), request: TransferRequest) -> Result;
 
     // ---- order ----
 
     /// Makes a stream.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_stream(&self, _stream: StreamId, _flags: u32, _priority: c_int) -> Result {
         Ok(())
     }
@@ -242,9 +209,6 @@ pub trait Backend: Sync {
     fn destroy_stream(&self, _stream: StreamId) {}
 
     /// Makes an event.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_event(&self, _event: usize, _flags: u32) -> Result {
         Ok(())
     }
@@ -253,17 +217,11 @@ pub trait Backend: Sync {
     fn destroy_event(&self, _event: usize) {}
 
     /// Records an event on a stream.
-    ///
-    /// # Errors
-    /// The device's.
     fn record(&self, _event: usize, _stream: StreamId) -> Result {
         Ok(())
     }
 
     /// Lets a stream wait for a recorded event.
-    ///
-    /// # Errors
-    /// The device's.
     fn wait_for_event(&self, _stream: StreamId, _event: usize) -> Result {
         Ok(())
     }
@@ -286,9 +244,6 @@ pub trait Backend: Sync {
 
     /// Milliseconds between two recorded events. `None` if the host's clock at the two records is
     /// to be used.
-    ///
-    /// # Errors
-    /// The device's.
     fn elapsed(&self, _start: usize, _end: usize) -> Result<Option<f32>> {
         Ok(None)
     }
@@ -297,9 +252,6 @@ pub trait Backend: Sync {
     ///
     /// # Safety
     /// Any thread may call the function with `data`.
-    ///
-    /// # Errors
-    /// The device's.
     unsafe fn call_host(
         &self,
         _stream: StreamId,

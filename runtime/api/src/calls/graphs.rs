@@ -51,7 +51,7 @@ api! { process;
         let mut graphs = process.graphs.lock();
         let Work::Kernel(prepared) = &graphs.node(node as Id)?.work else { return Err(Error::INVALID_VALUE) };
         let dim = |[x, y, z]: [u32; 3]| dim3 { x, y, z };
-        // CUDA keeps the list as long as the node; here it stays for ever.
+        // CUDA keeps the list as long as the node. Here it stays for ever.
         let arguments = Box::leak(prepared.arguments().into_boxed_slice());
         put(p, cudaKernelNodeParams {
             func: Opaque(prepared.stub).pointer(),
@@ -153,7 +153,7 @@ api! { process;
 
     fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) {
         devices::check(device)?;
-        // Used and reserved now, and at most: memory of graphs is not told from other.
+        // Memory in use and reserved memory, now and at most. Graphs have no memory apart.
         match attribute {
             0..=3 => put(value.cast(), process.program().allocations.bytes_in_use() as u64),
             _ => Err(Error::INVALID_VALUE),

@@ -93,7 +93,7 @@ macro_rules! launches {
         $(#[$doc])*
         ///
         /// # Safety
-        /// To be called as C does; `args` has a valid pointer for each parameter.
+        /// To be called as C does. `args` has a valid pointer for each parameter.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -173,7 +173,7 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
 /// `cudaLaunchKernelExC` of the CUDA Runtime API.
 ///
 /// # Safety
-/// As [`cudaLaunchKernel`]; `config` and its attributes are valid.
+/// As [`cudaLaunchKernel`]. `config` and its attributes are valid.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaLaunchKernelExC(

@@ -180,7 +180,7 @@ pub unsafe extern "C" fn __cudaRegisterVar(
 /// the variable through the pointer, even before `main`.
 ///
 /// # Safety
-/// As [`__cudaRegisterFunction`]; `host` points to a pointer.
+/// As [`__cudaRegisterFunction`]. `host` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterManagedVar(
     handle: *mut *mut c_void,

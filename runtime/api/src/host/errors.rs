@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[repr(transparent)]
 pub struct Error(pub u32);
 
-/// The result of a function of the API inside this crate.
+/// The result of a function of the API inside this crate. The errors of a function are the device's,
+/// unless its documentation names others.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 macro_rules! table {

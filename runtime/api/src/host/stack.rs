@@ -9,7 +9,7 @@ pub type CallSite = usize;
 /// The calls that led into this library, the innermost first. 0 for none.
 pub type Callers = [CallSite; 3];
 
-/// The same for a launch.
+/// The calls that led to a launch, the innermost first. 0 for none.
 pub type LaunchStack = [CallSite; 8];
 
 thread_local! {

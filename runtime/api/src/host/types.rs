@@ -144,7 +144,7 @@ pub struct cudaGraphExecUpdateResultInfo {
     pub errorFromNode: *mut c_void,
 }
 
-/// `cudaResourceDesc`; the union is kept as words.
+/// `cudaResourceDesc`. The union is kept as words.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct cudaResourceDesc {
@@ -235,7 +235,7 @@ pub struct cudaFuncAttributes {
     pub reserved: [c_int; 16],
 }
 
-/// `cudaLaunchAttribute`; the union is kept as words, most members are one.
+/// `cudaLaunchAttribute`. The union is kept as words. Most of its members are one word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct cudaLaunchAttribute {

@@ -83,23 +83,16 @@ impl Allocations {
         allocation
     }
 
-    /// Adds memory of the program, after `lock` has page-locked it.
+    /// Adds memory of the program that is to be page-locked.
     ///
     /// # Errors
-    /// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already, and those of `lock`.
-    pub fn add_registered(
-        &self,
-        address: usize,
-        size: usize,
-        flags: u32,
-        lock: impl FnOnce() -> Result,
-    ) -> Result {
+    /// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already.
+    pub fn add_registered(&self, address: usize, size: usize, flags: u32) -> Result {
         let mut live = self.by_address.write();
         let last = live.range(..address + size).next_back();
         if last.is_some_and(|(_, last)| last.address + last.size > address) {
             return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        lock()?;
         live.insert(address, self.numbered(address, size, MemoryKind::Registered, flags));
         Ok(())
     }

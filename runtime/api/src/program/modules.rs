@@ -210,11 +210,10 @@ fn arch(meta: &[u8]) -> Option<u32> {
     std::str::from_utf8(&number[..end]).ok()?.parse().ok()
 }
 
-/// Whether a description has `__managed__` variables, without reading all of it.
+/// True if a description has `__managed__` variables. Does not parse it.
 fn has_managed(meta: &[u8]) -> bool {
     let flag = &b"\"managed\":"[..];
-    // A name that holds a quote has a backslash before it, so what looks like
-    // the field is the field.
+    // A quote within a name has a backslash before it, so what looks like the field is the field.
     memchr::memmem::find_iter(meta, flag)
         .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
 }

@@ -84,7 +84,7 @@ pub fn may_touch_managed(program: &Program, launch: &KernelLaunch<'_>, protocol:
     })
 }
 
-/// `bits` bits of the arguments, zero-extended; 0 beyond their end.
+/// `bits` bits of the arguments, zero-extended. Beyond their end there are zeros.
 fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
     let bytes = bits.div_ceil(8) as usize;
     (0..bytes).fold(0, |value, i| {
@@ -188,7 +188,8 @@ mod tests {
         assert_eq!(moved.objects[0].unwrap().allocation, Some((FIRST, FIRST + 0x1000)));
         assert_eq!(base(1), FIRST + 2 * GAP);
         assert_eq!(moved.params, [base(0), base(1), base(2)]);
-        // The same elsewhere is the same configuration; other places within are not.
+        // The allocations lie elsewhere: the configuration is the same. An object lies elsewhere in
+        // its allocation: the configuration is another.
         let (x, y) = ((0x5000, 0x6000), (0x9000, 0x9800));
         let mut again = launch(&[(0x5100, Some(x)), (0x9000, Some(y)), (0x5900, Some(x))]);
         assert!(place(&mut again, &protocol(3)));

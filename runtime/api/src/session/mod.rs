@@ -79,7 +79,7 @@ pub struct Session {
     watch: Watch,
     /// The host's calls that copy or fill.
     pub transfer_calls: Mutex<TransferCalls>,
-    /// Operations that later ones may overlap. Locked before the order and the state.
+    /// Operations that later ones may overlap.
     overlapped: Mutex<OverlappedOperations>,
     /// The order of operations.
     pub order: Mutex<Order>,
@@ -113,8 +113,7 @@ impl SessionState {
 
 /// Reads memory of the program to compare written values.
 fn read_memory(address: usize, size: u32) -> Option<u64> {
-    // The checker reads bytes that another thread has accessed before and that the checked access
-    // is about to access: the memory exists.
+    // The memory exists: another thread has accessed these bytes, and the checked access is about to.
     let mut bytes = [0u8; 8];
     let size = size as usize;
     if address == 0 || size > bytes.len() {

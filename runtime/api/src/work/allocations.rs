@@ -65,8 +65,11 @@ pub fn release(process: &Process, allocation: Allocation) {
 /// # Errors
 /// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already, and the device's.
 pub fn register(process: &Process, address: usize, size: usize, flags: u32) -> Result {
-    let lock = || process.backend().register(address, size, flags);
-    process.program().allocations.add_registered(address, size, flags, lock)
+    let allocations = &process.program().allocations;
+    allocations.add_registered(address, size, flags)?;
+    process.backend().register(address, size, flags).inspect_err(|_| {
+        let _ = allocations.remove(address, &[MemoryKind::Registered]);
+    })
 }
 
 /// Frees what `cudaDeviceReset` frees: everything that CUDA allocated.

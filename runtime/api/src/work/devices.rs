@@ -14,8 +14,7 @@ pub fn check(device: c_int) -> Result {
     if device == 0 { Ok(()) } else { Err(Error::INVALID_DEVICE) }
 }
 
-/// What the program has set for the device. Only limits matter to it. The rest is kept to give it
-/// back.
+/// What the program has set for the device. All but the limits is kept only to give it back.
 pub struct DeviceSettings {
     /// `cudaLimit` values by number, bytes or counts.
     limits: [AtomicUsize; 7],
@@ -76,10 +75,7 @@ pub fn pci_bus_id(process: &Process) -> String {
     format!("{:04x}:{:02x}:{:02x}.0", p.pciDomainID, p.pciBusID, p.pciDeviceID)
 }
 
-/// Frees everything and clears the sticky error: `cudaDeviceReset`.
-///
-/// # Errors
-/// None.
+/// Frees everything and clears the sticky error: `cudaDeviceReset`. Never fails.
 pub fn reset(process: &Process) -> Result {
     // The fault of a kernel ends with the device's memory.
     let _ = streams::synchronize_device(process);

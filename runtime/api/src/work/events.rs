@@ -78,7 +78,7 @@ pub unsafe fn create(process: &Process, to: *mut cudaEvent_t, flags: u32) -> Res
     unsafe { put(to, handle as cudaEvent_t) }
 }
 
-/// Records the event on a stream; in a capture, by an edge.
+/// Records the event on a stream, or in the capture that the stream takes part in.
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if one of the handles is none, and the device's.
@@ -104,7 +104,7 @@ pub fn record_at(process: &Process, event: cudaEvent_t, clock: Clock) -> Result 
     })
 }
 
-/// Lets the host wait for the event, or ask for it, with `ask`.
+/// Lets the host wait for the event, or ask if it has come. `ask` does so at the backend.
 ///
 /// # Errors
 /// Those of `ask`, and `cudaErrorCapturedEvent`.
@@ -142,8 +142,7 @@ fn time(process: &Process, event: cudaEvent_t) -> Result<Instant> {
 /// Milliseconds between the last records of two events.
 ///
 /// # Errors
-/// `cudaErrorInvalidResourceHandle` if one is no event, was not recorded or has no time; the
-/// device's.
+/// `cudaErrorInvalidResourceHandle` if one is no event, was not recorded or has no time.
 pub fn elapsed(process: &Process, start: cudaEvent_t, end: cudaEvent_t) -> Result<f32> {
     let handles = (start as usize, end as usize);
     let (start, end) = (time(process, start)?, time(process, end)?);

@@ -22,9 +22,6 @@ const CLUSTER_SCHEDULING: u32 = 15;
 const REQUIRED_CLUSTER: std::ops::RangeInclusive<u32> = 10..=13;
 
 /// The result of `cudaFuncGetAttributes`.
-///
-/// # Errors
-/// The device's.
 pub fn attributes(process: &Process, kernel: &Kernel) -> Result<cudaFuncAttributes> {
     let meta = kernel.meta();
     let [width, height, depth] = meta.cluster.unwrap_or_default().map(|dim| dim as c_int);
@@ -107,7 +104,7 @@ pub fn clusters(process: &Process, kernel: &Kernel, config: &cudaLaunchConfig_t)
 /// Dynamic shared memory that each of `blocks` blocks can have on one multiprocessor, bytes.
 ///
 /// # Errors
-/// `cudaErrorInvalidValue` if so many blocks do not fit.
+/// `cudaErrorInvalidValue` if that many blocks do not fit.
 pub fn available_shared(process: &Process, kernel: &Kernel, blocks: c_int, threads: c_int) -> Result<usize> {
     if blocks < 1 || occupancy(process, kernel, threads, 0)? < blocks {
         return Err(Error::INVALID_VALUE);

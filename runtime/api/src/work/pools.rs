@@ -72,7 +72,7 @@ pub fn with_pools<T>(process: &Process, f: impl FnOnce(&mut Pools) -> Result<T>)
     f(&mut process.pools.lock())
 }
 
-/// Allocates memory in the order of a stream; in a capture, by a node.
+/// Allocates memory in the order of a stream. If the stream captures, a node does so.
 ///
 /// # Safety
 /// As [`allocate_to`].
@@ -92,7 +92,7 @@ pub unsafe fn allocate_on(process: &Process, to: *mut *mut c_void, size: usize, 
     }
 }
 
-/// Frees memory in the order of a stream; in a capture, by a node.
+/// Frees memory in the order of a stream. If the stream captures, a node does so.
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if the pointer is no allocation, and the device's.

@@ -115,9 +115,6 @@ pub fn texture(process: &Process, resource: &cudaResourceDesc, desc: &cudaTextur
 }
 
 /// Makes an object and keeps its description. Returns its handle.
-///
-/// # Errors
-/// The device's.
 pub fn create(process: &Process, object: TextureObject, described: DescribedObject) -> Result<u64> {
     let handle = process.backend().create_object(object, &described.resource, described.texture.as_ref())?;
     process.described.lock().insert((handle, described.texture.is_some()), described);

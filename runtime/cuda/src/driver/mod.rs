@@ -69,7 +69,8 @@ impl Error {
     }
 }
 
-/// The result of a call.
+/// The result of a call. The errors of a function are the driver's, unless its documentation names
+/// others.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// The result of a call that may find no memory: then `None`.

@@ -49,9 +49,6 @@ pub fn load(code: &[u8]) -> Result<ModuleHandle> {
 }
 
 /// The driver's version: 12040 for the driver of CUDA 12.4.
-///
-/// # Errors
-/// The driver's.
 pub fn version() -> Result<i32> {
     let mut version = 0;
     call!(cuDriverGetVersion(&mut version))?;

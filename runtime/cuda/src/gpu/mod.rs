@@ -164,17 +164,11 @@ impl Gpu {
     }
 
     /// Allocates memory: see [`Memory`].
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate(&mut self, size: u64) -> Result<Address> {
         self.memory.allocate(&self.device, size)
     }
 
     /// Allocates managed memory, with shadow if there is memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate_managed(&mut self, size: u64) -> Result<Address> {
         let address = driver::managed(size)?;
         self.ranges.add(&mut self.memory, &self.device, address, size)?;
@@ -191,9 +185,6 @@ impl Gpu {
     }
 
     /// Frees managed memory. Nothing that runs may use it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_managed(&mut self, address: Address) -> Result {
         self.ranges.remove(&mut self.memory, address)?;
         driver::free(address)

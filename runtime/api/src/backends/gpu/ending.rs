@@ -32,8 +32,8 @@ pub fn prepare(gpu: &'static OnGpu) {
         /// As `atexit`, with the exit status.
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
-    // The driver ends in an exit handler that it registered when it was opened. This one runs
-    // before. SAFETY: the function stays: the library is never unloaded.
+    // The driver ends in an exit handler, which it has registered before. So this one runs earlier.
+    // SAFETY: the function stays: the library is never unloaded.
     unsafe { on_exit(at_exit, std::ptr::from_ref(gpu).cast_mut().cast()) };
 }
 

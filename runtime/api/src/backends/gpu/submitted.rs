@@ -205,7 +205,7 @@ mod tests {
                 "learns {learns}, beside {beside_one}, behind {behind}"
             );
         }
-        // 3 was submitted later and ran earlier: 1 acquires its order, and 2 is ordered after 1.
+        // 3 was submitted later and ran earlier. 1 acquires its order, and 2 is ordered after 1.
         let mut submitted = SubmittedOperations::default();
         submitted.add_launch(1, &[], true);
         submitted.add_launch(3, &[1, 2], false);

@@ -130,8 +130,8 @@ pub fn resume(session: &Session) {
     trap::start(program.managed());
 }
 
-/// True if the host may access the same managed memory as a launch with these arguments. A proof
-/// does not cover the host, so such a launch is checked.
+/// True if the host may access the same managed memory as a launch with these arguments. Such a
+/// launch is checked, since a proof does not cover the host.
 pub fn may_meet(session: &Session, args: &[u128]) -> bool {
     let program = &session.program;
     if !program.has_managed() || session.watch.unusable.load(Ordering::Relaxed) {

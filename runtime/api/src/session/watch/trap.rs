@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::host::limits::PAGE;
@@ -58,6 +58,8 @@ const TRAP_FLAG: i64 = 1 << 8;
 const PAGE_FAULT_WRITE: i64 = 2;
 
 struct TrapState {
+    /// The handlers are installed. False if the system lacks what they need.
+    is_set_up: OnceLock<bool>,
     /// The pages are protected, or will be after the next instruction.
     is_on: AtomicBool,
     /// The pages can be accessed for one instruction.
@@ -78,6 +80,7 @@ struct TrapState {
 unsafe impl Sync for TrapState {}
 
 static STATE: TrapState = TrapState {
+    is_set_up: OnceLock::new(),
     is_on: AtomicBool::new(false),
     stepping: AtomicBool::new(false),
     selector: AtomicU8::new(ALLOW),
@@ -187,10 +190,8 @@ fn own_code() -> Option<Range<usize>> {
 
 /// Installs the handlers and asks for syscall user dispatch, once.
 fn set_up() -> bool {
-    static ONCE: Once = Once::new();
-    static DONE: AtomicBool = AtomicBool::new(false);
-    ONCE.call_once(|| {
-        let Some(code) = own_code() else { return };
+    *STATE.is_set_up.get_or_init(|| {
+        let Some(code) = own_code() else { return false };
         // The executor installs its handlers at its first launch. They must come before ours.
         gpurace_cpu::signal::install_handlers();
         // SAFETY: the protection is off. `libc::sigaction` only reads the old action. The selector
@@ -207,9 +208,8 @@ fn set_up() -> bool {
         };
         // The unwinder and the loader allocate at their first use, which a handler must not be.
         let _: Callers = stack::callers();
-        DONE.store(done, Ordering::Relaxed);
-    });
-    DONE.load(Ordering::Relaxed)
+        done
+    })
 }
 
 /// Checks that pages can be protected and the program cannot notice. `workers` threads of the

@@ -153,7 +153,7 @@ pub fn wait(process: &Process, stream: StreamId, event: cudaEvent_t) -> Result<b
     })
 }
 
-/// Refuses that the host waits for an event of a capture.
+/// Refuses a wait of the host for an event of a capture.
 ///
 /// # Errors
 /// `cudaErrorCapturedEvent`.
@@ -218,6 +218,7 @@ pub fn end(process: &Process, stream: StreamId) -> Result<Id> {
 }
 
 /// Calls `tell` with the status of a stream's capture, the capture, and the stream's part in it.
+/// `None` if the stream does not capture.
 ///
 /// # Errors
 /// Those of `tell`.

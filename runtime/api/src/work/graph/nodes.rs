@@ -126,7 +126,7 @@ pub fn change(process: &Process, node: NodeHandle, work: Work) -> Result {
     Ok(())
 }
 
-/// Writes a list as CUDA returns lists: as many elements as there is room for, and the count.
+/// Writes a list as CUDA returns lists: the elements that there is room for, and their number.
 ///
 /// # Safety
 /// `to` is null or has room for `*count`.

@@ -1,6 +1,6 @@
-//! The order of a graph's nodes on a backend that runs them later: streams and events of the
-//! backend. A graph is launched node by node: in each launch of the graph, each node is an
-//! operation with its own number.
+//! The order of a graph's nodes on a backend that runs them later. Streams and events of the backend
+//! make it. A graph is launched node by node: each node of each launch is an operation with a number
+//! of its own.
 
 use crate::host::errors::Result;
 use crate::order::StreamId;
@@ -42,9 +42,6 @@ impl GraphPoint {
 
 impl GraphPoints {
     /// Records that a stream has reached a point.
-    ///
-    /// # Errors
-    /// The device's.
     pub fn reach(&mut self, process: &Process, point: GraphPoint, stream: StreamId) -> Result {
         let index = point.index();
         if self.events.len() <= index {
@@ -63,9 +60,6 @@ impl GraphPoints {
 
     /// Lets later operations of a stream wait for a point, in the launch that has reached it last.
     /// If none has, they do not wait.
-    ///
-    /// # Errors
-    /// The device's.
     pub fn wait(&self, process: &Process, stream: StreamId, point: GraphPoint) -> Result {
         match self.events.get(point.index()).copied().flatten() {
             Some(event) => process.backend().wait_for_event(stream, event),
@@ -86,9 +80,6 @@ impl GraphPoints {
 }
 
 /// Makes a stream for part of a graph.
-///
-/// # Errors
-/// The device's.
 pub fn make_stream(process: &Process, stream: StreamId) -> Result {
     process.backend().create_stream(stream, NON_BLOCKING, 0)
 }

@@ -170,7 +170,7 @@ pub unsafe fn copy_3d(process: &Process, p: &cudaMemcpy3DParms, stream: cudaStre
     unsafe { PlannedCopy::of_3d(process, p)?.submit(process, stream, sync) }
 }
 
-/// The same parameters without devices, of which there is one.
+/// The same parameters without the devices: there is only one.
 ///
 /// # Errors
 /// `cudaErrorInvalidDevice` if they name another device.

@@ -1,5 +1,5 @@
 //! Transfers: copies and fills that the host asks for. This module orders them and says whether the
-//! host waits; [`copies`] and [`fills`] check their arguments.
+//! host waits. [`copies`] and [`fills`] check the arguments.
 
 pub mod copies;
 pub mod fills;
