@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`calls::start`] | C passes nothing to the exported functions: a static holds the struct for them |
 //! | [`session::finish`], [`session::watch`] | nothing can be passed to signal handlers |
-//! | thread-locals in [`host`], [`work::streams`] and [`calls`] | CUDA keeps these values for each host thread |
+//! | thread-locals in [`host`], [`work::streams`], [`calls`] | CUDA keeps these values for each thread |
 //!
 //! A thread that holds several locks has taken them in this order: [`backend::OwnChecker::placing`],
 //! the session's overlapped operations, the order, the session's findings, the locks of [`program`]

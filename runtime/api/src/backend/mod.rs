@@ -264,10 +264,9 @@ pub trait Backend: Sync {
     }
 }
 
-/// The checker of a backend whose accesses the checker of this process does not see.
+/// The checker of a backend. It sees accesses that the checker of this process does not see.
 pub trait OwnChecker {
-    /// A lock for the time from when an operation gets its number until [`OwnChecker::touch`] knows
-    /// the operation.
+    /// Locked from when an operation gets its number until [`OwnChecker::touch`] knows the operation.
     fn placing(&self) -> MutexGuard<'_, ()>;
 
     /// Compares launches with a transfer that another operation may overlap. Comes before the

@@ -141,15 +141,15 @@ unsafe fn close(address: usize, span: usize) -> bool {
     unsafe { map(address, span, libc::PROT_NONE, libc::MAP_FIXED) }.is_some()
 }
 
-/// Maps addresses.
+/// Maps addresses, anywhere if `address` is 0. `None` if the system refuses.
 ///
 /// # Safety
 /// With `MAP_FIXED`, nobody uses the memory there.
-unsafe fn map(address: usize, size: usize, protection: i32, flags: i32) -> Option<usize> {
+pub unsafe fn map(address: usize, size: usize, protection: i32, flags: i32) -> Option<usize> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: without `MAP_FIXED` the mapping is new. With it, the caller keeps the contract above.
     let got = unsafe { libc::mmap(address as *mut c_void, size, protection, flags, -1, 0) };
-    (got != libc::MAP_FAILED).then_some(got as usize)
+    (got != libc::MAP_FAILED).then(|| got.expose_provenance())
 }
 
 #[cfg(test)]

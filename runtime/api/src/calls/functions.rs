@@ -5,11 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::calls::export::api;
 use crate::host::edge::{get, put};
 use crate::host::errors::Error;
-use crate::host::types::{cudaFuncAttributes, cudaLaunchConfig_t};
+use crate::host::types::{ATTRIBUTE_MULTIPROCESSORS, cudaFuncAttributes, cudaLaunchConfig_t};
 use crate::work::functions::{attributes, available_shared, clusters, occupancy, set_attribute};
-
-/// `cudaDevAttrMultiProcessorCount`.
-const MULTIPROCESSORS: u32 = 16;
 
 api! { process;
     fn cudaFuncGetAttributes(to: *mut cudaFuncAttributes, stub: *const c_void) {
@@ -69,7 +66,7 @@ api! { process;
     fn cudaOccupancyMaxActiveClusters(to: *mut c_int, stub: *const c_void, config: *const cudaLaunchConfig_t) {
         let (fit, blocks) = clusters(process, process.kernel(stub)?, get(config)?)?;
         // One can always be resident.
-        put(to, if fit == 0 { 0 } else { (fit * process.backend().attribute(MULTIPROCESSORS)? / blocks).max(1) })
+        put(to, if fit == 0 { 0 } else { (fit * process.backend().attribute(ATTRIBUTE_MULTIPROCESSORS)? / blocks).max(1) })
     }
 
     fn cudaGetKernel(to: *mut *mut c_void, stub: *const c_void) {

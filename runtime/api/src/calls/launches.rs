@@ -181,7 +181,7 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
     stub: *const c_void,
     args: *mut *mut c_void,
 ) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex)
+    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<false>)
 }
 
 /// `cudaLaunchKernelExC` where the null stream is the host thread's own.
@@ -195,41 +195,35 @@ pub unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     stub: *const c_void,
     args: *mut *mut c_void,
 ) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex_own)
+    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<true>)
 }
 
-extern "C" fn launch_ex_own(
+extern "C" fn launch_ex<const OWN_DEFAULT: bool>(
     config: *const cudaLaunchConfig_t,
     stub: *const c_void,
     args: *mut *mut c_void,
     caller: CallSite,
 ) -> Error {
-    with_own_default(process(), || launch_ex(config, stub, args, caller))
-}
-
-extern "C" fn launch_ex(
-    config: *const cudaLaunchConfig_t,
-    stub: *const c_void,
-    args: *mut *mut c_void,
-    caller: CallSite,
-) -> Error {
-    enter("cudaLaunchKernelExC", false, |process| {
-        // SAFETY: the caller keeps the contract of the C function.
-        let config = unsafe { get(config) }?;
-        // SAFETY: as above.
-        let LaunchAttributes { cooperative, cluster } = unsafe { read_attributes(process, config) }?;
-        let request = LaunchRequest {
-            stub,
-            grid: config.gridDim,
-            block: config.blockDim,
-            shared: config.dynamicSmemBytes,
-            stream: config.stream,
-            args,
-            cooperative,
-            cluster,
-            call_site: call_site(caller),
-        };
-        // SAFETY: as above.
-        unsafe { launch(process, &request) }
-    })
+    let run = || {
+        enter("cudaLaunchKernelExC", false, |process| {
+            // SAFETY: the caller keeps the contract of the C function.
+            let config = unsafe { get(config) }?;
+            // SAFETY: as above.
+            let LaunchAttributes { cooperative, cluster } = unsafe { read_attributes(process, config) }?;
+            let request = LaunchRequest {
+                stub,
+                grid: config.gridDim,
+                block: config.blockDim,
+                shared: config.dynamicSmemBytes,
+                stream: config.stream,
+                args,
+                cooperative,
+                cluster,
+                call_site: call_site(caller),
+            };
+            // SAFETY: as above.
+            unsafe { launch(process, &request) }
+        })
+    };
+    if OWN_DEFAULT { with_own_default(process(), run) } else { run() }
 }

@@ -415,3 +415,9 @@ pub const RESOURCE_MIPMAPPED_ARRAY: u32 = 1;
 pub const RESOURCE_LINEAR: u32 = 2;
 /// `cudaResourceTypePitch2D`.
 pub const RESOURCE_PITCH_2D: u32 = 3;
+/// `cudaStreamNonBlocking`.
+pub const STREAM_NON_BLOCKING: u32 = 1;
+/// `cudaEventDisableTiming`.
+pub const EVENT_DISABLE_TIMING: u32 = 2;
+/// `cudaDevAttrMultiProcessorCount`.
+pub const ATTRIBUTE_MULTIPROCESSORS: u32 = 16;

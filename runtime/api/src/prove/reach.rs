@@ -63,7 +63,7 @@ impl Footprint {
     }
 }
 
-/// What other operations may meet of a launch.
+/// What a launch does to memory that other operations can reach.
 #[derive(Debug)]
 pub struct Reach {
     /// The memory that it may touch.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use crate::host::edge::guard;
+use crate::host::edge::{self, guard};
 use crate::host::message;
 use crate::session::{Session, watch};
 
@@ -32,11 +32,6 @@ const SIGNAL_STACK: usize = 512 << 10;
 
 /// Exit status if the options are wrong or the report cannot be written.
 pub const FAILED: c_int = 1;
-
-unsafe extern "C" {
-    /// As `atexit`, with the exit status.
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
 
 /// Ends the process without a report.
 pub fn exit_now(status: c_int) -> ! {
@@ -96,14 +91,14 @@ fn flush() {
 /// it.
 pub fn at_end_of_process(session: &'static Session) {
     ENDING.get_or_init(|| session);
-    // SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    edge::at_exit(at_exit, session);
     install_handlers();
 }
 
-extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+extern "C" fn at_exit(status: c_int, session: *mut c_void) {
+    // SAFETY: `at_end_of_process` has passed it, and it stays.
+    let session = unsafe { &*session.cast::<Session>() };
     guard("at_exit", (), || {
-        let Some(&session) = ENDING.get() else { return };
         watch::pause(session);
         session.watch.stop();
         // The report comes after what the program printed.

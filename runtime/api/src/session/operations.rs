@@ -22,8 +22,8 @@ use crate::session::{transfer_sites, watch};
 /// Launches that a report can still name. It shows races of older ones without grid and line.
 const LAUNCHES_KEPT: usize = 1 << 16;
 
-/// The first launches of a kernel, for which the call stack is kept. To read it takes 5 µs, as long
-/// as a launch of one warp.
+/// Launches of a kernel for which the call stack is kept: the first ones. To read a stack takes 5 µs,
+/// as long as a launch of one warp.
 const STACKS_KEPT: u64 = 256;
 
 /// A launch that has begun.

@@ -36,21 +36,16 @@ impl Session {
         if let Some(checker) = self.checker.get() {
             // The checker has updated counts and values since the races were written.
             for (found, record) in state.found.iter_mut().zip(checker.races()) {
-                let Some(found) = found.as_mut().filter(|found| !found.left_out) else {
-                    continue;
-                };
+                let Some(found) = found else { continue };
                 found.race.count = record.count;
                 found.race.same_value = record.same_value;
-                if last.add_race(found.race.clone()) == Added::First && !found.written {
-                    found.written = true;
-                    self.log().write(&self.renderer().race(&found.race));
-                }
             }
             for note in checker.notes() {
                 last.note(note);
             }
         }
-        for found in state.elsewhere.iter_mut().filter(|found| !found.left_out) {
+        let found = state.found.iter_mut().flatten().chain(&mut state.elsewhere);
+        for found in found.filter(|found| !found.left_out) {
             if last.add_race(found.race.clone()) == Added::First && !found.written {
                 found.written = true;
                 self.log().write(&self.renderer().race(&found.race));

@@ -6,15 +6,13 @@ use std::time::Instant;
 use crate::backend::{Backend, Until};
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
-use crate::host::types::{cudaEvent_t, cudaStream_t};
+use crate::host::types::{EVENT_DISABLE_TIMING, cudaEvent_t, cudaStream_t};
 use crate::order::Clock;
 use crate::work::graph::capture;
 use crate::work::{Process, streams};
 
 /// `cudaEventBlockingSync`, `DisableTiming`, `Interprocess`.
 const FLAGS: u32 = 0x7;
-/// `cudaEventDisableTiming`.
-const DISABLE_TIMING: u32 = 0x2;
 /// Handles look like pointers. They lie above this one.
 const FIRST_HANDLE: usize = 0x6000_0000;
 
@@ -134,7 +132,7 @@ pub fn destroy(process: &Process, event: cudaEvent_t) -> Result {
 
 fn time(process: &Process, event: cudaEvent_t) -> Result<Instant> {
     with(process, event, |event| match &event.recorded {
-        Some(recorded) if event.flags & DISABLE_TIMING == 0 => Ok(recorded.at),
+        Some(recorded) if event.flags & EVENT_DISABLE_TIMING == 0 => Ok(recorded.at),
         _ => Err(Error::INVALID_RESOURCE_HANDLE),
     })
 }

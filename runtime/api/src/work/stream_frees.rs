@@ -4,12 +4,11 @@
 use crate::backend::Until;
 use crate::backend::memory::MemoryKind;
 use crate::host::errors::Result;
+use crate::host::types::EVENT_DISABLE_TIMING;
 use crate::order::StreamId;
 use crate::work::Process;
 use crate::work::allocations::release;
 
-/// `cudaEventDisableTiming`.
-const NO_TIMING: u32 = 2;
 /// First handle of this module's own events. The program's events have other handles.
 const FIRST_EVENT: usize = 0x5000_0000;
 
@@ -49,7 +48,7 @@ fn record(process: &Process, stream: StreamId) -> Result<usize> {
                 frees.made += 1;
                 FIRST_EVENT + frees.made
             };
-            process.backend().create_event(event, NO_TIMING)?;
+            process.backend().create_event(event, EVENT_DISABLE_TIMING)?;
             event
         }
     };

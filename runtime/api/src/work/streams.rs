@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use crate::backend::Until;
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
-use crate::host::types::cudaStream_t;
+use crate::host::types::{STREAM_NON_BLOCKING, cudaStream_t};
 use crate::order::{Clock, DEFAULT, StreamId};
 use crate::work::Process;
 
@@ -14,8 +14,6 @@ use crate::work::Process;
 pub const LEAST_PRIORITY: c_int = 0;
 /// Greatest priority of a stream.
 pub const GREATEST_PRIORITY: c_int = -5;
-/// `cudaStreamNonBlocking`.
-const NON_BLOCKING: u32 = 1;
 /// `cudaStreamLegacy`.
 const LEGACY: usize = 1;
 /// `cudaStreamPerThread`.
@@ -142,11 +140,11 @@ pub unsafe extern "C" fn call_back(called: *mut c_void) {
 /// # Errors
 /// `cudaErrorInvalidValue` for a null pointer or unknown flags, and the device's.
 pub unsafe fn create(process: &Process, to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
-    if to.is_null() || flags & !NON_BLOCKING != 0 {
+    if to.is_null() || flags & !STREAM_NON_BLOCKING != 0 {
         return Err(Error::INVALID_VALUE);
     }
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
-    let id = process.order().create(flags & NON_BLOCKING == 0);
+    let id = process.order().create(flags & STREAM_NON_BLOCKING == 0);
     process.backend().create_stream(id, flags, priority)?;
     // The handle looks like a pointer. No two streams have the same.
     let handle = 0x5000_0000 + (id.0 as usize) * 16;

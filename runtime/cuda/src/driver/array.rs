@@ -69,7 +69,7 @@ impl Array {
 pub enum Resource {
     /// An array.
     Array(Array),
-    /// Memory of so many bytes.
+    /// Memory, with its size in bytes.
     Linear(Address, TexelFormat, usize),
     /// Rows: `[elements of a row, rows, bytes from one row to the next]`.
     Rows(Address, TexelFormat, [usize; 3]),

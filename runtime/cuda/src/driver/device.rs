@@ -18,7 +18,7 @@ pub struct Device {
     /// The stream of the backend's own copies. It waits for no other stream: on the default stream,
     /// each copy would wait for the program's kernels.
     service: Stream,
-    /// The driver's name of it.
+    /// The driver's name of the GPU.
     pub name: String,
     /// Number of multiprocessors.
     pub multiprocessors: u64,
@@ -35,7 +35,7 @@ unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
-/// Returns an error if there is no driver.
+/// Succeeds if there is a driver.
 ///
 /// # Errors
 /// [`Unavailable::NoDriver`].

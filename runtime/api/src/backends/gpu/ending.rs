@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::OnGpu;
 use crate::backend::{Backend, Until};
-use crate::host::message;
+use crate::host::{edge, message};
 
 /// Least time for which the end of the program waits for kernels.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
@@ -28,19 +28,14 @@ pub(super) struct FinalCounts {
 
 /// Registers the end of the program.
 pub fn prepare(gpu: &'static OnGpu) {
-    unsafe extern "C" {
-        /// As `atexit`, with the exit status.
-        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    }
     // The driver ends in an exit handler, which it has registered before. So this one runs earlier.
-    // SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::from_ref(gpu).cast_mut().cast()) };
+    edge::at_exit(at_exit, gpu);
 }
 
 extern "C" fn at_exit(_: c_int, gpu: *mut c_void) {
     // SAFETY: `prepare` has passed it, and it is never freed.
     let gpu = unsafe { &*gpu.cast::<OnGpu>() };
-    crate::host::edge::guard("at_exit", (), || gpu.drain());
+    edge::guard("at_exit", (), || gpu.drain());
 }
 
 impl OnGpu {

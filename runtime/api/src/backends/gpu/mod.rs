@@ -37,8 +37,11 @@ use crate::backend::texels::texel_format;
 use crate::backend::{Backend, OwnChecker, Until};
 use crate::backends::claims;
 use crate::host::errors::{Error, Result};
+use crate::host::limits::SHARED_PER_BLOCK;
 use crate::host::message;
-use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{
+    ATTRIBUTE_MULTIPROCESSORS, cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc,
+};
 use crate::order::{DEFAULT, StreamId};
 use crate::session::Session;
 
@@ -62,13 +65,12 @@ use submitted::SubmittedOperations;
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
 /// `cudaHostRegisterReadOnly`.
 const REGISTER_READ_ONLY: u32 = 8;
-/// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
+/// `cudaDevAttrMaxSharedMemoryPerBlockOptin`.
 const SHARED_OPTIN: u32 = 97;
-const MULTIPROCESSORS: u32 = 16;
 
 /// Most shared memory that a block may have, bytes.
 fn most_shared(device: &Handle) -> i32 {
-    device.attribute(SHARED_OPTIN).unwrap_or(48 << 10)
+    device.attribute(SHARED_OPTIN).unwrap_or(SHARED_PER_BLOCK as i32)
 }
 
 /// Succeeds if there is a driver.
@@ -287,7 +289,7 @@ impl Backend for OnGpu {
 
     fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64> {
         let of_one = u64::from(self.resident_blocks(kernel, threads, dynamic_shared)?);
-        Ok(of_one * self.attribute(MULTIPROCESSORS)?.max(0) as u64)
+        Ok(of_one * self.attribute(ATTRIBUTE_MULTIPROCESSORS)?.max(0) as u64)
     }
 
     fn run(&self, launch: &KernelLaunch<'_>) -> Result {

@@ -3,14 +3,10 @@
 //! of its own.
 
 use crate::host::errors::Result;
+use crate::host::types::{EVENT_DISABLE_TIMING, STREAM_NON_BLOCKING};
 use crate::order::StreamId;
 use crate::work::Process;
 use crate::work::graph::Id;
-
-/// `cudaStreamNonBlocking`.
-const NON_BLOCKING: u32 = 1;
-/// `cudaEventDisableTiming`.
-const WITHOUT_TIME: u32 = 2;
 
 /// Points of a graph's launches for which operations of other streams wait.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +47,7 @@ impl GraphPoints {
             Some(event) => event,
             None => {
                 let event = process.graphs.lock().number();
-                process.backend().create_event(event, WITHOUT_TIME)?;
+                process.backend().create_event(event, EVENT_DISABLE_TIMING)?;
                 *self.events[index].insert(event)
             }
         };
@@ -81,5 +77,5 @@ impl GraphPoints {
 
 /// Makes a stream for part of a graph.
 pub fn make_stream(process: &Process, stream: StreamId) -> Result {
-    process.backend().create_stream(stream, NON_BLOCKING, 0)
+    process.backend().create_stream(stream, STREAM_NON_BLOCKING, 0)
 }

@@ -24,6 +24,8 @@ pub struct PlannedCopy {
 }
 
 impl PlannedCopy {
+    /// This copy, if it can be made.
+    ///
     /// # Errors
     /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` if the sides cannot be copied.
     fn checked(self, process: &Process, direction: CopyDirection) -> Result<Self> {

@@ -24,6 +24,8 @@ pub struct PlannedFill {
 }
 
 impl PlannedFill {
+    /// This fill, if it can be made.
+    ///
     /// # Errors
     /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` if the memory cannot be filled.
     fn checked(self, process: &Process) -> Result<Self> {
