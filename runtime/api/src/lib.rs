@@ -16,6 +16,19 @@
 //! | [`work`] | streams, events, launches, transfers, memory and graphs, as CUDA documents them |
 //! | [`calls`] | the exported functions |
 //!
+//! All state is in one struct, [`work::Process`]. [`calls::start`] makes it once. The exported
+//! functions pass it, or parts of it, down. Other state that lives as long as the process is here:
+//!
+//! | where | why it cannot be passed |
+//! |---|---|
+//! | [`calls::start`] | C passes nothing to the exported functions: a static holds the struct for them |
+//! | [`session::finish`], [`session::watch`] | nothing can be passed to signal handlers |
+//! | thread-locals in [`host`], [`work::streams`], [`calls`] | CUDA keeps these values for each thread |
+//!
+//! A thread that holds several locks has taken them in this order: [`backend::OwnChecker::placing`],
+//! the session's overlapped operations, the order, the session's findings, the locks of [`program`]
+//! and of a backend. In [`work`], captures come before graphs. Other locks are held alone.
+//!
 //! The exported symbols have the names of the CUDA Runtime API, hence the names in this crate.
 #![allow(non_snake_case)]
 

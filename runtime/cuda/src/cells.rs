@@ -51,9 +51,6 @@ struct CellUse {
 
 impl Cells {
     /// Makes the first chunk.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn new(device: &Device) -> Result<Self> {
         let mut cells = Self::default();
         cells.make(device)?;
@@ -61,9 +58,6 @@ impl Cells {
     }
 
     /// Takes a cell for the next launch on a stream, which uses this table of ranges.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn take(&mut self, device: &Device, table: Address, stream: Stream) -> Result<TakenCell> {
         if self.free.is_empty() {
             self.free_marked(device)?;
@@ -83,8 +77,8 @@ impl Cells {
         Some(TakenCell { cell, turn: self.turn, before })
     }
 
-    /// Forgets a stream that is destroyed: another stream may get its handle. Its last launch may
-    /// still run, and its cell stays in use for ever, since nothing marks it.
+    /// Forgets a stream that is destroyed, since another stream may get its handle. The stream's
+    /// last launch may still run. No launch marks its cell, which stays in use for ever.
     pub fn forget(&mut self, stream: Stream) {
         self.last.remove(&stream.queue());
     }
@@ -95,9 +89,6 @@ impl Cells {
     }
 
     /// Frees the cells of launches that are over, and notes their checks.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_marked(&mut self, device: &Device) -> Result {
         for (address, of, cell) in self.read(device)? {
             if cell.over == of.turn {
@@ -109,10 +100,10 @@ impl Cells {
         Ok(())
     }
 
-    /// The number of each launch, and the number of its checks, each launch once. Launches that are
-    /// not over are included.
+    /// The number of each launch, with the number of its checks. Launches that are not over are
+    /// included.
     pub fn take_checks(&mut self, device: &Device) -> Vec<(u64, u64)> {
-        // After a fault the device's memory is gone; the checks read before stay known.
+        // After a fault the device's memory is gone. The checks that were read before stay known.
         if self.free_marked(device).is_ok() {
             let begun = self.read(device).unwrap_or_default();
             self.checks.extend(
@@ -132,7 +123,7 @@ impl Cells {
         let mut found = Vec::with_capacity(self.in_use.len());
         let mut cells = vec![LaunchCell::default(); CHUNK];
         for &chunk in &self.chunks {
-            // SAFETY: structures of integers without padding; any bytes are valid.
+            // SAFETY: structures of integers without padding. Any bytes are valid.
             let bytes = unsafe {
                 std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), size_of_val(&cells[..]))
             };

@@ -1,11 +1,11 @@
-//! Memory for the event logs of launches. Kernels write the logs; the host reads a log once its
+//! Memory for the event logs of launches. Kernels write the logs. The host reads a log once its
 //! launch is over.
 
 use std::mem::size_of;
 
 use gpurace_abi::event::{Event, EventLogHead};
 
-use crate::driver::{self, Address, Result};
+use crate::driver::{self, Address, Result, if_room};
 
 /// The least events that a buffer has room for: 512 KiB.
 const LEAST: u64 = 1 << 14;
@@ -54,9 +54,6 @@ unsafe impl Send for EventLogs {}
 impl EventLogs {
     /// Takes a buffer for the log of a launch of at most so many events. Returns the address of the
     /// first event and the number of events that fit, or zeros if there is no memory.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn begin(&mut self, number: u64, events: u64) -> Result<(Address, u64)> {
         if events == 0 {
             return Ok((0, 0));
@@ -93,21 +90,12 @@ impl EventLogs {
             return Ok(());
         }
         let size = (room + 1) * size_of::<Event>() as u64;
-        match driver::mapped(size) {
-            Ok((host, address)) => {
-                // SAFETY: the driver has just allocated so many bytes.
-                unsafe { host.cast::<u8>().write_bytes(0, size as usize) };
-                self.buffers.push(LogBuffer {
-                    head: host.cast(),
-                    events: address + size_of::<EventLogHead>() as u64,
-                    room,
-                    of: None,
-                });
-                Ok(())
-            }
-            Err(error) if error.is_out_of_memory() => Ok(()),
-            Err(error) => Err(error),
-        }
+        let Some((host, address)) = if_room(driver::mapped(size))? else { return Ok(()) };
+        // SAFETY: the driver has just allocated so many bytes.
+        unsafe { host.cast::<u8>().write_bytes(0, size as usize) };
+        let events = address + size_of::<EventLogHead>() as u64;
+        self.buffers.push(LogBuffer { head: host.cast(), events, room, of: None });
+        Ok(())
     }
 
     /// Takes the buffer back from a launch that could not begin.
@@ -142,7 +130,7 @@ impl EventLogs {
 
     fn take_buffers(&mut self, faulted: bool) -> Vec<EventLog> {
         let over = |buffer: &&mut LogBuffer| {
-            // SAFETY: the buffer is the driver's memory; the GPU may write it meanwhile.
+            // SAFETY: the buffer is the driver's memory. The GPU may write it meanwhile.
             buffer.of.is_some()
                 && (faulted || unsafe { (&raw const (*buffer.head).over).read_volatile() } != 0)
         };
@@ -160,7 +148,7 @@ impl LogBuffer {
         let head = unsafe { self.head.read_volatile() };
         let logged = if head.over == 0 { self.room } else { head.over - 1 };
         let room = usize::try_from(logged.min(self.room)).ok()?;
-        // SAFETY: as above; any bytes are valid events.
+        // SAFETY: as above. Any bytes are valid events.
         let all = unsafe { std::slice::from_raw_parts_mut(self.head.add(1).cast::<Event>(), room) };
         let written = all.iter().position(|event| !event.is_complete()).unwrap_or(room);
         let events = all[..written].to_vec();

@@ -2,7 +2,7 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`driver`] | the functions of the driver API and their errors; the only module that names `cudarc` |
+//! | [`driver`] | the functions of the driver API and their errors. No other module names `cudarc` |
 //! | [`memory`] | allocations with shadow |
 //! | `cells` | launch cells |
 //! | `ranges` | memory outside the window of allocations, with shadow of its own |
@@ -17,7 +17,7 @@
 //! there is no GPU.
 //!
 //! Each launch gets uids for its blocks, and the uids of earlier launches and copies that nothing
-//! orders before it. Blocks with other, lower uids count as over. A block with a higher uid has run
+//! orders before it. Blocks with other, lower uids are settled. A block with a higher uid has run
 //! beside the launch. A copy or fill that something may overlap is a launch of one block: on its
 //! stream, a kernel of the device runtime makes the records of its bytes first.
 //!

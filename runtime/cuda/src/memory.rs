@@ -3,18 +3,18 @@
 //! The window is a range of reserved addresses. Its shadow is another range, with 8 bytes for each
 //! 4: the address of a shadow word follows from that of the program's word by a multiplication and
 //! an addition. Both get physical memory as allocations need it, in units of the driver's
-//! granularity. Shadow is filled with zeros once; nothing is cleared between launches.
+//! granularity. Shadow is filled with zeros once. Nothing is cleared between launches.
 //!
 //! Freed pieces of the window serve later allocations of about their size. If memory runs out, the
 //! large ones are given back to the driver. Their addresses are lost: the window is larger than the
 //! device's memory.
 //!
-//! If there is no memory for the shadow of an allocation, it lies outside the window. The program
-//! runs; accesses there are counted, and not checked.
+//! If there is no memory for the shadow of an allocation, the allocation lies outside the window.
+//! The program runs. Accesses there are counted, not checked.
 
 use std::collections::BTreeMap;
 
-use crate::driver::{self, Address, Device, Result};
+use crate::driver::{self, Address, Device, Result, if_room};
 
 /// Alignment of allocations, as in CUDA: a texture of plain memory needs it
 /// (`CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT`).
@@ -39,7 +39,7 @@ struct Allocation {
 #[derive(Debug)]
 pub struct Memory {
     granularity: u64,
-    /// First address of the window; 0 if no addresses could be reserved.
+    /// First address of the window. 0 if no addresses could be reserved.
     pub window: Address,
     /// Bytes of the window.
     pub window_size: u64,
@@ -94,14 +94,11 @@ impl Memory {
     }
 
     /// Allocates, without shadow if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate(&mut self, device: &Device, size: u64) -> Result<Address> {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let (address, place) = match self.take_freed(size) {
             Some((address, place)) => {
-                // The records are those of another object.
+                // It holds records of another object.
                 device.clear(self.shadow_at(address), shadow_of(size))?;
                 (address, place)
             }
@@ -123,9 +120,6 @@ impl Memory {
     }
 
     /// Frees an allocation. Returns false if there is none at this address.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free(&mut self, address: Address) -> Result<bool> {
         match self.allocations.remove(&address) {
             Some(Allocation { place, covered: true, .. }) => {
@@ -143,24 +137,17 @@ impl Memory {
         (address < start + size).then_some((start, size, covered))
     }
 
-    /// The shadow of a word; `None` if no allocation holds it, or one without shadow.
+    /// The shadow of a word. `None` if no allocation with shadow holds it.
     pub fn shadow_of_word(&self, word: Address) -> Option<Address> {
         let (_, _, covered) = self.find(word)?;
         covered.then(|| self.shadow_at(word))
     }
 
-    /// Allocates shadow for memory outside the window; `None` if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
+    /// Allocates shadow for memory outside the window. `None` if there is no memory for it.
     pub fn shadow_elsewhere(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
-        let shadow = match driver::allocate(shadow_of(size)) {
-            Ok(shadow) => shadow,
-            Err(error) if error.is_out_of_memory() => {
-                self.uncovered += size;
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+        let Some(shadow) = if_room(driver::allocate(shadow_of(size)))? else {
+            self.uncovered += size;
+            return Ok(None);
         };
         device.clear(shadow, shadow_of(size))?;
         self.mapped.push((shadow, shadow_of(size)));
@@ -168,18 +155,12 @@ impl Memory {
     }
 
     /// Frees shadow of [`Memory::shadow_elsewhere`].
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_elsewhere(&mut self, shadow: Address) -> Result {
         self.mapped.retain(|&(of, _)| of != shadow);
         driver::free(shadow)
     }
 
     /// Fills all shadow with zeros, for uids that begin anew.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn forget_all(&self, device: &Device) -> Result {
         self.mapped.iter().try_for_each(|&(address, size)| device.clear(address, size))
     }
@@ -204,23 +185,23 @@ impl Memory {
     fn piece_of_window(&mut self, device: &Device, size: u64) -> Result<Option<(Address, u64)>> {
         if size >= SHARED_PIECE {
             let place = size.next_multiple_of(self.granularity);
-            let grown = match self.grow(device, place)? {
-                None if self.give_back()? => self.grow(device, place)?,
-                grown => grown,
-            };
-            return Ok(grown.map(|address| (address, place)));
+            return Ok(self.grow_or_give_back(device, place)?.map(|address| (address, place)));
         }
         if self.piece.1 < size {
-            let piece = match self.grow(device, SHARED_PIECE)? {
-                None if self.give_back()? => self.grow(device, SHARED_PIECE)?,
-                piece => piece,
-            };
-            let Some(piece) = piece else { return Ok(None) };
+            let Some(piece) = self.grow_or_give_back(device, SHARED_PIECE)? else { return Ok(None) };
             self.piece = (piece, SHARED_PIECE);
         }
         let (address, left) = self.piece;
         self.piece = (address + size, left - size);
         Ok(Some((address, size)))
+    }
+
+    /// As [`Self::grow`]. If there is no memory, gives freed pieces back and tries again.
+    fn grow_or_give_back(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
+        match self.grow(device, size)? {
+            None if self.give_back()? => self.grow(device, size),
+            grown => Ok(grown),
+        }
     }
 
     /// Gives the freed pieces that small allocations do not share back to the driver. Returns false
@@ -238,7 +219,7 @@ impl Memory {
         Ok(!large.is_empty())
     }
 
-    /// Maps more of the window and its shadow; `None` if there is no memory for both.
+    /// Maps more of the window and its shadow. `None` if there is no memory for both.
     fn grow(&mut self, device: &Device, size: u64) -> Result<Option<Address>> {
         let size = size.next_multiple_of(self.granularity);
         let address = self.next;
@@ -281,11 +262,7 @@ fn reserve_both(size: u64) -> Option<(Address, Address, u64)> {
 
 /// Maps new physical memory at reserved addresses. Returns false if there is none left.
 fn map_new(device: &Device, address: Address, size: u64) -> Result<bool> {
-    let memory = match device.create(size) {
-        Ok(memory) => memory,
-        Err(error) if error.is_out_of_memory() => return Ok(false),
-        Err(error) => return Err(error),
-    };
+    let Some(memory) = if_room(device.create(size))? else { return Ok(false) };
     let mapped = device.map(address, size, memory);
     // The mapping, if there is one, keeps the memory.
     driver::release(memory)?;

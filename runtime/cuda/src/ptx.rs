@@ -11,7 +11,7 @@ const DIRECTIVE: &[u8] = b".version ";
 /// A version, such as 8.5.
 pub type Version = (u32, u32);
 
-/// The newest version that a driver knows, by the driver's version (12040 for CUDA 12.4); `None` if
+/// The newest version that a driver knows, by the driver's version (12040 for CUDA 12.4). `None` if
 /// the driver is newer than this table. Source: PTX ISA, "Release Notes".
 pub fn known_to(driver: i32) -> Option<Version> {
     let (major, minor) = (driver / 1000, driver.rem_euclid(1000) as u32 / 10);
@@ -34,7 +34,7 @@ fn version(ptx: &[u8]) -> Option<(Version, std::ops::Range<usize>)> {
     Some(((major.parse().ok()?, minor.parse().ok()?), start..start + length))
 }
 
-/// PTX that is newer than `known`, declared to be of that version; and its own version.
+/// The PTX, declared to be of version `known`, and its own version. `None` if it is not newer.
 pub fn lowered(ptx: &[u8], known: Version) -> Option<(Vec<u8>, Version)> {
     let (own, place) = version(ptx)?;
     if own <= known {

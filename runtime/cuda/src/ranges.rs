@@ -15,17 +15,17 @@ use crate::memory::Memory;
 
 /// Bytes of a page of the host.
 const PAGE: usize = 4096;
-/// The least ranges that a table has room for: 64 KB.
+/// Least number of ranges that a table has room for: 64 KB.
 const LEAST: u64 = 2730;
-/// Number of tables from which on the cells are read back, to find a table that is not in use.
+/// With so many tables, the cells are read back to find a table that is not in use.
 const TABLES: usize = 4;
 
 /// The memory outside the window.
 #[derive(Debug, Default)]
 pub struct Ranges {
-    /// The ranges by address; `None` if there was no memory for the shadow.
+    /// The ranges by address. `None` if there was no memory for the shadow.
     all: BTreeMap<Address, Option<ShadowRange>>,
-    /// Start and end of the runs of the program's pages among them.
+    /// The runs of the program's pages among them: end by start.
     host_pages: BTreeMap<usize, usize>,
     /// The latest table, and its number of ranges.
     current: (Address, u64),
@@ -37,9 +37,6 @@ pub struct Ranges {
 
 impl Ranges {
     /// No ranges, and memory for the first tables.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn new() -> Result<Self> {
         let mut ranges = Self::default();
         ranges.make(LEAST)?;
@@ -48,9 +45,6 @@ impl Ranges {
     }
 
     /// Adds a range, with shadow if there is memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn add(&mut self, memory: &mut Memory, device: &Device, address: Address, size: u64) -> Result {
         let (start, end) = (address, address + size);
         let shadow = memory.shadow_elsewhere(device, end.next_multiple_of(4) - start / 4 * 4)?;
@@ -60,9 +54,6 @@ impl Ranges {
     }
 
     /// Removes the range at an address, and its shadow. Nothing that runs may use it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn remove(&mut self, memory: &mut Memory, address: Address) -> Result {
         let Some(range) = self.all.remove(&address) else { return Ok(()) };
         self.is_stale = true;
@@ -103,9 +94,6 @@ impl Ranges {
     }
 
     /// The table for the next launch: its address, and its number of ranges.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn table(&mut self, device: &Device, cells: &mut Cells) -> Result<(Address, u64)> {
         if self.is_stale {
             let ranges: Vec<ShadowRange> = self.all.values().flatten().copied().collect();

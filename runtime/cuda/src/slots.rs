@@ -9,7 +9,7 @@ use std::mem::size_of;
 
 use gpurace_abi::device::{SHARED_CONTROL, SlotSet};
 
-use crate::driver::{self, Address, Device, Result};
+use crate::driver::{self, Address, Device, Result, if_room};
 
 /// The most bytes that the system keeps at the start of a block's shared memory.
 const SYSTEM: u64 = 1 << 10;
@@ -28,9 +28,6 @@ pub struct SlotSets {
 impl SlotSets {
     /// The device address of the [`SlotSet`] for blocks with this much shared memory of their own,
     /// or 0 if there is no memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn of(&mut self, device: &Device, shared: u64) -> Result<Address> {
         let shared = class(shared);
         if let Some(&slots) = self.by_size.get(&shared) {
@@ -42,15 +39,15 @@ impl SlotSets {
     }
 }
 
-/// Makes the slots of a size; `None` if there is no memory for them.
+/// Makes the slots of a size. `None` if there is no memory for them.
 fn make(device: &Device, shared: u64) -> Result<Option<Address>> {
     let count = device.multiprocessors
         * fit(shared, device.shared_per_multiprocessor, device.blocks_per_multiprocessor);
     let stride = 8 + shared * 2;
     let head = size_of::<SlotSet>() as u64;
     let size = head + count.div_ceil(32) * 4;
-    let Some(address) = allocate(size)? else { return Ok(None) };
-    let Some(first) = allocate(count * stride)? else {
+    let Some(address) = if_room(driver::allocate(size))? else { return Ok(None) };
+    let Some(first) = if_room(driver::allocate(count * stride))? else {
         driver::free(address)?;
         return Ok(None);
     };
@@ -64,22 +61,13 @@ fn make(device: &Device, shared: u64) -> Result<Option<Address>> {
     Ok(Some(address))
 }
 
-/// Allocates memory; `None` if there is none left.
-fn allocate(size: u64) -> Result<Option<Address>> {
-    match driver::allocate(size) {
-        Ok(address) => Ok(Some(address)),
-        Err(error) if error.is_out_of_memory() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// The size of slots for blocks with this many bytes of shared memory of their own.
 fn class(own: u64) -> u64 {
     (own + u64::from(SHARED_CONTROL) + SYSTEM + SLACK).next_power_of_two().max(SMALLEST)
 }
 
-/// The most blocks with slots of a size that a multiprocessor holds: all may be as small as the
-/// smallest block with such slots, and the system may keep nothing.
+/// The most blocks with slots of a size that a multiprocessor holds. The blocks may be as small as
+/// the smallest one with such slots, and the system may keep nothing.
 fn fit(class: u64, of_multiprocessor: u64, most: u64) -> u64 {
     let smallest = (class / 2).saturating_sub(SYSTEM + SLACK).max(u64::from(SHARED_CONTROL));
     (of_multiprocessor / smallest).clamp(1, most)

@@ -16,9 +16,9 @@ pub struct Uids {
     recent: BTreeMap<u64, (u64, u64)>,
     /// Launches up to this number may be missing in `recent`.
     forgotten: u64,
-    /// Number of launches that a later one may overlap and does not check against, and of races
+    /// Number of launches that a later one may overlap but is not checked against, and of races
     /// with launches that are not known any more.
-    pub untold: u64,
+    pub missed: u64,
 }
 
 impl Uids {
@@ -57,23 +57,23 @@ impl Uids {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for number in numbers {
             if *number <= self.forgotten {
-                self.untold += 1;
+                self.missed += 1;
                 continue;
             }
-            // A missing launch ran bare; a missing copy has no shadow.
+            // A missing launch ran bare. A missing copy touched no shadow.
             let Some(&(first_uid, blocks)) = self.recent.get(number) else { continue };
             let is_full = ranges.len() == UNORDERED_RANGES;
             match ranges.last_mut() {
                 Some((first, count)) if *first + *count == first_uid => *count += blocks,
-                _ if is_full => self.untold += 1,
+                _ if is_full => self.missed += 1,
                 _ => ranges.push((first_uid, blocks)),
             }
         }
         std::array::from_fn(|at| ranges.get(at).map_or(0, |(first, count)| first << 32 | count))
     }
 
-    /// The race with its earlier launch filled in. Counts a race whose earlier launch is not known
-    /// any more, and returns `None`.
+    /// The race with its earlier launch filled in. `None` if that launch is not known any more: then
+    /// the race is counted.
     pub fn resolved(&mut self, mut found: FoundRace) -> Option<FoundRace> {
         if found.earlier_launch != u64::MAX {
             return Some(found);
@@ -82,7 +82,7 @@ impl Uids {
         let mut launches = self.recent.iter();
         let of = launches.find(|&(_, &(first_uid, blocks))| (first_uid..first_uid + blocks).contains(&uid));
         let Some((&number, &(first_uid, _))) = of else {
-            self.untold += 1;
+            self.missed += 1;
             return None;
         };
         (found.earlier_launch, found.earlier_block) = (number, uid - first_uid);

@@ -122,6 +122,17 @@ impl PitchedRows {
     }
 }
 
+/// How a transfer is submitted.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferRequest {
+    /// What it moves: bytes, rows, slices.
+    pub extent: cudaExtent,
+    /// The stream whose order it keeps.
+    pub stream: StreamId,
+    /// The call returns when the transfer is over.
+    pub wait: bool,
+}
+
 /// The bytes on one side of a transfer: rows of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct TransferRows {

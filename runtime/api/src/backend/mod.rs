@@ -2,7 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
-//! | this one | the trait [`Backend`], and the backend of this process |
+//! | this one | the trait [`Backend`], and which backend was chosen |
 //! | [`module`] | modules, kernels, variables and launches as a backend sees them |
 //! | [`memory`] | allocations, arrays and transfers as a backend sees them |
 //! | [`texels`] | the format of texels |
@@ -23,10 +23,12 @@ use gpurace_check::RaceRecord;
 use gpurace_report::schema::Device;
 use parking_lot::MutexGuard;
 
-use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer};
+use crate::backend::memory::{
+    CudaArray, MemoryKind, MemoryRequest, PitchedRows, SubmittedTransfer, TransferRequest,
+};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
 use crate::host::errors::Result;
-use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::order::StreamId;
 
 pub mod memory;
@@ -89,9 +91,6 @@ pub trait Backend: Sync {
     fn memory_limit(&self) -> usize;
 
     /// Sets a `cudaLimit`.
-    ///
-    /// # Errors
-    /// The device's.
     fn set_limit(&self, number: u32, value: usize) -> Result;
 
     // ---- kernels ----
@@ -115,29 +114,17 @@ pub trait Backend: Sync {
     unsafe fn bind_managed(&self, cell: usize, host: usize, size: usize) -> Result;
 
     /// The backend's part of the result of `cudaFuncGetAttributes`.
-    ///
-    /// # Errors
-    /// The device's.
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes>;
 
     /// Allows a kernel this much dynamic shared memory, bytes.
-    ///
-    /// # Errors
-    /// The device's.
     fn allow_dynamic_shared(&self, _kernel: &Kernel, _bytes: usize) -> Result {
         Ok(())
     }
 
     /// Number of blocks of this size that fit on a multiprocessor.
-    ///
-    /// # Errors
-    /// The device's.
     fn resident_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u32>;
 
     /// Most blocks of this size in a cooperative launch.
-    ///
-    /// # Errors
-    /// The device's.
     fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64>;
 
     /// Runs a launch, or submits it.
@@ -161,9 +148,6 @@ pub trait Backend: Sync {
     unsafe fn give(&self, address: usize, request: MemoryRequest, kind: MemoryKind);
 
     /// Page-locks memory of the program.
-    ///
-    /// # Errors
-    /// The device's.
     fn register(&self, _address: usize, _size: usize, _flags: u32) -> Result {
         Ok(())
     }
@@ -180,17 +164,11 @@ pub trait Backend: Sync {
     }
 
     /// Makes an array. Its memory comes from [`Backend::take`] and goes by [`Backend::give`].
-    ///
-    /// # Errors
-    /// The device's.
     fn make_array(&self, _array: &CudaArray) -> Result {
         Ok(())
     }
 
     /// Makes a texture object (`desc` is its description) or a surface object. Returns its handle.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_object(
         &self,
         object: TextureObject,
@@ -208,46 +186,21 @@ pub trait Backend: Sync {
     /// handles of textures and of surfaces are numbered apart, so that the handle names no object.
     fn texels_of(&self, handle: u64) -> Option<usize>;
 
-    /// Copies `extent` (bytes, rows, slices) in the order of a stream. With `wait`, returns when
-    /// the transfer is over.
+    /// Submits a copy.
     ///
     /// # Safety
     /// Host memory is valid for such a transfer. Device memory was checked.
-    ///
-    /// # Errors
-    /// The device's.
-    unsafe fn copy(
-        &self,
-        to: PitchedRows,
-        from: PitchedRows,
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result;
+    unsafe fn copy(&self, to: PitchedRows, from: PitchedRows, request: TransferRequest) -> Result;
 
-    /// Fills `extent` with a value, whose size in bytes comes second. Otherwise as
-    /// [`Backend::copy`].
+    /// Submits a fill with a value, whose size in bytes comes second.
     ///
     /// # Safety
     /// The memory was checked.
-    ///
-    /// # Errors
-    /// The device's.
-    unsafe fn fill(
-        &self,
-        to: PitchedRows,
-        value: (u32, usize),
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result;
+    unsafe fn fill(&self, to: PitchedRows, value: (u32, usize), request: TransferRequest) -> Result;
 
     // ---- order ----
 
     /// Makes a stream.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_stream(&self, _stream: StreamId, _flags: u32, _priority: c_int) -> Result {
         Ok(())
     }
@@ -256,9 +209,6 @@ pub trait Backend: Sync {
     fn destroy_stream(&self, _stream: StreamId) {}
 
     /// Makes an event.
-    ///
-    /// # Errors
-    /// The device's.
     fn create_event(&self, _event: usize, _flags: u32) -> Result {
         Ok(())
     }
@@ -267,17 +217,11 @@ pub trait Backend: Sync {
     fn destroy_event(&self, _event: usize) {}
 
     /// Records an event on a stream.
-    ///
-    /// # Errors
-    /// The device's.
     fn record(&self, _event: usize, _stream: StreamId) -> Result {
         Ok(())
     }
 
     /// Lets a stream wait for a recorded event.
-    ///
-    /// # Errors
-    /// The device's.
     fn wait_for_event(&self, _stream: StreamId, _event: usize) -> Result {
         Ok(())
     }
@@ -300,9 +244,6 @@ pub trait Backend: Sync {
 
     /// Milliseconds between two recorded events. `None` if the host's clock at the two records is
     /// to be used.
-    ///
-    /// # Errors
-    /// The device's.
     fn elapsed(&self, _start: usize, _end: usize) -> Result<Option<f32>> {
         Ok(None)
     }
@@ -311,9 +252,6 @@ pub trait Backend: Sync {
     ///
     /// # Safety
     /// Any thread may call the function with `data`.
-    ///
-    /// # Errors
-    /// The device's.
     unsafe fn call_host(
         &self,
         _stream: StreamId,
@@ -326,10 +264,9 @@ pub trait Backend: Sync {
     }
 }
 
-/// The checker of a backend whose accesses the checker of this process does not see.
+/// The checker of a backend. It sees accesses that the checker of this process does not see.
 pub trait OwnChecker {
-    /// A lock for the time from when an operation gets its number until [`OwnChecker::touch`] knows
-    /// the operation.
+    /// Locked from when an operation gets its number until [`OwnChecker::touch`] knows the operation.
     fn placing(&self) -> MutexGuard<'_, ()>;
 
     /// Compares launches with a transfer that another operation may overlap. Comes before the
@@ -354,26 +291,31 @@ pub trait OwnChecker {
 }
 
 /// Chooses the backend for the program as it is registered at the time of the call.
-type Choice = fn() -> &'static dyn Backend;
+type Choice = Box<dyn (Fn() -> &'static dyn Backend) + Send + Sync>;
 
-static CHOICE: OnceLock<Choice> = OnceLock::new();
-static CHOSEN: OnceLock<&'static dyn Backend> = OnceLock::new();
-
-/// Sets the function that chooses the backend. The start of the library calls this: the layers that
-/// hold the backends lie above this one.
-pub fn set_choice(choice: Choice) {
-    CHOICE.get_or_init(|| choice);
+/// The backend of the process, which is chosen when it is first needed.
+#[derive(Default)]
+pub struct ChosenBackend {
+    choice: OnceLock<Choice>,
+    chosen: OnceLock<&'static dyn Backend>,
 }
 
-/// The backend of this process, chosen at the first call.
-///
-/// # Panics
-/// If the library's start has not run.
-pub fn get() -> &'static dyn Backend {
-    *CHOSEN.get_or_init(|| CHOICE.get().expect("the library has started")())
-}
+impl ChosenBackend {
+    /// Sets the function that chooses. The backends lie in a layer above this one.
+    pub fn set_choice(&self, choice: Choice) {
+        self.choice.get_or_init(|| choice);
+    }
 
-/// The backend, if it was chosen already.
-pub fn chosen() -> Option<&'static dyn Backend> {
-    CHOSEN.get().copied()
+    /// The backend, chosen at the first call.
+    ///
+    /// # Panics
+    /// If the library's start has not run.
+    pub fn get(&self) -> &'static dyn Backend {
+        *self.chosen.get_or_init(|| self.choice.get().expect("the library has started")())
+    }
+
+    /// The backend, if it was chosen already.
+    pub fn if_chosen(&self) -> Option<&'static dyn Backend> {
+        self.chosen.get().copied()
+    }
 }

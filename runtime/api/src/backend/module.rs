@@ -84,8 +84,8 @@ impl LoadedModule {
         Some(bytes)
     }
 
-    /// The site index, one past the real ones, that denotes the end of a block. The block's shared
-    /// memory ends there.
+    /// The site that stands for the end of a block, where the block's shared memory ends. It follows
+    /// the real sites.
     pub fn end_of_block(&self) -> u32 {
         self.checked.sites.len() as u32
     }

@@ -33,8 +33,12 @@ fn span(request: MemoryRequest) -> usize {
     request.size.next_multiple_of(PAGE)
 }
 
+/// The executor's memory.
 #[derive(Default)]
-struct Arena {
+pub struct Arena(Mutex<ArenaState>);
+
+#[derive(Default)]
+struct ArenaState {
     /// Start and size of the unused rest of the range. `None` before it is reserved.
     rest: Option<(usize, usize)>,
     /// Start and size of the unused rest of the newest slab.
@@ -45,47 +49,45 @@ struct Arena {
     large: HashMap<usize, Vec<usize>>,
 }
 
-static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
-
-/// Takes memory that is filled with zeros. `None` if there is no more.
-pub fn take(request: MemoryRequest) -> Option<usize> {
-    let mut arena = ARENA.lock();
-    let arena = arena.get_or_insert_with(Arena::default);
-    if is_small(request) {
-        return arena.take_small(request.size);
-    }
-    let span = span(request);
-    match arena.large.get_mut(&span).and_then(Vec::pop) {
-        Some(address) => {
-            let opened = open(address, span);
-            if !opened {
-                arena.large.entry(span).or_default().push(address);
-            }
-            opened.then_some(address)
-        }
-        None => arena.take_new(span),
-    }
-}
-
-/// Gives memory back.
-///
-/// # Safety
-/// `address` came from [`take`] with this request, and nobody uses it.
-pub unsafe fn give(address: usize, request: MemoryRequest) {
-    let mut arena = ARENA.lock();
-    let Some(arena) = arena.as_mut() else { return };
-    if is_small(request) {
-        arena.small.entry(request.size).or_default().push(address);
-        return;
-    }
-    let span = span(request);
-    // SAFETY: the pages belong to the allocation alone, and nobody uses them.
-    if unsafe { close(address, span) } {
-        arena.large.entry(span).or_default().push(address);
-    }
-}
-
 impl Arena {
+    /// Takes memory that is filled with zeros. `None` if there is no more.
+    pub fn take(&self, request: MemoryRequest) -> Option<usize> {
+        let mut arena = self.0.lock();
+        if is_small(request) {
+            return arena.take_small(request.size);
+        }
+        let span = span(request);
+        match arena.large.get_mut(&span).and_then(Vec::pop) {
+            Some(address) => {
+                let opened = open(address, span);
+                if !opened {
+                    arena.large.entry(span).or_default().push(address);
+                }
+                opened.then_some(address)
+            }
+            None => arena.take_new(span),
+        }
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    /// `address` came from [`Self::take`] with this request, and nobody uses it.
+    pub unsafe fn give(&self, address: usize, request: MemoryRequest) {
+        let mut arena = self.0.lock();
+        if is_small(request) {
+            arena.small.entry(request.size).or_default().push(address);
+            return;
+        }
+        let span = span(request);
+        // SAFETY: the pages belong to the allocation alone, and nobody uses them.
+        if unsafe { close(address, span) } {
+            arena.large.entry(span).or_default().push(address);
+        }
+    }
+}
+
+impl ArenaState {
     fn take_small(&mut self, size: usize) -> Option<usize> {
         if let Some(address) = self.small.get_mut(&size).and_then(Vec::pop) {
             // SAFETY: the memory was given back, so it has this size and nobody uses it.
@@ -139,15 +141,15 @@ unsafe fn close(address: usize, span: usize) -> bool {
     unsafe { map(address, span, libc::PROT_NONE, libc::MAP_FIXED) }.is_some()
 }
 
-/// Maps addresses.
+/// Maps addresses, anywhere if `address` is 0. `None` if the system refuses.
 ///
 /// # Safety
 /// With `MAP_FIXED`, nobody uses the memory there.
-unsafe fn map(address: usize, size: usize, protection: i32, flags: i32) -> Option<usize> {
+pub unsafe fn map(address: usize, size: usize, protection: i32, flags: i32) -> Option<usize> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: without `MAP_FIXED` the mapping is new. With it, the caller keeps the contract above.
     let got = unsafe { libc::mmap(address as *mut c_void, size, protection, flags, -1, 0) };
-    (got != libc::MAP_FAILED).then_some(got as usize)
+    (got != libc::MAP_FAILED).then(|| got.expose_provenance())
 }
 
 #[cfg(test)]
@@ -166,22 +168,23 @@ mod tests {
 
     #[test]
     fn pieces_lie_apart_and_are_used_again() {
+        let arena = Arena::default();
         for size in [256, 512, 64 << 10, 128 << 10, 5 << 20] {
-            let (a, b) = (take(small(size)).unwrap(), take(small(size)).unwrap());
+            let (a, b) = (arena.take(small(size)).unwrap(), arena.take(small(size)).unwrap());
             assert!(a.abs_diff(b) >= size, "{size}");
             assert!(zeros(a, size) && zeros(b, size), "{size}");
             assert_eq!((a % 256, b % 256), (0, 0));
             // SAFETY: `a` holds so many bytes, and is given back once.
             unsafe {
                 std::ptr::write_bytes(a as *mut u8, 7, size);
-                give(a, small(size));
+                arena.give(a, small(size));
             }
-            let again = take(small(size)).unwrap();
+            let again = arena.take(small(size)).unwrap();
             assert!(zeros(again, size), "{size}");
             // SAFETY: as above.
             unsafe {
-                give(again, small(size));
-                give(b, small(size));
+                arena.give(again, small(size));
+                arena.give(b, small(size));
             }
         }
     }
@@ -189,13 +192,14 @@ mod tests {
     #[test]
     fn managed_memory_has_pages_of_its_own() {
         let request = MemoryRequest { size: 256, own_pages: true };
-        let (a, b) = (take(request).unwrap(), take(request).unwrap());
+        let arena = Arena::default();
+        let (a, b) = (arena.take(request).unwrap(), arena.take(request).unwrap());
         assert_eq!((a % PAGE, b % PAGE), (0, 0));
         assert!(a.abs_diff(b) >= PAGE);
         // SAFETY: both came from `take`.
         unsafe {
-            give(a, request);
-            give(b, request);
+            arena.give(a, request);
+            arena.give(b, request);
         }
     }
 }

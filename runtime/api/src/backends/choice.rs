@@ -10,33 +10,37 @@ use crate::backend::Backend;
 use crate::backend::module::Payload;
 use crate::backends::{executor::OnHost, gpu};
 use crate::host::message;
-use crate::program::modules;
-use crate::session;
-use crate::session::finish;
+use crate::session::{Session, finish};
 
-static HOST: OnHost = OnHost;
+/// Prepares the choice. It is made when the backend is first needed.
+pub fn prepare(session: &'static Session) {
+    session.program.backend.set_choice(Box::new(move || choose(session)));
+}
 
 /// The backend for the program as it is registered now.
-pub fn choose() -> &'static dyn Backend {
-    let payloads = modules::payloads();
-    match session::get().options.device {
-        Device::Cpu => &HOST,
+fn choose(session: &'static Session) -> &'static dyn Backend {
+    let payloads = session.program.modules.payloads();
+    let host = || -> &'static dyn Backend { Box::leak(Box::new(OnHost::new(session))) };
+    match session.options.device {
+        Device::Cpu => host(),
         // Nothing is printed if no code for a GPU was requested, or if neither code nor driver
         // exists.
-        Device::Auto if payloads.iter().all(|payload| payload.gpu.is_none()) => &HOST,
-        Device::Auto if !payloads.iter().any(is_for_gpu) && gpu::has_driver().is_err() => &HOST,
-        Device::Auto => suits(&payloads).and_then(|()| gpu::open(&payloads)).unwrap_or_else(|why| {
+        Device::Auto if payloads.iter().all(|payload| payload.gpu.is_none()) => host(),
+        Device::Auto if !payloads.iter().any(is_for_gpu) && gpu::has_driver().is_err() => host(),
+        Device::Auto => suits(&payloads).and_then(|()| gpu::open(session, &payloads)).unwrap_or_else(|why| {
             match payloads.iter().all(|payload| payload.image.is_some()) {
                 true => message::note(&format!("{why}; kernels run on the CPU executor")),
                 false => message::error(&why),
             }
-            &HOST
+            host()
         }),
-        Device::Cuda => has_code(&payloads).and_then(|()| gpu::open(&payloads)).unwrap_or_else(|why| {
-            message::error(&format!("`device=cuda`: {why}"));
-            message::hint("leave `device` out, or set `device=cpu`");
-            finish::exit_now(finish::FAILED)
-        }),
+        Device::Cuda => {
+            has_code(&payloads).and_then(|()| gpu::open(session, &payloads)).unwrap_or_else(|why| {
+                message::error(&format!("`device=cuda`: {why}"));
+                message::hint("leave `device` out, or set `device=cpu`");
+                finish::exit_now(finish::FAILED)
+            })
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 //! program's newest device code. Memory and cores are the machine's.
 
 use std::ffi::{c_char, c_int};
-use std::sync::OnceLock;
 
 use gpurace_abi::context::{MAX_THREADS_PER_BLOCK, WARP_SIZE};
+use gpurace_cpu::Executor;
 
-use crate::backends::executor;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{
     CONSTANT_MEMORY, MAX_BLOCK_DIM, MAX_BLOCKS_PER_MULTIPROCESSOR, MAX_GRID_DIM, MAX_PITCH,
@@ -14,7 +13,7 @@ use crate::host::limits::{
     SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED_PER_BLOCK,
 };
 use crate::host::types::cudaDeviceProp;
-use crate::program::modules;
+use crate::program::modules::Modules;
 
 /// Name of the device.
 pub const NAME: &str = "gpurace CPU executor";
@@ -35,33 +34,35 @@ pub fn memory_info() -> (usize, usize) {
     (field("MemAvailable:").unwrap_or(total), total)
 }
 
-/// Size of the device's memory, bytes.
-pub fn total_memory() -> usize {
-    static TOTAL: OnceLock<usize> = OnceLock::new();
-    *TOTAL.get_or_init(|| memory_info().1)
-}
-
 /// The number of multiprocessors that the device claims: one for each core. So a grid that is sized
 /// to fill the device stays small.
-pub fn multiprocessors() -> c_int {
-    static COUNT: OnceLock<c_int> = OnceLock::new();
-    *COUNT.get_or_init(|| {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        // The blocks of a grid that fills the device must be able to wait for each other.
-        let resident = executor::max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
-        cores.clamp(2, 128).min(resident.max(1)) as c_int
-    })
+pub fn multiprocessors(executor: &Executor) -> c_int {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    // The blocks of a grid that fills the device must be able to wait for each other.
+    let resident = executor.max_cooperative_blocks(MAX_THREADS_PER_MULTIPROCESSOR, 0) as usize;
+    cores.clamp(2, 128).min(resident.max(1)) as c_int
+}
+
+/// The claims that depend on the machine and on the program.
+#[derive(Clone, Copy)]
+pub struct Claims {
+    /// Size of the device's memory, bytes.
+    pub memory: usize,
+    /// Number of multiprocessors.
+    pub multiprocessors: c_int,
+    /// Ten times the compute capability.
+    pub capability: c_int,
 }
 
 /// The result of `cudaGetDeviceProperties`.
-pub fn properties() -> cudaDeviceProp {
+pub fn properties(claims: Claims) -> cudaDeviceProp {
     // SAFETY: all fields are integers, for which zero is a value.
     let mut p: cudaDeviceProp = unsafe { std::mem::zeroed() };
     for (to, from) in p.name.iter_mut().zip(NAME.bytes()) {
         *to = from as c_char;
     }
     p.uuid = *b"gpurace-executor";
-    p.totalGlobalMem = total_memory();
+    p.totalGlobalMem = claims.memory;
     p.sharedMemPerBlock = SHARED_PER_BLOCK;
     p.regsPerBlock = REGISTERS;
     p.warpSize = WARP_SIZE as c_int;
@@ -71,11 +72,11 @@ pub fn properties() -> cudaDeviceProp {
     p.maxGridSize = MAX_GRID_DIM.map(|n| n as c_int);
     p.clockRate = CLOCK_KHZ;
     p.totalConstMem = CONSTANT_MEMORY;
-    (p.major, p.minor) = (capability() / 10, capability() % 10);
+    (p.major, p.minor) = (claims.capability / 10, claims.capability % 10);
     p.textureAlignment = 512;
     p.texturePitchAlignment = 32;
     p.deviceOverlap = 1;
-    p.multiProcessorCount = multiprocessors();
+    p.multiProcessorCount = claims.multiprocessors;
     p.canMapHostMemory = 1;
     p.maxTexture1D = 131_072;
     p.maxTexture1DMipmap = 32_768;
@@ -131,8 +132,8 @@ pub fn properties() -> cudaDeviceProp {
 
 /// Ten times the compute capability: that of the newest processor that device code of the program
 /// was built for, but not less than 8.0.
-pub fn capability() -> c_int {
-    modules::newest_arch().max(LEAST_CAPABILITY) as c_int
+pub fn capability(modules: &Modules) -> c_int {
+    modules.newest_arch().max(LEAST_CAPABILITY) as c_int
 }
 
 /// Number of blocks that fit on a multiprocessor. Each has `threads` threads and `shared` bytes of
@@ -168,116 +169,38 @@ macro_rules! attributes {
 }
 
 attributes! {
-    1 => maxThreadsPerBlock;
-    2 => maxThreadsDim[0];
-    3 => maxThreadsDim[1];
-    4 => maxThreadsDim[2];
-    5 => maxGridSize[0];
-    6 => maxGridSize[1];
-    7 => maxGridSize[2];
-    8 => sharedMemPerBlock;
-    9 => totalConstMem;
-    10 => warpSize;
-    11 => memPitch;
-    12 => regsPerBlock;
-    13 => clockRate;
-    14 => textureAlignment;
-    15 => deviceOverlap;
-    16 => multiProcessorCount;
-    17 => kernelExecTimeoutEnabled;
-    18 => integrated;
-    19 => canMapHostMemory;
-    20 => computeMode;
-    21 => maxTexture1D;
-    22 => maxTexture2D[0];
-    23 => maxTexture2D[1];
-    24 => maxTexture3D[0];
-    25 => maxTexture3D[1];
-    26 => maxTexture3D[2];
-    27 => maxTexture2DLayered[0];
-    28 => maxTexture2DLayered[1];
-    29 => maxTexture2DLayered[2];
-    30 => surfaceAlignment;
-    31 => concurrentKernels;
-    32 => ECCEnabled;
-    33 => pciBusID;
-    34 => pciDeviceID;
-    35 => tccDriver;
-    36 => memoryClockRate;
-    37 => memoryBusWidth;
-    38 => l2CacheSize;
-    39 => maxThreadsPerMultiProcessor;
-    40 => asyncEngineCount;
-    41 => unifiedAddressing;
-    42 => maxTexture1DLayered[0];
-    43 => maxTexture1DLayered[1];
-    45 => maxTexture2DGather[0];
-    46 => maxTexture2DGather[1];
-    47 => maxTexture3DAlt[0];
-    48 => maxTexture3DAlt[1];
-    49 => maxTexture3DAlt[2];
-    50 => pciDomainID;
-    51 => texturePitchAlignment;
-    52 => maxTextureCubemap;
-    53 => maxTextureCubemapLayered[0];
-    54 => maxTextureCubemapLayered[1];
-    55 => maxSurface1D;
-    56 => maxSurface2D[0];
-    57 => maxSurface2D[1];
-    58 => maxSurface3D[0];
-    59 => maxSurface3D[1];
-    60 => maxSurface3D[2];
-    61 => maxSurface1DLayered[0];
-    62 => maxSurface1DLayered[1];
-    63 => maxSurface2DLayered[0];
-    64 => maxSurface2DLayered[1];
-    65 => maxSurface2DLayered[2];
-    66 => maxSurfaceCubemap;
-    67 => maxSurfaceCubemapLayered[0];
-    68 => maxSurfaceCubemapLayered[1];
-    69 => maxTexture1DLinear;
-    70 => maxTexture2DLinear[0];
-    71 => maxTexture2DLinear[1];
-    72 => maxTexture2DLinear[2];
-    73 => maxTexture2DMipmap[0];
-    74 => maxTexture2DMipmap[1];
-    75 => major;
-    76 => minor;
-    77 => maxTexture1DMipmap;
-    78 => streamPrioritiesSupported;
-    79 => globalL1CacheSupported;
-    80 => localL1CacheSupported;
-    81 => sharedMemPerMultiprocessor;
-    82 => regsPerMultiprocessor;
-    83 => managedMemory;
-    84 => isMultiGpuBoard;
-    85 => multiGpuBoardGroupID;
-    86 => hostNativeAtomicSupported;
-    87 => singleToDoublePrecisionPerfRatio;
-    88 => pageableMemoryAccess;
-    89 => concurrentManagedAccess;
-    90 => computePreemptionSupported;
-    91 => canUseHostPointerForRegisteredMem;
-    95 => cooperativeLaunch;
-    96 => cooperativeMultiDeviceLaunch;
-    97 => sharedMemPerBlockOptin;
-    99 => hostRegisterSupported;
-    100 => pageableMemoryAccessUsesHostPageTables;
-    101 => directManagedMemAccessFromHost;
-    106 => maxBlocksPerMultiProcessor;
-    108 => persistingL2CacheMaxSize;
-    109 => accessPolicyMaxWindowSize;
-    111 => reservedSharedMemPerBlock;
-    112 => sparseCudaArraySupported;
-    113 => hostRegisterReadOnlySupported;
-    114 => timelineSemaphoreInteropSupported;
-    115 => memoryPoolsSupported;
-    116 => gpuDirectRDMASupported;
-    117 => gpuDirectRDMAFlushWritesOptions;
-    118 => gpuDirectRDMAWritesOrdering;
-    119 => memoryPoolSupportedHandleTypes;
-    120 => clusterLaunch;
-    121 => deferredMappingCudaArraySupported;
+    1 => maxThreadsPerBlock; 2 => maxThreadsDim[0]; 3 => maxThreadsDim[1]; 4 => maxThreadsDim[2];
+    5 => maxGridSize[0]; 6 => maxGridSize[1]; 7 => maxGridSize[2]; 8 => sharedMemPerBlock;
+    9 => totalConstMem; 10 => warpSize; 11 => memPitch; 12 => regsPerBlock; 13 => clockRate;
+    14 => textureAlignment; 15 => deviceOverlap; 16 => multiProcessorCount; 17 => kernelExecTimeoutEnabled;
+    18 => integrated; 19 => canMapHostMemory; 20 => computeMode; 21 => maxTexture1D; 22 => maxTexture2D[0];
+    23 => maxTexture2D[1]; 24 => maxTexture3D[0]; 25 => maxTexture3D[1]; 26 => maxTexture3D[2];
+    27 => maxTexture2DLayered[0]; 28 => maxTexture2DLayered[1]; 29 => maxTexture2DLayered[2];
+    30 => surfaceAlignment; 31 => concurrentKernels; 32 => ECCEnabled; 33 => pciBusID; 34 => pciDeviceID;
+    35 => tccDriver; 36 => memoryClockRate; 37 => memoryBusWidth; 38 => l2CacheSize;
+    39 => maxThreadsPerMultiProcessor; 40 => asyncEngineCount; 41 => unifiedAddressing;
+    42 => maxTexture1DLayered[0]; 43 => maxTexture1DLayered[1]; 45 => maxTexture2DGather[0];
+    46 => maxTexture2DGather[1]; 47 => maxTexture3DAlt[0]; 48 => maxTexture3DAlt[1];
+    49 => maxTexture3DAlt[2]; 50 => pciDomainID; 51 => texturePitchAlignment; 52 => maxTextureCubemap;
+    53 => maxTextureCubemapLayered[0]; 54 => maxTextureCubemapLayered[1]; 55 => maxSurface1D;
+    56 => maxSurface2D[0]; 57 => maxSurface2D[1]; 58 => maxSurface3D[0]; 59 => maxSurface3D[1];
+    60 => maxSurface3D[2]; 61 => maxSurface1DLayered[0]; 62 => maxSurface1DLayered[1];
+    63 => maxSurface2DLayered[0]; 64 => maxSurface2DLayered[1]; 65 => maxSurface2DLayered[2];
+    66 => maxSurfaceCubemap; 67 => maxSurfaceCubemapLayered[0]; 68 => maxSurfaceCubemapLayered[1];
+    69 => maxTexture1DLinear; 70 => maxTexture2DLinear[0]; 71 => maxTexture2DLinear[1];
+    72 => maxTexture2DLinear[2]; 73 => maxTexture2DMipmap[0]; 74 => maxTexture2DMipmap[1]; 75 => major;
+    76 => minor; 77 => maxTexture1DMipmap; 78 => streamPrioritiesSupported; 79 => globalL1CacheSupported;
+    80 => localL1CacheSupported; 81 => sharedMemPerMultiprocessor; 82 => regsPerMultiprocessor;
+    83 => managedMemory; 84 => isMultiGpuBoard; 85 => multiGpuBoardGroupID; 86 => hostNativeAtomicSupported;
+    87 => singleToDoublePrecisionPerfRatio; 88 => pageableMemoryAccess; 89 => concurrentManagedAccess;
+    90 => computePreemptionSupported; 91 => canUseHostPointerForRegisteredMem; 95 => cooperativeLaunch;
+    96 => cooperativeMultiDeviceLaunch; 97 => sharedMemPerBlockOptin; 99 => hostRegisterSupported;
+    100 => pageableMemoryAccessUsesHostPageTables; 101 => directManagedMemAccessFromHost;
+    106 => maxBlocksPerMultiProcessor; 108 => persistingL2CacheMaxSize; 109 => accessPolicyMaxWindowSize;
+    111 => reservedSharedMemPerBlock; 112 => sparseCudaArraySupported; 113 => hostRegisterReadOnlySupported;
+    114 => timelineSemaphoreInteropSupported; 115 => memoryPoolsSupported; 116 => gpuDirectRDMASupported;
+    117 => gpuDirectRDMAFlushWritesOptions; 118 => gpuDirectRDMAWritesOrdering;
+    119 => memoryPoolSupportedHandleTypes; 120 => clusterLaunch; 121 => deferredMappingCudaArraySupported;
     125 => ipcEventSupported;
 }
 
@@ -285,12 +208,12 @@ attributes! {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a number that is no attribute.
-pub fn attribute(attribute: u32) -> Result<c_int> {
+pub fn attribute(claims: Claims, attribute: u32) -> Result<c_int> {
     match attribute {
         126 => Ok(1),
         131 | 134 => Ok(-1),
         92..=94 | 98 | 122..=124 | 127..=130 | 132 | 133 | 135 => Ok(0),
-        _ => field(&properties(), attribute).ok_or(Error::INVALID_VALUE),
+        _ => field(&properties(claims), attribute).ok_or(Error::INVALID_VALUE),
     }
 }
 

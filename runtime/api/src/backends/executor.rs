@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::ffi::c_int;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use gpurace_abi::ablation::{self, Mechanism};
 use gpurace_abi::meta::ModuleMeta;
@@ -12,41 +12,21 @@ use gpurace_cpu::{Config, Executor, Fault, FaultKind, Image, LaunchReport, textu
 use gpurace_report::schema::{Device, Divergence, Waiting};
 
 use crate::backend::Backend;
-use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows};
+use crate::backend::memory::{MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload, invalid_image, max_threads};
-use crate::backends::{arena, claims};
-use crate::host::errors::{self, Error, Result};
+use crate::backends::arena::Arena;
+use crate::backends::claims::{self, Claims};
+use crate::host::errors::{Error, Result};
+use crate::host::limits::PAGE;
 use crate::host::message;
-use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
-use crate::order::StreamId;
-use crate::program::allocations;
+use crate::host::types::{cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
 use crate::session::resolve::{self, LaunchRecord};
-use crate::session::{self, BegunLaunch, EndedLaunch};
+use crate::session::{BegunLaunch, EndedLaunch, Session};
 
 /// Number of `cudaLimitStackSize`.
 const LIMIT_STACK: u32 = 0;
 /// The registers of a thread that the executor claims: 2,048 threads then fit on a multiprocessor.
 const REGISTERS_PER_THREAD: c_int = 32;
-
-/// The executor of this process.
-fn executor() -> &'static Executor {
-    static EXECUTOR: OnceLock<Executor> = OnceLock::new();
-    EXECUTOR.get_or_init(|| Executor::new(Config::default()))
-}
-
-/// Most blocks of a cooperative launch. Each has `threads` threads and `shared` bytes of shared
-/// memory.
-pub fn max_cooperative_blocks(threads: u32, shared: usize) -> u64 {
-    executor().max_cooperative_blocks(threads, shared)
-}
-
-/// Raises the stack size of device threads, bytes, if the program asks for more than they have.
-fn raise_stack(bytes: usize) {
-    let executor = executor();
-    if bytes > executor.config().stack_bytes {
-        executor.set_stack_bytes(bytes.next_multiple_of(4096));
-    }
-}
 
 /// Code for the host's processor.
 struct HostCode(Image);
@@ -70,7 +50,35 @@ impl DeviceCode for HostCode {
 }
 
 /// The executor as a backend.
-pub struct OnHost;
+pub struct OnHost {
+    session: &'static Session,
+    executor: LazyLock<Executor>,
+    arena: Arena,
+    /// Size of the machine's memory, bytes.
+    total_memory: LazyLock<usize>,
+    multiprocessors: OnceLock<c_int>,
+}
+
+impl OnHost {
+    /// The executor for the program of this session.
+    pub fn new(session: &'static Session) -> Self {
+        Self {
+            session,
+            executor: LazyLock::new(|| Executor::new(Config::default())),
+            arena: Arena::default(),
+            total_memory: LazyLock::new(|| claims::memory_info().1),
+            multiprocessors: OnceLock::new(),
+        }
+    }
+
+    fn claims(&self) -> Claims {
+        Claims {
+            memory: *self.total_memory,
+            multiprocessors: *self.multiprocessors.get_or_init(|| claims::multiprocessors(&self.executor)),
+            capability: claims::capability(&self.session.program.modules),
+        }
+    }
+}
 
 impl Backend for OnHost {
     fn device(&self) -> Device {
@@ -78,30 +86,31 @@ impl Backend for OnHost {
     }
 
     fn worker_threads(&self) -> usize {
-        executor().threads()
+        self.executor.threads()
     }
 
     fn attribute(&self, attribute: u32) -> Result<c_int> {
-        claims::attribute(attribute)
+        claims::attribute(self.claims(), attribute)
     }
 
     fn properties(&self) -> cudaDeviceProp {
-        claims::properties()
+        claims::properties(self.claims())
     }
 
     fn memory(&self) -> (usize, usize) {
         let (available, _) = claims::memory_info();
-        let total = claims::total_memory();
-        (available.min(total.saturating_sub(allocations::bytes_in_use())), total)
+        let (total, used) = (*self.total_memory, self.session.program.allocations.bytes_in_use());
+        (available.min(total.saturating_sub(used)), total)
     }
 
     fn memory_limit(&self) -> usize {
-        claims::total_memory()
+        *self.total_memory
     }
 
     fn set_limit(&self, number: u32, value: usize) -> Result {
-        if number == LIMIT_STACK {
-            raise_stack(value);
+        // The stacks of device threads only grow.
+        if number == LIMIT_STACK && value > self.executor.config().stack_bytes {
+            self.executor.set_stack_bytes(value.next_multiple_of(PAGE));
         }
         Ok(())
     }
@@ -136,7 +145,7 @@ impl Backend for OnHost {
     }
 
     fn function_attributes(&self, kernel: &Kernel) -> Result<cudaFuncAttributes> {
-        let capability = claims::capability();
+        let capability = claims::capability(&self.session.program.modules);
         Ok(cudaFuncAttributes {
             sharedSizeBytes: kernel.meta().shared_static as usize,
             maxThreadsPerBlock: max_threads(kernel.meta()) as c_int,
@@ -153,25 +162,26 @@ impl Backend for OnHost {
     }
 
     fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64> {
-        Ok(max_cooperative_blocks(threads, dynamic_shared + kernel.meta().shared_static as usize))
+        let shared = dynamic_shared + kernel.meta().shared_static as usize;
+        Ok(self.executor.max_cooperative_blocks(threads, shared))
     }
 
     fn run(&self, launch: &KernelLaunch<'_>) -> Result {
-        run(launch)
+        run(self.session, &self.executor, launch)
     }
 
     fn take(&self, request: MemoryRequest, _: MemoryKind) -> Result<usize> {
-        arena::take(request).ok_or(Error::MEMORY_ALLOCATION)
+        self.arena.take(request).ok_or(Error::MEMORY_ALLOCATION)
     }
 
     unsafe fn give(&self, address: usize, request: MemoryRequest, _: MemoryKind) {
         // SAFETY: the caller keeps the contract above.
-        unsafe { arena::give(address, request) };
+        unsafe { self.arena.give(address, request) };
     }
 
     fn create_object(
         &self,
-        object: gpurace_abi::texture::TextureObject,
+        object: TextureObject,
         _: &cudaResourceDesc,
         _: Option<&cudaTextureDesc>,
     ) -> Result<u64> {
@@ -189,14 +199,8 @@ impl Backend for OnHost {
         })
     }
 
-    unsafe fn copy(
-        &self,
-        to: PitchedRows,
-        from: PitchedRows,
-        extent: cudaExtent,
-        _: StreamId,
-        _: bool,
-    ) -> Result {
+    unsafe fn copy(&self, to: PitchedRows, from: PitchedRows, request: TransferRequest) -> Result {
+        let extent = request.extent;
         for slice in 0..extent.depth {
             for row in 0..extent.height {
                 let d = to.slice * slice + to.pitch * row;
@@ -212,9 +216,7 @@ impl Backend for OnHost {
         &self,
         to: PitchedRows,
         (value, element): (u32, usize),
-        extent: cudaExtent,
-        _: StreamId,
-        _: bool,
+        TransferRequest { extent, .. }: TransferRequest,
     ) -> Result {
         let value = value.to_le_bytes();
         for slice in 0..extent.depth {
@@ -236,11 +238,10 @@ impl Backend for OnHost {
 
 /// Runs a launch to its end. The fault of a thread is returned by later calls: the launch itself
 /// succeeds, as on a device.
-fn run(launch: &KernelLaunch<'_>) -> Result {
+fn run(session: &'static Session, executor: &Executor, launch: &KernelLaunch<'_>) -> Result {
     let kernel = launch.kernel;
     let code: &gpurace_cpu::image::Kernel =
         kernel.code.downcast_ref().ok_or(Error::INVALID_DEVICE_FUNCTION)?;
-    let session = session::get();
     let begun = session.begin(launch);
     let checks = begun.wanted.as_ref().map(|wanted| session.check(launch, &begun, wanted));
     let (entry, block_entry) = match &checks {
@@ -253,13 +254,13 @@ fn run(launch: &KernelLaunch<'_>) -> Result {
         ),
     };
     let checked_blocks = session.options.blocks.as_ref().map(|_| {
-        let options = &session::get().options;
+        let options = &session.options;
         Arc::new(|block| options.checks_block(block)) as Arc<gpurace_cpu::launch::CheckedBlocks>
     });
     // SAFETY: the slice has the same size in bytes.
     let args =
         unsafe { std::slice::from_raw_parts(launch.args.as_ptr().cast::<u8>(), size_of_val(launch.args)) };
-    let result = executor().run(&gpurace_cpu::KernelLaunch {
+    let result = executor.run(&gpurace_cpu::KernelLaunch {
         entry,
         block_entry,
         kernel: kernel.meta(),
@@ -277,7 +278,7 @@ fn run(launch: &KernelLaunch<'_>) -> Result {
             Ok(())
         }
         Err(fault) => {
-            let ended = end_with(&fault, &begun);
+            let ended = end_with(session, &fault, &begun);
             session.end(&begun, checks.as_deref(), EndedLaunch::default());
             ended
         }
@@ -315,7 +316,7 @@ fn divergence(record: &LaunchRecord, found: &gpurace_cpu::Divergence) -> Diverge
 }
 
 /// Prints what went wrong and turns it into CUDA's error.
-fn end_with(fault: &Fault, begun: &BegunLaunch) -> Result {
+fn end_with(session: &Session, fault: &Fault, begun: &BegunLaunch) -> Result {
     let (error, starts) = match &fault.kind {
         FaultKind::IllegalAddress { .. } => (Error::ILLEGAL_ADDRESS, true),
         FaultKind::Assert => (Error::ASSERT, true),
@@ -329,10 +330,10 @@ fn end_with(fault: &Fault, begun: &BegunLaunch) -> Result {
     };
     message::error(&describe(fault, begun));
     if fault.kind == FaultKind::Deadlock {
-        session::get().add_divergence(deadlock(fault, begun));
+        session.add_divergence(deadlock(fault, begun));
     }
     if starts {
-        errors::set_sticky(error);
+        session.sticky.set(error);
         Ok(())
     } else {
         Err(error)

@@ -2,14 +2,14 @@
 
 use std::ffi::c_void;
 
+use crate::calls::start::process;
 use crate::host::edge::guard;
-use crate::session;
 
 /// `gpurace_benign_race` of `gpurace/gpurace.h` in host code: the program intends races on these
 /// bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn __gpurace_host_benign(address: *const c_void, size: usize) {
     guard("gpurace_benign_race", (), || {
-        session::get().benign(address as usize, size);
+        process().session.benign(address as usize, size);
     });
 }

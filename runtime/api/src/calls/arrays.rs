@@ -7,35 +7,34 @@ use crate::calls::export::api;
 use crate::host::edge::{get, put};
 use crate::host::errors::Error;
 use crate::host::types::{cudaArray_t, cudaChannelFormatDesc, cudaExtent};
-use crate::program::arrays;
 use crate::work::allocations;
 use crate::work::arrays::make;
 
-api! {
+api! { process;
     fn cudaMallocArray(to: *mut cudaArray_t, format: *const cudaChannelFormatDesc, width: usize, height: usize, flags: u32) {
         if to.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        put(to, make(*get(format)?, cudaExtent { width, height, depth: 0 }, flags)?)
+        put(to, make(process, *get(format)?, cudaExtent { width, height, depth: 0 }, flags)?)
     }
 
     fn cudaMalloc3DArray(to: *mut cudaArray_t, format: *const cudaChannelFormatDesc, extent: cudaExtent, flags: u32) {
         if to.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        put(to, make(*get(format)?, extent, flags)?)
+        put(to, make(process, *get(format)?, extent, flags)?)
     }
 
     fn cudaFreeArray(array: cudaArray_t) {
         if array.is_null() {
             return Ok(());
         }
-        let removed = arrays::remove(array)?;
-        allocations::free(removed.address, &[MemoryKind::Array]).map(|_| ())
+        let removed = process.program().arrays.remove(array)?;
+        allocations::free(process, removed.address, &[MemoryKind::Array]).map(|_| ())
     }
 
     fn cudaArrayGetInfo(format: *mut cudaChannelFormatDesc, extent: *mut cudaExtent, flags: *mut u32, array: cudaArray_t) {
-        let found = arrays::lookup(array)?;
+        let found = process.program().arrays.lookup(array)?;
         if !format.is_null() {
             put(format, found.format)?;
         }
@@ -49,7 +48,7 @@ api! {
     }
 
     fn cudaGetChannelDesc(format: *mut cudaChannelFormatDesc, array: cudaArray_t) {
-        put(format, arrays::lookup(array)?.format)
+        put(format, process.program().arrays.lookup(array)?.format)
     }
 }
 

@@ -8,22 +8,22 @@ use crate::work::graph::capture::{begin, end, info};
 use crate::work::graph::{GraphHandle, Id};
 use crate::work::streams;
 
-api! {
+api! { process;
     @ptsz fn cudaStreamBeginCapture(stream: cudaStream_t, mode: u32) {
         if mode > 2 {
             return Err(Error::INVALID_VALUE);
         }
-        begin(streams::resolve(stream)?)
+        begin(process, streams::resolve(process, stream)?)
     }
 
     @ptsz fn cudaStreamEndCapture(stream: cudaStream_t, graph: *mut GraphHandle) {
-        let ended = end(streams::resolve(stream)?);
+        let ended = end(process, streams::resolve(process, stream)?);
         put(graph, ended.unwrap_or(0) as GraphHandle)?;
         ended.map(|_| ())
     }
 
     @ptsz fn cudaStreamIsCapturing(stream: cudaStream_t, status: *mut u32) {
-        info(stream, |found| put(status, found.map_or(0, |(status, _, _)| status)))
+        info(process, stream, |found| put(status, found.map_or(0, |(status, _, _)| status)))
     }
 
     @ptsz fn cudaStreamGetCaptureInfo_v2(
@@ -34,7 +34,7 @@ api! {
         dependencies: *mut *const Id,
         count: *mut usize,
     ) {
-        info(stream, |found| {
+        info(process, stream, |found| {
             let Some((state, capture, taking)) = found else { return put(status, 0) };
             put(status, state)?;
             if !id.is_null() {

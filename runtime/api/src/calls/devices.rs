@@ -3,18 +3,16 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
 
-use crate::backend;
 use crate::calls::export::api;
+use crate::calls::start::process;
 use crate::host::edge::{get, guard, put};
-use crate::host::errors::{self, Error};
+use crate::host::errors::Error;
 use crate::host::limits::CUDA_VERSION;
 use crate::host::types::cudaDeviceProp;
-use crate::work::devices::{
-    CACHE_CONFIG, DEVICE_FLAGS, SHARED_CONFIG, cache_config, check, limit, pci_bus_id, reset, set_limit,
-};
+use crate::work::devices::{cache_config, check, limit, pci_bus_id, reset, set_limit};
 use crate::work::streams;
 
-api! {
+api! { process;
     @always fn cudaGetDeviceCount(count: *mut c_int) { put(count, 1) }
 
     @always fn cudaGetDevice(device: *mut c_int) { put(device, 0) }
@@ -35,24 +33,24 @@ api! {
         put(device, 0)
     }
 
-    fn cudaGetDeviceFlags(flags: *mut u32) { put(flags, DEVICE_FLAGS.load(Ordering::Relaxed)) }
+    fn cudaGetDeviceFlags(flags: *mut u32) { put(flags, process.settings.flags.load(Ordering::Relaxed)) }
 
     fn cudaSetDeviceFlags(flags: u32) {
         if flags & !0xff != 0 {
             return Err(Error::INVALID_VALUE);
         }
-        DEVICE_FLAGS.store(flags | 8, Ordering::Relaxed);
+        process.settings.flags.store(flags | 8, Ordering::Relaxed);
         Ok(())
     }
 
     fn cudaGetDeviceProperties_v2(prop: *mut cudaDeviceProp, device: c_int) {
         check(device)?;
-        put(prop, backend::get().properties())
+        put(prop, process.backend().properties())
     }
 
     fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, device: c_int) {
         check(device)?;
-        put(value, backend::get().attribute(attribute)?)
+        put(value, process.backend().attribute(attribute)?)
     }
 
     fn cudaDeviceGetP2PAttribute(value: *mut c_int, _attr: u32, from: c_int, to: c_int) {
@@ -74,45 +72,41 @@ api! {
 
     fn cudaDeviceDisablePeerAccess(_peer: c_int) { Err(Error::PEER_ACCESS_NOT_ENABLED) }
 
-    fn cudaDeviceSynchronize() {
-        streams::synchronize_device()
-    }
+    fn cudaDeviceSynchronize() { streams::synchronize_device(process) }
 
-    fn cudaThreadSynchronize() {
-        streams::synchronize_device()
-    }
+    fn cudaThreadSynchronize() { streams::synchronize_device(process) }
 
-    @always fn cudaDeviceReset() { reset() }
+    @always fn cudaDeviceReset() { reset(process) }
 
-    @always fn cudaThreadExit() { reset() }
+    @always fn cudaThreadExit() { reset(process) }
 
-    fn cudaDeviceSetLimit(number: u32, value: usize) { set_limit(number, value) }
+    fn cudaDeviceSetLimit(number: u32, value: usize) { set_limit(process, number, value) }
 
     fn cudaDeviceGetLimit(value: *mut usize, number: u32) {
-        put(value, limit(number)?.load(Ordering::Relaxed))
+        put(value, limit(process, number)?.load(Ordering::Relaxed))
     }
 
-    fn cudaThreadSetLimit(number: u32, value: usize) { set_limit(number, value) }
+    fn cudaThreadSetLimit(number: u32, value: usize) { set_limit(process, number, value) }
 
     fn cudaThreadGetLimit(value: *mut usize, number: u32) {
-        put(value, limit(number)?.load(Ordering::Relaxed))
+        put(value, limit(process, number)?.load(Ordering::Relaxed))
     }
 
-    fn cudaDeviceGetCacheConfig(config: *mut u32) { put(config, CACHE_CONFIG.load(Ordering::Relaxed)) }
+    fn cudaDeviceGetCacheConfig(config: *mut u32) { put(config, process.settings.cache_config.load(Ordering::Relaxed)) }
 
-    fn cudaDeviceSetCacheConfig(config: u32) { cache_config(config) }
+    fn cudaDeviceSetCacheConfig(config: u32) { cache_config(process, config) }
 
-    fn cudaThreadGetCacheConfig(config: *mut u32) { put(config, CACHE_CONFIG.load(Ordering::Relaxed)) }
+    fn cudaThreadGetCacheConfig(config: *mut u32) { put(config, process.settings.cache_config.load(Ordering::Relaxed)) }
 
-    fn cudaThreadSetCacheConfig(config: u32) { cache_config(config) }
+    fn cudaThreadSetCacheConfig(config: u32) { cache_config(process, config) }
 
-    fn cudaDeviceGetSharedMemConfig(config: *mut u32) { put(config, SHARED_CONFIG.load(Ordering::Relaxed)) }
+    fn cudaDeviceGetSharedMemConfig(config: *mut u32) { put(config, process.settings.shared_config.load(Ordering::Relaxed)) }
 
     fn cudaDeviceSetSharedMemConfig(config: u32) {
         if config > 2 {
             return Err(Error::INVALID_VALUE);
         }
-        SHARED_CONFIG.store(config, Ordering::Relaxed);
+        process.settings.shared_config.store(config, Ordering::Relaxed);
         Ok(())
     }
 
@@ -128,7 +122,7 @@ api! {
 
     fn cudaDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) {
         check(device)?;
-        let text = pci_bus_id() + "\0";
+        let text = pci_bus_id(process) + "\0";
         if id.is_null() || (len as usize) < text.len() || len < 0 {
             return Err(Error::INVALID_VALUE);
         }
@@ -140,7 +134,7 @@ api! {
         if id.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        let (own, asked) = (pci_bus_id(), CStr::from_ptr(id).to_bytes());
+        let (own, asked) = (pci_bus_id(process), CStr::from_ptr(id).to_bytes());
         match asked == own.as_bytes() || own.strip_prefix("0000:").is_some_and(|short| asked == short.as_bytes()) {
             true => put(device, 0),
             false => Err(Error::INVALID_VALUE),
@@ -168,13 +162,13 @@ api! {
 /// `cudaGetLastError` of the CUDA Runtime API.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetLastError() -> Error {
-    guard("cudaGetLastError", Error::UNKNOWN, errors::take)
+    guard("cudaGetLastError", Error::UNKNOWN, || process().session.sticky.take())
 }
 
 /// `cudaPeekAtLastError` of the CUDA Runtime API.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaPeekAtLastError() -> Error {
-    guard("cudaPeekAtLastError", Error::UNKNOWN, errors::peek)
+    guard("cudaPeekAtLastError", Error::UNKNOWN, || process().session.sticky.peek())
 }
 
 /// `cudaGetErrorName` of the CUDA Runtime API.

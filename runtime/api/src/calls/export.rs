@@ -3,13 +3,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::calls::start::process;
 use crate::host::errors::{self, Error, Result};
 use crate::host::message;
 use crate::session::watch;
+use crate::work::Process;
 
-/// Defines functions of the CUDA Runtime API. A body returns a [`Result`]. It is one `unsafe`
-/// block, because it uses pointers under the contract of the C function: a pointer is null, if CUDA
-/// allows or detects that, or valid for what the function is documented to read and write.
+/// Defines functions of the CUDA Runtime API. The first word names the [`Process`] in their bodies.
+/// A body returns a [`Result`]. It is one `unsafe` block, because it uses pointers under the
+/// contract of the C function: a pointer is null, if CUDA allows or detects that, or valid for what
+/// the function is documented to read and write.
 ///
 /// `@always fn` also runs after a kernel has failed. A plain `fn` then returns the kernel's error
 /// at once, as CUDA does. `@ptds fn` and `@ptsz fn` are exported a second time with that suffix,
@@ -26,11 +29,11 @@ macro_rules! api {
             #[unsafe(export_name = concat!(stringify!($name), $suffix))]
             unsafe extern "C" fn own($($param: $ty),*) -> $crate::host::errors::Error {
                 // SAFETY: the caller keeps the contract of the C function.
-                $crate::work::streams::with_own_default(|| unsafe { $name($($param),*) })
+                $crate::work::streams::with_own_default($crate::calls::start::process(), || unsafe { $name($($param),*) })
             }
         };
     };
-    ($($(#[$meta:meta])* $(@$mark:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
+    ($process:ident; $($(#[$meta:meta])* $(@$mark:ident)? fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of the CUDA Runtime API.")]
         $(#[$meta])*
         ///
@@ -38,7 +41,8 @@ macro_rules! api {
         /// Pointers are as the CUDA Runtime API documents them.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($param: $ty),*) -> $crate::host::errors::Error {
-            $crate::calls::export::enter(stringify!($name), $crate::calls::export::api!(runs $($mark)?), || {
+            $crate::calls::export::enter(stringify!($name), $crate::calls::export::api!(runs $($mark)?), |$process| {
+                let _ = $process;
                 // SAFETY: the caller keeps the contract of the C function.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
@@ -50,14 +54,16 @@ macro_rules! api {
 pub(crate) use api;
 
 /// Runs the body of the exported function `name`.
-pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce() -> Result) -> Error {
-    if !always && errors::sticky() != Error::SUCCESS {
-        return errors::sticky();
+pub(crate) fn enter(name: &str, always: bool, body: impl FnOnce(&Process) -> Result) -> Error {
+    let process = process();
+    let session = &process.session;
+    if !always && session.sticky.get() != Error::SUCCESS {
+        return session.sticky.get();
     }
     let body = || {
-        watch::pause();
-        let result = body();
-        watch::resume();
+        watch::pause(session);
+        let result = body(process);
+        watch::resume(session);
         result
     };
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {

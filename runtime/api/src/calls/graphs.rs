@@ -10,49 +10,48 @@ use crate::host::types::{
     cudaEvent_t, cudaHostNodeParams, cudaKernelNodeParams, cudaMemAllocNodeParams, cudaMemcpy3DParms,
     cudaMemsetParams, dim3,
 };
-use crate::program::allocations::bytes_in_use;
 use crate::work::graph::nodes::{add, change, copy, copy_1d, fill, give, handles, host, kernel, nodes_of};
 use crate::work::graph::work::{Opaque, Work, own};
-use crate::work::graph::{self, Graph, GraphHandle, Id, NodeHandle};
+use crate::work::graph::{Graph, GraphHandle, Id, NodeHandle};
 use crate::work::transfers::sides::symbol_bytes;
 use crate::work::{allocations, devices};
 
-api! {
+api! { process;
     fn cudaGraphCreate(to: *mut GraphHandle, flags: u32) {
         if to.is_null() || flags != 0 {
             return Err(Error::INVALID_VALUE);
         }
-        put(to, graph::all().make(Graph::default()) as GraphHandle)
+        put(to, process.graphs.lock().make(Graph::default()) as GraphHandle)
     }
 
-    fn cudaGraphDestroy(graph: GraphHandle) { graph::all().remove(graph as Id).map(|_| ()) }
+    fn cudaGraphDestroy(graph: GraphHandle) { process.graphs.lock().remove(graph as Id).map(|_| ()) }
 
     fn cudaGraphClone(to: *mut GraphHandle, from: GraphHandle) {
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let copy = graphs.copy(from as Id)?;
         put(to, graphs.make(copy) as GraphHandle)
     }
 
     fn cudaGraphNodeFindInClone(to: *mut NodeHandle, original: NodeHandle, clone: GraphHandle) {
-        let found = nodes_of(clone, |node| node.original == Some(original as Id))?;
+        let found = nodes_of(process, clone, |node| node.original == Some(original as Id))?;
         put(to, *found.first().ok_or(Error::INVALID_VALUE)? as NodeHandle)
     }
 
     fn cudaGraphAddEmptyNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize) {
-        add(to, graph, after, count, Work::Empty)
+        add(process, to, graph, after, count, Work::Empty)
     }
 
     fn cudaGraphAddKernelNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaKernelNodeParams) {
-        add(to, graph, after, count, kernel(get(p)?)?)
+        add(process, to, graph, after, count, kernel(process, get(p)?)?)
     }
 
-    fn cudaGraphKernelNodeSetParams(node: NodeHandle, p: *const cudaKernelNodeParams) { change(node, kernel(get(p)?)?) }
+    fn cudaGraphKernelNodeSetParams(node: NodeHandle, p: *const cudaKernelNodeParams) { change(process, node, kernel(process, get(p)?)?) }
 
     fn cudaGraphKernelNodeGetParams(node: NodeHandle, p: *mut cudaKernelNodeParams) {
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let Work::Kernel(prepared) = &graphs.node(node as Id)?.work else { return Err(Error::INVALID_VALUE) };
         let dim = |[x, y, z]: [u32; 3]| dim3 { x, y, z };
-        // CUDA keeps the list as long as the node; here it stays for ever.
+        // CUDA keeps the list as long as the node. Here it stays for ever.
         let arguments = Box::leak(prepared.arguments().into_boxed_slice());
         put(p, cudaKernelNodeParams {
             func: Opaque(prepared.stub).pointer(),
@@ -65,86 +64,86 @@ api! {
     }
 
     fn cudaGraphAddMemcpyNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaMemcpy3DParms) {
-        add(to, graph, after, count, copy(get(p)?)?)
+        add(process, to, graph, after, count, copy(process, get(p)?)?)
     }
 
-    fn cudaGraphMemcpyNodeSetParams(node: NodeHandle, p: *const cudaMemcpy3DParms) { change(node, copy(get(p)?)?) }
+    fn cudaGraphMemcpyNodeSetParams(node: NodeHandle, p: *const cudaMemcpy3DParms) { change(process, node, copy(process, get(p)?)?) }
 
     fn cudaGraphAddMemcpyNode1D(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, destination: *mut c_void, from: *const c_void, bytes: usize, kind: u32) {
-        add(to, graph, after, count, copy_1d(destination, from, bytes, kind)?)
+        add(process, to, graph, after, count, copy_1d(process, destination, from, bytes, kind)?)
     }
 
     fn cudaGraphMemcpyNodeSetParams1D(node: NodeHandle, to: *mut c_void, from: *const c_void, bytes: usize, kind: u32) {
-        change(node, copy_1d(to, from, bytes, kind)?)
+        change(process, node, copy_1d(process, to, from, bytes, kind)?)
     }
 
     fn cudaGraphAddMemcpyNodeToSymbol(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: u32) {
-        add(to, graph, after, count, copy_1d(symbol_bytes(symbol, bytes, offset)?, from, bytes, kind)?)
+        add(process, to, graph, after, count, copy_1d(process, symbol_bytes(process, symbol, bytes, offset)?, from, bytes, kind)?)
     }
 
     fn cudaGraphAddMemcpyNodeFromSymbol(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, destination: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: u32) {
-        add(to, graph, after, count, copy_1d(destination, symbol_bytes(symbol, bytes, offset)?, bytes, kind)?)
+        add(process, to, graph, after, count, copy_1d(process, destination, symbol_bytes(process, symbol, bytes, offset)?, bytes, kind)?)
     }
 
     fn cudaGraphAddMemsetNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaMemsetParams) {
-        add(to, graph, after, count, fill(get(p)?)?)
+        add(process, to, graph, after, count, fill(process, get(p)?)?)
     }
 
-    fn cudaGraphMemsetNodeSetParams(node: NodeHandle, p: *const cudaMemsetParams) { change(node, fill(get(p)?)?) }
+    fn cudaGraphMemsetNodeSetParams(node: NodeHandle, p: *const cudaMemsetParams) { change(process, node, fill(process, get(p)?)?) }
 
     fn cudaGraphAddHostNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *const cudaHostNodeParams) {
-        add(to, graph, after, count, host(get(p)?)?)
+        add(process, to, graph, after, count, host(get(p)?)?)
     }
 
-    fn cudaGraphHostNodeSetParams(node: NodeHandle, p: *const cudaHostNodeParams) { change(node, host(get(p)?)?) }
+    fn cudaGraphHostNodeSetParams(node: NodeHandle, p: *const cudaHostNodeParams) { change(process, node, host(get(p)?)?) }
 
     fn cudaGraphAddChildGraphNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, child: GraphHandle) {
         // The node has a copy of its own.
         let copy = {
-            let mut graphs = graph::all();
+            let mut graphs = process.graphs.lock();
             let copy = graphs.copy(child as Id)?;
             graphs.make(copy)
         };
-        add(to, graph, after, count, Work::Child(copy))
+        add(process, to, graph, after, count, Work::Child(copy))
     }
 
     fn cudaGraphChildGraphNodeGetGraph(node: NodeHandle, to: *mut GraphHandle) {
-        match graph::all().node(node as Id)?.work {
+        match process.graphs.lock().node(node as Id)?.work {
             Work::Child(graph) => put(to, graph as GraphHandle),
             _ => Err(Error::INVALID_VALUE),
         }
     }
 
     fn cudaGraphAddEventRecordNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, event: cudaEvent_t) {
-        add(to, graph, after, count, Work::Record(Opaque::of(event)))
+        add(process, to, graph, after, count, Work::Record(Opaque::of(event)))
     }
 
     fn cudaGraphAddEventWaitNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, event: cudaEvent_t) {
-        add(to, graph, after, count, Work::Wait(Opaque::of(event)))
+        add(process, to, graph, after, count, Work::Wait(Opaque::of(event)))
     }
 
     fn cudaGraphAddMemAllocNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, p: *mut cudaMemAllocNodeParams) {
         let mut params = *get(p)?;
-        let address = allocations::allocate(params.bytesize, MemoryKind::Device, 0)?.address;
-        own(address);
+        let address = allocations::allocate(process, params.bytesize, MemoryKind::Device, 0)?.address;
+        own(process, address);
         params.dptr = address as *mut c_void;
         put(p, params)?;
-        add(to, graph, after, count, Work::Allocate(address, params.bytesize))
+        add(process, to, graph, after, count, Work::Allocate(address, params.bytesize))
     }
 
     fn cudaGraphMemAllocNodeGetParams(node: NodeHandle, p: *mut cudaMemAllocNodeParams) {
-        let Work::Allocate(address, size) = graph::all().node(node as Id)?.work else { return Err(Error::INVALID_VALUE) };
+        let Work::Allocate(address, size) = process.graphs.lock().node(node as Id)?.work else { return Err(Error::INVALID_VALUE) };
         let mut params: cudaMemAllocNodeParams = std::mem::zeroed();
         (params.dptr, params.bytesize) = (address as *mut c_void, size);
         put(p, params)
     }
 
     fn cudaGraphAddMemFreeNode(to: *mut NodeHandle, graph: GraphHandle, after: *const Id, count: usize, pointer: *mut c_void) {
-        add(to, graph, after, count, Work::Free(pointer as usize))
+        add(process, to, graph, after, count, Work::Free(pointer as usize))
     }
 
     fn cudaGraphMemFreeNodeGetParams(node: NodeHandle, to: *mut c_void) {
-        match graph::all().node(node as Id)?.work {
+        match process.graphs.lock().node(node as Id)?.work {
             Work::Free(address) => put(to.cast(), address),
             _ => Err(Error::INVALID_VALUE),
         }
@@ -154,9 +153,9 @@ api! {
 
     fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: u32, value: *mut c_void) {
         devices::check(device)?;
-        // Used and reserved now, and at most: memory of graphs is not told from other.
+        // Memory in use and reserved memory, now and at most. Graphs have no memory apart.
         match attribute {
-            0..=3 => put(value.cast(), bytes_in_use() as u64),
+            0..=3 => put(value.cast(), process.program().allocations.bytes_in_use() as u64),
             _ => Err(Error::INVALID_VALUE),
         }
     }
@@ -167,21 +166,21 @@ api! {
     }
 
     fn cudaGraphNodeGetType(node: NodeHandle, to: *mut c_int) {
-        let number = graph::all().node(node as Id)?.work.number();
+        let number = process.graphs.lock().node(node as Id)?.work.number();
         put(to, number)
     }
 
     fn cudaGraphGetNodes(graph: GraphHandle, to: *mut Id, count: *mut usize) {
-        give(&nodes_of(graph, |_| true)?, to, count)
+        give(&nodes_of(process, graph, |_| true)?, to, count)
     }
 
     fn cudaGraphGetRootNodes(graph: GraphHandle, to: *mut Id, count: *mut usize) {
-        give(&nodes_of(graph, |node| node.after.is_empty())?, to, count)
+        give(&nodes_of(process, graph, |node| node.after.is_empty())?, to, count)
     }
 
     fn cudaGraphGetEdges(graph: GraphHandle, from: *mut Id, to: *mut Id, count: *mut usize) {
         let edges: Vec<(Id, Id)> = {
-            let mut graphs = graph::all();
+            let mut graphs = process.graphs.lock();
             let nodes = graphs.graph(graph as Id)?.nodes.iter();
             nodes.flat_map(|node| node.after.iter().map(|&before| (before, node.id))).collect()
         };
@@ -192,14 +191,14 @@ api! {
     }
 
     fn cudaGraphNodeGetDependencies(node: NodeHandle, to: *mut Id, count: *mut usize) {
-        let after = graph::all().node(node as Id)?.after.clone();
+        let after = process.graphs.lock().node(node as Id)?.after.clone();
         give(&after, to, count)
     }
 
     fn cudaGraphNodeGetDependentNodes(node: NodeHandle, to: *mut Id, count: *mut usize) {
         let id = node as Id;
         let found: Vec<Id> = {
-            let mut graphs = graph::all();
+            let mut graphs = process.graphs.lock();
             let nodes = graphs.graph_of(id)?.nodes.iter();
             nodes.filter(|node| node.after.contains(&id)).map(|node| node.id).collect()
         };
@@ -207,7 +206,7 @@ api! {
     }
 
     fn cudaGraphAddDependencies(graph: GraphHandle, from: *const Id, to: *const Id, count: usize) {
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let graph = graphs.graph(graph as Id)?;
         for (&from, &to) in handles(from, count)?.iter().zip(handles(to, count)?) {
             graph.node(from)?;
@@ -221,7 +220,7 @@ api! {
     }
 
     fn cudaGraphRemoveDependencies(graph: GraphHandle, from: *const Id, to: *const Id, count: usize) {
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let graph = graphs.graph(graph as Id)?;
         for (&from, &to) in handles(from, count)?.iter().zip(handles(to, count)?) {
             let node = graph.node(to)?;
@@ -235,7 +234,7 @@ api! {
 
     fn cudaGraphDestroyNode(node: NodeHandle) {
         let id = node as Id;
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let graph = graphs.graph_of(id)?;
         graph.nodes.retain(|node| node.id != id);
         for node in &mut graph.nodes {

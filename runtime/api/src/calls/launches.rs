@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 
 use crate::calls::export::{api, enter};
+use crate::calls::start::process;
 use crate::host::edge::{get, put};
 use crate::host::errors::Error;
 use crate::host::stack::CallSite;
@@ -68,13 +69,13 @@ extern "C" fn push_configuration(
     call_site: CallSite,
 ) -> u32 {
     let configuration = CallConfiguration { grid, block, shared, stream, call_site };
-    enter("__cudaPushCallConfiguration", true, || {
+    enter("__cudaPushCallConfiguration", true, |_| {
         PUSHED.try_with(|pushed| pushed.borrow_mut().push(configuration)).map_err(|_| Error::CUDART_UNLOADING)
     })
     .0
 }
 
-api! {
+api! { process;
     @always fn __cudaPopCallConfiguration(grid: *mut dim3, block: *mut dim3, shared: *mut usize, stream: *mut cudaStream_t) {
         let popped = PUSHED.try_with(|pushed| pushed.borrow_mut().pop());
         let popped = popped.ok().flatten().ok_or(Error::MISSING_CONFIGURATION)?;
@@ -92,7 +93,7 @@ macro_rules! launches {
         $(#[$doc])*
         ///
         /// # Safety
-        /// To be called as C does; `args` has a valid pointer for each parameter.
+        /// To be called as C does. `args` has a valid pointer for each parameter.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -156,23 +157,23 @@ extern "C" fn launch_kernel<const COOPERATIVE: bool, const OWN_DEFAULT: bool>(
 ) -> Error {
     let name = if COOPERATIVE { "cudaLaunchCooperativeKernel" } else { "cudaLaunchKernel" };
     let run = || {
-        enter(name, false, || {
+        enter(name, false, |process| {
             let cooperative = COOPERATIVE;
             let call_site = call_site(caller);
             let cluster = None;
             let request =
                 LaunchRequest { stub, grid, block, shared, stream, args, cooperative, cluster, call_site };
             // SAFETY: the caller keeps the contract of the C function.
-            unsafe { launch(&request) }
+            unsafe { launch(process, &request) }
         })
     };
-    if OWN_DEFAULT { with_own_default(run) } else { run() }
+    if OWN_DEFAULT { with_own_default(process(), run) } else { run() }
 }
 
 /// `cudaLaunchKernelExC` of the CUDA Runtime API.
 ///
 /// # Safety
-/// As [`cudaLaunchKernel`]; `config` and its attributes are valid.
+/// As [`cudaLaunchKernel`]. `config` and its attributes are valid.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaLaunchKernelExC(
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn cudaLaunchKernelExC(
     stub: *const c_void,
     args: *mut *mut c_void,
 ) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex)
+    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<false>)
 }
 
 /// `cudaLaunchKernelExC` where the null stream is the host thread's own.
@@ -194,41 +195,35 @@ pub unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     stub: *const c_void,
     args: *mut *mut c_void,
 ) -> Error {
-    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex_own)
+    naked_asm!("mov rcx, [rsp]", "jmp {launch}", launch = sym launch_ex::<true>)
 }
 
-extern "C" fn launch_ex_own(
+extern "C" fn launch_ex<const OWN_DEFAULT: bool>(
     config: *const cudaLaunchConfig_t,
     stub: *const c_void,
     args: *mut *mut c_void,
     caller: CallSite,
 ) -> Error {
-    with_own_default(|| launch_ex(config, stub, args, caller))
-}
-
-extern "C" fn launch_ex(
-    config: *const cudaLaunchConfig_t,
-    stub: *const c_void,
-    args: *mut *mut c_void,
-    caller: CallSite,
-) -> Error {
-    enter("cudaLaunchKernelExC", false, || {
-        // SAFETY: the caller keeps the contract of the C function.
-        let config = unsafe { get(config) }?;
-        // SAFETY: as above.
-        let LaunchAttributes { cooperative, cluster } = unsafe { read_attributes(config) }?;
-        let request = LaunchRequest {
-            stub,
-            grid: config.gridDim,
-            block: config.blockDim,
-            shared: config.dynamicSmemBytes,
-            stream: config.stream,
-            args,
-            cooperative,
-            cluster,
-            call_site: call_site(caller),
-        };
-        // SAFETY: as above.
-        unsafe { launch(&request) }
-    })
+    let run = || {
+        enter("cudaLaunchKernelExC", false, |process| {
+            // SAFETY: the caller keeps the contract of the C function.
+            let config = unsafe { get(config) }?;
+            // SAFETY: as above.
+            let LaunchAttributes { cooperative, cluster } = unsafe { read_attributes(process, config) }?;
+            let request = LaunchRequest {
+                stub,
+                grid: config.gridDim,
+                block: config.blockDim,
+                shared: config.dynamicSmemBytes,
+                stream: config.stream,
+                args,
+                cooperative,
+                cluster,
+                call_site: call_site(caller),
+            };
+            // SAFETY: as above.
+            unsafe { launch(process, &request) }
+        })
+    };
+    if OWN_DEFAULT { with_own_default(process(), run) } else { run() }
 }

@@ -2,43 +2,41 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::backend;
 use crate::backend::memory::MemoryKind;
 use crate::calls::export::api;
 use crate::host::edge::put;
 use crate::host::errors::Error;
 use crate::host::types::{cudaExtent, cudaMemLocation, cudaPitchedPtr, cudaPointerAttributes, cudaStream_t};
-use crate::program::allocations::find;
 use crate::work::pointers::{
     ATTACH_FLAGS, HOST_ALLOC_FLAGS, HOST_ALLOC_MAPPED, HOST_REGISTER_FLAGS, INVALID_DEVICE, allocate_to,
     attributes_of, check_device_range, check_location, free_pointer, pitch_of,
 };
 use crate::work::{allocations, stream_frees, streams};
 
-api! {
-    fn cudaMalloc(to: *mut *mut c_void, size: usize) { allocate_to(to, size, MemoryKind::Device, 0) }
+api! { process;
+    fn cudaMalloc(to: *mut *mut c_void, size: usize) { allocate_to(process, to, size, MemoryKind::Device, 0) }
 
     fn cudaMallocManaged(to: *mut *mut c_void, size: usize, flags: u32) {
         if size == 0 || !ATTACH_FLAGS.contains(&flags) {
             return Err(Error::INVALID_VALUE);
         }
-        allocate_to(to, size, MemoryKind::Managed, flags)
+        allocate_to(process, to, size, MemoryKind::Managed, flags)
     }
 
-    fn cudaMallocHost(to: *mut *mut c_void, size: usize) { allocate_to(to, size, MemoryKind::Host, 0) }
+    fn cudaMallocHost(to: *mut *mut c_void, size: usize) { allocate_to(process, to, size, MemoryKind::Host, 0) }
 
     fn cudaHostAlloc(to: *mut *mut c_void, size: usize, flags: u32) {
         if flags & !HOST_ALLOC_FLAGS != 0 {
             return Err(Error::INVALID_VALUE);
         }
-        allocate_to(to, size, MemoryKind::Host, flags)
+        allocate_to(process, to, size, MemoryKind::Host, flags)
     }
 
     fn cudaMallocPitch(to: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
         let row = pitch_of(width)?;
         put(pitch, row)?;
         let size = row.checked_mul(height).ok_or(Error::MEMORY_ALLOCATION)?;
-        allocate_to(to, size, MemoryKind::Device, 0)
+        allocate_to(process, to, size, MemoryKind::Device, 0)
     }
 
     fn cudaMalloc3D(to: *mut cudaPitchedPtr, extent: cudaExtent) {
@@ -51,13 +49,13 @@ api! {
         if to.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        allocate_to(&mut ptr, size, MemoryKind::Device, 0)?;
+        allocate_to(process, &mut ptr, size, MemoryKind::Device, 0)?;
         put(to, cudaPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height })
     }
 
-    fn cudaFree(pointer: *mut c_void) { free_pointer(pointer, &[MemoryKind::Device, MemoryKind::Managed]) }
+    fn cudaFree(pointer: *mut c_void) { free_pointer(process, pointer, &[MemoryKind::Device, MemoryKind::Managed]) }
 
-    fn cudaFreeHost(pointer: *mut c_void) { free_pointer(pointer, &[MemoryKind::Host]) }
+    fn cudaFreeHost(pointer: *mut c_void) { free_pointer(process, pointer, &[MemoryKind::Host]) }
 
     fn cudaHostRegister(pointer: *mut c_void, size: usize, flags: u32) {
         if pointer.is_null() || size == 0 || flags & !HOST_REGISTER_FLAGS != 0 {
@@ -66,31 +64,31 @@ api! {
         if (pointer as usize).checked_add(size).is_none() {
             return Err(Error::INVALID_VALUE);
         }
-        allocations::register(pointer as usize, size, flags)
+        allocations::register(process, pointer as usize, size, flags)
     }
 
     fn cudaHostUnregister(pointer: *mut c_void) {
         if pointer.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        streams::synchronize_device()?;
-        allocations::free(pointer as usize, &[MemoryKind::Registered])
+        streams::synchronize_device(process)?;
+        allocations::free(process, pointer as usize, &[MemoryKind::Registered])
             .map(|_| ())
             .map_err(|_| Error::HOST_MEMORY_NOT_REGISTERED)
     }
 
     fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, flags: u32) {
-        match find(pointer as usize).map(|found| found.kind) {
+        match process.program().allocations.find(pointer as usize).map(|found| found.kind) {
             Some(MemoryKind::Managed) if flags == 0 => put(to, pointer),
             Some(MemoryKind::Host | MemoryKind::Registered) if flags == 0 => {
-                put(to, backend::get().device_address(pointer as usize)? as *mut c_void)
+                put(to, process.backend().device_address(pointer as usize)? as *mut c_void)
             }
             _ => Err(Error::INVALID_VALUE),
         }
     }
 
     fn cudaHostGetFlags(flags: *mut u32, pointer: *mut c_void) {
-        match find(pointer as usize) {
+        match process.program().allocations.find(pointer as usize) {
             Some(found) if matches!(found.kind, MemoryKind::Host | MemoryKind::Registered) => {
                 put(flags, found.flags | HOST_ALLOC_MAPPED)
             }
@@ -99,28 +97,28 @@ api! {
     }
 
     fn cudaPointerGetAttributes(attributes: *mut cudaPointerAttributes, pointer: *const c_void) {
-        put(attributes, attributes_of(pointer.cast_mut()))
+        put(attributes, attributes_of(process, pointer.cast_mut()))
     }
 
     fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
         if free.is_null() || total.is_null() {
             return Err(Error::INVALID_VALUE);
         }
-        stream_frees::give_back();
-        let (left, all) = backend::get().memory();
+        stream_frees::give_back(process);
+        let (left, all) = process.backend().memory();
         put(free, left)?;
         put(total, all)
     }
 
     @ptsz fn cudaMemPrefetchAsync(pointer: *const c_void, count: usize, to: c_int, stream: cudaStream_t) {
         check_location(to)?;
-        streams::resolve(stream)?;
-        check_device_range(pointer, count)
+        streams::resolve(process, stream)?;
+        check_device_range(process, pointer, count)
     }
 
     @ptsz fn cudaMemPrefetchAsync_v2(pointer: *const c_void, count: usize, _to: cudaMemLocation, _flags: u32, stream: cudaStream_t) {
-        streams::resolve(stream)?;
-        check_device_range(pointer, count)
+        streams::resolve(process, stream)?;
+        check_device_range(process, pointer, count)
     }
 
     fn cudaMemAdvise(pointer: *const c_void, count: usize, advice: u32, to: c_int) {
@@ -131,18 +129,18 @@ api! {
         if advice > 2 && to != INVALID_DEVICE {
             check_location(to)?;
         }
-        check_device_range(pointer, count)
+        check_device_range(process, pointer, count)
     }
 
     fn cudaMemAdvise_v2(pointer: *const c_void, count: usize, advice: u32, _to: cudaMemLocation) {
         if !(1..=6).contains(&advice) {
             return Err(Error::INVALID_VALUE);
         }
-        check_device_range(pointer, count)
+        check_device_range(process, pointer, count)
     }
 
     @ptsz fn cudaStreamAttachMemAsync(stream: cudaStream_t, pointer: *mut c_void, _length: usize, _flags: u32) {
-        streams::resolve(stream)?;
-        check_device_range(pointer, 1)
+        streams::resolve(process, stream)?;
+        check_device_range(process, pointer, 1)
     }
 }

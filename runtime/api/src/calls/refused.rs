@@ -3,7 +3,6 @@
 
 use crate::calls::export::enter;
 use crate::host::errors::Error;
-use crate::host::message;
 
 macro_rules! refuse {
     ($($what:literal: $($name:ident)*;)*) => {
@@ -14,8 +13,8 @@ macro_rules! refuse {
             #[doc = concat!("Refused: ", $what, " are not supported.")]
             #[unsafe(no_mangle)]
             pub extern "C" fn $name() -> Error {
-                enter(stringify!($name), false, || {
-                    message::error_once(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
+                enter(stringify!($name), false, |process| {
+                    process.errors_once.error(concat!("`", stringify!($name), "`: ", $what, " are not supported on the CPU executor"));
                     Err(Error::NOT_SUPPORTED)
                 })
             }

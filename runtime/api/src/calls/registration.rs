@@ -9,12 +9,12 @@ use gpurace_abi::image::{
 };
 
 use crate::backend::module::Payload;
+use crate::calls::start::process;
 use crate::host::edge::guard;
 use crate::host::errors::Error;
 use crate::host::message;
 use crate::host::types::FatbinWrapper;
-use crate::program::modules::{self, RegisteredModule};
-use crate::session;
+use crate::program::modules::RegisteredModule;
 
 /// First bytes of a fat binary of NVIDIA's `fatbinary`.
 const NV_FATBIN_MAGIC: u32 = 0xba55_ed50;
@@ -74,13 +74,17 @@ unsafe fn read_payload(wrapper: *const FatbinWrapper) -> std::result::Result<Pay
     }
 }
 
-/// The module of a handle from [`__cudaRegisterFatBinary`].
+/// Runs the body of the exported function `name` on the module of a handle, if there is one.
 ///
 /// # Safety
-/// `handle` is null or such a handle.
-unsafe fn module_of(handle: *mut *mut c_void) -> Option<&'static RegisteredModule> {
-    // SAFETY: handles are leaked modules.
-    unsafe { handle.cast::<RegisteredModule>().as_ref() }
+/// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
+unsafe fn on_module(name: &str, handle: *mut *mut c_void, body: impl FnOnce(&'static RegisteredModule)) {
+    guard(name, (), || {
+        // SAFETY: handles are leaked modules.
+        if let Some(module) = unsafe { handle.cast::<RegisteredModule>().as_ref() } {
+            body(module);
+        }
+    });
 }
 
 /// Registers the device code of a translation unit. Returns its handle.
@@ -96,7 +100,7 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
             message::hint("rebuild the objects that hold kernels with gclang");
             Error::NO_KERNEL_IMAGE_FOR_DEVICE
         });
-        let module = RegisteredModule::register(payload);
+        let module = RegisteredModule::register(process().program(), payload);
         std::ptr::from_ref(module).cast_mut().cast()
     })
 }
@@ -108,13 +112,8 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *mut c_void) -> *mut *
 /// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(handle: *mut *mut c_void) {
-    guard("__cudaRegisterFatBinaryEnd", (), || {
-        // SAFETY: the caller keeps the contract above.
-        let Some(module) = (unsafe { module_of(handle) }) else {
-            return;
-        };
-        module.end_registration();
-    });
+    // SAFETY: the caller keeps the contract above.
+    unsafe { on_module("__cudaRegisterFatBinaryEnd", handle, RegisteredModule::end_registration) };
 }
 
 /// Forgets the kernels and variables of a translation unit. Its code stays: reports may still name
@@ -124,14 +123,10 @@ pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(handle: *mut *mut c_void) {
 /// `handle` is null or a handle of [`__cudaRegisterFatBinary`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaUnregisterFatBinary(handle: *mut *mut c_void) {
-    guard("__cudaUnregisterFatBinary", (), || {
-        // SAFETY: the caller keeps the contract above.
-        let Some(module) = (unsafe { module_of(handle) }) else {
-            return;
-        };
-        // The report counts its accesses after the payload was unmapped.
-        module.unregister(session::existing().is_some_and(session::Session::counts_sites));
-    });
+    // The report counts its accesses after the payload was unmapped.
+    let unregister = |module: &RegisteredModule| module.unregister(process().session.counts_sites());
+    // SAFETY: the caller keeps the contract above.
+    unsafe { on_module("__cudaUnregisterFatBinary", handle, unregister) };
 }
 
 /// Ties a host stub to a kernel of the module.
@@ -152,15 +147,11 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _grid: *mut c_void,
     _warp_size: *mut c_int,
 ) {
-    guard("__cudaRegisterFunction", (), || {
-        // SAFETY: the caller keeps the contract above.
-        let Some(module) = (unsafe { module_of(handle) }) else {
-            return;
-        };
-        // SAFETY: the caller keeps the contract above.
-        let name = unsafe { CStr::from_ptr(name) };
-        module.add_function(stub as usize, name);
-    });
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let name = CStr::from_ptr(name);
+        on_module("__cudaRegisterFunction", handle, |module| module.add_function(stub as usize, name));
+    }
 }
 
 /// Ties a host variable to a device variable of the module.
@@ -178,22 +169,18 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _constant: c_int,
     _global: c_int,
 ) {
-    guard("__cudaRegisterVar", (), || {
-        // SAFETY: the caller keeps the contract above.
-        let Some(module) = (unsafe { module_of(handle) }) else {
-            return;
-        };
-        // SAFETY: the caller keeps the contract above.
-        let name = unsafe { CStr::from_ptr(name) };
-        module.add_symbol(host as usize, name);
-    });
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let name = CStr::from_ptr(name);
+        on_module("__cudaRegisterVar", handle, |module| module.add_symbol(host as usize, name));
+    }
 }
 
 /// Ties a host pointer to a `__managed__` variable of the module and sets it: host code accesses
 /// the variable through the pointer, even before `main`.
 ///
 /// # Safety
-/// As [`__cudaRegisterFunction`]; `host` points to a pointer.
+/// As [`__cudaRegisterFunction`]. `host` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaRegisterManagedVar(
     handle: *mut *mut c_void,
@@ -208,7 +195,7 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
     // SAFETY: the caller keeps the contract above.
     unsafe { __cudaRegisterVar(handle, host.cast(), device_address, name, ext, size, constant, global) };
     guard("__cudaRegisterManagedVar", (), || {
-        if let Ok(variable) = modules::variable_of_symbol(host.cast()) {
+        if let Ok(variable) = process().program().modules.variable_of_symbol(host.cast()) {
             // SAFETY: the caller passes the address of a pointer.
             unsafe { host.write(variable.address as *mut c_void) };
         }
@@ -226,7 +213,9 @@ pub extern "C" fn __cudaRegisterTexture(
     _norm: c_int,
     _ext: c_int,
 ) {
-    guard("__cudaRegisterTexture", (), || message::error_once("texture references are not supported"));
+    guard("__cudaRegisterTexture", (), || {
+        process().errors_once.error("texture references are not supported")
+    });
 }
 
 /// Prints that surface references are not supported: CUDA 12 removed them.
@@ -239,7 +228,9 @@ pub extern "C" fn __cudaRegisterSurface(
     _dim: c_int,
     _ext: c_int,
 ) {
-    guard("__cudaRegisterSurface", (), || message::error_once("surface references are not supported"));
+    guard("__cudaRegisterSurface", (), || {
+        process().errors_once.error("surface references are not supported")
+    });
 }
 
 /// Modules need no initialisation of their own.

@@ -1,14 +1,16 @@
 //! The start of the library, before `main`: reads the options.
 
+use std::sync::OnceLock;
+
 use gpurace_options::Options;
 
-use crate::backend;
 use crate::backends::choice;
 use crate::host::edge::guard;
 use crate::host::message;
-use crate::session;
+use crate::session::Session;
 use crate::session::finish::{self, FAILED, exit_now};
 use crate::session::suppress::Suppressions;
+use crate::work::Process;
 
 /// Runs when the library is loaded, before the program's constructors. So the end of the process is
 /// handled last, after the program's destructors.
@@ -16,9 +18,20 @@ use crate::session::suppress::Suppressions;
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
 
-/// Reads the options, makes the session, and registers the end of the process.
+/// The state of this process. It is here because C passes nothing to the exported functions. They
+/// pass it on.
+static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// The state of this process.
+///
+/// # Panics
+/// If the library's start has not run.
+pub(crate) fn process() -> &'static Process {
+    PROCESS.get().expect("the library has started")
+}
+
+/// Reads the options, makes the state of the process, and registers the end of the process.
 pub extern "C" fn start() {
-    backend::set_choice(choice::choose);
     guard("start", (), || {
         let options = Options::from_env().unwrap_or_else(|error| {
             message::error(&error.to_string());
@@ -33,8 +46,10 @@ pub extern "C" fn start() {
             message::error(&error);
             exit_now(FAILED)
         });
-        session::begin(options, suppressions.unwrap_or_default());
-        finish::at_end_of_process();
+        let session = Session::new(options, suppressions.unwrap_or_default());
+        let session = &PROCESS.get_or_init(|| Process::new(session)).session;
+        choice::prepare(session);
+        finish::at_end_of_process(session);
     });
 }
 

@@ -1,5 +1,6 @@
 //! The edge to C: no panic leaves the library, and null pointers of the program become errors.
 
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::host::errors::{Error, Result};
@@ -12,6 +13,16 @@ pub fn guard<T>(name: &str, otherwise: T, body: impl FnOnce() -> T) -> T {
         message::error(&format!("internal error in `{name}`"));
         otherwise
     })
+}
+
+/// Calls `function` with the exit status and `argument` when the program exits. Of several functions
+/// the last comes first.
+pub fn at_exit<T: Sync>(function: extern "C" fn(c_int, *mut c_void), argument: &'static T) {
+    unsafe extern "C" {
+        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    }
+    // SAFETY: the function stays: the library is never unloaded.
+    unsafe { on_exit(function, std::ptr::from_ref(argument).cast_mut().cast()) };
 }
 
 /// Writes a result through the caller's pointer.

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[repr(transparent)]
 pub struct Error(pub u32);
 
-/// The result of a function of the API inside this crate.
+/// The result of a function of the API inside this crate. The errors of a function are the device's,
+/// unless its documentation names others.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 macro_rules! table {
@@ -175,7 +176,7 @@ fn c_str(text: &'static str) -> &'static CStr {
 }
 
 impl Error {
-    /// The error of this number, which CUDA's driver has for the same; unknown where there is none.
+    /// The error with this number, which is the same in CUDA's driver. Unknown if there is none.
     pub fn of_number(number: u32) -> Self {
         match Self(number).entry() {
             Some(_) => Self(number),
@@ -195,11 +196,9 @@ impl Error {
 }
 
 thread_local! {
+    /// The error of the thread's last call that failed. CUDA keeps one for each thread.
     static LAST: Cell<Error> = const { Cell::new(Error::SUCCESS) };
 }
-
-/// The code of a fault in a kernel, or 0.
-static STICKY: AtomicU32 = AtomicU32::new(0);
 
 /// Notes that a call of this thread failed.
 pub fn record(error: Error) {
@@ -207,36 +206,40 @@ pub fn record(error: Error) {
     let _ = LAST.try_with(|last| last.set(error));
 }
 
-/// The last error of this thread. It stays until [`take`].
-pub fn peek() -> Error {
-    match sticky() {
-        Error::SUCCESS => LAST.try_with(Cell::get).unwrap_or(Error::SUCCESS),
-        fault => fault,
+/// The fault of a kernel. The default is success.
+#[derive(Default)]
+pub struct StickyError(AtomicU32);
+
+impl StickyError {
+    /// The fault, or success.
+    pub fn get(&self) -> Error {
+        Error(self.0.load(Ordering::Acquire))
     }
-}
 
-/// The last error of this thread, which is forgotten unless it is sticky.
-pub fn take() -> Error {
-    let last = LAST.try_with(|last| last.replace(Error::SUCCESS)).unwrap_or(Error::SUCCESS);
-    match sticky() {
-        Error::SUCCESS => last,
-        fault => fault,
+    /// Makes every later call return `error`. The first one stays.
+    pub fn set(&self, error: Error) {
+        let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }
-}
 
-/// The error of a kernel that ended the device's work, or success.
-pub fn sticky() -> Error {
-    Error(STICKY.load(Ordering::Acquire))
-}
+    /// Forgets the fault (`cudaDeviceReset`).
+    pub fn clear(&self) {
+        self.0.store(0, Ordering::Release);
+    }
 
-/// Makes every later call return `error`; the first one stays.
-pub fn set_sticky(error: Error) {
-    let _ = STICKY.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
-}
+    /// The fault if there is one, otherwise `last`.
+    fn or(&self, last: Error) -> Error {
+        if self.get() == Error::SUCCESS { last } else { self.get() }
+    }
 
-/// Forgets the sticky error (`cudaDeviceReset`).
-pub fn clear_sticky() {
-    STICKY.store(0, Ordering::Release);
+    /// The last error of this thread. It stays until [`Self::take`].
+    pub fn peek(&self) -> Error {
+        self.or(LAST.try_with(Cell::get).unwrap_or(Error::SUCCESS))
+    }
+
+    /// The last error of this thread, which is forgotten. A sticky one stays.
+    pub fn take(&self) -> Error {
+        self.or(LAST.try_with(|last| last.replace(Error::SUCCESS)).unwrap_or(Error::SUCCESS))
+    }
 }
 
 #[cfg(test)]
@@ -257,9 +260,10 @@ mod tests {
 
     #[test]
     fn last_error_is_taken_once() {
+        let sticky = StickyError::default();
         record(Error::INVALID_VALUE);
-        assert_eq!(peek(), Error::INVALID_VALUE);
-        assert_eq!(take(), Error::INVALID_VALUE);
-        assert_eq!(take(), Error::SUCCESS);
+        assert_eq!(sticky.peek(), Error::INVALID_VALUE);
+        assert_eq!(sticky.take(), Error::INVALID_VALUE);
+        assert_eq!(sticky.take(), Error::SUCCESS);
     }
 }

@@ -1,5 +1,5 @@
-//! Limits of the device that the runtime library checks itself, on every backend. They are those of
-//! the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+//! Limits of the device that the runtime library checks itself, on every backend. They come from the
+//! CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 
 use std::ffi::c_int;
 

@@ -27,11 +27,16 @@ pub fn note(text: &str) {
     write("note", text);
 }
 
-/// Prints an error, but only once in a process.
-pub fn error_once(text: &str) {
-    static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let first = SAID.lock().get_or_insert_with(HashSet::new).insert(text.to_owned());
-    if first {
-        error(text);
+/// The errors that are printed only once.
+#[derive(Default)]
+pub struct ErrorsOnce(Mutex<HashSet<String>>);
+
+impl ErrorsOnce {
+    /// Prints an error unless it was printed before.
+    pub fn error(&self, text: &str) {
+        let first = self.0.lock().insert(text.to_owned());
+        if first {
+            error(text);
+        }
     }
 }

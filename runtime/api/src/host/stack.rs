@@ -1,7 +1,7 @@
 //! The call stack of the host program: which addresses led into this library.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 /// An address in the host program to which a call returns.
 pub type CallSite = usize;
@@ -9,7 +9,7 @@ pub type CallSite = usize;
 /// The calls that led into this library, the innermost first. 0 for none.
 pub type Callers = [CallSite; 3];
 
-/// The same for a launch.
+/// The calls that led to a launch, the innermost first. 0 for none.
 pub type LaunchStack = [CallSite; 8];
 
 thread_local! {
@@ -66,21 +66,41 @@ pub fn callers<const N: usize>() -> [CallSite; N] {
         fn _Unwind_GetIPInfo(context: *mut c_void, is_instruction: *mut c_int) -> usize;
     }
     let mut callers = [0; N];
-    let mut walk =
-        Walk { library: base_of(base_of as fn(usize) -> usize as usize), callers: &mut callers, count: 0 };
+    let library = own_object().map_or(0, |own| own.base);
+    let mut walk = Walk { library, callers: &mut callers, count: 0 };
     // SAFETY: the unwinder of the C runtime, which the standard library links. It reads the stack
     // and passes `walk` on.
     unsafe { _Unwind_Backtrace(frame, (&raw mut walk).cast()) };
     callers
 }
 
-/// The start of the object that holds a code address. 0 for none.
-fn base_of(address: usize) -> usize {
+/// A loaded object: the program or a library.
+pub struct LoadedObject {
+    /// Its name, as the loader knows it.
+    pub name: &'static CStr,
+    /// The address that it begins at.
+    pub base: usize,
+}
+
+/// The object that holds a code address.
+pub fn object_of(address: usize) -> Option<LoadedObject> {
     // SAFETY: all fields may be zero.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: `dladdr` takes any address and writes `info`.
-    match unsafe { libc::dladdr(address as *const _, &mut info) } {
-        0 => 0,
-        _ => info.dli_fbase as usize,
+    if unsafe { libc::dladdr(address as *const _, &mut info) } == 0 || info.dli_fname.is_null() {
+        return None;
     }
+    // SAFETY: a C string of the loader's.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(LoadedObject { name, base: info.dli_fbase as usize })
+}
+
+/// The start of the object that holds a code address. 0 for none.
+fn base_of(address: usize) -> usize {
+    object_of(address).map_or(0, |object| object.base)
+}
+
+/// This library, as a loaded object.
+pub fn own_object() -> Option<LoadedObject> {
+    object_of(base_of as fn(usize) -> usize as usize)
 }

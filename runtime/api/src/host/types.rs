@@ -144,7 +144,7 @@ pub struct cudaGraphExecUpdateResultInfo {
     pub errorFromNode: *mut c_void,
 }
 
-/// `cudaResourceDesc`; the union is kept as words.
+/// `cudaResourceDesc`. The union is kept as words.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct cudaResourceDesc {
@@ -235,7 +235,7 @@ pub struct cudaFuncAttributes {
     pub reserved: [c_int; 16],
 }
 
-/// `cudaLaunchAttribute`; the union is kept as words, most members are one.
+/// `cudaLaunchAttribute`. The union is kept as words. Most of its members are one word.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct cudaLaunchAttribute {
@@ -415,3 +415,9 @@ pub const RESOURCE_MIPMAPPED_ARRAY: u32 = 1;
 pub const RESOURCE_LINEAR: u32 = 2;
 /// `cudaResourceTypePitch2D`.
 pub const RESOURCE_PITCH_2D: u32 = 3;
+/// `cudaStreamNonBlocking`.
+pub const STREAM_NON_BLOCKING: u32 = 1;
+/// `cudaEventDisableTiming`.
+pub const EVENT_DISABLE_TIMING: u32 = 2;
+/// `cudaDevAttrMultiProcessorCount`.
+pub const ATTRIBUTE_MULTIPROCESSORS: u32 = 16;

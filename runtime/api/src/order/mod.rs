@@ -20,8 +20,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use parking_lot::Mutex;
-
 /// The number of a stream. No two streams have the same. 0 is the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
@@ -78,7 +76,8 @@ pub struct OperationOrder {
     pub overlaps: bool,
 }
 
-/// The order of all operations that were submitted.
+/// The order of all operations that were submitted. At first there are none, and only the default
+/// stream.
 #[derive(Debug, Default)]
 pub struct Order {
     streams: BTreeMap<StreamId, StreamOrder>,
@@ -92,21 +91,7 @@ pub struct Order {
 /// Operations that are kept for [`Order::unwaited`].
 const UNWAITED: usize = 1 << 12;
 
-/// The order of this process.
-pub static ORDER: Mutex<Order> = Mutex::new(Order::new());
-
 impl Order {
-    /// No operations, and only the default stream.
-    pub const fn new() -> Self {
-        Self {
-            streams: BTreeMap::new(),
-            last_stream: 0,
-            host: Clock(BTreeMap::new()),
-            pending: Vec::new(),
-            unwaited: VecDeque::new(),
-        }
-    }
-
     /// Makes a stream. `blocking`: it is ordered with the default stream.
     pub fn create(&mut self, blocking: bool) -> StreamId {
         let clock = self.after_all();
@@ -309,7 +294,7 @@ mod tests {
     }
 
     fn two_streams(blocking: bool) -> (Order, StreamId, StreamId) {
-        let mut order = Order::new();
+        let mut order = Order::default();
         let a = order.create(blocking);
         let b = order.create(blocking);
         (order, a, b)
@@ -363,7 +348,7 @@ mod tests {
 
     #[test]
     fn one_stream_settles_each_launch_at_once() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         for launch in 1..100 {
             let ordered = order.launch(DEFAULT, launch);
             assert_eq!(ordered, settled(launch - 1));
@@ -381,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_blocking_stream_beside_the_default_one_settles_too() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         let a = order.create(true);
         assert_eq!(order.launch(a, 1), settled(0));
         assert_eq!(order.launch(DEFAULT, 2), settled(1));
@@ -400,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_nothing_can_overlap_is_none() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         order.launch(DEFAULT, 1);
         assert_eq!(order.copy(DEFAULT, 2, false).1, None);
         assert_eq!(order.copy(DEFAULT, 2, true).1, None);
@@ -442,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_waits_for_nobody_overlaps_what_the_host_did_not_wait_for() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         let own = order.create(false);
         let (_, fill) = order.copy(DEFAULT, 1, false);
         assert!(fill.is_some());

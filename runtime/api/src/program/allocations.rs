@@ -9,7 +9,6 @@ use parking_lot::RwLock;
 use crate::backend::memory::MemoryKind;
 use crate::host::errors::{Error, Result};
 use crate::host::stack::{self, Callers};
-use crate::program::managed;
 
 /// One live allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub struct Allocation {
     pub flags: u32,
     /// The calls that led to the allocation.
     pub callers: Callers,
-    /// The program has freed it, but submitted work may still use it: [`retire`].
+    /// The program has freed it, but submitted work may still use it.
     pub is_retired: bool,
 }
 
@@ -39,118 +38,128 @@ impl Allocation {
     }
 }
 
-/// The live allocations by address.
-static LIVE: RwLock<BTreeMap<usize, Allocation>> = RwLock::new(BTreeMap::new());
-/// Number of allocations since the program began.
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// Bytes that the backend has given for live allocations, rounded up. Registered memory is not
-/// among them.
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-
-/// Bytes of memory that live allocations use.
-pub fn bytes_in_use() -> usize {
-    IN_USE.load(Ordering::Relaxed)
+/// The live allocations of the program.
+#[derive(Default)]
+pub struct Allocations {
+    by_address: RwLock<BTreeMap<usize, Allocation>>,
+    /// Number of allocations since the program began.
+    count: AtomicU32,
+    /// Bytes that the backend has given for live allocations, rounded up. Registered memory is not
+    /// among them.
+    bytes: AtomicUsize,
+    /// Number of live managed allocations. Most programs have none, and every call of the program
+    /// asks.
+    managed: AtomicUsize,
 }
 
-/// Counts bytes that are about to be taken. Returns how many were in use before.
-pub fn add_bytes(bytes: usize) -> usize {
-    IN_USE.fetch_add(bytes, Ordering::Relaxed)
-}
-
-/// Counts bytes that were given back.
-pub fn subtract_bytes(bytes: usize) {
-    IN_USE.fetch_sub(bytes, Ordering::Relaxed);
-}
-
-fn numbered(address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
-    let order = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    Allocation { address, size, kind, order, flags, callers: stack::callers(), is_retired: false }
-}
-
-/// Adds memory that the backend has given. The program's call is on the stack.
-pub fn add(address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
-    let allocation = numbered(address, size, kind, flags);
-    LIVE.write().insert(address, allocation);
-    if kind == MemoryKind::Managed {
-        managed::made();
+impl Allocations {
+    /// Bytes of memory that live allocations use.
+    pub fn bytes_in_use(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
-    allocation
-}
 
-/// Adds memory of the program, after `lock` has page-locked it.
-///
-/// # Errors
-/// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already, and those of `lock`.
-pub fn add_registered(address: usize, size: usize, flags: u32, lock: impl FnOnce() -> Result) -> Result {
-    let mut live = LIVE.write();
-    let overlaps =
-        live.range(..address + size).next_back().is_some_and(|(_, last)| last.address + last.size > address);
-    if overlaps {
-        return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
+    /// Counts bytes that are about to be taken. Returns how many were in use before.
+    pub fn add_bytes(&self, bytes: usize) -> usize {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed)
     }
-    lock()?;
-    live.insert(address, numbered(address, size, MemoryKind::Registered, flags));
-    Ok(())
-}
 
-/// Removes the allocation of one of these kinds that starts at `address`.
-///
-/// # Errors
-/// `cudaErrorInvalidValue` if there is none.
-pub fn remove(address: usize, kinds: &[MemoryKind]) -> Result<Allocation> {
-    let mut live = LIVE.write();
-    let found = match live.get(&address) {
-        Some(found) if kinds.contains(&found.kind) && !found.is_retired => live.remove(&address),
-        _ => None,
-    };
-    found.ok_or(Error::INVALID_VALUE).inspect(count_removed)
-}
+    /// Counts bytes that were given back.
+    pub fn subtract_bytes(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 
-/// Marks the allocation of this kind that starts at `address` as freed by the program. It stays,
-/// for reports, until [`remove_retired`].
-///
-/// # Errors
-/// `cudaErrorInvalidValue` if there is none.
-pub fn retire(address: usize, kind: MemoryKind) -> Result {
-    match LIVE.write().get_mut(&address) {
-        Some(found) if found.kind == kind && !found.is_retired => {
-            found.is_retired = true;
-            Ok(())
+    fn numbered(&self, address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
+        let order = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        Allocation { address, size, kind, order, flags, callers: stack::callers(), is_retired: false }
+    }
+
+    /// Adds memory that the backend has given. The program's call is on the stack.
+    pub fn add(&self, address: usize, size: usize, kind: MemoryKind, flags: u32) -> Allocation {
+        let allocation = self.numbered(address, size, kind, flags);
+        self.by_address.write().insert(address, allocation);
+        if kind == MemoryKind::Managed {
+            self.managed.fetch_add(1, Ordering::Relaxed);
         }
-        _ => Err(Error::INVALID_VALUE),
+        allocation
     }
-}
 
-/// Removes an allocation that was retired. `None` if a device reset has freed it meanwhile.
-pub fn remove_retired(address: usize) -> Option<Allocation> {
-    let mut live = LIVE.write();
-    live.get(&address).is_some_and(|found| found.is_retired).then(|| live.remove(&address)).flatten()
-}
-
-/// Removes all allocations.
-pub fn remove_all() -> Vec<Allocation> {
-    let all: Vec<_> = std::mem::take(&mut *LIVE.write()).into_values().collect();
-    all.iter().for_each(count_removed);
-    all
-}
-
-fn count_removed(allocation: &Allocation) {
-    if allocation.kind == MemoryKind::Managed {
-        managed::gone();
+    /// Adds memory of the program that is to be page-locked.
+    ///
+    /// # Errors
+    /// `cudaErrorHostMemoryAlreadyRegistered` if part of it is known already.
+    pub fn add_registered(&self, address: usize, size: usize, flags: u32) -> Result {
+        let mut live = self.by_address.write();
+        let last = live.range(..address + size).next_back();
+        if last.is_some_and(|(_, last)| last.address + last.size > address) {
+            return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        live.insert(address, self.numbered(address, size, MemoryKind::Registered, flags));
+        Ok(())
     }
-}
 
-/// The live allocation that holds `address`.
-pub fn find(address: usize) -> Option<Allocation> {
-    let live = LIVE.read();
-    let (_, found) = live.range(..=address).next_back()?;
-    found.contains(address, 1).then_some(*found)
-}
+    /// Removes the allocation of one of these kinds that starts at `address`.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` if there is none.
+    pub fn remove(&self, address: usize, kinds: &[MemoryKind]) -> Result<Allocation> {
+        let mut live = self.by_address.write();
+        let found = match live.get(&address) {
+            Some(found) if kinds.contains(&found.kind) && !found.is_retired => live.remove(&address),
+            _ => None,
+        };
+        found.ok_or(Error::INVALID_VALUE).inspect(|found| self.count_removed(found))
+    }
 
-/// The byte ranges of the managed allocations.
-pub fn managed() -> Vec<Range<usize>> {
-    let live = LIVE.read();
-    let managed = live.values().filter(|found| found.kind == MemoryKind::Managed);
-    managed.map(|found| found.address..found.address + found.size).collect()
+    /// Marks the allocation of this kind that starts at `address` as freed by the program. Reports
+    /// may name it until [`Self::remove_retired`].
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidValue` if there is none.
+    pub fn retire(&self, address: usize, kind: MemoryKind) -> Result {
+        match self.by_address.write().get_mut(&address) {
+            Some(found) if found.kind == kind && !found.is_retired => {
+                found.is_retired = true;
+                Ok(())
+            }
+            _ => Err(Error::INVALID_VALUE),
+        }
+    }
+
+    /// Removes an allocation that was retired. `None` if a device reset has freed it meanwhile.
+    pub fn remove_retired(&self, address: usize) -> Option<Allocation> {
+        let mut live = self.by_address.write();
+        live.get(&address).is_some_and(|found| found.is_retired).then(|| live.remove(&address)).flatten()
+    }
+
+    /// Removes all allocations.
+    pub fn remove_all(&self) -> Vec<Allocation> {
+        let all: Vec<_> = std::mem::take(&mut *self.by_address.write()).into_values().collect();
+        all.iter().for_each(|removed| self.count_removed(removed));
+        all
+    }
+
+    fn count_removed(&self, allocation: &Allocation) {
+        if allocation.kind == MemoryKind::Managed {
+            self.managed.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The live allocation that holds `address`.
+    pub fn find(&self, address: usize) -> Option<Allocation> {
+        let live = self.by_address.read();
+        let (_, found) = live.range(..=address).next_back()?;
+        found.contains(address, 1).then_some(*found)
+    }
+
+    /// True if there is managed memory.
+    pub fn has_managed(&self) -> bool {
+        self.managed.load(Ordering::Relaxed) > 0
+    }
+
+    /// The byte ranges of the managed allocations.
+    pub fn managed(&self) -> Vec<Range<usize>> {
+        let live = self.by_address.read();
+        let managed = live.values().filter(|found| found.kind == MemoryKind::Managed);
+        managed.map(|found| found.address..found.address + found.size).collect()
+    }
 }

@@ -2,14 +2,63 @@
 //!
 //! | module | what it knows |
 //! |---|---|
+//! | this one | the program, and its managed memory |
 //! | [`modules`] | registered device code: kernels and variables |
 //! | [`allocations`] | every live allocation, by address |
 //! | [`arrays`] | the live CUDA arrays |
-//! | [`managed`] | which of that is managed memory |
 //! | [`host_lines`] | the source lines of the host program's calls |
 
 pub mod allocations;
 pub mod arrays;
 pub mod host_lines;
-pub mod managed;
 pub mod modules;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use parking_lot::Mutex;
+
+use crate::backend::ChosenBackend;
+use crate::backend::memory::MemoryKind;
+use crate::host::stack::CallSite;
+use crate::program::allocations::Allocations;
+use crate::program::arrays::Arrays;
+use crate::program::host_lines::HostPosition;
+use crate::program::modules::Modules;
+
+/// What the program has registered and allocated, and the backend that runs it.
+#[derive(Default)]
+pub struct Program {
+    /// The backend.
+    pub backend: ChosenBackend,
+    /// The registered device code.
+    pub modules: Modules,
+    /// The live allocations.
+    pub allocations: Allocations,
+    /// The live CUDA arrays.
+    pub arrays: Arrays,
+    /// The positions of calls that were asked for.
+    positions: Mutex<HashMap<CallSite, Option<HostPosition>>>,
+}
+
+impl Program {
+    /// The allocation or device variable that holds an address: its kind and its bytes.
+    pub fn memory_at(&self, address: usize) -> Option<(MemoryKind, Range<usize>)> {
+        if let Some(found) = self.allocations.find(address) {
+            return Some((found.kind, found.address..found.address + found.size));
+        }
+        let variable = self.modules.variable_at(address)?;
+        let kind = if variable.managed { MemoryKind::Managed } else { MemoryKind::Device };
+        Some((kind, variable.address..variable.address + variable.size))
+    }
+
+    /// True if there is any managed memory: managed allocations or `__managed__` variables.
+    pub fn has_managed(&self) -> bool {
+        self.allocations.has_managed() || self.modules.has_managed()
+    }
+
+    /// The byte ranges of all managed memory.
+    pub fn managed(&self) -> impl Iterator<Item = Range<usize>> {
+        self.allocations.managed().into_iter().chain(self.modules.managed())
+    }
+}

@@ -12,26 +12,17 @@ use std::sync::{Once, OnceLock};
 use gpurace_abi::meta::ModuleMeta;
 use gpurace_protocol::wire::{self, ModuleProofs};
 use gpurace_report::demangle;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
-use crate::backend;
 use crate::backend::module::{
     DeviceVariable, Kernel, LoadedModule, Payload, default_dynamic_shared, invalid_image,
 };
 use crate::host::errors::{Error, Result};
-use crate::program::managed;
-
-/// The newest processor that device code of the program was built for: 90 for `sm_90`. 0 if none is
-/// known.
-static NEWEST_ARCH: AtomicU32 = AtomicU32::new(0);
-
-/// The newest processor that device code of the program was built for: 90 for `sm_90`.
-pub fn newest_arch() -> u32 {
-    NEWEST_ARCH.load(Ordering::Relaxed)
-}
+use crate::program::Program;
 
 /// One registered translation unit.
 pub struct RegisteredModule {
+    program: &'static Program,
     payload: Result<Payload>,
     /// The program has unregistered it: its payload may be unmapped.
     gone: AtomicBool,
@@ -66,39 +57,50 @@ struct Registry {
     kernels: Vec<&'static Kernel>,
 }
 
-static REGISTRY: RwLock<Option<Registry>> = RwLock::new(None);
-
-fn with_registry<T>(f: impl FnOnce(&mut Registry) -> T) -> T {
-    f(REGISTRY.write().get_or_insert_with(Registry::default))
+/// The registered device code of the program.
+#[derive(Default)]
+pub struct Modules {
+    registry: RwLock<Registry>,
+    /// The newest processor that device code was built for: 90 for `sm_90`. 0 if none is known.
+    newest_arch: AtomicU32,
+    /// Number of sites of the loaded modules.
+    sites: AtomicU32,
+    /// Number of `__managed__` variables of loaded modules.
+    managed: AtomicUsize,
 }
 
 impl RegisteredModule {
     /// Registers a module. If its device code cannot be used, `payload` is the error that its
     /// kernels return.
-    pub fn register(payload: Result<Payload>) -> &'static Self {
+    pub fn register(program: &'static Program, payload: Result<Payload>) -> &'static Self {
         if let Some(arch) = payload.as_ref().ok().and_then(|payload| arch(payload.meta)) {
-            NEWEST_ARCH.fetch_max(arch, Ordering::Relaxed);
+            program.modules.newest_arch.fetch_max(arch, Ordering::Relaxed);
         }
         let module: &'static Self = Box::leak(Box::new(Self {
+            program,
             payload,
             gone: AtomicBool::new(false),
             meta: OnceLock::new(),
             loaded: OnceLock::new(),
         }));
-        with_registry(|registry| registry.registered.push(module));
+        module.registry().registered.push(module);
         module
+    }
+
+    fn registry(&self) -> RwLockWriteGuard<'static, Registry> {
+        self.program.modules.registry.write()
     }
 
     /// Ties a host stub to the kernel with this mangled name.
     pub fn add_function(&'static self, stub: usize, name: &'static CStr) {
         let symbol = DeviceSymbol { module: self, name };
         let function = Box::leak(Box::new(StubFunction { symbol, kernel: OnceLock::new() }));
-        with_registry(|registry| registry.functions.insert(stub, function));
+        self.registry().functions.insert(stub, function);
     }
 
     /// Ties a host variable to the device variable with this mangled name.
     pub fn add_symbol(&'static self, host: usize, name: &'static CStr) {
-        with_registry(|registry| registry.symbols.insert(host, DeviceSymbol { module: self, name }));
+        self.registry().symbols.insert(host, DeviceSymbol { module: self, name });
     }
 
     /// Ends the registration of the module. Host code may read its `__managed__` variables from now
@@ -119,10 +121,9 @@ impl RegisteredModule {
             let _ = self.meta();
         }
         self.gone.store(true, Ordering::Relaxed);
-        with_registry(|registry| {
-            registry.functions.retain(|_, function| !std::ptr::eq(function.symbol.module, self));
-            registry.symbols.retain(|_, symbol| !std::ptr::eq(symbol.module, self));
-        });
+        let mut registry = self.registry();
+        registry.functions.retain(|_, function| !std::ptr::eq(function.symbol.module, self));
+        registry.symbols.retain(|_, symbol| !std::ptr::eq(symbol.module, self));
     }
 
     /// Loads the module, once.
@@ -134,19 +135,20 @@ impl RegisteredModule {
         *self.loaded.get_or_init(|| {
             let loaded: &'static LoadedModule = Box::leak(Box::new(self.open()?));
             let managed = self.bind_managed(loaded)?;
-            with_registry(|registry| registry.add(loaded, &managed));
+            self.registry().add(loaded, &managed);
+            self.program.modules.managed.fetch_add(managed.len(), Ordering::Relaxed);
             Ok(loaded)
         })
     }
 
     fn open(&self) -> Result<LoadedModule> {
         let meta = self.meta()?;
-        let code = backend::get().open(&self.payload?, meta)?;
+        let code = self.program.backend.get().open(&self.payload?, meta)?;
         let checked = code.own_meta().unwrap_or(meta);
         // A race may have its sides in two modules, so sites are numbered through all modules. Each
         // module has one more: [`LoadedModule::end_of_block`].
-        static SITES: AtomicU32 = AtomicU32::new(0);
-        let site_base = SITES.fetch_add(checked.sites.len() as u32 + 1, Ordering::Relaxed);
+        let site_base =
+            self.program.modules.sites.fetch_add(checked.sites.len() as u32 + 1, Ordering::Relaxed);
         let proofs = match self.payload?.proofs {
             [] => ModuleProofs::default(),
             bytes => wire::module_proofs(bytes)
@@ -171,7 +173,7 @@ impl RegisteredModule {
             // SAFETY: the code's entry of a managed variable addresses a pointer to its initial
             // value. No kernel runs before its module is loaded. The host's variable has the same
             // size.
-            unsafe { backend::get().bind_managed(cell, host, meta.size as usize) }?;
+            unsafe { self.program.backend.get().bind_managed(cell, host, meta.size as usize) }?;
             bound.push((&meta.name[..], host));
         }
         Ok(bound)
@@ -179,9 +181,8 @@ impl RegisteredModule {
 
     /// The host variable of the device variable with this mangled name.
     fn host_variable(&self, name: &str) -> Option<usize> {
-        let registry = REGISTRY.read();
-        let mut symbols = registry.as_ref()?.symbols.iter();
-        let found = symbols.find(|(_, symbol)| {
+        let registry = self.program.modules.registry.read();
+        let found = registry.symbols.iter().find(|(_, symbol)| {
             std::ptr::eq(symbol.module, self) && symbol.name.to_bytes() == name.as_bytes()
         });
         found.map(|(&host, _)| host)
@@ -209,11 +210,10 @@ fn arch(meta: &[u8]) -> Option<u32> {
     std::str::from_utf8(&number[..end]).ok()?.parse().ok()
 }
 
-/// Whether a description has `__managed__` variables, without reading all of it.
+/// True if a description has `__managed__` variables. Does not parse it.
 fn has_managed(meta: &[u8]) -> bool {
     let flag = &b"\"managed\":"[..];
-    // A name that holds a quote has a backslash before it, so what looks like
-    // the field is the field.
+    // A quote within a name has a backslash before it, so what looks like the field is the field.
     memchr::memmem::find_iter(meta, flag)
         .any(|at| meta[at + flag.len()..].trim_ascii_start().starts_with(b"true"))
 }
@@ -239,103 +239,105 @@ impl Registry {
                 managed: meta.managed,
             };
             self.variables.insert(address, variable);
-            if meta.managed {
-                managed::made();
-            }
         }
     }
 }
 
-/// The module that holds the site with this number among all modules' sites.
-pub fn module_of_site(site: u32) -> Option<&'static LoadedModule> {
-    let registry = REGISTRY.read();
-    let mut loaded = registry.as_ref()?.loaded.iter();
-    loaded.find(|m| site.checked_sub(m.site_base).is_some_and(|at| at <= m.end_of_block())).copied()
-}
-
-/// The loaded modules, in the order of loading.
-pub fn loaded() -> Vec<&'static LoadedModule> {
-    REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.loaded.clone())
-}
-
-/// The descriptions of all modules, in the order of registration. `None` for device code that
-/// cannot be used or was unregistered.
-pub fn registered() -> Vec<Option<&'static ModuleMeta>> {
-    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
-    modules.into_iter().map(|module| module.meta().ok()).collect()
-}
-
-/// The payloads of the registered modules.
-pub fn payloads() -> Vec<Payload> {
-    let registry = REGISTRY.read();
-    let modules = registry.iter().flat_map(|registry| &registry.registered);
-    let live = modules.filter(|module| !module.gone.load(Ordering::Relaxed));
-    live.filter_map(|module| module.payload.ok()).collect()
-}
-
-/// Loads the first module that was built with checks.
-pub fn load_checked() {
-    let modules = REGISTRY.read().as_ref().map_or_else(Vec::new, |registry| registry.registered.clone());
-    let checked = modules.into_iter().find(|module| module.meta().is_ok_and(|meta| meta.instrumented));
-    if let Some(module) = checked {
-        // The error was printed. Each launch returns it again.
-        let _ = module.load();
+impl Modules {
+    /// The newest processor that device code of the program was built for: 90 for `sm_90`. 0 if
+    /// none is known.
+    pub fn newest_arch(&self) -> u32 {
+        self.newest_arch.load(Ordering::Relaxed)
     }
-}
 
-/// The kernel with this key.
-pub fn kernel_of_key(key: u32) -> Option<&'static Kernel> {
-    REGISTRY.read().as_ref()?.kernels.get(key as usize).copied()
-}
+    /// The module that holds the site with this number among all modules' sites.
+    pub fn module_of_site(&self, site: u32) -> Option<&'static LoadedModule> {
+        let registry = self.registry.read();
+        let mut loaded = registry.loaded.iter();
+        loaded.find(|m| site.checked_sub(m.site_base).is_some_and(|at| at <= m.end_of_block())).copied()
+    }
 
-/// The device variable that holds `address`, if its module is loaded.
-pub fn variable_at(address: usize) -> Option<DeviceVariable> {
-    let registry = REGISTRY.read();
-    let (_, found) = registry.as_ref()?.variables.range(..=address).next_back()?;
-    (address - found.address < found.size.max(1)).then_some(*found)
-}
+    /// The loaded modules, in the order of loading.
+    pub fn loaded(&self) -> Vec<&'static LoadedModule> {
+        self.registry.read().loaded.clone()
+    }
 
-/// The storage of the `__managed__` variables of loaded modules.
-pub fn managed() -> Vec<Range<usize>> {
-    let registry = REGISTRY.read();
-    let variables = registry.as_ref().map(|registry| registry.variables.values());
-    let managed = variables.into_iter().flatten().filter(|v| v.managed);
-    managed.map(|v| v.address..v.address + v.size).collect()
-}
+    fn all(&self) -> Vec<&'static RegisteredModule> {
+        self.registry.read().registered.clone()
+    }
 
-/// The device variable that a host variable names.
-///
-/// # Errors
-/// `cudaErrorInvalidSymbol` if it names none, or the errors of loading.
-pub fn variable_of_symbol(symbol: *const c_void) -> Result<DeviceVariable> {
-    let (module, name) = {
-        let registry = REGISTRY.read();
-        let symbols = registry.as_ref().map(|registry| &registry.symbols);
-        let found = symbols.and_then(|symbols| symbols.get(&(symbol as usize)));
-        let found = found.ok_or(Error::INVALID_SYMBOL)?;
-        (found.module, found.name)
-    };
-    let loaded = module.load()?;
-    let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
-    let address = loaded.code.variable(name).ok_or(Error::INVALID_SYMBOL)?;
-    let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
-    let address = if managed { symbol as usize } else { address };
-    variable_at(address).ok_or(Error::INVALID_SYMBOL)
-}
+    /// The descriptions of all modules, in the order of registration. Device code that cannot be
+    /// used or was unregistered is left out.
+    pub fn described(&self) -> impl Iterator<Item = &'static ModuleMeta> {
+        self.all().into_iter().filter_map(|module| module.meta().ok())
+    }
 
-/// The kernel that a host stub names.
-///
-/// # Errors
-/// `cudaErrorInvalidDeviceFunction` if it names none, or the errors of loading.
-pub fn kernel_of_stub(stub: *const c_void) -> Result<&'static Kernel> {
-    let function = {
-        let registry = REGISTRY.read();
-        let functions = registry.as_ref().map(|registry| &registry.functions);
-        *functions
-            .and_then(|functions| functions.get(&(stub as usize)))
-            .ok_or(Error::INVALID_DEVICE_FUNCTION)?
-    };
-    *function.kernel.get_or_init(|| find_kernel(&function.symbol))
+    /// The payloads of the registered modules.
+    pub fn payloads(&self) -> Vec<Payload> {
+        let live = self.all().into_iter().filter(|module| !module.gone.load(Ordering::Relaxed));
+        live.filter_map(|module| module.payload.ok()).collect()
+    }
+
+    /// Loads the first module that was built with checks.
+    pub fn load_checked(&self) {
+        let is_checked = |module: &&RegisteredModule| module.meta().is_ok_and(|meta| meta.instrumented);
+        if let Some(module) = self.all().into_iter().find(is_checked) {
+            // The error was printed. Each launch returns it again.
+            let _ = module.load();
+        }
+    }
+
+    /// The kernel with this key.
+    pub fn kernel_of_key(&self, key: u32) -> Option<&'static Kernel> {
+        self.registry.read().kernels.get(key as usize).copied()
+    }
+
+    /// The device variable that holds `address`, if its module is loaded.
+    pub fn variable_at(&self, address: usize) -> Option<DeviceVariable> {
+        let registry = self.registry.read();
+        let (_, found) = registry.variables.range(..=address).next_back()?;
+        (address - found.address < found.size.max(1)).then_some(*found)
+    }
+
+    /// True if a loaded module has `__managed__` variables.
+    pub fn has_managed(&self) -> bool {
+        self.managed.load(Ordering::Relaxed) > 0
+    }
+
+    /// The storage of the `__managed__` variables of loaded modules.
+    pub fn managed(&self) -> Vec<Range<usize>> {
+        let registry = self.registry.read();
+        let managed = registry.variables.values().filter(|v| v.managed);
+        managed.map(|v| v.address..v.address + v.size).collect()
+    }
+
+    /// The device variable that a host variable names.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidSymbol` if it names none, or the errors of loading.
+    pub fn variable_of_symbol(&self, symbol: *const c_void) -> Result<DeviceVariable> {
+        let (module, name) = {
+            let registry = self.registry.read();
+            let found = registry.symbols.get(&(symbol as usize)).ok_or(Error::INVALID_SYMBOL)?;
+            (found.module, found.name)
+        };
+        let loaded = module.load()?;
+        let name = name.to_str().map_err(|_| Error::INVALID_SYMBOL)?;
+        let address = loaded.code.variable(name).ok_or(Error::INVALID_SYMBOL)?;
+        let managed = loaded.meta.variables.iter().any(|meta| meta.name == name && meta.managed);
+        let address = if managed { symbol as usize } else { address };
+        self.variable_at(address).ok_or(Error::INVALID_SYMBOL)
+    }
+
+    /// The kernel that a host stub names.
+    ///
+    /// # Errors
+    /// `cudaErrorInvalidDeviceFunction` if it names none, or the errors of loading.
+    pub fn kernel_of_stub(&self, stub: *const c_void) -> Result<&'static Kernel> {
+        let function = self.registry.read().functions.get(&(stub as usize)).copied();
+        let function = function.ok_or(Error::INVALID_DEVICE_FUNCTION)?;
+        *function.kernel.get_or_init(|| find_kernel(&function.symbol))
+    }
 }
 
 fn find_kernel(symbol: &DeviceSymbol) -> Result<&'static Kernel> {
@@ -346,19 +348,18 @@ fn find_kernel(symbol: &DeviceSymbol) -> Result<&'static Kernel> {
     let (Some(index), Some(code)) = (index, module.code.kernel(name)) else {
         return Err(Error::INVALID_DEVICE_FUNCTION);
     };
-    Ok(with_registry(|registry| {
-        let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
-            module,
-            key: registry.kernels.len() as u32,
-            index,
-            name: symbol.name,
-            demangled: demangle(name),
-            code,
-            max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
-            carveout: AtomicI32::new(-1),
-            non_portable_cluster: AtomicBool::new(false),
-        }));
-        registry.kernels.push(kernel);
-        kernel
-    }))
+    let mut registry = symbol.module.registry();
+    let kernel: &'static Kernel = Box::leak(Box::new(Kernel {
+        module,
+        key: registry.kernels.len() as u32,
+        index,
+        name: symbol.name,
+        demangled: demangle(name),
+        code,
+        max_dynamic_shared: AtomicUsize::new(default_dynamic_shared(&kernels[index])),
+        carveout: AtomicI32::new(-1),
+        non_portable_cluster: AtomicBool::new(false),
+    }));
+    registry.kernels.push(kernel);
+    Ok(kernel)
 }

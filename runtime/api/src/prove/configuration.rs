@@ -8,11 +8,9 @@
 use gpurace_protocol::launch::{Extent, Launch as ProverLaunch, LaunchShape};
 use gpurace_protocol::protocol::{ObjectKind, Protocol, Space};
 
-use crate::backend;
 use crate::backend::memory::MemoryKind;
 use crate::backend::module::KernelLaunch;
-use crate::program::allocations;
-use crate::program::modules;
+use crate::program::Program;
 
 /// New address of the first allocation, beyond all addresses of a program.
 const FIRST: u64 = 1 << 48;
@@ -28,8 +26,8 @@ pub struct Configuration {
 }
 
 /// The configuration of a launch of the kernel with this protocol.
-pub fn of(launch: &KernelLaunch<'_>, protocol: &Protocol) -> Configuration {
-    moved(in_place(launch, protocol), protocol)
+pub fn of(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> Configuration {
+    moved(in_place(program, launch, protocol), protocol)
 }
 
 /// The configuration of a launch that has the addresses of this process.
@@ -39,17 +37,17 @@ pub fn moved(mut launch: ProverLaunch, protocol: &Protocol) -> Configuration {
 }
 
 /// A launch with the addresses that it has in this process.
-pub fn in_place(launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch {
+pub fn in_place(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch {
     let params: Vec<u64> =
         protocol.params.iter().map(|param| argument(launch.args, param.offset, param.width.bits())).collect();
     let objects: Vec<Option<Extent>> = protocol
         .objects
         .iter()
         .map(|object| match &object.kind {
-            ObjectKind::Param(id) => {
-                params.get(id.0 as usize).map(|&base| Extent { base, allocation: extent(base as usize) })
-            }
-            ObjectKind::Image(id) => image(*params.get(id.0 as usize)?),
+            ObjectKind::Param(id) => params
+                .get(id.0 as usize)
+                .map(|&base| Extent { base, allocation: extent(program, base as usize) }),
+            ObjectKind::Image(id) => image(program, *params.get(id.0 as usize)?),
             ObjectKind::Variable { symbol, size } => {
                 let base = launch.kernel.module.address_of(symbol)? as u64;
                 Some(Extent { base, allocation: Some((base, base + size)) })
@@ -65,11 +63,8 @@ pub fn in_place(launch: &KernelLaunch<'_>, protocol: &Protocol) -> ProverLaunch 
 }
 
 /// True if an object of the kernel lies in managed memory, or in unknown memory.
-pub fn may_touch_managed(launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
-    let managed = |address: usize| match allocations::find(address) {
-        Some(found) => found.kind == MemoryKind::Managed,
-        None => modules::variable_at(address).is_none_or(|variable| variable.managed),
-    };
+pub fn may_touch_managed(program: &Program, launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool {
+    let managed = |address| program.memory_at(address).is_none_or(|(kind, _)| kind == MemoryKind::Managed);
     protocol.objects.iter().any(|object| match &object.kind {
         ObjectKind::Param(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
             let base = argument(launch.args, param.offset, param.width.bits());
@@ -78,7 +73,7 @@ pub fn may_touch_managed(launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool
         }),
         ObjectKind::Image(id) => protocol.params.get(id.0 as usize).is_none_or(|param| {
             let handle = argument(launch.args, param.offset, param.width.bits());
-            image(handle).is_none_or(|extent| managed(extent.base as usize))
+            image(program, handle).is_none_or(|extent| managed(extent.base as usize))
         }),
         ObjectKind::Variable { symbol, .. } => launch.kernel.module.address_of(symbol).is_none_or(managed),
         ObjectKind::Opaque { space, .. } => *space != Space::Shared,
@@ -89,7 +84,7 @@ pub fn may_touch_managed(launch: &KernelLaunch<'_>, protocol: &Protocol) -> bool
     })
 }
 
-/// `bits` bits of the arguments, zero-extended; 0 beyond their end.
+/// `bits` bits of the arguments, zero-extended. Beyond their end there are zeros.
 fn argument(args: &[u128], offset: u32, bits: u32) -> u64 {
     let bytes = bits.div_ceil(8) as usize;
     (0..bytes).fold(0, |value, i| {
@@ -148,18 +143,14 @@ fn place(launch: &mut ProverLaunch, protocol: &Protocol) -> bool {
 }
 
 /// The texels of a texture or surface object.
-fn image(handle: u64) -> Option<Extent> {
-    let address = backend::get().texels_of(handle)?;
-    Some(Extent { base: address as u64, allocation: extent(address) })
+fn image(program: &Program, handle: u64) -> Option<Extent> {
+    let address = program.backend.get().texels_of(handle)?;
+    Some(Extent { base: address as u64, allocation: extent(program, address) })
 }
 
 /// First byte and end of the allocation or device variable that holds an address.
-fn extent(address: usize) -> Option<(u64, u64)> {
-    if let Some(found) = allocations::find(address) {
-        return Some((found.address as u64, (found.address + found.size) as u64));
-    }
-    let variable = modules::variable_at(address)?;
-    Some((variable.address as u64, (variable.address + variable.size) as u64))
+fn extent(program: &Program, address: usize) -> Option<(u64, u64)> {
+    program.memory_at(address).map(|(_, bytes)| (bytes.start as u64, bytes.end as u64))
 }
 
 #[cfg(test)]
@@ -197,7 +188,8 @@ mod tests {
         assert_eq!(moved.objects[0].unwrap().allocation, Some((FIRST, FIRST + 0x1000)));
         assert_eq!(base(1), FIRST + 2 * GAP);
         assert_eq!(moved.params, [base(0), base(1), base(2)]);
-        // The same elsewhere is the same configuration; other places within are not.
+        // The allocations lie elsewhere: the configuration is the same. An object lies elsewhere in
+        // its allocation: the configuration is another.
         let (x, y) = ((0x5000, 0x6000), (0x9000, 0x9800));
         let mut again = launch(&[(0x5100, Some(x)), (0x9000, Some(y)), (0x5900, Some(x))]);
         assert!(place(&mut again, &protocol(3)));

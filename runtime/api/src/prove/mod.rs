@@ -44,7 +44,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::backend::module::{Kernel, KernelLaunch};
 use crate::host::notes::Notes;
-use crate::program::managed;
+use crate::program::Program;
 use crate::prove::cache::Cache;
 use crate::prove::configuration::Configuration;
 use crate::prove::reach::{Footprint, FootprintValues, Reach};
@@ -157,7 +157,7 @@ impl Prover {
     }
 
     /// Decides about a launch that no other operation overlaps.
-    pub fn decide(&self, launch: &KernelLaunch<'_>) -> Arc<Decision> {
+    pub fn decide(&self, program: &Program, launch: &KernelLaunch<'_>) -> Arc<Decision> {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
@@ -165,10 +165,10 @@ impl Prover {
         };
         // The host may access managed memory before it waits for the launch. Only a checked launch
         // leaves the records that such an access is compared with.
-        if managed::exists() && configuration::may_touch_managed(launch, &proofs.protocol) {
+        if program.has_managed() && configuration::may_touch_managed(program, launch, &proofs.protocol) {
             return Arc::new(Decision::unproved(kernel));
         }
-        let configuration = configuration::of(launch, &proofs.protocol);
+        let configuration = configuration::of(program, launch, &proofs.protocol);
         // The lock is held while solving: another thread with the same launch waits for the answer.
         let mut known = prover.known.lock();
         if ablation::is_on(Mechanism::RememberedDecisions)
@@ -193,7 +193,7 @@ impl Prover {
     }
 
     /// The memory that a launch may touch, and its accesses if they follow from its protocol alone.
-    pub fn reach(&self, launch: &KernelLaunch<'_>) -> Reach {
+    pub fn reach(&self, program: &Program, launch: &KernelLaunch<'_>) -> Reach {
         let kernel = launch.kernel;
         let prover = self.of_kernel(kernel);
         let Some(proofs) = prover.proofs.get_or_init(|| self.read(kernel)) else {
@@ -207,7 +207,7 @@ impl Prover {
             let repeat = (!more).then(|| Repeat::of(&proofs.protocol)).flatten();
             repeat.map(Arc::new)
         });
-        let (in_place, configuration) = reach::places(launch, &proofs.protocol);
+        let (in_place, configuration) = reach::places(program, launch, &proofs.protocol);
         let mut known = prover.known.lock();
         if known.values.len() == MOST_REMEMBERED {
             known.values.clear();

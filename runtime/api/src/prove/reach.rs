@@ -11,6 +11,7 @@ use gpurace_protocol::touched::{self, Part};
 
 use super::configuration;
 use crate::backend::module::KernelLaunch;
+use crate::program::Program;
 
 /// Bytes of a region: accesses to one region must reach the checker in their order.
 const REGION: usize = 128;
@@ -62,7 +63,7 @@ impl Footprint {
     }
 }
 
-/// What other operations may meet of a launch.
+/// What a launch does to memory that other operations can reach.
 #[derive(Debug)]
 pub struct Reach {
     /// The memory that it may touch.
@@ -126,10 +127,11 @@ fn span(part: &Part, launch: &ProverLaunch) -> Option<Span> {
 
 /// The launch with its addresses, and the configuration that its decisions are remembered by.
 pub fn places(
+    program: &Program,
     launch: &KernelLaunch<'_>,
     protocol: &Protocol,
 ) -> (Arc<ProverLaunch>, configuration::Configuration) {
-    let in_place = configuration::in_place(launch, protocol);
+    let in_place = configuration::in_place(program, launch, protocol);
     let moved = configuration::moved(in_place.clone(), protocol);
     (Arc::new(in_place), moved)
 }

@@ -1,6 +1,6 @@
 //! The solver's library. It is opened when the first launch needs it.
 
-use std::ffi::{CStr, OsStr, c_void};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use gpurace_protocol::protocol::Protocol;
 use gpurace_protocol::wire::{Answer, Request};
 
 use crate::host::notes::Notes;
+use crate::host::stack::{self, LoadedObject};
 
 /// The solver for launches.
 #[derive(Default)]
@@ -74,18 +75,9 @@ impl LaunchSolver {
 
 /// Path of the library: in the folder of this one, or left to the loader.
 fn path() -> PathBuf {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is of this library. `info` is filled in if the result is not 0.
-    let own = unsafe {
-        if libc::dladdr(path as *const c_void, info.as_mut_ptr()) == 0 {
-            return LIBRARY.into();
-        }
-        let name = info.assume_init().dli_fname;
-        if name.is_null() {
-            return LIBRARY.into();
-        }
-        CStr::from_ptr(name)
+    let beside = |own: LoadedObject| {
+        let folder = Path::new(OsStr::from_bytes(own.name.to_bytes())).parent()?;
+        Some(folder.join(LIBRARY)).filter(|path| path.is_file())
     };
-    let folder = Path::new(OsStr::from_bytes(own.to_bytes())).parent();
-    folder.map(|folder| folder.join(LIBRARY)).filter(|path| path.is_file()).unwrap_or_else(|| LIBRARY.into())
+    stack::own_object().and_then(beside).unwrap_or_else(|| LIBRARY.into())
 }

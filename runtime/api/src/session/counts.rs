@@ -6,7 +6,7 @@ use gpurace_abi::meta::{ModuleMeta, Verdict};
 use gpurace_report::schema::{KernelStats, Sites, Stats};
 
 use crate::backend::module::Kernel;
-use crate::program::modules;
+use crate::program::modules::Modules;
 use crate::prove::SiteFate;
 
 /// Launches of one kernel.
@@ -53,8 +53,8 @@ fn fate_of(verdict: Verdict) -> SiteFate {
     }
 }
 
-pub(super) fn stats(counts: &HashMap<u32, KernelCounts>) -> Stats {
-    let metas: Vec<&'static ModuleMeta> = modules::registered().into_iter().flatten().collect();
+/// The counts of all kernels and sites.
+pub(super) fn stats(modules: &Modules, counts: &HashMap<u32, KernelCounts>) -> Stats {
     let mut keys: Vec<_> = counts.iter().collect();
     keys.sort_by_key(|(key, _)| **key);
     let mut stats = Stats::default();
@@ -64,7 +64,7 @@ pub(super) fn stats(counts: &HashMap<u32, KernelCounts>) -> Stats {
         stats.launches += count.launches;
         stats.launches_unchecked += count.unchecked;
         stats.checks_executed += count.checks;
-        let Some(kernel) = modules::kernel_of_key(key) else {
+        let Some(kernel) = modules.kernel_of_key(key) else {
             continue;
         };
         let fates = kernel_fates(kernel, count);
@@ -79,7 +79,7 @@ pub(super) fn stats(counts: &HashMap<u32, KernelCounts>) -> Stats {
             checks_executed: count.checks,
         });
     }
-    let all = metas.iter().filter(|meta| meta.instrumented).flat_map(|&meta| {
+    let all = modules.described().filter(|meta| meta.instrumented).flat_map(|meta| {
         let least = &least;
         meta.sites.iter().zip(0u32..).map(move |(site, id)| {
             let launched = least.get(&(std::ptr::from_ref(meta), id));

@@ -2,12 +2,12 @@
 //! set.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
-use crate::host::edge::guard;
+use crate::host::edge::{self, guard};
 use crate::host::message;
-use crate::session::watch;
-use crate::session::{self, Session};
+use crate::session::{Session, watch};
 
 /// Signals that end a program that does not handle them.
 const SIGNALS: [c_int; 12] = [
@@ -33,24 +33,19 @@ const SIGNAL_STACK: usize = 512 << 10;
 /// Exit status if the options are wrong or the report cannot be written.
 pub const FAILED: c_int = 1;
 
-unsafe extern "C" {
-    /// As `atexit`, with the exit status.
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
-
 /// Ends the process without a report.
 pub fn exit_now(status: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(status) }
 }
 
-/// True once the report was completed: a signal in an exit handler must not complete it again.
-static DONE: AtomicBool = AtomicBool::new(false);
+/// The session whose report comes at the end. Signal handlers have no other way to it.
+static ENDING: OnceLock<&'static Session> = OnceLock::new();
 
 /// Completes text and JSON. Returns the exit status that the findings ask for, 0 for none. `None`
 /// if the report was completed before.
 fn complete(session: &Session) -> Option<c_int> {
-    if !session.is_own_process() || DONE.swap(true, Ordering::AcqRel) {
+    if !session.is_own_process() || session.is_complete.swap(true, Ordering::AcqRel) {
         return None;
     }
     let Some(report) = session.finish() else {
@@ -94,17 +89,18 @@ fn flush() {
 
 /// Registers the end of the process: the report comes when the program exits, or when a signal ends
 /// it.
-pub fn at_end_of_process() {
-    // SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+pub fn at_end_of_process(session: &'static Session) {
+    ENDING.get_or_init(|| session);
+    edge::at_exit(at_exit, session);
     install_handlers();
 }
 
-extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+extern "C" fn at_exit(status: c_int, session: *mut c_void) {
+    // SAFETY: `at_end_of_process` has passed it, and it stays.
+    let session = unsafe { &*session.cast::<Session>() };
     guard("at_exit", (), || {
-        watch::pause();
-        watch::stop();
-        let session = session::get();
+        watch::pause(session);
+        session.watch.stop();
         // The report comes after what the program printed.
         flush();
         let wanted = complete(session).unwrap_or_default();
@@ -160,7 +156,10 @@ fn install_stack() {
 
 /// Completes the report, then lets the signal take its default effect.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
-    watch::stop();
+    let session = ENDING.get();
+    if let Some(session) = session {
+        session.watch.stop();
+    }
     // SAFETY: default actions are valid. A signal that is blocked here and raised is delivered when
     // this handler returns.
     unsafe {
@@ -168,7 +167,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_voi
         libc::signal(libc::SIGALRM, libc::SIG_DFL);
         libc::alarm(SECONDS_AFTER_SIGNAL);
     }
-    if let Some(session) = session::existing() {
+    if let Some(session) = session {
         guard("on_signal", (), || {
             complete(session);
         });

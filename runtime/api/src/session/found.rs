@@ -7,8 +7,7 @@ use gpurace_report::collect::Added;
 use gpurace_report::schema;
 
 use super::{Session, SessionState};
-use crate::backend::{self, FoundRace, OwnChecker};
-use crate::order::ORDER;
+use crate::backend::{FoundRace, OwnChecker};
 use crate::session::resolve::{self, LaunchRecord, MemoryObject};
 use crate::session::transfer_sites;
 
@@ -28,7 +27,7 @@ impl Session {
         let Some(checker) = self.checker.get() else {
             return;
         };
-        let unwaited = ORDER.lock().unwaited();
+        let unwaited = self.order.lock().unwaited();
         let mut state = self.state.lock();
         let overlaps = |operation| {
             let launch = find_launch(&state.launches, operation);
@@ -54,11 +53,11 @@ impl Session {
     /// earlier one.
     pub(super) fn write_new_races(&self, state: &mut SessionState) {
         for record in self.checker.get().into_iter().flat_map(Checker::take_new_races) {
-            let resolved = resolve::race(&record, |operation| find_launch(&state.launches, operation));
+            let resolved = resolve::race(self, &record, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
             state.found.push(found);
         }
-        let own_checker = backend::chosen().and_then(|backend| backend.own_checker());
+        let own_checker = self.program.backend.if_chosen().and_then(|backend| backend.own_checker());
         for FoundRace { mut record, shared_offset } in
             own_checker.into_iter().flat_map(OwnChecker::take_found)
         {
@@ -88,10 +87,10 @@ impl Session {
             };
             let object = match record.space {
                 Space::Shared => shared(),
-                Space::Global => resolve::global_object(record.address),
+                Space::Global => resolve::global_object(&self.program, record.address),
             };
             let resolved =
-                resolve::race_at(&record, object, |operation| find_launch(&state.launches, operation));
+                resolve::race_at(self, &record, object, |operation| find_launch(&state.launches, operation));
             let found = self.write_if_new(state, &record, resolved);
             state.elsewhere.extend(found);
         }

@@ -25,7 +25,7 @@ pub mod watch;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gpurace_check::{Checker, Limits};
@@ -36,16 +36,20 @@ use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
 use parking_lot::Mutex;
 
-use crate::backend;
+use crate::backend::Backend;
+use crate::host::errors::StickyError;
 use crate::host::log::TextLog;
 use crate::host::notes::Notes;
-use crate::program::modules;
+use crate::order::Order;
+use crate::program::Program;
 use crate::prove::Prover;
 use crate::session::counts::KernelCounts;
 use crate::session::found::ResolvedRace;
 use crate::session::overlapped::OverlappedOperations;
 use crate::session::resolve::LaunchRecord;
 use crate::session::suppress::Suppressions;
+use crate::session::transfer_sites::TransferCalls;
+use crate::session::watch::Watch;
 
 pub use operations::{BegunLaunch, EndedLaunch};
 
@@ -67,9 +71,21 @@ pub struct Session {
     /// Number of the last operation that the checker knows: launches, and transfers that another
     /// operation may overlap.
     last_operation: AtomicU64,
-    /// Operations that later ones may overlap. Locked before the order and the state.
+    /// What the program has registered and allocated.
+    pub program: Program,
+    /// The fault of a kernel.
+    pub sticky: StickyError,
+    /// The host's accesses to managed memory.
+    watch: Watch,
+    /// The host's calls that copy or fill.
+    pub transfer_calls: Mutex<TransferCalls>,
+    /// Operations that later ones may overlap.
     overlapped: Mutex<OverlappedOperations>,
+    /// The order of operations.
+    pub order: Mutex<Order>,
     state: Mutex<SessionState>,
+    /// The report was completed: a signal in an exit handler must not complete it again.
+    is_complete: AtomicBool,
 }
 
 struct SessionState {
@@ -97,8 +113,7 @@ impl SessionState {
 
 /// Reads memory of the program to compare written values.
 fn read_memory(address: usize, size: u32) -> Option<u64> {
-    // The checker reads bytes that another thread has accessed before and that the checked access
-    // is about to access: the memory exists.
+    // The memory exists: another thread has accessed these bytes, and the checked access is about to.
     let mut bytes = [0u8; 8];
     let size = size as usize;
     if address == 0 || size > bytes.len() {
@@ -125,7 +140,13 @@ impl Session {
             sources: OnceLock::new(),
             last_launch: AtomicU64::new(0),
             last_operation: AtomicU64::new(0),
-            overlapped: Mutex::new(OverlappedOperations::new()),
+            overlapped: Mutex::default(),
+            order: Mutex::default(),
+            program: Program::default(),
+            sticky: StickyError::default(),
+            watch: Watch::default(),
+            transfer_calls: Mutex::default(),
+            is_complete: AtomicBool::new(false),
             state: Mutex::new(SessionState {
                 launches: VecDeque::new(),
                 counts: HashMap::new(),
@@ -136,6 +157,11 @@ impl Session {
                 live: collector,
             }),
         }
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &'static dyn Backend {
+        self.program.backend.get()
     }
 
     /// True if the session belongs to this process.
@@ -159,12 +185,10 @@ impl Session {
     fn renderer(&self) -> TextRenderer<'_> {
         let sources = self.sources.get_or_init(|| {
             let mut directories: Vec<PathBuf> = Vec::new();
-            for module in modules::registered() {
-                for file in module.iter().flat_map(|meta| &meta.files) {
-                    let directory = PathBuf::from(&file.directory);
-                    if !file.system && !directories.contains(&directory) {
-                        directories.push(directory);
-                    }
+            for file in self.program.modules.described().flat_map(|meta| &meta.files) {
+                let directory = PathBuf::from(&file.directory);
+                if !file.system && !directories.contains(&directory) {
+                    directories.push(directory);
                 }
             }
             DiskSources::new(directories)
@@ -174,7 +198,7 @@ impl Session {
 
     /// Ignores races on these bytes: the program says that they are intended.
     pub fn benign(&self, address: usize, size: usize) {
-        match backend::get().own_checker() {
+        match self.backend().own_checker() {
             None => self.checker().benign(address, size),
             Some(own) => own.benign(address, size),
         }
@@ -213,21 +237,4 @@ impl Session {
 
 fn collector(options: &Options) -> Collector {
     Collector::new(options.max_reports, options.same_value == SameValue::Ignore)
-}
-
-static SESSION: OnceLock<Session> = OnceLock::new();
-
-/// Makes the session of this process, unless there is one.
-pub fn begin(options: Options, suppressions: Suppressions) {
-    SESSION.get_or_init(|| Session::new(options, suppressions));
-}
-
-/// The session of this process. It has the default options if none was made.
-pub fn get() -> &'static Session {
-    SESSION.get_or_init(|| Session::new(Options::default(), Suppressions::default()))
-}
-
-/// The session, if there is one already.
-pub fn existing() -> Option<&'static Session> {
-    SESSION.get()
 }

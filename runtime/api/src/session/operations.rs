@@ -9,12 +9,10 @@ use gpurace_check::{Clusters, KernelKey, LaunchInfo, Touched, Transfer};
 use gpurace_report::schema::Divergence;
 
 use super::Session;
-use crate::backend;
 use crate::backend::memory::{SubmittedTransfer, TransferSide};
 use crate::backend::module::KernelLaunch;
 use crate::host::stack::{self, LaunchStack};
-use crate::order::{ORDER, OperationOrder, StreamId};
-use crate::program::{managed, modules};
+use crate::order::{OperationOrder, StreamId};
 use crate::prove::Decision;
 use crate::prove::reach::{Footprint, Reach, Span};
 use crate::session::overlapped::{self, BareLaunch, OverlappedOperations};
@@ -24,8 +22,8 @@ use crate::session::{transfer_sites, watch};
 /// Launches that a report can still name. It shows races of older ones without grid and line.
 const LAUNCHES_KEPT: usize = 1 << 16;
 
-/// The first launches of a kernel, for which the call stack is kept. To read it takes 5 µs, as long
-/// as a launch of one warp.
+/// Launches of a kernel for which the call stack is kept: the first ones. To read a stack takes 5 µs,
+/// as long as a launch of one warp.
 const STACKS_KEPT: u64 = 256;
 
 /// A launch that has begun.
@@ -56,7 +54,7 @@ impl Session {
         // The number and the order are taken under one lock: later launches have larger numbers.
         let mut overlapped = self.overlapped.lock();
         let (id, operation, ordered) = {
-            let mut order = ORDER.lock();
+            let mut order = self.order.lock();
             let id = self.last_launch.fetch_add(1, Ordering::Relaxed) + 1;
             let operation = self.last_operation.fetch_add(1, Ordering::Relaxed) + 1;
             let ordered = order.launch(launch.stream, operation);
@@ -92,11 +90,11 @@ impl Session {
             return BegunLaunch { record, ordered, wanted: None };
         }
         // A proof covers one launch alone, neither the host nor other operations.
-        let decision = match (ordered.overlaps, watch::may_meet(launch.args)) {
+        let decision = match (ordered.overlaps, watch::may_meet(self, launch.args)) {
             (false, true) => Arc::new(Decision::unproved(kernel)),
             (false, false) => {
                 drop(overlapped);
-                self.prover.decide(launch)
+                self.prover.decide(&self.program, launch)
             }
             (true, met_by_host) => {
                 self.decide_overlapped(&mut overlapped, launch, &ordered, operation, met_by_host)
@@ -126,17 +124,17 @@ impl Session {
     ) -> Arc<Decision> {
         let kernel = launch.kernel;
         let unproved = || Arc::new(Decision::unproved(kernel));
-        if !ablation::is_on(Mechanism::BareBesideOthers) || backend::get().own_checker().is_some() {
+        if !ablation::is_on(Mechanism::BareBesideOthers) || self.backend().own_checker().is_some() {
             return unproved();
         }
-        let Reach { footprint, repeat } = self.prover.reach(launch);
+        let Reach { footprint, repeat } = self.prover.reach(&self.program, launch);
         let met = met_by_host
             || self.prover.of_kernel(kernel).was_repeated.load(Ordering::Relaxed)
             || self.options.blocks.is_some();
         if let Some(what) =
             repeat.filter(|what| !met && overlapped.allows(&footprint, what.cost, &ordered.unordered))
         {
-            let decision = self.prover.decide(launch);
+            let decision = self.prover.decide(&self.program, launch);
             if decision.is_bare() {
                 let (info, unordered) = (info(launch, operation, ordered), ordered.unordered.clone());
                 overlapped
@@ -181,7 +179,7 @@ impl Session {
         let kernel = launch.kernel;
         let info = info(launch, begun.record.operation, &begun.ordered);
         kernel.module.tell_covered(self.checker());
-        self.checker().watch_host(managed::exists());
+        self.checker().watch_host(self.program.has_managed());
         self.checker().begin_pruned(info, &begun.ordered.unordered, wanted.proved.clone())
     }
 
@@ -198,11 +196,11 @@ impl Session {
     /// Begins a transfer. If another operation may overlap it, it is checked: `sides` returns what
     /// it touches.
     pub fn transfer(&self, stream: StreamId, host_waits: bool, sides: impl FnOnce() -> Vec<TransferSide>) {
-        let own_checker = backend::get().own_checker();
+        let own_checker = self.backend().own_checker();
         let placing = own_checker.map(|own| own.placing());
         let mut overlapped = self.overlapped.lock();
         let (operation, ordered) = {
-            let mut order = ORDER.lock();
+            let mut order = self.order.lock();
             let operation = self.last_operation.load(Ordering::Relaxed) + 1;
             let (_, Some(ordered)) = order.copy(stream, operation, host_waits) else {
                 return;
@@ -212,8 +210,7 @@ impl Session {
             (operation, ordered)
         };
         // Without checks in any module there is nothing to compare with.
-        let mut modules = modules::registered().into_iter().flatten();
-        if !modules.any(|meta| meta.instrumented) {
+        if !self.program.modules.described().any(|meta| meta.instrumented) {
             return;
         }
         let transfer = Transfer {

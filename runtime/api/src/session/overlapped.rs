@@ -65,11 +65,6 @@ pub struct OverlappedOperations {
 }
 
 impl OverlappedOperations {
-    /// An empty list.
-    pub const fn new() -> Self {
-        Self { kept: Vec::new(), lost: 0 }
-    }
-
     /// Removes the operations that all operations to come are ordered after.
     pub fn settle(&mut self, order: &Order) {
         if self.kept.is_empty() && self.lost == 0 {
@@ -266,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_launch_may_run_bare_until_something_that_it_meets_was_checked_beside_it() {
-        let mut beside = OverlappedOperations::new();
+        let mut beside = OverlappedOperations::default();
         beside.add_checked(1, spans(&[(0, 64, true)]), &[]);
         let (meets, apart) = (spans(&[(32, 36, false)]), spans(&[(64, 128, true)]));
         assert!(!beside.allows(&meets, 1, &[1]));
@@ -283,8 +278,8 @@ mod tests {
 
     #[test]
     fn no_launch_is_bare_while_an_operation_was_not_kept() {
-        let mut beside = OverlappedOperations::new();
-        let mut order = Order::new();
+        let mut beside = OverlappedOperations::default();
+        let mut order = Order::default();
         let (a, b) = (order.create(false), order.create(false));
         for launch in 1..=MOST_KEPT as u64 + 1 {
             let ordered = order.launch(a, launch);

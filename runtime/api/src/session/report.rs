@@ -9,7 +9,7 @@ use parking_lot::MutexGuard;
 use super::counts::stats;
 use super::found::find_launch;
 use super::{Session, SessionState, collector};
-use crate::backend::{self, Backend, OwnChecker};
+use crate::backend::{Backend, OwnChecker};
 
 /// The line that closes the last finding.
 const RULE: &str = "==================\n";
@@ -25,7 +25,7 @@ impl Session {
         let mut state = self.state_at_end()?;
         let state = &mut *state;
         self.write_new_races(state);
-        let backend = backend::chosen();
+        let backend = self.program.backend.if_chosen();
         let own_checker = backend.and_then(|backend| backend.own_checker());
         for (operation, checks) in own_checker.into_iter().flat_map(OwnChecker::take_checks) {
             if let Some(launch) = find_launch(&state.launches, operation) {
@@ -36,21 +36,16 @@ impl Session {
         if let Some(checker) = self.checker.get() {
             // The checker has updated counts and values since the races were written.
             for (found, record) in state.found.iter_mut().zip(checker.races()) {
-                let Some(found) = found.as_mut().filter(|found| !found.left_out) else {
-                    continue;
-                };
+                let Some(found) = found else { continue };
                 found.race.count = record.count;
                 found.race.same_value = record.same_value;
-                if last.add_race(found.race.clone()) == Added::First && !found.written {
-                    found.written = true;
-                    self.log().write(&self.renderer().race(&found.race));
-                }
             }
             for note in checker.notes() {
                 last.note(note);
             }
         }
-        for found in state.elsewhere.iter_mut().filter(|found| !found.left_out) {
+        let found = state.found.iter_mut().flatten().chain(&mut state.elsewhere);
+        for found in found.filter(|found| !found.left_out) {
             if last.add_race(found.race.clone()) == Added::First && !found.written {
                 found.written = true;
                 self.log().write(&self.renderer().race(&found.race));
@@ -69,7 +64,7 @@ impl Session {
             last.note(format!("{count} suppressed by `{by}`"));
         }
         let device = backend.map_or(schema::Device::Cpu, Backend::device);
-        Some(last.report(device, stats(&state.counts)))
+        Some(last.report(device, stats(&self.program.modules, &state.counts)))
     }
 
     /// The suppressions that left nothing out, for `stats=1`: after a fix, its suppression is

@@ -1,16 +1,17 @@
 //! Turns the checker's addresses and site numbers into the report's names, lines and objects.
 
 use gpurace_abi::LaunchShape;
-use gpurace_abi::meta::{Frame, ModuleMeta, Site, SyncSite};
+use gpurace_abi::meta::{Frame, ModuleMeta, Site};
 use gpurace_check::{Clusters, RaceRecord, RaceScope, Side, SideOp, Space};
 use gpurace_options::select::ObjectDescription;
 use gpurace_report::hint::{SideFacts, hint};
 use gpurace_report::schema;
 
 use crate::backend::module::Kernel;
-use crate::host::stack::{CallSite, LaunchStack};
-use crate::program::{allocations, host_lines, modules};
-use crate::session::{transfer_sites, watch};
+use crate::host::stack::{CallSite, Callers, LaunchStack};
+use crate::program::Program;
+use crate::program::modules::Modules;
+use crate::session::{Session, transfer_sites, watch};
 
 /// The record that is kept of a launch.
 #[derive(Clone, Copy)]
@@ -53,36 +54,34 @@ fn position(meta: &ModuleMeta, frame: &Frame) -> (Option<String>, Option<u32>) {
 }
 
 /// A launch as the report shows it.
-pub fn launch(record: &LaunchRecord) -> schema::Launch {
-    let position = host_lines::position(record.call_site);
+pub fn launch(program: &Program, record: &LaunchRecord) -> schema::Launch {
+    let position = program.position(record.call_site);
     schema::Launch {
         index: record.id,
         grid: record.shape.grid,
         block: record.shape.block,
         line: position.as_ref().map(|position| position.line),
-        stack: position
-            .as_ref()
-            .map(|position| host_lines::calls(&record.stack, position))
-            .unwrap_or_default(),
+        stack: position.as_ref().map(|position| program.calls(&record.stack, position)).unwrap_or_default(),
         file: position.map(|position| position.file),
     }
 }
 
 /// The site with this number among the sites of all modules.
-fn site(global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
-    let module = modules::module_of_site(global)?;
+fn site(modules: &Modules, global: u32) -> Option<(&'static ModuleMeta, &'static Site)> {
+    let module = modules.module_of_site(global)?;
     Some((module.checked, module.checked.sites.get((global - module.site_base) as usize)?))
 }
 
 /// True if a side is the end of its block.
-fn is_end_of_block(side: &Side) -> bool {
-    modules::module_of_site(side.site)
+fn is_end_of_block(modules: &Modules, side: &Side) -> bool {
+    modules
+        .module_of_site(side.site)
         .is_some_and(|module| side.site - module.site_base == module.end_of_block())
 }
 
 /// The effect of a side. A volatile access is reported as a plain one.
-fn effect(side: &Side) -> schema::Effect {
-    let volatile = site(side.site).is_some_and(|(_, site)| site.volatile);
+fn effect(modules: &Modules, side: &Side) -> schema::Effect {
+    let volatile = site(modules, side.site).is_some_and(|(_, site)| site.volatile);
     match side.op {
         SideOp::Read => schema::Effect::Read,
         SideOp::Write => schema::Effect::Write,
@@ -109,26 +108,23 @@ fn inlined_at(meta: &ModuleMeta, frames: &[Frame], shown: &Frame) -> Vec<schema:
         .collect()
 }
 
-fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
+/// A side of a race as the report shows it.
+fn access(session: &Session, side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
+    let modules = &session.program.modules;
+    let of_host = |op, callers: Option<Callers>| {
+        let position = callers.and_then(|callers| session.program.position_in_user_code(&callers));
+        let (file, line) = position.map(|position| (position.file, position.line)).unzip();
+        schema::Access { file, line, ..schema::Access::new(op) }
+    };
     if watch::is_site(side.site) {
-        let mut access = schema::Access::new(schema::Op::Host);
-        if let Some(position) = watch::position(side.site) {
-            access.file = Some(position.file);
-            access.line = Some(position.line);
-        }
-        return access;
+        return of_host(schema::Op::Host, session.watch.callers(side.site));
     }
     if transfer_sites::is_one(side) {
-        let mut access = schema::Access::new(schema::Op::Copy);
-        access.size = side.size.map(u64::from);
-        access.stream = Some(side.stream);
-        if let Some(position) = transfer_sites::position(side.site) {
-            access.file = Some(position.file);
-            access.line = Some(position.line);
-        }
-        return access;
+        let callers = session.transfer_calls.lock().callers(side.site);
+        let size = side.size.map(u64::from);
+        return schema::Access { size, stream: Some(side.stream), ..of_host(schema::Op::Copy, callers) };
     }
-    let op = match effect(side) {
+    let op = match effect(modules, side) {
         schema::Effect::Read => schema::Op::Read,
         schema::Effect::Write => schema::Op::Write,
         schema::Effect::Atomic => schema::Op::Atomic,
@@ -141,11 +137,11 @@ fn access(side: &Side, launch: Option<&LaunchRecord>) -> schema::Access {
         access.block = side.block.map(|block| launch.shape.block_index(block));
         access.thread = side.thread.map(|thread| launch.shape.thread_index(thread));
     }
-    if is_end_of_block(side) {
+    if is_end_of_block(modules, side) {
         access.ends_block = true;
         (access.size, access.thread) = (None, None);
     }
-    if let Some((meta, site)) = site(side.site) {
+    if let Some((meta, site)) = site(modules, side.site) {
         if access.size.is_none() && site.size != 0 {
             access.size = Some(site.size.into());
         }
@@ -171,6 +167,11 @@ pub struct MemoryObject {
 }
 
 impl MemoryObject {
+    fn shared(name: Option<String>, size: Option<u64>, offset: Option<u64>) -> Self {
+        let shown = schema::Object { kind: schema::ObjectKind::Shared, name, size, offset, allocated: None };
+        Self { shown, shared: true, order: None }
+    }
+
     /// Its description for the option `objects`.
     pub fn description(&self) -> ObjectDescription<'_> {
         ObjectDescription {
@@ -190,27 +191,13 @@ pub fn some_shared_object(launch: &LaunchRecord) -> MemoryObject {
         ([], [only]) => (Some(only.clone()), Some(launch.shape.dynamic_shared.into())),
         _ => (None, None),
     };
-    MemoryObject {
-        shown: schema::Object { kind: schema::ObjectKind::Shared, name, size, offset: None, allocated: None },
-        shared: true,
-        order: None,
-    }
+    MemoryObject::shared(name, size, None)
 }
 
 /// The variable at this offset of a block's shared memory.
 pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
     let meta = launch.kernel.meta();
-    let shown = |name: Option<String>, size: u64, start: u64| MemoryObject {
-        shown: schema::Object {
-            kind: schema::ObjectKind::Shared,
-            name,
-            size: Some(size),
-            offset: Some(offset - start),
-            allocated: None,
-        },
-        shared: true,
-        order: None,
-    };
+    let shown = |name, size, start| MemoryObject::shared(name, Some(size), Some(offset - start));
     let dynamic = u64::from(meta.shared_static).next_multiple_of(16);
     if offset >= dynamic {
         // All `extern __shared__` arrays begin at the same byte.
@@ -229,8 +216,8 @@ pub fn shared_object(launch: &LaunchRecord, offset: u64) -> MemoryObject {
 }
 
 /// The variable or allocation that holds a global address.
-pub fn global_object(address: usize) -> Option<MemoryObject> {
-    if let Some(variable) = modules::variable_at(address) {
+pub fn global_object(program: &Program, address: usize) -> Option<MemoryObject> {
+    if let Some(variable) = program.modules.variable_at(address) {
         return Some(MemoryObject {
             shown: schema::Object {
                 kind: schema::ObjectKind::Variable,
@@ -243,7 +230,7 @@ pub fn global_object(address: usize) -> Option<MemoryObject> {
             order: None,
         });
     }
-    let allocation = allocations::find(address)?;
+    let allocation = program.allocations.find(address)?;
     let order = u64::from(allocation.order);
     Some(MemoryObject {
         shown: schema::Object {
@@ -251,7 +238,8 @@ pub fn global_object(address: usize) -> Option<MemoryObject> {
             name: Some(format!("#{order}")),
             size: Some(allocation.size as u64),
             offset: Some((address - allocation.address) as u64),
-            allocated: host_lines::position_in_user_code(&allocation.callers)
+            allocated: program
+                .position_in_user_code(&allocation.callers)
                 .map(|at| schema::Position { file: at.file, line: at.line }),
         },
         shared: false,
@@ -260,24 +248,25 @@ pub fn global_object(address: usize) -> Option<MemoryObject> {
 }
 
 /// The object at the first byte of the later access, or else at the first common byte.
-fn object(record: &RaceRecord, launch: Option<&LaunchRecord>) -> Option<MemoryObject> {
+fn object(program: &Program, record: &RaceRecord, launch: Option<&LaunchRecord>) -> Option<MemoryObject> {
     let address = record.later.address.unwrap_or(record.address);
     match record.space {
         Space::Shared => {
             let offset = address.checked_sub(record.shared_base)?;
             Some(shared_object(launch?, offset as u64))
         }
-        Space::Global => global_object(address),
+        Space::Global => global_object(program, address),
     }
 }
 
 /// The facts about a side that a hint depends on.
-fn facts(side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
+fn facts(modules: &Modules, side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
+    let site = site(modules, side.site).map(|(_, site)| site);
     SideFacts {
         atomic_scope: side.scope,
-        volatile: site(side.site).is_some_and(|(_, site)| site.volatile),
-        asynchronous: site(side.site).is_some_and(|(_, site)| site.asynchronous),
-        ends_block: is_end_of_block(side),
+        volatile: site.is_some_and(|site| site.volatile),
+        asynchronous: site.is_some_and(|site| site.asynchronous),
+        ends_block: is_end_of_block(modules, side),
         fences: launch.is_some_and(|launch| launch.kernel.meta().sync.fences),
     }
 }
@@ -285,20 +274,23 @@ fn facts(side: &Side, launch: Option<&LaunchRecord>) -> SideFacts {
 /// A race as the report shows it, with its object. `None` for two accesses that only read, which
 /// are no race. `launch_of` returns the record of an operation that is a launch.
 pub fn race(
+    session: &Session,
     record: &RaceRecord,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
 ) -> Option<(schema::Race, Option<MemoryObject>)> {
-    let object = object(record, launch_of(record.later.launch).as_ref());
-    race_at(record, object, launch_of)
+    let object = object(&session.program, record, launch_of(record.later.launch).as_ref());
+    race_at(session, record, object, launch_of)
 }
 
 /// The same for a known object.
 pub fn race_at(
+    session: &Session,
     record: &RaceRecord,
     object: Option<MemoryObject>,
     launch_of: impl Fn(u64) -> Option<LaunchRecord>,
 ) -> Option<(schema::Race, Option<MemoryObject>)> {
-    let kind = schema::RaceKind::new(effect(&record.earlier), effect(&record.later))?;
+    let modules = &session.program.modules;
+    let kind = schema::RaceKind::new(effect(modules, &record.earlier), effect(modules, &record.later))?;
     let later_launch = launch_of(record.later.launch);
     let earlier_launch = launch_of(record.earlier.launch);
     // If one side is a transfer, only the other one has a launch.
@@ -318,33 +310,38 @@ pub fn race_at(
             RaceScope::System => schema::Scope::System,
         },
         same_value: record.same_value,
-        kernel: modules::kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
-        launch: shown_launch.map(launch),
+        kernel: modules.kernel_of_key(record.kernel.0).map(|kernel| kernel.demangled.clone()),
+        launch: shown_launch.map(|shown| launch(&session.program, shown)),
         object: object.as_ref().map(|object| object.shown.clone()),
         accesses: [
-            access(&record.later, later_launch.as_ref()),
-            access(&record.earlier, earlier_launch.as_ref()),
+            access(session, &record.later, later_launch.as_ref()),
+            access(session, &record.earlier, earlier_launch.as_ref()),
         ],
         hint: None,
         count: record.count,
     };
     race.hint = hint(
         &race,
-        [facts(&record.later, later_launch.as_ref()), facts(&record.earlier, earlier_launch.as_ref())],
+        [
+            facts(modules, &record.later, later_launch.as_ref()),
+            facts(modules, &record.earlier, earlier_launch.as_ref()),
+        ],
     );
     Some((race, object))
 }
 
 /// Position of a synchronisation of the kernel's module.
 pub fn sync_position(kernel: &Kernel, sync: u32) -> (Option<String>, Option<u32>) {
-    let meta = &kernel.module.meta;
-    let frames = meta.syncs.get(sync as usize).map(|sync: &SyncSite| &sync.frames[..]);
-    frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
+    let meta = kernel.module.meta;
+    user_position(meta, meta.syncs.get(sync as usize).map(|sync| &sync.frames[..]))
 }
 
 /// Position of an access of the kernel's module.
 pub fn site_position(kernel: &Kernel, site: u32) -> (Option<String>, Option<u32>) {
-    let meta = &kernel.module.meta;
-    let frames = meta.sites.get(site as usize).map(|site| &site.frames[..]);
+    let meta = kernel.module.meta;
+    user_position(meta, meta.sites.get(site as usize).map(|site| &site.frames[..]))
+}
+
+fn user_position(meta: &ModuleMeta, frames: Option<&[Frame]>) -> (Option<String>, Option<u32>) {
     frames.and_then(|frames| user_frame(meta, frames)).map_or((None, None), |frame| position(meta, frame))
 }

@@ -3,20 +3,16 @@
 use std::collections::HashMap;
 
 use gpurace_check::Side;
-use parking_lot::Mutex;
 
-use crate::host::stack::{self, Callers};
-use crate::program::host_lines::{self, HostPosition};
+use crate::host::stack::Callers;
 use crate::session::watch;
 
 /// Number of the first site of a transfer. Each call has two: for its reads and for its writes.
 pub const FIRST: u32 = 1 << 31;
 
-/// The checked transfers so far.
-static CALLS: Mutex<Option<TransferCalls>> = Mutex::new(None);
-
+/// The calls that made the checked transfers so far.
 #[derive(Default)]
-struct TransferCalls {
+pub struct TransferCalls {
     list: Vec<Callers>,
     numbers: HashMap<Callers, u32>,
 }
@@ -26,21 +22,18 @@ pub fn is_one(side: &Side) -> bool {
     (FIRST..watch::FIRST_SITE).contains(&side.site)
 }
 
-/// The position of the call that this site belongs to.
-pub fn position(site: u32) -> Option<HostPosition> {
-    let call = site.checked_sub(FIRST)? as usize / 2;
-    let callers = *CALLS.lock().as_ref()?.list.get(call)?;
-    host_lines::position_in_user_code(&callers)
-}
+impl TransferCalls {
+    /// The calls that led to the transfer with this site.
+    pub fn callers(&self, site: u32) -> Option<Callers> {
+        self.list.get(site.checked_sub(FIRST)? as usize / 2).copied()
+    }
 
-/// The first site, counted from [`FIRST`], of the call that is on the stack.
-pub fn of_this_call() -> u32 {
-    let callers = stack::callers();
-    let mut calls = CALLS.lock();
-    let TransferCalls { list, numbers } = calls.get_or_insert_default();
-    let call = *numbers.entry(callers).or_insert_with(|| {
-        list.push(callers);
-        list.len() as u32 - 1
-    });
-    2 * call
+    /// The first site, counted from [`FIRST`], of the call with these callers.
+    pub fn site_of(&mut self, callers: Callers) -> u32 {
+        let call = *self.numbers.entry(callers).or_insert_with(|| {
+            self.list.push(callers);
+            self.list.len() as u32 - 1
+        });
+        2 * call
+    }
 }

@@ -4,19 +4,22 @@
 
 use std::ffi::c_int;
 
-use crate::backend;
 use crate::backend::memory::{CudaArray, MemoryKind};
 use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaArray_t, cudaChannelFormatDesc, cudaExtent};
-use crate::program::arrays;
-use crate::work::allocations;
+use crate::work::{Process, allocations};
 
 /// Makes an array.
 ///
 /// # Errors
 /// `cudaErrorInvalidChannelDescriptor`, `cudaErrorInvalidValue` or
 /// `cudaErrorMemoryAllocation`.
-pub fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Result<cudaArray_t> {
+pub fn make(
+    process: &Process,
+    format: cudaChannelFormatDesc,
+    extent: cudaExtent,
+    flags: u32,
+) -> Result<cudaArray_t> {
     let bits = [format.x, format.y, format.z, format.w];
     let total: c_int = bits.iter().sum();
     if bits.iter().any(|b| ![0, 8, 16, 32].contains(b)) || total == 0 {
@@ -30,12 +33,12 @@ pub fn make(format: cudaChannelFormatDesc, extent: cudaExtent, flags: u32) -> Re
         .into_iter()
         .try_fold(element, usize::checked_mul)
         .ok_or(Error::MEMORY_ALLOCATION)?;
-    let address = allocations::allocate(size, MemoryKind::Array, 0)?.address;
+    let address = allocations::allocate(process, size, MemoryKind::Array, 0)?.address;
     let array = CudaArray { address, element, format, extent, flags };
-    if let Err(error) = backend::get().make_array(&array) {
-        allocations::free(address, &[MemoryKind::Array])?;
+    if let Err(error) = process.backend().make_array(&array) {
+        allocations::free(process, address, &[MemoryKind::Array])?;
         return Err(error);
     }
-    arrays::add(array);
+    process.program().arrays.add(array);
     Ok(address as cudaArray_t)
 }

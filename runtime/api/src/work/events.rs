@@ -3,20 +3,18 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use parking_lot::Mutex;
-
-use crate::backend::{self, Backend, Until};
+use crate::backend::{Backend, Until};
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
-use crate::host::types::{cudaEvent_t, cudaStream_t};
-use crate::order::{Clock, ORDER};
+use crate::host::types::{EVENT_DISABLE_TIMING, cudaEvent_t, cudaStream_t};
+use crate::order::Clock;
 use crate::work::graph::capture;
-use crate::work::streams;
+use crate::work::{Process, streams};
 
 /// `cudaEventBlockingSync`, `DisableTiming`, `Interprocess`.
 const FLAGS: u32 = 0x7;
-/// `cudaEventDisableTiming`.
-const DISABLE_TIMING: u32 = 0x2;
+/// Handles look like pointers. They lie above this one.
+const FIRST_HANDLE: usize = 0x6000_0000;
 
 #[derive(Clone, Debug)]
 struct Recorded {
@@ -30,25 +28,29 @@ struct EventState {
     recorded: Option<Recorded>,
 }
 
-struct Events {
+/// The events of the program.
+#[derive(Default)]
+pub struct Events {
     live: HashMap<usize, EventState>,
-    next: usize,
+    /// Number of events that were made.
+    made: usize,
 }
 
-static EVENTS: Mutex<Option<Events>> = Mutex::new(None);
-
-fn with<T>(handle: cudaEvent_t, f: impl FnOnce(&mut EventState) -> Result<T>) -> Result<T> {
-    let mut events = EVENTS.lock();
-    let live = events.as_mut().and_then(|events| events.live.get_mut(&(handle as usize)));
-    f(live.ok_or(Error::INVALID_RESOURCE_HANDLE)?)
+fn with<T>(
+    process: &Process,
+    handle: cudaEvent_t,
+    f: impl FnOnce(&mut EventState) -> Result<T>,
+) -> Result<T> {
+    let mut events = process.events.lock();
+    f(events.live.get_mut(&(handle as usize)).ok_or(Error::INVALID_RESOURCE_HANDLE)?)
 }
 
 /// The clock of the event's last record. `None` before the first.
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if the handle is no event.
-pub fn recorded(handle: cudaEvent_t) -> Result<Option<Clock>> {
-    with(handle, |event| Ok(event.recorded.as_ref().map(|recorded| recorded.clock.clone())))
+pub fn recorded(process: &Process, handle: cudaEvent_t) -> Result<Option<Clock>> {
+    with(process, handle, |event| Ok(event.recorded.as_ref().map(|recorded| recorded.clock.clone())))
 }
 
 /// Makes an event and writes its handle.
@@ -58,59 +60,61 @@ pub fn recorded(handle: cudaEvent_t) -> Result<Option<Clock>> {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a null pointer or unknown flags, and the device's.
-pub unsafe fn create(to: *mut cudaEvent_t, flags: u32) -> Result {
+pub unsafe fn create(process: &Process, to: *mut cudaEvent_t, flags: u32) -> Result {
     if to.is_null() || flags & !FLAGS != 0 {
         return Err(Error::INVALID_VALUE);
     }
-    let backend = backend::get();
     let handle = {
-        let mut events = EVENTS.lock();
-        let events = events.get_or_insert_with(|| Events { live: HashMap::new(), next: 0x6000_0000 });
-        events.next += 16;
-        let handle = events.next;
+        let mut events = process.events.lock();
+        events.made += 1;
+        let handle = FIRST_HANDLE + events.made * 16;
         events.live.insert(handle, EventState { flags, recorded: None });
         handle
     };
-    backend.create_event(handle, flags)?;
+    process.backend().create_event(handle, flags)?;
     // SAFETY: by contract.
     unsafe { put(to, handle as cudaEvent_t) }
 }
 
-/// Records the event on a stream; in a capture, by an edge.
+/// Records the event on a stream, or in the capture that the stream takes part in.
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if one of the handles is none, and the device's.
-pub fn record(event: cudaEvent_t, stream: cudaStream_t) -> Result {
-    let id = streams::resolve(stream)?;
-    with(event, |_| Ok(()))?;
-    if capture::record(event, id) {
+pub fn record(process: &Process, event: cudaEvent_t, stream: cudaStream_t) -> Result {
+    let id = streams::resolve(process, stream)?;
+    with(process, event, |_| Ok(()))?;
+    if capture::record(process, event, id) {
         return Ok(());
     }
-    backend::get().record(event as usize, id)?;
-    let clock = streams::submit(stream)?.into_clock();
-    record_at(event, clock)
+    process.backend().record(event as usize, id)?;
+    let clock = streams::submit(process, stream)?.into_clock();
+    record_at(process, event, clock)
 }
 
 /// Records the event at a point of a stream.
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if the handle is no event.
-pub fn record_at(event: cudaEvent_t, clock: Clock) -> Result {
-    with(event, |event| {
+pub fn record_at(process: &Process, event: cudaEvent_t, clock: Clock) -> Result {
+    with(process, event, |event| {
         event.recorded = Some(Recorded { clock, at: Instant::now() });
         Ok(())
     })
 }
 
-/// Lets the host wait for the event, or ask for it, with `ask`.
+/// Lets the host wait for the event, or ask if it has come. `ask` does so at the backend.
 ///
 /// # Errors
 /// Those of `ask`, and `cudaErrorCapturedEvent`.
-pub fn wait(event: cudaEvent_t, ask: impl FnOnce(&dyn Backend, Until) -> Result) -> Result {
-    capture::refuse_host_wait(event)?;
-    if let Some(clock) = recorded(event)? {
-        ask(backend::get(), Until::Event(event as usize))?;
-        ORDER.lock().host_waits(&clock);
+pub fn wait(
+    process: &Process,
+    event: cudaEvent_t,
+    ask: impl FnOnce(&dyn Backend, Until) -> Result,
+) -> Result {
+    capture::refuse_host_wait(process, event)?;
+    if let Some(clock) = recorded(process, event)? {
+        ask(process.backend(), Until::Event(event as usize))?;
+        process.order().host_waits(&clock);
     }
     Ok(())
 }
@@ -119,17 +123,16 @@ pub fn wait(event: cudaEvent_t, ask: impl FnOnce(&dyn Backend, Until) -> Result)
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if the handle is no event.
-pub fn destroy(event: cudaEvent_t) -> Result {
-    let mut events = EVENTS.lock();
-    let removed = events.as_mut().and_then(|events| events.live.remove(&(event as usize)));
+pub fn destroy(process: &Process, event: cudaEvent_t) -> Result {
+    let removed = process.events.lock().live.remove(&(event as usize));
     removed.ok_or(Error::INVALID_RESOURCE_HANDLE)?;
-    backend::get().destroy_event(event as usize);
+    process.backend().destroy_event(event as usize);
     Ok(())
 }
 
-fn time(event: cudaEvent_t) -> Result<Instant> {
-    with(event, |event| match &event.recorded {
-        Some(recorded) if event.flags & DISABLE_TIMING == 0 => Ok(recorded.at),
+fn time(process: &Process, event: cudaEvent_t) -> Result<Instant> {
+    with(process, event, |event| match &event.recorded {
+        Some(recorded) if event.flags & EVENT_DISABLE_TIMING == 0 => Ok(recorded.at),
         _ => Err(Error::INVALID_RESOURCE_HANDLE),
     })
 }
@@ -137,12 +140,11 @@ fn time(event: cudaEvent_t) -> Result<Instant> {
 /// Milliseconds between the last records of two events.
 ///
 /// # Errors
-/// `cudaErrorInvalidResourceHandle` if one is no event, was not recorded or has no time; the
-/// device's.
-pub fn elapsed(start: cudaEvent_t, end: cudaEvent_t) -> Result<f32> {
+/// `cudaErrorInvalidResourceHandle` if one is no event, was not recorded or has no time.
+pub fn elapsed(process: &Process, start: cudaEvent_t, end: cudaEvent_t) -> Result<f32> {
     let handles = (start as usize, end as usize);
-    let (start, end) = (time(start)?, time(end)?);
-    if let Some(measured) = backend::get().elapsed(handles.0, handles.1)? {
+    let (start, end) = (time(process, start)?, time(process, end)?);
+    if let Some(measured) = process.backend().elapsed(handles.0, handles.1)? {
         return Ok(measured);
     }
     let signed = match end.checked_duration_since(start) {

@@ -5,19 +5,16 @@ use std::sync::atomic::Ordering;
 
 use gpurace_abi::LaunchShape;
 
-use crate::backend;
 use crate::backend::module::{Kernel, KernelLaunch, max_threads};
 use crate::host::edge::get;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{MAX_BLOCK_DIM, MAX_GRID_DIM};
-use crate::host::message;
 use crate::host::stack::CallSite;
 use crate::host::types::{cudaLaunchConfig_t, cudaStream_t, dim3};
 use crate::order::StreamId;
-use crate::program::modules::kernel_of_stub;
 use crate::work::graph::capture;
 use crate::work::graph::work::Work;
-use crate::work::streams;
+use crate::work::{Process, streams};
 
 /// `cudaLaunchAttributeCooperative`.
 const ATTRIBUTE_COOPERATIVE: u32 = 2;
@@ -118,8 +115,8 @@ unsafe fn pack(kernel: &Kernel, args: *mut *mut c_void) -> Result<Vec<u128>> {
 ///
 /// # Safety
 /// As [`pack`].
-unsafe fn prepare(request: &LaunchRequest) -> Result<(PreparedLaunch, StreamId)> {
-    let kernel = kernel_of_stub(request.stub)?;
+unsafe fn prepare(process: &Process, request: &LaunchRequest) -> Result<(PreparedLaunch, StreamId)> {
+    let kernel = process.kernel(request.stub)?;
     let meta = kernel.meta();
     let (grid, block) = (request.grid.to_array(), request.block.to_array());
     check_dimensions(grid, block)?;
@@ -137,9 +134,9 @@ unsafe fn prepare(request: &LaunchRequest) -> Result<(PreparedLaunch, StreamId)>
         return Err(Error::INVALID_VALUE);
     }
     shape.cluster = clusters(kernel, grid, request.cluster)?;
-    let stream = streams::resolve(request.stream)?;
+    let stream = streams::resolve(process, request.stream)?;
     if request.cooperative
-        && shape.blocks() > backend::get().max_cooperative_blocks(kernel, threads, request.shared)?
+        && shape.blocks() > process.backend().max_cooperative_blocks(kernel, threads, request.shared)?
     {
         return Err(Error::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
@@ -163,13 +160,13 @@ unsafe fn prepare(request: &LaunchRequest) -> Result<(PreparedLaunch, StreamId)>
 ///
 /// # Errors
 /// The reason why it cannot start.
-pub unsafe fn launch(request: &LaunchRequest) -> Result {
+pub unsafe fn launch(process: &Process, request: &LaunchRequest) -> Result {
     // SAFETY: the caller keeps the contract above.
-    let (prepared, stream) = unsafe { prepare(request) }?;
-    if capture::takes(stream) {
-        return capture::add(stream, || Work::Kernel(Box::new(prepared))).map(|_| ());
+    let (prepared, stream) = unsafe { prepare(process, request) }?;
+    if capture::takes(process, stream) {
+        return capture::add(process, stream, || Work::Kernel(Box::new(prepared))).map(|_| ());
     }
-    prepared.run(stream)
+    prepared.run(process, stream)
 }
 
 /// A launch whose limits were checked, with its arguments but without a stream.
@@ -194,6 +191,7 @@ impl PreparedLaunch {
     /// # Errors
     /// The reason why such a launch cannot start.
     pub unsafe fn of_node(
+        process: &Process,
         stub: *const c_void,
         (grid, block): (dim3, dim3),
         shared: usize,
@@ -213,7 +211,7 @@ impl PreparedLaunch {
             call_site,
         };
         // SAFETY: the caller keeps the contract above.
-        unsafe { prepare(&request) }.map(|(prepared, _)| prepared)
+        unsafe { prepare(process, &request) }.map(|(prepared, _)| prepared)
     }
 
     /// The address of each argument.
@@ -225,8 +223,8 @@ impl PreparedLaunch {
     ///
     /// # Errors
     /// The reason why it cannot start.
-    pub fn run(&self, stream: StreamId) -> Result {
-        backend::get().run(&KernelLaunch {
+    pub fn run(&self, process: &Process, stream: StreamId) -> Result {
+        process.backend().run(&KernelLaunch {
             kernel: self.kernel,
             shape: self.shape,
             stream,
@@ -250,7 +248,10 @@ pub(crate) struct LaunchAttributes {
 ///
 /// # Safety
 /// The configuration's attributes are valid.
-pub(crate) unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<LaunchAttributes> {
+pub(crate) unsafe fn read_attributes(
+    process: &Process,
+    config: &cudaLaunchConfig_t,
+) -> Result<LaunchAttributes> {
     let mut asked = LaunchAttributes::default();
     for index in 0..config.numAttrs as usize {
         // SAFETY: `attrs` has `numAttrs` elements.
@@ -261,7 +262,7 @@ pub(crate) unsafe fn read_attributes(config: &cudaLaunchConfig_t) -> Result<Laun
             ATTRIBUTE_CLUSTER_DIMENSION => asked.cluster = Some(words),
             id if ATTRIBUTES_IGNORED.contains(&id) => {}
             id => {
-                message::error_once(&format!("launch attribute {id} is not supported"));
+                process.errors_once.error(&format!("launch attribute {id} is not supported"));
                 return Err(Error::NOT_SUPPORTED);
             }
         }

@@ -7,10 +7,9 @@ use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
 use crate::host::limits::{MAX_PITCH, PITCH_ALIGNMENT};
 use crate::host::types::cudaPointerAttributes;
-use crate::program::{allocations, modules};
 use crate::work::graph::work;
 use crate::work::stream_frees;
-use crate::work::{allocations as memory, devices, streams};
+use crate::work::{Process, allocations, devices, streams};
 
 /// `cudaMemAttachGlobal | cudaMemAttachHost`, what `cudaMallocManaged` takes.
 pub const ATTACH_FLAGS: [u32; 2] = [1, 2];
@@ -32,15 +31,22 @@ pub const INVALID_DEVICE: c_int = -2;
 ///
 /// # Errors
 /// `cudaErrorMemoryAllocation`, or `cudaErrorInvalidValue` if `to` is null.
-pub unsafe fn allocate_to(to: *mut *mut c_void, size: usize, kind: MemoryKind, flags: u32) -> Result {
+pub unsafe fn allocate_to(
+    process: &Process,
+    to: *mut *mut c_void,
+    size: usize,
+    kind: MemoryKind,
+    flags: u32,
+) -> Result {
     if to.is_null() {
         return Err(Error::INVALID_VALUE);
     }
+    let allocate = || allocations::allocate(process, size, kind, flags);
     let pointer = match size {
         0 => std::ptr::null_mut(),
         _ => {
-            let allocated = memory::allocate(size, kind, flags).or_else(|error| match error {
-                Error::MEMORY_ALLOCATION if stream_frees::wait() => memory::allocate(size, kind, flags),
+            let allocated = allocate().or_else(|error| match error {
+                Error::MEMORY_ALLOCATION if stream_frees::wait(process) => allocate(),
                 error => Err(error),
             });
             allocated?.address as *mut c_void
@@ -54,16 +60,16 @@ pub unsafe fn allocate_to(to: *mut *mut c_void, size: usize, kind: MemoryKind, f
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if no allocation of that kind starts there.
-pub fn free_pointer(pointer: *mut c_void, kinds: &[MemoryKind]) -> Result {
+pub fn free_pointer(process: &Process, pointer: *mut c_void, kinds: &[MemoryKind]) -> Result {
     if pointer.is_null() {
         return Ok(());
     }
     // As in CUDA, memory is not freed while submitted work may use it.
-    streams::synchronize_device()?;
-    if work::is_owned(pointer as usize) {
+    streams::synchronize_device(process)?;
+    if work::is_owned(process, pointer as usize) {
         return Ok(());
     }
-    memory::free(pointer as usize, kinds).map(|_| ())
+    allocations::free(process, pointer as usize, kinds).map(|_| ())
 }
 
 /// Bytes from one row to the next for rows of `width` bytes.
@@ -81,13 +87,10 @@ pub fn pitch_of(width: usize) -> Result<usize> {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if they do not.
-pub fn check_device_range(pointer: *const c_void, count: usize) -> Result {
+pub fn check_device_range(process: &Process, pointer: *const c_void, count: usize) -> Result {
     let address = pointer as usize;
-    let fits = match allocations::find(address) {
-        Some(found) => found.contains(address, count),
-        None => modules::variable_at(address)
-            .is_some_and(|variable| count <= variable.size - (address - variable.address)),
-    };
+    let memory = process.program().memory_at(address);
+    let fits = memory.is_some_and(|(_, bytes)| count <= bytes.end - address);
     if fits { Ok(()) } else { Err(Error::INVALID_VALUE) }
 }
 
@@ -100,26 +103,22 @@ pub fn check_location(location: c_int) -> Result {
 }
 
 /// The result of `cudaPointerGetAttributes`.
-pub fn attributes_of(pointer: *mut c_void) -> cudaPointerAttributes {
+pub fn attributes_of(process: &Process, pointer: *mut c_void) -> cudaPointerAttributes {
     let known = |kind, host: bool| cudaPointerAttributes {
         kind,
         device: 0,
         devicePointer: pointer,
         hostPointer: if host { pointer } else { std::ptr::null_mut() },
     };
-    match allocations::find(pointer as usize).map(|found| found.kind) {
-        Some(MemoryKind::Host | MemoryKind::Registered) => known(1, true),
-        Some(MemoryKind::Device | MemoryKind::Array) => known(2, false),
-        Some(MemoryKind::Managed) => known(3, true),
-        None => match modules::variable_at(pointer as usize) {
-            Some(variable) if variable.managed => known(3, true),
-            Some(_) => known(2, false),
-            None => cudaPointerAttributes {
-                kind: 0,
-                device: INVALID_DEVICE,
-                devicePointer: std::ptr::null_mut(),
-                hostPointer: pointer,
-            },
+    match process.program().memory_at(pointer as usize) {
+        Some((MemoryKind::Host | MemoryKind::Registered, _)) => known(1, true),
+        Some((MemoryKind::Device | MemoryKind::Array, _)) => known(2, false),
+        Some((MemoryKind::Managed, _)) => known(3, true),
+        None => cudaPointerAttributes {
+            kind: 0,
+            device: INVALID_DEVICE,
+            devicePointer: std::ptr::null_mut(),
+            hostPointer: pointer,
         },
     }
 }

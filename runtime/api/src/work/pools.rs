@@ -4,18 +4,15 @@
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 
-use parking_lot::Mutex;
-
 use crate::backend::memory::MemoryKind;
 use crate::host::edge::get;
 use crate::host::errors::{Error, Result};
 use crate::host::types::cudaMemPool_t;
 use crate::order::StreamId;
-use crate::program::allocations::find;
 use crate::work::graph::capture;
 use crate::work::graph::work::{self, Work};
 use crate::work::pointers::allocate_to;
-use crate::work::{allocations, stream_frees};
+use crate::work::{Process, allocations, stream_frees};
 
 /// The handle of the device's own pool.
 pub const DEFAULT_POOL: usize = 1;
@@ -48,63 +45,70 @@ pub struct Pools {
     pub current: usize,
 }
 
-static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+impl Default for Pools {
+    fn default() -> Self {
+        let made = HashMap::from([(DEFAULT_POOL, Pool::NEW)]);
+        Self { made, next: DEFAULT_POOL + 1, current: DEFAULT_POOL }
+    }
+}
 
 /// Runs `f` on the attributes of a pool.
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if the handle is no pool, and those of `f`.
-pub fn with_pool<T>(pool: cudaMemPool_t, f: impl FnOnce(&mut Pool) -> Result<T>) -> Result<T> {
-    with_pools(|pools| f(pools.made.get_mut(&(pool as usize)).ok_or(Error::INVALID_VALUE)?))
+pub fn with_pool<T>(
+    process: &Process,
+    pool: cudaMemPool_t,
+    f: impl FnOnce(&mut Pool) -> Result<T>,
+) -> Result<T> {
+    with_pools(process, |pools| f(pools.made.get_mut(&(pool as usize)).ok_or(Error::INVALID_VALUE)?))
 }
 
 /// Runs `f` on all pools.
 ///
 /// # Errors
 /// Those of `f`.
-pub fn with_pools<T>(f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
-    let mut pools = POOLS.lock();
-    f(pools.get_or_insert_with(|| Pools {
-        made: HashMap::from([(DEFAULT_POOL, Pool::NEW)]),
-        next: DEFAULT_POOL + 1,
-        current: DEFAULT_POOL,
-    }))
+pub fn with_pools<T>(process: &Process, f: impl FnOnce(&mut Pools) -> Result<T>) -> Result<T> {
+    f(&mut process.pools.lock())
 }
 
-/// Allocates memory in the order of a stream; in a capture, by a node.
+/// Allocates memory in the order of a stream. If the stream captures, a node does so.
 ///
 /// # Safety
 /// As [`allocate_to`].
 ///
 /// # Errors
 /// As [`allocate_to`].
-pub unsafe fn allocate_on(to: *mut *mut c_void, size: usize, stream: StreamId) -> Result {
+pub unsafe fn allocate_on(process: &Process, to: *mut *mut c_void, size: usize, stream: StreamId) -> Result {
     // SAFETY: the caller keeps the contract above.
     unsafe {
-        stream_frees::give_back();
-        allocate_to(to, size, MemoryKind::Device, 0)?;
+        stream_frees::give_back(process);
+        allocate_to(process, to, size, MemoryKind::Device, 0)?;
         let address = *get(to)? as usize;
-        if capture::add(stream, || Work::Allocate(address, size))? {
-            work::own(address);
+        if capture::add(process, stream, || Work::Allocate(address, size))? {
+            work::own(process, address);
         }
         Ok(())
     }
 }
 
-/// Frees memory in the order of a stream; in a capture, by a node.
+/// Frees memory in the order of a stream. If the stream captures, a node does so.
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if the pointer is no allocation, and the device's.
-pub fn free_on(pointer: *mut c_void, stream: StreamId) -> Result {
+pub fn free_on(process: &Process, pointer: *mut c_void, stream: StreamId) -> Result {
     let address = pointer as usize;
-    if pointer.is_null() || capture::add(stream, || Work::Free(address))? || work::is_owned(address) {
+    if pointer.is_null()
+        || capture::add(process, stream, || Work::Free(address))?
+        || work::is_owned(process, address)
+    {
         return Ok(());
     }
-    match find(address) {
+    match process.program().allocations.find(address) {
         // The host may access managed memory: it is freed after all work, like by `cudaFree`.
         Some(found) if found.kind == MemoryKind::Managed => {
-            allocations::free(address, &[MemoryKind::Managed]).map(|_| ())
+            allocations::free(process, address, &[MemoryKind::Managed]).map(|_| ())
         }
-        _ => stream_frees::free(address, stream),
+        _ => stream_frees::free(process, address, stream),
     }
 }

@@ -1,23 +1,19 @@
 //! Streams: their handles, and the order of what the program submits.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 
-use parking_lot::Mutex;
-
-use crate::backend::{self, Until};
+use crate::backend::Until;
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
-use crate::host::types::cudaStream_t;
-use crate::order::{Clock, DEFAULT, ORDER, StreamId};
+use crate::host::types::{STREAM_NON_BLOCKING, cudaStream_t};
+use crate::order::{Clock, DEFAULT, StreamId};
+use crate::work::Process;
 
 /// Least priority of a stream.
 pub const LEAST_PRIORITY: c_int = 0;
 /// Greatest priority of a stream.
 pub const GREATEST_PRIORITY: c_int = -5;
-/// `cudaStreamNonBlocking`.
-const NON_BLOCKING: u32 = 1;
 /// `cudaStreamLegacy`.
 const LEGACY: usize = 1;
 /// `cudaStreamPerThread`.
@@ -34,9 +30,6 @@ pub struct StreamHandle {
     pub priority: c_int,
 }
 
-/// The streams that the program made, by handle.
-static STREAMS: Mutex<Option<HashMap<usize, StreamHandle>>> = Mutex::new(None);
-
 thread_local! {
     /// The host thread's own default stream.
     static OWN: OnceCell<StreamId> = const { OnceCell::new() };
@@ -44,15 +37,15 @@ thread_local! {
     static OWN_DEFAULT: Cell<bool> = const { Cell::new(false) };
 }
 
-fn per_thread() -> StreamId {
-    OWN.try_with(|own| *own.get_or_init(|| ORDER.lock().create(true))).unwrap_or(DEFAULT)
+fn per_thread(process: &Process) -> StreamId {
+    OWN.try_with(|own| *own.get_or_init(|| process.order().create(true))).unwrap_or(DEFAULT)
 }
 
 /// Runs `body` with the null stream as this host thread's own.
-pub fn with_own_default<T>(body: impl FnOnce() -> T) -> T {
+pub fn with_own_default<T>(process: &Process, body: impl FnOnce() -> T) -> T {
     // The thread's stream is made at the first call: a stream that is made later counts as ordered
     // after everything that was submitted before.
-    per_thread();
+    per_thread(process);
     let set = |own| OWN_DEFAULT.try_with(|default| default.replace(own)).unwrap_or(own);
     let before = set(true);
     let result = body();
@@ -64,17 +57,13 @@ pub fn with_own_default<T>(body: impl FnOnce() -> T) -> T {
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if it is none.
-pub fn lookup(handle: cudaStream_t) -> Result<StreamHandle> {
+pub fn lookup(process: &Process, handle: cudaStream_t) -> Result<StreamHandle> {
     let of = |id| StreamHandle { id, flags: 0, priority: LEAST_PRIORITY };
     match handle as usize {
-        0 if OWN_DEFAULT.try_with(Cell::get) == Ok(true) => Ok(of(per_thread())),
+        0 if OWN_DEFAULT.try_with(Cell::get) == Ok(true) => Ok(of(per_thread(process))),
         0 | LEGACY => Ok(of(DEFAULT)),
-        PER_THREAD => Ok(of(per_thread())),
-        made => {
-            let streams = STREAMS.lock();
-            let found = streams.as_ref().and_then(|streams| streams.get(&made));
-            found.copied().ok_or(Error::INVALID_RESOURCE_HANDLE)
-        }
+        PER_THREAD => Ok(of(per_thread(process))),
+        made => process.streams.lock().get(&made).copied().ok_or(Error::INVALID_RESOURCE_HANDLE),
     }
 }
 
@@ -82,8 +71,8 @@ pub fn lookup(handle: cudaStream_t) -> Result<StreamHandle> {
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if it is none.
-pub fn resolve(handle: cudaStream_t) -> Result<StreamId> {
-    lookup(handle).map(|stream| stream.id)
+pub fn resolve(process: &Process, handle: cudaStream_t) -> Result<StreamId> {
+    lookup(process, handle).map(|stream| stream.id)
 }
 
 /// An operation that was submitted to a stream.
@@ -92,8 +81,8 @@ pub struct SubmittedPoint(Clock);
 
 impl SubmittedPoint {
     /// Lets the host wait for it.
-    pub fn wait(self) {
-        ORDER.lock().host_waits(&self.0);
+    pub fn wait(self, process: &Process) {
+        process.order().host_waits(&self.0);
     }
 
     /// The operations that it runs after, itself included.
@@ -106,18 +95,18 @@ impl SubmittedPoint {
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if the handle is no stream.
-pub fn submit(handle: cudaStream_t) -> Result<SubmittedPoint> {
-    let id = resolve(handle)?;
-    Ok(SubmittedPoint(ORDER.lock().submit(id)))
+pub fn submit(process: &Process, handle: cudaStream_t) -> Result<SubmittedPoint> {
+    let id = resolve(process, handle)?;
+    Ok(SubmittedPoint(process.order().submit(id)))
 }
 
 /// Lets the host wait for all streams.
 ///
 /// # Errors
 /// The fault of a kernel.
-pub fn synchronize_device() -> Result {
-    backend::get().wait(Until::AllIsOver)?;
-    ORDER.lock().host_waits_for_all();
+pub fn synchronize_device(process: &Process) -> Result {
+    process.backend().wait(Until::AllIsOver)?;
+    process.order().host_waits_for_all();
     Ok(())
 }
 
@@ -150,18 +139,17 @@ pub unsafe extern "C" fn call_back(called: *mut c_void) {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a null pointer or unknown flags, and the device's.
-pub unsafe fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
-    if to.is_null() || flags & !NON_BLOCKING != 0 {
+pub unsafe fn create(process: &Process, to: *mut cudaStream_t, flags: u32, priority: c_int) -> Result {
+    if to.is_null() || flags & !STREAM_NON_BLOCKING != 0 {
         return Err(Error::INVALID_VALUE);
     }
     let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
-    let backend = backend::get();
-    let id = ORDER.lock().create(flags & NON_BLOCKING == 0);
-    backend.create_stream(id, flags, priority)?;
+    let id = process.order().create(flags & STREAM_NON_BLOCKING == 0);
+    process.backend().create_stream(id, flags, priority)?;
     // The handle looks like a pointer. No two streams have the same.
     let handle = 0x5000_0000 + (id.0 as usize) * 16;
     let stream = StreamHandle { id, flags, priority };
-    STREAMS.lock().get_or_insert_with(HashMap::new).insert(handle, stream);
+    process.streams.lock().insert(handle, stream);
     // SAFETY: by contract.
     unsafe { put(to, handle as cudaStream_t) }
 }
@@ -170,10 +158,10 @@ pub unsafe fn create(to: *mut cudaStream_t, flags: u32, priority: c_int) -> Resu
 ///
 /// # Errors
 /// `cudaErrorInvalidResourceHandle` if the program has made no such stream.
-pub fn destroy(stream: cudaStream_t) -> Result {
-    let removed = STREAMS.lock().as_mut().and_then(|streams| streams.remove(&(stream as usize)));
+pub fn destroy(process: &Process, stream: cudaStream_t) -> Result {
+    let removed = process.streams.lock().remove(&(stream as usize));
     let removed = removed.ok_or(Error::INVALID_RESOURCE_HANDLE)?;
-    ORDER.lock().destroy(removed.id);
-    backend::get().destroy_stream(removed.id);
+    process.order().destroy(removed.id);
+    process.backend().destroy_stream(removed.id);
     Ok(())
 }

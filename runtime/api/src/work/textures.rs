@@ -1,24 +1,16 @@
 //! Texture and surface objects: their descriptions, as CUDA documents them.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 
 use gpurace_abi::texture::{AddressMode, ComponentKind, Texels, Texture, TextureObject};
-use parking_lot::Mutex;
 
-use crate::backend;
 use crate::backend::texels::texel_format;
 use crate::host::errors::{Error, Result};
-use crate::host::message;
 use crate::host::types::{
     RESOURCE_ARRAY, RESOURCE_LINEAR, RESOURCE_MIPMAPPED_ARRAY, RESOURCE_PITCH_2D, cudaResourceDesc,
     cudaTextureDesc,
 };
-use crate::program::arrays;
-
-/// The descriptions of the live objects, by handle and whether it is a texture: the program may ask
-/// for them.
-static DESCRIBED: Mutex<Option<HashMap<(u64, bool), DescribedObject>>> = Mutex::new(None);
+use crate::work::Process;
 
 /// The description of an object.
 #[derive(Clone, Copy)]
@@ -33,21 +25,19 @@ pub struct DescribedObject {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is none.
-pub fn described(handle: u64, is_texture: bool) -> Result<DescribedObject> {
-    let described = DESCRIBED.lock();
-    let found = described.as_ref().and_then(|all| all.get(&(handle, is_texture)));
-    found.copied().ok_or(Error::INVALID_VALUE)
+pub fn described(process: &Process, handle: u64, is_texture: bool) -> Result<DescribedObject> {
+    process.described.lock().get(&(handle, is_texture)).copied().ok_or(Error::INVALID_VALUE)
 }
 
 /// The texels of a resource.
 ///
 /// # Errors
 /// What CUDA returns for a resource that has no texels.
-pub fn texels(resource: &cudaResourceDesc) -> Result<Texels> {
+pub fn texels(process: &Process, resource: &cudaResourceDesc) -> Result<Texels> {
     let [first, ..] = resource.res;
     match resource.resType {
         RESOURCE_ARRAY => {
-            let array = arrays::lookup(first as *mut c_void)?;
+            let array = process.program().arrays.lookup(first as *mut c_void)?;
             let extent = array.extent;
             Ok(Texels {
                 address: array.address,
@@ -80,7 +70,7 @@ pub fn texels(resource: &cudaResourceDesc) -> Result<Texels> {
             })
         }
         RESOURCE_MIPMAPPED_ARRAY => {
-            message::error_once("textures of mipmapped arrays are not supported");
+            process.errors_once.error("textures of mipmapped arrays are not supported");
             Err(Error::NOT_SUPPORTED)
         }
         _ => Err(Error::INVALID_VALUE),
@@ -101,8 +91,8 @@ fn address_mode(mode: u32) -> Result<AddressMode> {
 ///
 /// # Errors
 /// What CUDA returns for descriptions that do not fit.
-pub fn texture(resource: &cudaResourceDesc, desc: &cudaTextureDesc) -> Result<Texture> {
-    let texels = texels(resource)?;
+pub fn texture(process: &Process, resource: &cudaResourceDesc, desc: &cudaTextureDesc) -> Result<Texture> {
+    let texels = texels(process, resource)?;
     let [x, y, z] = desc.addressMode;
     let texture = Texture {
         texels,
@@ -125,12 +115,9 @@ pub fn texture(resource: &cudaResourceDesc, desc: &cudaTextureDesc) -> Result<Te
 }
 
 /// Makes an object and keeps its description. Returns its handle.
-///
-/// # Errors
-/// The device's.
-pub fn create(object: TextureObject, described: DescribedObject) -> Result<u64> {
-    let handle = backend::get().create_object(object, &described.resource, described.texture.as_ref())?;
-    DESCRIBED.lock().get_or_insert_default().insert((handle, described.texture.is_some()), described);
+pub fn create(process: &Process, object: TextureObject, described: DescribedObject) -> Result<u64> {
+    let handle = process.backend().create_object(object, &described.resource, described.texture.as_ref())?;
+    process.described.lock().insert((handle, described.texture.is_some()), described);
     Ok(handle)
 }
 
@@ -138,13 +125,11 @@ pub fn create(object: TextureObject, described: DescribedObject) -> Result<u64> 
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is none.
-pub fn destroy(handle: u64, is_texture: bool) -> Result {
+pub fn destroy(process: &Process, handle: u64, is_texture: bool) -> Result {
     // CUDA accepts 0, which is no object.
     if handle != 0 {
-        backend::get().destroy_object(handle, is_texture)?;
+        process.backend().destroy_object(handle, is_texture)?;
     }
-    if let Some(described) = DESCRIBED.lock().as_mut() {
-        described.remove(&(handle, is_texture));
-    }
+    process.described.lock().remove(&(handle, is_texture));
     Ok(())
 }

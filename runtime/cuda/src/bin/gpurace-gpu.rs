@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 /// The sections of the container in an object: kind and content.
 fn sections(object: &[u8]) -> Option<Vec<(u32, Vec<u8>)>> {
     let at = object.windows(MAGIC.len()).position(|w| w == MAGIC)?;
-    // A copy is aligned; the section need not be.
+    // The section need not be aligned. A copy is.
     let container = object[at..].to_vec();
     if container.len() < 16 {
         return None;

@@ -40,9 +40,6 @@ fn raw_format(format: TexelFormat) -> Result<sys::CUarray_format> {
 impl Array {
     /// Makes an array of `[elements of a row, rows, slices]`, with 0 for dimensions that it lacks.
     /// `flags`: those of `cudaMalloc3DArray`, which are the driver's.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn create(format: TexelFormat, [width, height, depth]: [usize; 3], flags: u32) -> Result<Self> {
         let description = sys::CUDA_ARRAY3D_DESCRIPTOR {
             Width: width,
@@ -58,9 +55,6 @@ impl Array {
     }
 
     /// Frees it. Nothing that runs may use it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn destroy(self) -> Result {
         call!(cuArrayDestroy(self.0))
     }
@@ -75,7 +69,7 @@ impl Array {
 pub enum Resource {
     /// An array.
     Array(Array),
-    /// Memory of so many bytes.
+    /// Memory, with its size in bytes.
     Linear(Address, TexelFormat, usize),
     /// Rows: `[elements of a row, rows, bytes from one row to the next]`.
     Rows(Address, TexelFormat, [usize; 3]),
@@ -142,9 +136,6 @@ pub struct Sampling {
 }
 
 /// Makes a texture object.
-///
-/// # Errors
-/// The driver's.
 pub fn create_texture(resource: Resource, sampling: &Sampling) -> Result<u64> {
     use sys::CUaddress_mode as Mode;
     let mode = |number: u32| match number {
@@ -168,17 +159,11 @@ pub fn create_texture(resource: Resource, sampling: &Sampling) -> Result<u64> {
 }
 
 /// Destroys a texture object.
-///
-/// # Errors
-/// The driver's.
 pub fn destroy_texture(texture: u64) -> Result {
     call!(cuTexObjectDestroy(texture))
 }
 
 /// Makes a surface object of an array.
-///
-/// # Errors
-/// The driver's.
 pub fn create_surface(array: Array) -> Result<u64> {
     let mut surface = 0;
     call!(cuSurfObjectCreate(&mut surface, &Resource::Array(array).raw()?))?;
@@ -186,9 +171,6 @@ pub fn create_surface(array: Array) -> Result<u64> {
 }
 
 /// Destroys a surface object.
-///
-/// # Errors
-/// The driver's.
 pub fn destroy_surface(surface: u64) -> Result {
     call!(cuSurfObjectDestroy(surface))
 }

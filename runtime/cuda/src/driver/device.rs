@@ -18,7 +18,7 @@ pub struct Device {
     /// The stream of the backend's own copies. It waits for no other stream: on the default stream,
     /// each copy would wait for the program's kernels.
     service: Stream,
-    /// The driver's name of it.
+    /// The driver's name of the GPU.
     pub name: String,
     /// Number of multiprocessors.
     pub multiprocessors: u64,
@@ -35,7 +35,7 @@ unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
-/// Returns an error if there is no driver.
+/// Succeeds if there is a driver.
 ///
 /// # Errors
 /// [`Unavailable::NoDriver`].
@@ -101,9 +101,6 @@ fn first_device() -> std::result::Result<Device, Unavailable> {
 impl Device {
     /// Makes the context current in this thread, unless it is: the program may have made another
     /// one current.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn enter(&self) -> Result {
         let mut current = ptr::null_mut();
         call!(cuCtxGetCurrent(&mut current))?;
@@ -135,27 +132,18 @@ impl Device {
     }
 
     /// Fills memory with zeros, and waits for that.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn clear(&self, address: Address, size: u64) -> Result {
         call!(cuMemsetD8Async(address, 0, size as usize, self.service.raw()))?;
         self.service.wait()
     }
 
     /// Copies bytes to the device, and waits for that.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn write(&self, to: Address, from: &[u8]) -> Result {
         call!(cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.service.raw()))?;
         self.service.wait()
     }
 
     /// Copies bytes from the device, and waits for that.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn read(&self, to: &mut [u8], from: Address) -> Result {
         call!(cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from, to.len(), self.service.raw()))?;
         self.service.wait()
@@ -187,9 +175,6 @@ impl Device {
     }
 
     /// Bytes of the device's memory: free and in total.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn memory(&self) -> Result<(u64, u64)> {
         let (mut free, mut total) = (0, 0);
         call!(cuMemGetInfo_v2(&mut free, &mut total))?;
@@ -208,9 +193,6 @@ impl Device {
     }
 
     /// The unit of sizes and addresses of physical memory, in bytes.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn granularity(&self) -> Result<u64> {
         let mut granularity = 0;
         let minimum = sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM;
@@ -229,9 +211,6 @@ impl Device {
     }
 
     /// Maps physical memory at reserved addresses, for kernels to read and write.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn map(&self, address: Address, size: u64, memory: Physical) -> Result {
         call!(cuMemMap(address, size as usize, 0, memory.raw(), 0))?;
         // SAFETY: all zeros is a value of each field.

@@ -58,9 +58,6 @@ impl Function {
     }
 
     /// Its attributes.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn attributes(self) -> Result<Attributes> {
         use sys::CUfunction_attribute as Attribute;
         let of = |which: Attribute| -> Result<i32> {
@@ -88,17 +85,11 @@ impl Function {
     }
 
     /// Sets the percentage of a multiprocessor's memory that is to be shared memory, not cache.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn prefer_shared(self, percent: i32) -> Result {
         call!(cuFuncSetAttribute(self.0, CARVEOUT, percent))
     }
 
     /// The number of blocks that fit a multiprocessor.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn resident_blocks(self, threads: i32, dynamic_shared: usize) -> Result<i32> {
         let mut blocks = 0;
         call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, self.0, threads, dynamic_shared))?;
@@ -109,9 +100,6 @@ impl Function {
     ///
     /// # Safety
     /// `arguments` has a pointer to a value for each of its parameters.
-    ///
-    /// # Errors
-    /// The driver's.
     pub unsafe fn launch(
         self,
         shape: &LaunchShape,

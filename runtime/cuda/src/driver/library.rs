@@ -1,8 +1,10 @@
 //! The driver's library, opened on demand by the name that every driver has. Its functions are
 //! looked up when they are first called. They have the parameters that `cudarc` declares, but
-//! return a number: a driver may know errors that the binding's enumeration lacks, and to convert
-//! those to it is undefined behaviour. Nothing links `libcuda`: no stub of it is needed to build,
-//! and a mock can replace it in tests. `cudarc`'s own functions would open the stub for linking.
+//! return a number. A driver may know errors that `cudarc`'s enumeration lacks, and no value of the
+//! enumeration may have such a number.
+//!
+//! Nothing links `libcuda`. So no stub of it is needed to build, and a mock can replace it in tests.
+//! `cudarc`'s own functions would open the stub.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -11,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cudarc::driver::sys::CUresult;
 
-/// The handle of the library; it is never closed.
+/// The handle of the library, which is never closed.
 struct Library(*mut c_void);
 
 // SAFETY: a handle of the dynamic linker, which any thread may use.
@@ -87,7 +89,8 @@ macro_rules! bindings {
             type Callable = unsafe extern "C" fn($($parameter),*) -> u32;
 
             unsafe fn at(address: *mut c_void) -> Self::Callable {
-                // SAFETY: the caller's; `CUresult` is an enumeration of C, which is such a number.
+                // SAFETY: the caller keeps the contract above. `CUresult` is an enumeration of C,
+                // which is such a number.
                 unsafe { std::mem::transmute::<*mut c_void, Self::Callable>(address) }
             }
         })*
@@ -98,7 +101,7 @@ bindings! {
     [A B C D E F G H I J K]
 }
 
-/// The driver's function of this name, with the binding's type; `None` if the driver lacks it.
+/// The driver's function of this name, with the binding's type. `None` if the driver lacks it.
 /// `place` caches its address.
 pub fn function<B: Binding>(_: B, name: &CStr, place: &AtomicPtr<c_void>) -> Option<B::Callable> {
     let mut found = place.load(Ordering::Relaxed);

@@ -21,25 +21,16 @@ impl Physical {
 }
 
 /// Releases physical memory. It is freed once nothing maps it.
-///
-/// # Errors
-/// The driver's.
 pub fn release(memory: Physical) -> Result {
     call!(cuMemRelease(memory.raw()))
 }
 
 /// Unmaps memory from its addresses, which stay reserved.
-///
-/// # Errors
-/// The driver's.
 pub fn unmap(address: Address, size: u64) -> Result {
     call!(cuMemUnmap(address, size as usize))
 }
 
 /// Reserves addresses, without memory.
-///
-/// # Errors
-/// The driver's.
 pub fn reserve(size: u64) -> Result<Address> {
     let mut address = 0;
     call!(cuMemAddressReserve(&mut address, size as usize, 0, 0, 0))?;
@@ -47,17 +38,11 @@ pub fn reserve(size: u64) -> Result<Address> {
 }
 
 /// Frees reserved addresses.
-///
-/// # Errors
-/// The driver's.
 pub fn unreserve(address: Address, size: u64) -> Result {
     call!(cuMemAddressFree(address, size as usize))
 }
 
 /// Allocates memory on the device.
-///
-/// # Errors
-/// The driver's.
 pub fn allocate(size: u64) -> Result<Address> {
     let mut address = 0;
     call!(cuMemAlloc_v2(&mut address, size as usize))?;
@@ -65,27 +50,18 @@ pub fn allocate(size: u64) -> Result<Address> {
 }
 
 /// Frees memory of the device, or managed memory.
-///
-/// # Errors
-/// The driver's.
 pub fn free(address: Address) -> Result {
     call!(cuMemFree_v2(address))
 }
 
 /// Allocates memory of the host that kernels reach. Returns its addresses on the host and on the
 /// device.
-///
-/// # Errors
-/// The driver's.
 pub fn mapped(size: u64) -> Result<(*mut c_void, Address)> {
     let host = page_locked(size)?;
     Ok((host, device_address(host as usize)?))
 }
 
 /// Allocates managed memory, which host and device reach at the same address.
-///
-/// # Errors
-/// The driver's.
 pub fn managed(size: u64) -> Result<Address> {
     let mut address = 0;
     // CU_MEM_ATTACH_GLOBAL
@@ -94,9 +70,6 @@ pub fn managed(size: u64) -> Result<Address> {
 }
 
 /// Allocates page-locked memory of the host, which kernels reach at the same address.
-///
-/// # Errors
-/// The driver's.
 pub fn page_locked(size: u64) -> Result<*mut c_void> {
     let mut host = ptr::null_mut();
     // CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
@@ -108,26 +81,17 @@ pub fn page_locked(size: u64) -> Result<*mut c_void> {
 ///
 /// # Safety
 /// Nobody uses it any more.
-///
-/// # Errors
-/// The driver's.
 pub unsafe fn free_page_locked(host: *mut c_void) -> Result {
     call!(cuMemFreeHost(host))
 }
 
 /// Page-locks memory of the program.
-///
-/// # Errors
-/// The driver's.
 pub fn register(host: usize, size: usize, read_only: bool) -> Result {
     // CU_MEMHOSTREGISTER_PORTABLE | DEVICEMAP, READ_ONLY
     call!(cuMemHostRegister_v2(host as *mut c_void, size, 1 | 2 | (u32::from(read_only) << 3)))
 }
 
 /// Undoes [`register`].
-///
-/// # Errors
-/// The driver's.
 pub fn unregister(host: usize) -> Result {
     call!(cuMemHostUnregister(host as *mut c_void))
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | this one | errors, and how a function is called |
 //! | `library` | the driver's library, and its functions by name |
-//! | `device` | the device and its context; copies that the backend makes for itself |
+//! | `device` | the device and its context, and copies that the backend makes for itself |
 //! | `memory` | allocations, reserved addresses, memory of the host that kernels reach |
 //! | `module` | loading modules |
 //! | [`kernel`] | attributes of kernels, launches |
@@ -69,8 +69,18 @@ impl Error {
     }
 }
 
-/// The result of a call.
+/// The result of a call. The errors of a function are the driver's, unless its documentation names
+/// others.
 pub type Result<T = ()> = std::result::Result<T, Error>;
+
+/// The result of a call that may find no memory: then `None`.
+pub fn if_room<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_out_of_memory() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 /// Why there is no GPU.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,6 +114,7 @@ const NOT_THERE: &str = "not in the driver";
 
 /// An address on the device.
 pub type Address = u64;
+
 /// The result of a call that returned `code`.
 fn check(call: &'static str, code: u32) -> Result {
     if code == sys::CUresult::CUDA_SUCCESS as u32 {
@@ -120,8 +131,8 @@ macro_rules! call {
         const NAME: &str = concat!(stringify!($name), "\0");
         let binding: unsafe fn($($crate::driver::open_type!($argument)),*) -> _ = cudarc::driver::sys::$name;
         let given = match $crate::driver::library::function(binding, $crate::driver::nul_ended(NAME), &PLACE) {
-            // SAFETY: outputs are places of their own, inputs are handles and addresses that the
-            // driver returned; for a wrong one it returns an error.
+            // SAFETY: outputs have places of their own. Inputs are handles and addresses that the
+            // driver returned. It returns an error for a wrong one.
             Some(function) => Some(unsafe { function($($argument),*) }),
             None => None,
         };
@@ -140,7 +151,7 @@ fn nul_ended(name: &'static str) -> &'static CStr {
     CStr::from_bytes_until_nul(name.as_bytes()).unwrap_or_default()
 }
 
-/// The result of a call that returned `given`; `None` if the driver has no such function.
+/// The result of a call that returned `given`. `None` if the driver has no such function.
 fn asked(call: &'static str, given: Option<u32>) -> Result {
     match given {
         Some(code) => check(call, code),

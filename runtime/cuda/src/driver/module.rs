@@ -25,7 +25,7 @@ impl ModuleHandle {
 /// Loads a module: a cubin, or PTX that ends with a nul.
 ///
 /// # Errors
-/// The driver's; for PTX that it cannot compile, with the compiler's message.
+/// The driver's. For PTX that it cannot compile, with the compiler's message.
 pub fn load(code: &[u8]) -> Result<ModuleHandle> {
     let mut log = [0u8; 2048];
     let mut options =
@@ -49,9 +49,6 @@ pub fn load(code: &[u8]) -> Result<ModuleHandle> {
 }
 
 /// The driver's version: 12040 for the driver of CUDA 12.4.
-///
-/// # Errors
-/// The driver's.
 pub fn version() -> Result<i32> {
     let mut version = 0;
     call!(cuDriverGetVersion(&mut version))?;

@@ -48,9 +48,6 @@ impl Stream {
     }
 
     /// Makes a stream. `flags`: [`NON_BLOCKING`] or 0.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn create(flags: u32, priority: i32) -> Result<Self> {
         let mut stream = ptr::null_mut();
         call!(cuStreamCreateWithPriority(&mut stream, flags, priority))?;
@@ -58,19 +55,13 @@ impl Stream {
     }
 
     /// Makes a stream of the greatest priority, which waits for no other.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn urgent() -> Result<Self> {
         let (mut least, mut greatest) = (0, 0);
         call!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest))?;
         Self::create(NON_BLOCKING, greatest)
     }
 
-    /// Destroys it; its work goes on.
-    ///
-    /// # Errors
-    /// The driver's.
+    /// Destroys it. Its work goes on.
     pub fn destroy(self) -> Result {
         call!(cuStreamDestroy_v2(self.0))
     }
@@ -92,9 +83,6 @@ impl Stream {
     }
 
     /// Lets its later work wait for an event.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn wait_for(self, event: Event) -> Result {
         call!(cuStreamWaitEvent(self.0, event.0, 0))
     }
@@ -103,9 +91,6 @@ impl Stream {
     ///
     /// # Safety
     /// The function may be called with `data` by another thread.
-    ///
-    /// # Errors
-    /// The driver's.
     pub unsafe fn call_host(self, function: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> Result {
         call!(cuLaunchHostFunc(self.0, Some(function), data))
     }
@@ -115,9 +100,6 @@ impl Stream {
     /// # Safety
     /// Host memory is valid until the copy is over. Memory that is not page-locked need only be
     /// valid until this returns.
-    ///
-    /// # Errors
-    /// The driver's.
     pub unsafe fn copy(self, to: Address, from: Address, size: usize) -> Result {
         call!(cuMemcpyAsync(to, from, size, self.0))
     }
@@ -126,9 +108,6 @@ impl Stream {
     ///
     /// # Safety
     /// As [`Stream::copy`].
-    ///
-    /// # Errors
-    /// The driver's.
     pub unsafe fn copy_rows(self, to: CopySide, from: CopySide, [width, rows, slices]: [usize; 3]) -> Result {
         let (to, from) = (to.raw(), from.raw());
         let copy = sys::CUDA_MEMCPY3D {
@@ -162,9 +141,6 @@ impl Stream {
     }
 
     /// Fills rows with elements of 1, 2 or 4 bytes: `width` elements each.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn fill(
         self,
         to: Address,
@@ -256,9 +232,6 @@ impl CopySide {
 
 impl Event {
     /// Makes an event. `flags`: those of `cudaEventCreateWithFlags`, which are the driver's.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn create(flags: u32) -> Result<Self> {
         let mut event = ptr::null_mut();
         call!(cuEventCreate(&mut event, flags))?;
@@ -266,17 +239,11 @@ impl Event {
     }
 
     /// Destroys it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn destroy(self) -> Result {
         call!(cuEventDestroy_v2(self.0))
     }
 
     /// Records it on a stream.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn record(self, stream: Stream) -> Result {
         call!(cuEventRecord(self.0, stream.0))
     }

@@ -35,7 +35,7 @@ pub struct KernelLaunch<'a> {
     pub number: u64,
     /// Numbers of the earlier launches that may overlap it, ascending.
     pub unordered: &'a [u64],
-    /// The most events that it logs, if there is room; 0 for no event log.
+    /// The most events that it logs, if there is room. 0 for no event log.
     pub events: u64,
     /// Its threads may be ordered by atomics that they observe ([`LaunchCell::observes`]).
     pub observes: bool,
@@ -48,7 +48,7 @@ pub struct Transfer<'a> {
     pub touched: &'a [Touched],
     /// The stream that it runs on.
     pub stream: Stream,
-    /// The number that reports give it; launches and copies are numbered together.
+    /// The number that reports give it. Launches and copies are numbered together.
     pub number: u64,
     /// As [`KernelLaunch::unordered`].
     pub unordered: &'a [u64],
@@ -113,7 +113,8 @@ impl Gpu {
                 .inspect_err(|_| self.logs.give_back(launch.number))?;
             arguments.push((&raw mut cell).cast());
         }
-        // SAFETY: the caller's; a checked kernel's last parameter is the cell's address.
+        // SAFETY: the caller keeps the contract above. A checked kernel's last parameter is the
+        // cell's address.
         let launched =
             unsafe { function.launch(&launch.shape, launch.cooperative, launch.stream, &mut arguments) };
         if launched.is_err() {
@@ -179,8 +180,8 @@ impl Gpu {
     }
 
     /// Writes the module's checker state if it has changed, and lets the stream fill the cell of a
-    /// launch or copy that has the last uids handed out. Returns the cell's address. `contents`:
-    /// the cell without uids and the addresses of its memory. Waits for no kernel.
+    /// launch or copy, to which the last uids were given. Returns the cell's address. `contents` lacks
+    /// the uids and the addresses of ranges. Waits for no kernel.
     fn begin(
         &mut self,
         module: &mut Module,

@@ -46,7 +46,7 @@ pub struct Module {
     pub(super) state: Option<Address>,
     pub(super) orders: bool,
     pub(super) functions: HashMap<String, Function>,
-    /// The value there.
+    /// The checker state that was written last.
     pub(super) written: CheckerState,
 }
 
@@ -129,8 +129,8 @@ impl Gpu {
             self.logs.prepare(code.events)?;
         }
         self.annotated |= code.annotated;
-        // Loaded now, since loading may wait for all that runs, and a copy may have to overlap
-        // that.
+        // Loading may wait for all that runs, which a copy must not. So the kernel for copies is loaded
+        // now.
         let touch = state.and_then(|_| Function::of(handle, TOUCH_KERNEL).ok());
         Ok(Module {
             handle,

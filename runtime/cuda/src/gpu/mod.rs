@@ -22,6 +22,7 @@ pub use load::{Code, Module, Variant};
 
 /// Number of races that the buffer has room for.
 const RACE_ROOM: u64 = 16 << 10;
+
 /// A GPU in use, with its context.
 #[derive(Debug)]
 pub struct Gpu {
@@ -47,7 +48,7 @@ pub struct Gpu {
     fault: Option<Error>,
 }
 
-// SAFETY: the buffer of races is the driver's memory, valid in all threads; nothing else is a
+// SAFETY: the buffer of races is the driver's memory, valid in all threads. Nothing else is a
 // pointer of this process.
 unsafe impl Send for Gpu {}
 
@@ -85,13 +86,13 @@ impl Gpu {
         })
     }
 
-    /// The driver's name of it.
+    /// The driver's name of the GPU.
     pub fn name(&self) -> &str {
         &self.device.name
     }
 
-    /// The number of each checked launch, and the number of its checks; each launch once. All
-    /// launches must be over, or never end.
+    /// The number of each checked launch, with the number of its checks. All launches must be over,
+    /// or never end.
     pub fn take_checks(&mut self) -> Vec<(u64, u64)> {
         self.cells.take_checks(&self.device)
     }
@@ -104,7 +105,7 @@ impl Gpu {
     /// Waits for all that was submitted.
     ///
     /// # Errors
-    /// The fault of a kernel. It ends the context; the races found before stay readable.
+    /// The fault of a kernel. It ends the context. The races found before stay readable.
     pub fn wait(&mut self) -> Result {
         driver::wait_for_all().inspect_err(|error| self.end(error))
     }
@@ -118,7 +119,7 @@ impl Gpu {
     pub fn take_found(&mut self) -> Vec<FoundRace> {
         let mut found = std::mem::take(&mut self.found);
         while self.taken < RACE_ROOM {
-            // SAFETY: within the buffer; the GPU may write it meanwhile.
+            // SAFETY: within the buffer. The GPU may write it meanwhile.
             let race = unsafe { self.races.0.add(self.taken as usize).read_volatile() };
             if race.complete != 0 {
                 found.extend(self.uids.resolved(race));
@@ -141,15 +142,15 @@ impl Gpu {
         self.logs.take(self.fault.is_some())
     }
 
-    /// As [`Uids::untold`].
-    pub fn untold(&self) -> u64 {
-        self.uids.untold
+    /// As [`Uids::missed`].
+    pub fn missed(&self) -> u64 {
+        self.uids.missed
     }
 
-    /// The device's counters; `None` after a fault, which ends the device's memory.
+    /// The device's counters. `None` after a fault, which ends the device's memory.
     pub fn counters(&self) -> Option<Counters> {
         let mut counters = Counters::default();
-        // SAFETY: a structure of integers without padding; any bytes are valid.
+        // SAFETY: a structure of integers without padding. Any bytes are valid.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut((&raw mut counters).cast::<u8>(), size_of::<Counters>())
         };
@@ -163,17 +164,11 @@ impl Gpu {
     }
 
     /// Allocates memory: see [`Memory`].
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate(&mut self, size: u64) -> Result<Address> {
         self.memory.allocate(&self.device, size)
     }
 
     /// Allocates managed memory, with shadow if there is memory for it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn allocate_managed(&mut self, size: u64) -> Result<Address> {
         let address = driver::managed(size)?;
         self.ranges.add(&mut self.memory, &self.device, address, size)?;
@@ -190,9 +185,6 @@ impl Gpu {
     }
 
     /// Frees managed memory. Nothing that runs may use it.
-    ///
-    /// # Errors
-    /// The driver's.
     pub fn free_managed(&mut self, address: Address) -> Result {
         self.ranges.remove(&mut self.memory, address)?;
         driver::free(address)

@@ -13,6 +13,7 @@ use gpurace_cuda::driver::{self as all, Stream};
 use parking_lot::Mutex;
 
 use crate::backend::memory::{CudaArray, PitchedRows};
+use crate::backends::arena;
 use crate::host::types::{RESOURCE_LINEAR, cudaExtent, cudaResourceDesc, cudaTextureDesc};
 
 /// The arrays by their addresses.
@@ -29,14 +30,8 @@ struct ArraySide {
 
 /// Reserves addresses for an array of this size. Neither host nor device has memory there.
 pub fn reserve(size: usize) -> all::Result<usize> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping.
-    let address = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
-    if address == libc::MAP_FAILED {
-        Err(all::Error::out_of_memory("mmap"))
-    } else {
-        Ok(address.expose_provenance())
-    }
+    unsafe { arena::map(0, size, libc::PROT_NONE, 0) }.ok_or_else(|| all::Error::out_of_memory("mmap"))
 }
 
 /// Gives the addresses of [`reserve`] back.

@@ -11,8 +11,7 @@ use gpurace_cuda::driver::{self, Device, Function};
 use gpurace_cuda::{Module, Variant};
 use parking_lot::Mutex;
 
-use super::replays::most_events;
-use super::{GPU, OnGpu};
+use super::{OnGpu, most_shared};
 use crate::backend::module::{DeviceCode, Kernel, Payload, invalid_image};
 use crate::host::errors::{Error, Result};
 use crate::host::message;
@@ -21,6 +20,7 @@ use crate::host::message;
 pub struct GpuModule {
     /// The description of its sites.
     pub meta: &'static ModuleMeta,
+    device: Device,
     pub(super) module: Arc<Mutex<Module>>,
     pub(super) variables: Vec<(String, usize)>,
 }
@@ -53,8 +53,7 @@ impl DeviceCode for GpuModule {
     }
 
     fn kernel(&self, name: &str) -> Option<Box<dyn Any + Send + Sync>> {
-        let gpu = GPU.get()?;
-        gpu.enter().ok()?;
+        self.device.enter().ok()?;
         let mut module = self.module.lock();
         let mut of = |variant| {
             let function = module.function(name, variant)?;
@@ -64,7 +63,7 @@ impl DeviceCode for GpuModule {
         let checked = of(Variant::Checked).ok();
         if let Some((function, attributes)) = &checked {
             // The checker's shared memory comes on top of what the program requests.
-            let most = gpu.most_shared() - attributes.shared;
+            let most = most_shared(&self.device) - attributes.shared;
             let _ = function.allow_dynamic_shared(most.max(0));
         }
         let places = module.variable(&format!("{name}{SHARED_SUFFIX}")).ok();
@@ -101,6 +100,10 @@ impl OnGpu {
             .filter(|variable| !variable.constant && !variable.managed)
             .map(|variable| &variable.name[..])
             .collect();
+        let events = {
+            let replays = self.replays.lock();
+            description.kernels.iter().map(|kernel| replays.most_events(&kernel.sync)).max().unwrap_or(0)
+        };
         self.enter()?;
         let mut gpu = self.gpu.lock();
         let loaded = gpu.load(&gpurace_cuda::Code {
@@ -108,7 +111,7 @@ impl OnGpu {
             ptx: code.ptx,
             orders: description.kernels.iter().any(|kernel| kernel.sync.fences),
             annotated: description.kernels.iter().any(|kernel| kernel.sync.annotated),
-            events: description.kernels.iter().map(|kernel| most_events(&kernel.sync)).max().unwrap_or(0),
+            events,
             variables: &written,
         });
         let module = match loaded {
@@ -141,7 +144,7 @@ impl OnGpu {
         if has_checks {
             self.checking.get_or_init(|| module.clone());
         }
-        Ok(GpuModule { meta: description, module, variables })
+        Ok(GpuModule { meta: description, device: self.device.clone(), module, variables })
     }
 }
 
@@ -174,10 +177,10 @@ impl GpuKernel {
     }
 
     /// True if a block of this size can run the code with checks.
-    pub(super) fn can_check(&self, gpu: &OnGpu, threads: u32, dynamic_shared: u32) -> bool {
+    pub(super) fn can_check(&self, device: &Device, threads: u32, dynamic_shared: u32) -> bool {
         self.checked.as_ref().is_some_and(|(_, attributes)| {
             threads as i32 <= attributes.max_threads
-                && i64::from(attributes.shared) + i64::from(dynamic_shared) <= i64::from(gpu.most_shared())
+                && i64::from(attributes.shared) + i64::from(dynamic_shared) <= i64::from(most_shared(device))
         })
     }
 }

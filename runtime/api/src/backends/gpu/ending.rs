@@ -10,10 +10,9 @@ use gpurace_cuda::LeftOut;
 use gpurace_cuda::driver::Stream;
 use parking_lot::Mutex;
 
-use super::{GPU, OnGpu};
+use super::OnGpu;
 use crate::backend::{Backend, Until};
-use crate::host::message;
-use crate::session;
+use crate::host::{edge, message};
 
 /// Least time for which the end of the program waits for kernels.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
@@ -24,26 +23,19 @@ pub(super) struct FinalCounts {
     counters: Option<Counters>,
     pub(super) checks: Mutex<Vec<(u64, u64)>>,
     uncovered: u64,
-    untold: u64,
+    missed: u64,
 }
 
 /// Registers the end of the program.
-pub fn prepare() {
-    unsafe extern "C" {
-        /// As `atexit`, with the exit status.
-        fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-    }
-    // The driver ends in an exit handler that it registered when it was opened. This one runs
-    // before. SAFETY: the function stays: the library is never unloaded.
-    unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+pub fn prepare(gpu: &'static OnGpu) {
+    // The driver ends in an exit handler, which it has registered before. So this one runs earlier.
+    edge::at_exit(at_exit, gpu);
 }
 
-extern "C" fn at_exit(_: c_int, _: *mut c_void) {
-    crate::host::edge::guard("at_exit", (), || {
-        if let Some(gpu) = GPU.get() {
-            gpu.drain();
-        }
-    });
+extern "C" fn at_exit(_: c_int, gpu: *mut c_void) {
+    // SAFETY: `prepare` has passed it, and it is never freed.
+    let gpu = unsafe { &*gpu.cast::<OnGpu>() };
+    edge::guard("at_exit", (), || gpu.drain());
 }
 
 impl OnGpu {
@@ -81,24 +73,24 @@ impl OnGpu {
             counters: gpu.counters(),
             checks: Mutex::new(gpu.take_checks()),
             uncovered: gpu.memory.uncovered,
-            untold: gpu.untold(),
+            missed: gpu.missed(),
         };
         drop(gpu);
-        session::get().collect();
+        self.session.collect();
         let _ = self.last.set(last);
     }
 
     /// The notes of what was not checked.
     pub(super) fn counted(&self) -> Vec<String> {
         match self.last.get() {
-            Some(FinalCounts { counters: Some(counters), uncovered, untold, .. }) => {
+            Some(FinalCounts { counters: Some(counters), uncovered, missed, .. }) => {
                 let mut counters = *counters;
                 counters.undecided += self.undecided.load(Ordering::Relaxed);
                 let replays = self.replays.lock();
                 counters.fetches += replays.fetches;
                 let left_out = LeftOut {
                     uncovered: *uncovered,
-                    untold: *untold,
+                    missed: *missed,
                     held: replays.left_out,
                     ..*self.left_out.lock()
                 };

@@ -1,7 +1,7 @@
 //! The memory that kernels access through textures and surfaces. The event log of a launch has the
-//! handle and the coordinates of each access. This module knows the object of each handle. The
-//! texels follow as on the executor ([`gpurace_abi::texture`]). The texels of an array are at its
-//! reserved addresses ([`super::arrays`]).
+//! handle and the coordinates of each access. This module knows the object of each handle, and
+//! finds the texels as the executor does ([`gpurace_abi::texture`]). The texels of an array are at
+//! its reserved addresses ([`super::arrays`]).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl FetchObjects {
     }
 
     /// The events of a launch, with plain reads and writes in place of accesses through textures
-    /// and surfaces; and the number of accesses to unknown objects.
+    /// and surfaces. The number of accesses to unknown objects comes second.
     pub fn accesses<'e>(&self, launch: u64, events: &'e [Event]) -> (Cow<'e, [Event]>, u64) {
         if !events.iter().any(|event| event.fetch().is_some()) {
             return (Cow::Borrowed(events), 0);
@@ -325,7 +325,7 @@ mod tests {
         // A surface's handle is another.
         objects.end(HANDLE, false, 6);
         assert_eq!(first(&objects, 9), (there, 0));
-        // While a log of then is to be read it is known.
+        // The first object is known while a log of its time is still to be read.
         objects.forget(Some(5));
         assert_eq!(first(&objects, 5), (here, 0));
         objects.forget(Some(6));
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!((first(&objects, 6), objects.0.len()), ((None, 1), 0));
     }
 
-    /// The sites of the races of a launch of two blocks of 64 threads.
+    /// The races of a launch of two blocks of 64 threads, as pairs of sites.
     fn races(objects: &FetchObjects, events: &[Event]) -> Vec<(u32, u32)> {
         let launch = Logged {
             id: LAUNCH,
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(races(&objects, &[between, write(40)]), [(1, 2)]);
         assert_eq!(races(&objects, &[between, barrier, write(40)]), []);
         assert_eq!(races(&objects, &[write(40), barrier, between]), []);
-        // A thread's own is in order, another block's is not, whatever its barriers.
+        // A thread's own accesses are in order. Those of two blocks are not, whatever their barriers.
         assert_eq!(races(&objects, &[between, write(0)]), []);
         assert_eq!(races(&objects, &[between, barrier, Event { block: 1, ..write(0) }]), [(1, 2)]);
     }
@@ -431,7 +431,7 @@ mod tests {
         let objects = known(Object::Texture(texture(texels([8, 1, 1], 1, 32), true)));
         let of = |kind, operation| logged(0, 1, Fetch { kind, operation, size: 1 }, [0; 4]);
         assert_eq!(objects.accesses(LAUNCH, &of(EventKind::Fetch, ONE_D)).1, 0);
-        // No surface has the handle; no texture has layers with integers for coordinates, nor a
+        // No surface has the handle. No texture has layers and integer coordinates, and there is no
         // geometry of that number.
         for events in [
             of(EventKind::SurfaceRead, ONE_D),

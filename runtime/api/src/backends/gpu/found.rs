@@ -31,29 +31,29 @@ pub fn join(
     submitted: &SubmittedOperations,
     benign: &mut Vec<Range<usize>>,
 ) -> JoinedFindings {
-    let mut told = JoinedFindings::default();
+    let mut joined = JoinedFindings::default();
     for found in found {
         let Some(mut record) = record(found) else { continue };
         match submitted.complete(&mut record) {
             ConflictFate::Race if !is_benign(benign, &record) => {
-                told.races.push((record, found.shared.checked_sub(1)))
+                joined.races.push((record, found.shared.checked_sub(1)))
             }
             ConflictFate::Race | ConflictFate::FoundHere => {}
-            ConflictFate::Undecided => told.undecided += 1,
+            ConflictFate::Undecided => joined.undecided += 1,
         }
     }
     for launch in replayed {
-        let is_undecided = launch.is_undecided || submitted.may_have_been_told(launch.number);
+        let is_undecided = launch.is_undecided || submitted.may_be_ordered(launch.number);
         // The replay itself has left out the races that the launch intends.
         let races = launch.races.into_iter().filter(|(record, _)| !is_benign(benign, record));
         match is_undecided {
-            true => told.undecided += races.map(|(record, _)| record.count).sum::<u64>(),
-            false => told.races.extend(races),
+            true => joined.undecided += races.map(|(record, _)| record.count).sum::<u64>(),
+            false => joined.races.extend(races),
         }
-        told.undecided += launch.undecided;
+        joined.undecided += launch.undecided;
         benign.extend(launch.benign);
     }
-    told
+    joined
 }
 
 /// True if the program intends races on this memory.

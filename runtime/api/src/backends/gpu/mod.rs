@@ -31,16 +31,19 @@ use gpurace_cuda::{Gpu, LeftOut, Module};
 use gpurace_report::schema::Device;
 use parking_lot::Mutex;
 
-use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows};
+use crate::backend::memory::{CudaArray, MemoryKind, MemoryRequest, PitchedRows, TransferRequest};
 use crate::backend::module::{DeviceCode, Kernel, KernelLaunch, Payload};
 use crate::backend::texels::texel_format;
 use crate::backend::{Backend, OwnChecker, Until};
 use crate::backends::claims;
-use crate::host::errors::{self, Error, Result};
+use crate::host::errors::{Error, Result};
+use crate::host::limits::SHARED_PER_BLOCK;
 use crate::host::message;
-use crate::host::types::{cudaDeviceProp, cudaExtent, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc};
+use crate::host::types::{
+    ATTRIBUTE_MULTIPROCESSORS, cudaDeviceProp, cudaFuncAttributes, cudaResourceDesc, cudaTextureDesc,
+};
 use crate::order::{DEFAULT, StreamId};
-use crate::session;
+use crate::session::Session;
 
 mod arrays;
 mod code;
@@ -62,9 +65,13 @@ use submitted::SubmittedOperations;
 const FAULTS: [u32; 9] = [700, 702, 710, 714, 715, 716, 717, 718, 719];
 /// `cudaHostRegisterReadOnly`.
 const REGISTER_READ_ONLY: u32 = 8;
-/// `cudaDevAttrMaxSharedMemoryPerBlockOptin`, `cudaDevAttrMultiProcessorCount`.
+/// `cudaDevAttrMaxSharedMemoryPerBlockOptin`.
 const SHARED_OPTIN: u32 = 97;
-const MULTIPROCESSORS: u32 = 16;
+
+/// Most shared memory that a block may have, bytes.
+fn most_shared(device: &Handle) -> i32 {
+    device.attribute(SHARED_OPTIN).unwrap_or(SHARED_PER_BLOCK as i32)
+}
 
 /// Succeeds if there is a driver.
 ///
@@ -74,14 +81,14 @@ pub fn has_driver() -> std::result::Result<(), String> {
     driver::present().map_err(|why| why.to_string())
 }
 
-/// The GPU of this process.
-static GPU: OnceLock<OnGpu> = OnceLock::new();
-
-/// Opens the GPU for a program of these modules.
+/// Opens the GPU for the program of this session, which has these modules.
 ///
 /// # Errors
 /// The reason why the whole program cannot run on a GPU.
-pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, String> {
+pub fn open(
+    session: &'static Session,
+    payloads: &[Payload],
+) -> std::result::Result<&'static dyn Backend, String> {
     let gpu = Gpu::open().map_err(|why| why.to_string())?;
     let arch = gpu.device().arch;
     let runs =
@@ -89,13 +96,14 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
     if !payloads.iter().all(runs) {
         return Err(format!("the program has no code for this GPU, `sm_{arch}`"));
     }
-    let opened = GPU.get_or_init(|| OnGpu {
+    let opened: &'static OnGpu = Box::leak(Box::new(OnGpu {
+        session,
         device: gpu.device().clone(),
         opened: Instant::now(),
         gpu: Mutex::new(gpu),
         launching: Mutex::default(),
         submitted: Mutex::default(),
-        replays: Mutex::default(),
+        replays: Mutex::new(Replays::from_environment()),
         checking: OnceLock::new(),
         undecided: AtomicU64::new(0),
         streams: Mutex::default(),
@@ -104,13 +112,15 @@ pub fn open(payloads: &[Payload]) -> std::result::Result<&'static dyn Backend, S
         left_out: Mutex::default(),
         arrays: GpuArrays::default(),
         last: OnceLock::new(),
-    });
-    ending::prepare();
+        said_uncovered: Once::new(),
+    }));
+    ending::prepare(opened);
     Ok(opened)
 }
 
 /// The GPU that this process uses.
 pub struct OnGpu {
+    session: &'static Session,
     device: Handle,
     /// When it was opened.
     opened: Instant,
@@ -136,6 +146,8 @@ pub struct OnGpu {
     left_out: Mutex<LeftOut>,
     /// The final counts, once nothing runs any more.
     last: OnceLock<FinalCounts>,
+    /// Done once it was printed that an allocation has no shadow.
+    said_uncovered: Once,
 }
 
 impl OnGpu {
@@ -148,11 +160,11 @@ impl OnGpu {
     /// kernel is sticky, and the races that were found before it are fetched.
     fn fail(&self, error: driver::Error) -> Error {
         let code = Error::of_number(error.code);
-        if FAULTS.contains(&error.code) && errors::sticky() == Error::SUCCESS {
+        if FAULTS.contains(&error.code) && self.session.sticky.get() == Error::SUCCESS {
             message::error(&format!("a kernel failed on the GPU: {error}"));
             self.gpu.lock().end(&error);
-            errors::set_sticky(code);
-            session::get().collect();
+            self.session.sticky.set(code);
+            self.session.collect();
         }
         code
     }
@@ -161,10 +173,6 @@ impl OnGpu {
     fn call<T>(&self, f: impl FnOnce() -> driver::Result<T>) -> Result<T> {
         self.enter()?;
         f().map_err(|error| self.fail(error))
-    }
-
-    fn most_shared(&self) -> i32 {
-        self.device.attribute(SHARED_OPTIN).unwrap_or(48 << 10)
     }
 
     fn stream(&self, id: StreamId) -> Stream {
@@ -180,8 +188,7 @@ impl OnGpu {
 
     /// Prints, the first time, that there is no memory for the shadow of an allocation.
     fn say_uncovered(&self, size: u64) {
-        static SAID: Once = Once::new();
-        SAID.call_once(|| {
+        self.said_uncovered.call_once(|| {
             let (free, _) = self.device.memory().unwrap_or_default();
             let shadow = shadow_of(size);
             message::note(&format!(
@@ -272,7 +279,9 @@ impl Backend for OnGpu {
         let bare = of(entry.bare.0)?;
         // A launch runs one of the two.
         let checked = match &entry.checked {
-            Some((function, _)) if entry.can_check(self, threads, dynamic_shared as u32) => of(*function)?,
+            Some((function, _)) if entry.can_check(&self.device, threads, dynamic_shared as u32) => {
+                of(*function)?
+            }
             _ => bare,
         };
         Ok(bare.min(checked).max(0) as u32)
@@ -280,7 +289,7 @@ impl Backend for OnGpu {
 
     fn max_cooperative_blocks(&self, kernel: &Kernel, threads: u32, dynamic_shared: usize) -> Result<u64> {
         let of_one = u64::from(self.resident_blocks(kernel, threads, dynamic_shared)?);
-        Ok(of_one * self.attribute(MULTIPROCESSORS)?.max(0) as u64)
+        Ok(of_one * self.attribute(ATTRIBUTE_MULTIPROCESSORS)?.max(0) as u64)
     }
 
     fn run(&self, launch: &KernelLaunch<'_>) -> Result {
@@ -366,27 +375,13 @@ impl Backend for OnGpu {
         None
     }
 
-    unsafe fn copy(
-        &self,
-        to: PitchedRows,
-        from: PitchedRows,
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result {
+    unsafe fn copy(&self, to: PitchedRows, from: PitchedRows, request: TransferRequest) -> Result {
         // SAFETY: the caller keeps the contract of the trait.
-        unsafe { self.submit_copy(to, from, extent, stream, wait) }
+        unsafe { self.submit_copy(to, from, request) }
     }
 
-    unsafe fn fill(
-        &self,
-        to: PitchedRows,
-        value: (u32, usize),
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
-    ) -> Result {
-        self.submit_fill(to, value, extent, stream, wait)
+    unsafe fn fill(&self, to: PitchedRows, value: (u32, usize), request: TransferRequest) -> Result {
+        self.submit_fill(to, value, request)
     }
 
     fn create_stream(&self, id: StreamId, flags: u32, priority: c_int) -> Result {
@@ -438,7 +433,7 @@ impl Backend for OnGpu {
                 self.call(|| event.wait())?;
             }
         }
-        session::get().collect();
+        self.session.collect();
         Ok(())
     }
 

@@ -10,8 +10,6 @@ use super::{FAULTS, OnGpu, code::GpuKernel, found};
 use crate::backend::memory::{SubmittedTransfer, TransferRows, TransferSide};
 use crate::backend::module::Kernel;
 use crate::backend::{FoundRace, OwnChecker};
-use crate::program::modules;
-use crate::session;
 
 impl OwnChecker for OnGpu {
     fn benign(&self, address: usize, size: usize) {
@@ -30,7 +28,7 @@ impl OwnChecker for OnGpu {
         let transfer = Transfer { touched: &touched, stream, number, unordered: &unordered };
         // Loading prints its own errors.
         if self.checking.get().is_none() {
-            modules::load_checked();
+            self.session.program.modules.load_checked();
         }
         let Some(module) = self.checking.get().filter(|_| self.enter().is_ok()) else { return };
         let submitted = self.gpu.lock().touch(&mut module.lock(), &transfer);
@@ -38,7 +36,7 @@ impl OwnChecker for OnGpu {
         if let Err(error) = submitted.as_ref()
             && !FAULTS.contains(&error.code)
         {
-            session::get()
+            self.session
                 .note_once(format!("copies not checked against launches that may overlap them: {error}"));
         }
     }
@@ -55,9 +53,9 @@ impl OwnChecker for OnGpu {
         let (taken, logs) = (gpu.take_found(), gpu.take_logs());
         drop(gpu);
         let replayed = self.replays.lock().run(&logs);
-        let told = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
-        self.undecided.fetch_add(told.undecided, Ordering::Relaxed);
-        told.races.into_iter().map(|(record, shared_offset)| FoundRace { record, shared_offset }).collect()
+        let joined = found::join(&taken, replayed, &self.submitted.lock(), &mut self.benign.lock());
+        self.undecided.fetch_add(joined.undecided, Ordering::Relaxed);
+        joined.races.into_iter().map(|(record, shared_offset)| FoundRace { record, shared_offset }).collect()
     }
 
     fn shared_place(&self, kernel: &Kernel, offset: u32) -> Option<u64> {

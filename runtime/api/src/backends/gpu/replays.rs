@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use gpurace_abi::meta::SyncFeatures;
 use gpurace_abi::texture::TextureObject as Object;
@@ -30,6 +29,8 @@ const EVENTS_OF_LAUNCH: u64 = 1 << 10;
 /// Launches with event logs, and the results of their replay.
 #[derive(Default)]
 pub struct Replays {
+    /// `GPURACE_GPU_LOG=0`: only the GPU's clocks decide.
+    is_off: bool,
     /// The checker, made for the first log.
     replay: Option<Replay>,
     /// Launches with a log that have not ended, by number.
@@ -82,25 +83,25 @@ fn needs_log(sync: &SyncFeatures) -> bool {
         || sync.fetches
 }
 
-/// False with `GPURACE_GPU_LOG=0`: then only the GPU's clocks decide.
-fn may_log() -> bool {
-    static MAY: OnceLock<bool> = OnceLock::new();
-    *MAY.get_or_init(|| std::env::var_os("GPURACE_GPU_LOG").is_none_or(|value| value != "0"))
-}
-
-/// Most events that a launch of such a kernel logs.
-pub fn most_events(sync: &SyncFeatures) -> u64 {
-    match needs_log(sync) {
-        _ if !may_log() => 0,
-        true => MOST_EVENTS,
-        false => FIRST_EVENTS,
-    }
-}
-
 impl Replays {
+    /// No launches yet.
+    pub fn from_environment() -> Self {
+        let is_off = std::env::var_os("GPURACE_GPU_LOG").is_some_and(|value| value == "0");
+        Self { is_off, ..Self::default() }
+    }
+
+    /// Most events that a launch of such a kernel logs.
+    pub fn most_events(&self, sync: &SyncFeatures) -> u64 {
+        match needs_log(sync) {
+            _ if self.is_off => 0,
+            true => MOST_EVENTS,
+            false => FIRST_EVENTS,
+        }
+    }
+
     /// Most events that the next launch of this kernel may log.
     pub fn events_of(&self, kernel: KernelKey, sync: &SyncFeatures) -> u64 {
-        if !may_log() {
+        if self.is_off {
             return 0;
         }
         let spent = self.spent.get(&kernel).copied().unwrap_or(0);

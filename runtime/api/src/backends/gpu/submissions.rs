@@ -3,27 +3,25 @@
 use gpurace_check::KernelKey;
 use gpurace_cuda::Variant;
 use gpurace_cuda::driver::queue::{CopySide, Pitched};
+use gpurace_cuda::driver::{self, Stream};
 
 use super::{OnGpu, code::GpuKernel};
-use crate::backend::memory::PitchedRows;
+use crate::backend::memory::{PitchedRows, TransferRequest};
 use crate::backend::module::KernelLaunch;
 use crate::host::errors::{Error, Result};
-use crate::host::types::cudaExtent;
-use crate::order::StreamId;
-use crate::session;
 
 impl OnGpu {
     /// Submits a launch, with or without checks.
     pub(super) fn submit_launch(&self, launch: &KernelLaunch<'_>) -> Result {
         let entry = GpuKernel::of(launch.kernel)?;
         self.enter()?;
-        let session = session::get();
+        let session = self.session;
         let launching = self.launching.lock();
         let begun = session.begin(launch);
         let (threads, dynamic_shared) = (launch.shape.threads(), launch.shape.dynamic_shared);
         let variant = match &begun.wanted {
             None => Variant::Bare,
-            Some(_) if entry.can_check(self, threads, dynamic_shared) => Variant::Checked,
+            Some(_) if entry.can_check(&self.device, threads, dynamic_shared) => Variant::Checked,
             Some(_) => {
                 session.runs_unchecked(&begun.record);
                 Variant::Bare
@@ -69,21 +67,17 @@ impl OnGpu {
         &self,
         to: PitchedRows,
         from: PitchedRows,
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
+        request: TransferRequest,
     ) -> Result {
-        let stream = self.stream(stream);
-        let address = |rows: PitchedRows, slice: usize| rows.start as u64 + (rows.slice * slice) as u64;
+        let extent = request.extent;
         let dense = |rows: PitchedRows| extent.height == 1 || rows.pitch == extent.width;
-        self.call(|| {
+        self.submit_transfer(request, |stream| {
             // SAFETY: the caller keeps the contract above.
             if let Some(copied) = unsafe { self.arrays.copy(to, from, extent, stream) } {
-                copied?;
-                return if wait { stream.wait() } else { Ok(()) };
+                return copied;
             }
             for slice in 0..extent.depth {
-                let (to_address, from_address) = (address(to, slice), address(from, slice));
+                let (to_address, from_address) = (slice_at(to, slice), slice_at(from, slice));
                 // SAFETY: the caller keeps the contract above.
                 unsafe {
                     if dense(to) && dense(from) {
@@ -100,12 +94,8 @@ impl OnGpu {
                     )?;
                 }
             }
-            if wait { stream.wait() } else { Ok(()) }
-        })?;
-        if wait {
-            session::get().collect();
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Submits a fill. The memory was checked.
@@ -113,21 +103,36 @@ impl OnGpu {
         &self,
         to: PitchedRows,
         (value, element): (u32, usize),
-        extent: cudaExtent,
-        stream: StreamId,
-        wait: bool,
+        request: TransferRequest,
+    ) -> Result {
+        let extent = request.extent;
+        self.submit_transfer(request, |stream| {
+            (0..extent.depth).try_for_each(|slice| {
+                let width = extent.width / element;
+                stream.fill(slice_at(to, slice), to.pitch, (value, element), width, extent.height)
+            })
+        })
+    }
+
+    /// Submits a transfer by `submit`, and waits for it if the request says so.
+    fn submit_transfer(
+        &self,
+        TransferRequest { stream, wait, .. }: TransferRequest,
+        submit: impl FnOnce(Stream) -> driver::Result,
     ) -> Result {
         let stream = self.stream(stream);
         self.call(|| {
-            for slice in 0..extent.depth {
-                let address = to.start as u64 + (to.slice * slice) as u64;
-                stream.fill(address, to.pitch, (value, element), extent.width / element, extent.height)?;
-            }
+            submit(stream)?;
             if wait { stream.wait() } else { Ok(()) }
         })?;
         if wait {
-            session::get().collect();
+            self.session.collect();
         }
         Ok(())
     }
+}
+
+/// Address of a slice.
+fn slice_at(rows: PitchedRows, slice: usize) -> u64 {
+    rows.start as u64 + (rows.slice * slice) as u64
 }

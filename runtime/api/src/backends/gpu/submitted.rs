@@ -87,7 +87,7 @@ impl SubmittedOperations {
             return ConflictFate::FoundHere;
         }
         if numbers.iter().any(|&number| number <= self.forgotten)
-            || self.may_have_told(numbers[0], numbers[1])
+            || self.may_have_ordered(numbers[0], numbers[1])
         {
             return ConflictFate::Undecided;
         }
@@ -101,7 +101,7 @@ impl SubmittedOperations {
     }
 
     /// True if threads of a launch may be ordered through another operation that overlapped it.
-    pub fn may_have_been_told(&self, number: u64) -> bool {
+    pub fn may_be_ordered(&self, number: u64) -> bool {
         let beside = self.operations.get(&number).map_or(&[][..], |of| &of.unordered);
         // A forgotten operation may have acquired order.
         beside.iter().any(|&by| by <= self.forgotten || self.operations.get(&by).is_some_and(|of| of.learns))
@@ -114,7 +114,7 @@ impl SubmittedOperations {
 
     /// True if a third operation may order `earlier` before `later`: a launch that overlapped the
     /// first, may have acquired its order, and is ordered before the second.
-    fn may_have_told(&self, earlier: u64, later: u64) -> bool {
+    fn may_have_ordered(&self, earlier: u64, later: u64) -> bool {
         let is_unordered = |a: u64, b: u64| {
             let (first, second) = (a.min(b), a.max(b));
             self.operations.get(&second).is_some_and(|of| of.unordered.binary_search(&first).is_ok())
@@ -205,7 +205,7 @@ mod tests {
                 "learns {learns}, beside {beside_one}, behind {behind}"
             );
         }
-        // 3 was submitted later and ran earlier: 1 acquires its order, and 2 is ordered after 1.
+        // 3 was submitted later and ran earlier. 1 acquires its order, and 2 is ordered after 1.
         let mut submitted = SubmittedOperations::default();
         submitted.add_launch(1, &[], true);
         submitted.add_launch(3, &[1, 2], false);
@@ -214,32 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_beside_may_have_told_threads_of_each_other() {
+    fn a_launch_beside_may_have_ordered_threads() {
         for (learns, beside, wanted) in [(true, true, true), (false, true, false), (true, false, false)] {
             let mut submitted = SubmittedOperations::default();
             submitted.add_launch(1, &[], learns);
             submitted.add_launch(2, if beside { &[1] } else { &[] }, true);
             submitted.add_launch(3, &[], true);
-            assert_eq!(submitted.may_have_been_told(2), wanted, "learns {learns}, beside {beside}");
+            assert_eq!(submitted.may_be_ordered(2), wanted, "learns {learns}, beside {beside}");
             // The other way round: the launch began earlier.
             let mut submitted = SubmittedOperations::default();
             submitted.add_launch(1, &[], true);
             submitted.add_launch(2, if beside { &[1] } else { &[] }, learns);
-            assert_eq!(submitted.may_have_been_told(1), wanted, "learns {learns}, beside {beside}");
+            assert_eq!(submitted.may_be_ordered(1), wanted, "learns {learns}, beside {beside}");
         }
         let mut submitted = SubmittedOperations { forgotten: 5, ..SubmittedOperations::default() };
         submitted.add_launch(6, &[5], true);
         submitted.add_launch(7, &[6], false);
-        assert!(
-            submitted.may_have_been_told(6)
-                && submitted.may_have_been_told(7)
-                && submitted.may_have_been_told(4)
-        );
-        assert!(!submitted.may_have_been_told(8));
+        assert!(submitted.may_be_ordered(6) && submitted.may_be_ordered(7) && submitted.may_be_ordered(4));
+        assert!(!submitted.may_be_ordered(8));
     }
 
     #[test]
-    fn sides_that_are_copies_are_told_as_such() {
+    fn sides_that_are_copies_are_filled_in() {
         let rows = |start| TransferRows { start, width: 10, rows: (3, 16), slices: (1, 0) };
         let sides = vec![
             TransferSide { rows: rows(1000), writes: false, site: 4 },

@@ -18,60 +18,67 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gpurace_check::HostAccess;
 use parking_lot::Mutex;
 
-use crate::backend;
 use crate::host::stack::Callers;
-use crate::order::ORDER;
-use crate::program::host_lines::{self, HostPosition};
-use crate::program::{allocations, managed, modules};
-use crate::session;
+use crate::session::Session;
 
 /// Number of the first site of a host access.
 pub const FIRST_SITE: u32 = 3 << 30;
 
-/// [`trap::ready`] has succeeded, and its conditions cannot have changed since.
-static CHECKED: AtomicBool = AtomicBool::new(false);
-/// The last call of [`trap::ready`] has failed.
-static UNUSABLE: AtomicBool = AtomicBool::new(false);
-/// The end of the program has begun.
-static STOPPED: AtomicBool = AtomicBool::new(false);
-/// The call stacks of the host's accesses so far, by site.
-static HOST_ACCESSES: Mutex<Vec<Callers>> = Mutex::new(Vec::new());
-
-/// Locked while the pages are protected or opened, and while noted accesses are taken.
-static TURN: Mutex<()> = Mutex::new(());
+/// What is known of the host's accesses.
+#[derive(Default)]
+pub struct Watch {
+    /// [`trap::ready`] has succeeded, and its conditions cannot have changed since.
+    checked: AtomicBool,
+    /// The last call of [`trap::ready`] has failed.
+    unusable: AtomicBool,
+    /// The end of the program has begun.
+    stopped: AtomicBool,
+    /// The call stacks of the host's accesses so far, by site.
+    host_accesses: Mutex<Vec<Callers>>,
+    /// Locked while the protection starts or ends, and while noted accesses are taken.
+    turn: Mutex<()>,
+}
 
 /// True if a site is a host access.
 pub const fn is_site(site: u32) -> bool {
     site >= FIRST_SITE
 }
 
-/// The position of the host access with this site.
-pub fn position(site: u32) -> Option<HostPosition> {
-    let place = *HOST_ACCESSES.lock().get(site.checked_sub(FIRST_SITE)? as usize)?;
-    host_lines::position_in_user_code(&place)
+impl Watch {
+    /// The calls that led to the host access with this site.
+    pub fn callers(&self, site: u32) -> Option<Callers> {
+        self.host_accesses.lock().get(site.checked_sub(FIRST_SITE)? as usize).copied()
+    }
+
+    fn site_of(&self, callers: Callers) -> u32 {
+        let mut places = self.host_accesses.lock();
+        let known = places.iter().position(|&place| place == callers);
+        let at = known.unwrap_or_else(|| {
+            places.push(callers);
+            places.len() - 1
+        });
+        FIRST_SITE + at as u32
+    }
+
+    /// Ends the protection for good: the program ends, or a signal has come.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        trap::stop();
+    }
 }
 
-fn site_of(callers: Callers) -> u32 {
-    let mut places = HOST_ACCESSES.lock();
-    let known = places.iter().position(|&place| place == callers);
-    let at = known.unwrap_or_else(|| {
-        places.push(callers);
-        places.len() - 1
-    });
-    FIRST_SITE + at as u32
-}
-
-/// Opens the pages when the program calls the library, and checks the accesses that it has made.
-pub fn pause() {
-    if !managed::exists() {
+/// Ends the protection when the program calls the library, and checks the accesses that the program
+/// has made.
+pub fn pause(session: &Session) {
+    if !session.program.has_managed() {
         return;
     }
     let (events, gave_up) = {
-        let _turn = TURN.lock();
-        if !trap::is_open() {
-            CHECKED.store(false, Ordering::Relaxed);
+        let _turn = session.watch.turn.lock();
+        if !trap::is_on() {
+            session.watch.checked.store(false, Ordering::Relaxed);
         }
-        trap::close();
+        trap::stop();
         trap::take_events()
     };
     if events.is_empty() && !gave_up {
@@ -80,11 +87,11 @@ pub fn pause() {
     let accesses = events.iter().map(|event| HostAccess {
         address: event.address,
         writes: event.write,
-        site: site_of(event.callers),
+        site: session.watch.site_of(event.callers),
     });
-    session::get().host_accesses(accesses);
+    session.host_accesses(accesses);
     if gave_up && events.len() >= trap::MOST_EVENTS {
-        session::get().note_once(format!(
+        session.note_once(format!(
             "more than {} accesses to managed memory by the host beside one launch: the rest not looked at",
             trap::MOST_EVENTS
         ));
@@ -92,16 +99,16 @@ pub fn pause() {
 }
 
 /// Protects the pages when a call of the program returns.
-pub fn resume() {
-    if !managed::exists()
-        || STOPPED.load(Ordering::Relaxed)
-        || trap::is_open()
-        || !ORDER.lock().host_is_ahead()
+pub fn resume(session: &Session) {
+    let (program, watch) = (&session.program, &session.watch);
+    if !program.has_managed()
+        || watch.stopped.load(Ordering::Relaxed)
+        || trap::is_on()
+        || !session.order.lock().host_is_ahead()
     {
         return;
     }
-    let Some(session) = session::existing() else { return };
-    if backend::chosen().is_some_and(|backend| backend.own_checker().is_some()) {
+    if program.backend.if_chosen().is_some_and(|backend| backend.own_checker().is_some()) {
         // The driver moves pages to where they are accessed.
         return session.note_once(
             "accesses to managed memory by the host while a launch may touch it not looked at on the GPU: run with `device=cpu`".to_owned(),
@@ -111,34 +118,29 @@ pub fn resume() {
     if !session.has_checker() {
         return;
     }
-    let _turn = TURN.lock();
-    if !CHECKED.load(Ordering::Relaxed) {
-        let ready = trap::ready(backend::get().worker_threads());
-        UNUSABLE.store(ready.is_err(), Ordering::Relaxed);
+    let _turn = watch.turn.lock();
+    if !watch.checked.load(Ordering::Relaxed) {
+        let ready = trap::ready(session.backend().worker_threads());
+        watch.unusable.store(ready.is_err(), Ordering::Relaxed);
         if let Err(why) = ready {
             return session.note_once(format!("accesses to managed memory by the host not looked at: {why}"));
         }
-        CHECKED.store(true, Ordering::Relaxed);
+        watch.checked.store(true, Ordering::Relaxed);
     }
-    trap::open(managed::ranges());
+    trap::start(program.managed());
 }
 
-/// True if the host may access the same managed memory as a launch with these arguments. A proof
-/// does not cover the host, so such a launch is checked.
-pub fn may_meet(args: &[u128]) -> bool {
-    if !managed::exists() || UNUSABLE.load(Ordering::Relaxed) {
+/// True if the host may access the same managed memory as a launch with these arguments. Such a
+/// launch is checked, since a proof does not cover the host.
+pub fn may_meet(session: &Session, args: &[u128]) -> bool {
+    let program = &session.program;
+    if !program.has_managed() || session.watch.unusable.load(Ordering::Relaxed) {
         return false;
     }
-    if !modules::managed().is_empty() {
+    if program.modules.has_managed() {
         return true;
     }
-    let managed = allocations::managed();
+    let managed = program.allocations.managed();
     let words = args.iter().flat_map(|&pair| [pair as usize, (pair >> 64) as usize]);
     words.into_iter().any(|word| managed.iter().any(|range| range.contains(&word)))
-}
-
-/// Opens the pages for good: the program ends, or a signal has come.
-pub fn stop() {
-    STOPPED.store(true, Ordering::Relaxed);
-    trap::close();
 }

@@ -1,16 +1,16 @@
 //! Protected pages: each access by the host is noted and let through.
 //!
 //! While the pages are protected, an access by the host raises `SIGSEGV`. The handler notes it,
-//! opens the pages and lets the processor execute one instruction. The `SIGTRAP` after it protects
-//! the pages again. So every access is seen, and none is changed.
+//! ends the protection and lets the processor execute one instruction. The `SIGTRAP` after it
+//! protects the pages again. So every access is seen, and none is changed.
 //!
 //! A system call with a pointer to a protected page would fail. Linux's syscall user dispatch hands
 //! every system call of the thread to a `SIGSYS` handler first. The handler makes calls that touch
-//! no protected page. Before any other call it opens the pages for good.
+//! no protected page. Before any other call it ends the protection for good.
 //!
 //! Pages are protected only while the program has one thread: see [`ready`].
 //!
-//! The state is a static because signal handlers need it.
+//! The state is a static: nothing can be passed to signal handlers.
 
 use std::arch::{asm, global_asm};
 use std::cell::UnsafeCell;
@@ -18,9 +18,10 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
-use std::sync::Once;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use crate::host::limits::PAGE;
 use crate::host::stack::{self, Callers};
 
 /// An access by the host to a protected page.
@@ -34,11 +35,10 @@ pub struct HostEvent {
     pub callers: Callers,
 }
 
-/// Accesses that are noted before the pages are opened for good. Each costs some microseconds.
+/// Most accesses that are noted before the protection ends for good. Each costs some microseconds.
 pub const MOST_EVENTS: usize = 4096;
 /// The same for the whole run of the program.
 const MOST_EVENTS_OF_ALL: usize = 1 << 18;
-const PAGE: usize = 4096;
 
 /// `PR_SET_SYSCALL_USER_DISPATCH`, `PR_SYS_DISPATCH_ON` of `linux/prctl.h`.
 const SET_DISPATCH: c_int = 59;
@@ -58,9 +58,11 @@ const TRAP_FLAG: i64 = 1 << 8;
 const PAGE_FAULT_WRITE: i64 = 2;
 
 struct TrapState {
+    /// The handlers are installed. False if the system lacks what they need.
+    is_set_up: OnceLock<bool>,
     /// The pages are protected, or will be after the next instruction.
-    open: AtomicBool,
-    /// The pages are open for one instruction.
+    is_on: AtomicBool,
+    /// The pages can be accessed for one instruction.
     stepping: AtomicBool,
     /// [`BLOCK`] if the kernel hands system calls to the handler.
     selector: AtomicU8,
@@ -68,17 +70,18 @@ struct TrapState {
     events: UnsafeCell<Vec<HostEvent>>,
     /// Number of events since the program began.
     total: AtomicUsize,
-    /// The pages were opened for good although more accesses may follow.
+    /// The protection ended although more accesses may follow.
     gave_up: AtomicBool,
     previous: UnsafeCell<[MaybeUninit<libc::sigaction>; 3]>,
 }
 
-// SAFETY: while `open` is false, only the one thread that uses this module changes the cells. While
+// SAFETY: while `is_on` is false, only the one thread that uses this module changes the cells. While
 // it is true, only signal handlers of that thread do.
 unsafe impl Sync for TrapState {}
 
 static STATE: TrapState = TrapState {
-    open: AtomicBool::new(false),
+    is_set_up: OnceLock::new(),
+    is_on: AtomicBool::new(false),
     stepping: AtomicBool::new(false),
     selector: AtomicU8::new(ALLOW),
     pages: UnsafeCell::new(Vec::new()),
@@ -187,13 +190,11 @@ fn own_code() -> Option<Range<usize>> {
 
 /// Installs the handlers and asks for syscall user dispatch, once.
 fn set_up() -> bool {
-    static ONCE: Once = Once::new();
-    static DONE: AtomicBool = AtomicBool::new(false);
-    ONCE.call_once(|| {
-        let Some(code) = own_code() else { return };
+    *STATE.is_set_up.get_or_init(|| {
+        let Some(code) = own_code() else { return false };
         // The executor installs its handlers at its first launch. They must come before ours.
         gpurace_cpu::signal::install_handlers();
-        // SAFETY: the pages are open. `libc::sigaction` only reads the old action. The selector
+        // SAFETY: the protection is off. `libc::sigaction` only reads the old action. The selector
         // lives as long as the process.
         let done = unsafe {
             let previous = &mut *STATE.previous.get();
@@ -207,9 +208,8 @@ fn set_up() -> bool {
         };
         // The unwinder and the loader allocate at their first use, which a handler must not be.
         let _: Callers = stack::callers();
-        DONE.store(done, Ordering::Relaxed);
-    });
-    DONE.load(Ordering::Relaxed)
+        done
+    })
 }
 
 /// Checks that pages can be protected and the program cannot notice. `workers` threads of the
@@ -253,33 +253,33 @@ pub fn ready(workers: usize) -> Result<(), &'static str> {
 }
 
 /// True if the pages are protected.
-pub fn is_open() -> bool {
-    STATE.open.load(Ordering::Relaxed)
+pub fn is_on() -> bool {
+    STATE.is_on.load(Ordering::Relaxed)
 }
 
 /// Protects the pages of these ranges. [`ready`] has succeeded.
-pub fn open(ranges: impl Iterator<Item = Range<usize>>) {
-    debug_assert!(!is_open());
-    // SAFETY: the pages are open, so no handler reads it.
+pub fn start(ranges: impl Iterator<Item = Range<usize>>) {
+    debug_assert!(!is_on());
+    // SAFETY: the protection is off, so no handler reads it.
     let pages = unsafe { &mut *STATE.pages.get() };
     pages.clear();
     pages.extend(ranges.map(|r| r.start & !(PAGE - 1)..r.end.next_multiple_of(PAGE)));
-    STATE.open.store(true, Ordering::Relaxed);
+    STATE.is_on.store(true, Ordering::Relaxed);
     protect(libc::PROT_NONE);
     STATE.selector.store(BLOCK, Ordering::SeqCst);
 }
 
-/// Opens the pages. A signal handler may call this.
-pub fn close() {
+/// Ends the protection. A signal handler may call this.
+pub fn stop() {
     STATE.selector.store(ALLOW, Ordering::SeqCst);
-    if STATE.open.swap(false, Ordering::Relaxed) {
+    if STATE.is_on.swap(false, Ordering::Relaxed) {
         protect(libc::PROT_READ | libc::PROT_WRITE);
     }
 }
 
 /// The events since the last call, and whether some may be missing.
 pub fn take_events() -> (Vec<HostEvent>, bool) {
-    // SAFETY: the pages are open, so no handler uses it.
+    // SAFETY: the protection is off, so no handler uses it.
     let events = unsafe { &mut *STATE.events.get() };
     let gave_up = STATE.gave_up.swap(false, Ordering::Relaxed);
     let taken = events.clone();
@@ -288,7 +288,7 @@ pub fn take_events() -> (Vec<HostEvent>, bool) {
 }
 
 fn pages() -> &'static [Range<usize>] {
-    // SAFETY: it changes only in this thread, while the pages are open.
+    // SAFETY: it changes only in this thread, while the protection is off.
     unsafe { &*STATE.pages.get() }
 }
 
@@ -321,15 +321,15 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context
     // SAFETY: the handler's own arguments.
     unsafe {
         let address = (*info).si_addr() as usize;
-        if !is_open() || (*info).si_code != ACCESS_ERROR || !is_protected(address) {
-            close();
+        if !is_on() || (*info).si_code != ACCESS_ERROR || !is_protected(address) {
+            stop();
             return chain(signal, info, context);
         }
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let write = registers[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0;
         if !note(address, write) {
             STATE.gave_up.store(true, Ordering::Relaxed);
-            return close();
+            return stop();
         }
         protect(libc::PROT_READ | libc::PROT_WRITE);
         STATE.stepping.store(true, Ordering::Relaxed);
@@ -341,13 +341,13 @@ unsafe extern "C" fn on_step(signal: c_int, info: *mut libc::siginfo_t, context:
     // SAFETY: the handler's own arguments.
     unsafe {
         if !STATE.stepping.swap(false, Ordering::Relaxed) || (*info).si_code != TRACED {
-            close();
+            stop();
             return chain(signal, info, context);
         }
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         registers[libc::REG_EFL as usize] &= !TRAP_FLAG;
     }
-    if is_open() {
+    if is_on() {
         protect(libc::PROT_NONE);
         STATE.selector.store(BLOCK, Ordering::SeqCst);
     }
@@ -387,7 +387,7 @@ unsafe extern "C" fn on_system_call(signal: c_int, info: *mut libc::siginfo_t, c
     // SAFETY: the handler's own arguments.
     unsafe {
         if (*info).si_code != USER_DISPATCH {
-            close();
+            stop();
             return chain(signal, info, context);
         }
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
@@ -395,21 +395,21 @@ unsafe extern "C" fn on_system_call(signal: c_int, info: *mut libc::siginfo_t, c
         let args = [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX, libc::REG_R10, libc::REG_R8, libc::REG_R9]
             .map(|register| registers[register as usize] as usize);
         let touched = args.into_iter().find(|&argument| is_protected(argument));
-        if is_open() && touched.is_none() && SIMPLE.contains(&number) {
+        if is_on() && touched.is_none() && SIMPLE.contains(&number) {
             // SAFETY: the program's own call, with its own arguments.
             let result = system_call(number as usize, args);
             registers[libc::REG_RAX as usize] = result as i64;
             STATE.selector.store(BLOCK, Ordering::SeqCst);
             return;
         }
-        if is_open() {
+        if is_on() {
             let reads = [libc::SYS_write, libc::SYS_pwrite64].contains(&number);
             let writes = [libc::SYS_read, libc::SYS_pread64].contains(&number);
             if let (Some(address), true) = (touched, reads || writes) {
                 note(address, writes);
             }
             STATE.gave_up.store(true, Ordering::Relaxed);
-            close();
+            stop();
         }
         // The program makes the call again. Now it passes.
         registers[libc::REG_RIP as usize] -= INSTRUCTION;

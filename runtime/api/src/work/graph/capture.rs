@@ -10,8 +10,8 @@ use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaEvent_t, cudaStream_t};
 use crate::order::{DEFAULT, StreamId};
 use crate::work::graph::work::Work;
-use crate::work::graph::{self, Graph, Id};
-use crate::work::streams;
+use crate::work::graph::{Graph, Id};
+use crate::work::{Process, streams};
 
 /// A stream that takes part in a capture.
 #[derive(Clone, Debug)]
@@ -34,25 +34,34 @@ pub struct ActiveCapture {
     invalid: bool,
 }
 
+/// The captures that have not ended.
 #[derive(Default)]
-struct Captures {
+pub struct Captures {
+    /// Their number. Most programs never have one, and every operation asks.
+    count: AtomicUsize,
+    state: Mutex<CaptureState>,
+}
+
+#[derive(Default)]
+struct CaptureState {
     going_on: HashMap<u64, ActiveCapture>,
     streams: HashMap<StreamId, CapturingStream>,
     events: HashMap<usize, (u64, Vec<Id>)>,
     last: u64,
 }
 
-static CAPTURES: Mutex<Option<Captures>> = Mutex::new(None);
-/// Number of captures that have not ended. Most programs never have one, and every operation asks.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// True if some stream captures.
+fn any(process: &Process) -> bool {
+    process.captures.count.load(Ordering::Relaxed) != 0
+}
 
-fn with<T>(f: impl FnOnce(&mut Captures) -> T) -> T {
-    f(CAPTURES.lock().get_or_insert_default())
+fn with<T>(process: &Process, f: impl FnOnce(&mut CaptureState) -> T) -> T {
+    f(&mut process.captures.state.lock())
 }
 
 /// True if the stream captures.
-pub fn takes(stream: StreamId) -> bool {
-    COUNT.load(Ordering::Relaxed) != 0 && with(|all| all.streams.contains_key(&stream))
+pub fn takes(process: &Process, stream: StreamId) -> bool {
+    any(process) && with(process, |all| all.streams.contains_key(&stream))
 }
 
 /// Makes an operation a node, if the stream captures. False if it does not: then the caller runs
@@ -60,18 +69,18 @@ pub fn takes(stream: StreamId) -> bool {
 ///
 /// # Errors
 /// `cudaErrorStreamCaptureInvalidated`.
-pub fn add(stream: StreamId, work: impl FnOnce() -> Work) -> Result<bool> {
-    if !takes(stream) {
+pub fn add(process: &Process, stream: StreamId, work: impl FnOnce() -> Work) -> Result<bool> {
+    if !takes(process, stream) {
         return Ok(false);
     }
     let work = work();
-    with(|all| {
+    with(process, |all| {
         let taking = all.streams.get_mut(&stream).ok_or(Error::UNKNOWN)?;
         let capture = all.going_on.get(&taking.capture).ok_or(Error::UNKNOWN)?;
         if capture.invalid {
             return Err(Error::STREAM_CAPTURE_INVALIDATED);
         }
-        let node = graph::all().add(capture.graph, work, &taking.after)?;
+        let node = process.graphs.lock().add(capture.graph, work, &taking.after)?;
         taking.after = vec![node];
         Ok(true)
     })
@@ -81,11 +90,11 @@ pub fn add(stream: StreamId, work: impl FnOnce() -> Work) -> Result<bool> {
 ///
 /// # Errors
 /// `cudaErrorStreamCaptureUnsupported`. The capture is invalid from then on.
-pub fn refuse_wait(stream: StreamId) -> Result {
-    if !takes(stream) {
+pub fn refuse_wait(process: &Process, stream: StreamId) -> Result {
+    if !takes(process, stream) {
         return Ok(());
     }
-    with(|all| {
+    with(process, |all| {
         let capture = all.streams.get(&stream).map(|taking| taking.capture);
         if let Some(capture) = capture.and_then(|id| all.going_on.get_mut(&id)) {
             capture.invalid = true;
@@ -95,11 +104,11 @@ pub fn refuse_wait(stream: StreamId) -> Result {
 }
 
 /// Records an event in a capture. False if the stream does not capture.
-pub fn record(event: cudaEvent_t, stream: StreamId) -> bool {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+pub fn record(process: &Process, event: cudaEvent_t, stream: StreamId) -> bool {
+    if !any(process) {
         return false;
     }
-    with(|all| {
+    with(process, |all| {
         let Some(taking) = all.streams.get(&stream) else {
             all.events.remove(&(event as usize));
             return false;
@@ -115,11 +124,11 @@ pub fn record(event: cudaEvent_t, stream: StreamId) -> bool {
 /// # Errors
 /// `cudaErrorStreamCaptureIsolation` if the stream captures and the event was recorded elsewhere,
 /// `cudaErrorStreamCaptureMerge` if both belong to different captures.
-pub fn wait(stream: StreamId, event: cudaEvent_t) -> Result<bool> {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+pub fn wait(process: &Process, stream: StreamId, event: cudaEvent_t) -> Result<bool> {
+    if !any(process) {
         return Ok(false);
     }
-    with(|all| {
+    with(process, |all| {
         let Some((capture, nodes)) = all.events.get(&(event as usize)).cloned() else {
             return if all.streams.contains_key(&stream) {
                 Err(Error::STREAM_CAPTURE_ISOLATION)
@@ -144,13 +153,12 @@ pub fn wait(stream: StreamId, event: cudaEvent_t) -> Result<bool> {
     })
 }
 
-/// Refuses that the host waits for an event of a capture.
+/// Refuses a wait of the host for an event of a capture.
 ///
 /// # Errors
 /// `cudaErrorCapturedEvent`.
-pub fn refuse_host_wait(event: cudaEvent_t) -> Result {
-    let captured =
-        COUNT.load(Ordering::Relaxed) != 0 && with(|all| all.events.contains_key(&(event as usize)));
+pub fn refuse_host_wait(process: &Process, event: cudaEvent_t) -> Result {
+    let captured = any(process) && with(process, |all| all.events.contains_key(&(event as usize)));
     if captured { Err(Error::CAPTURED_EVENT) } else { Ok(()) }
 }
 
@@ -158,21 +166,21 @@ pub fn refuse_host_wait(event: cudaEvent_t) -> Result {
 ///
 /// # Errors
 /// `cudaErrorStreamCaptureUnsupported`, or `cudaErrorIllegalState` if the stream captures already.
-pub fn begin(stream: StreamId) -> Result {
+pub fn begin(process: &Process, stream: StreamId) -> Result {
     // The legacy stream waits for all others. A graph has no edges for that.
     if stream == DEFAULT {
         return Err(Error::STREAM_CAPTURE_UNSUPPORTED);
     }
-    with(|all| {
+    with(process, |all| {
         if all.streams.contains_key(&stream) {
             return Err(Error::ILLEGAL_STATE);
         }
-        let graph = graph::all().make(Graph::default());
+        let graph = process.graphs.lock().make(Graph::default());
         all.last += 1;
         let capture = all.last;
         all.going_on.insert(capture, ActiveCapture { graph, origin: stream, invalid: false });
         all.streams.insert(stream, CapturingStream { capture, after: Vec::new(), shown: Vec::new() });
-        COUNT.fetch_add(1, Ordering::Relaxed);
+        process.captures.count.fetch_add(1, Ordering::Relaxed);
         Ok(())
     })
 }
@@ -181,21 +189,21 @@ pub fn begin(stream: StreamId) -> Result {
 ///
 /// # Errors
 /// The reason why the capture is no graph.
-pub fn end(stream: StreamId) -> Result<Id> {
-    with(|all| {
+pub fn end(process: &Process, stream: StreamId) -> Result<Id> {
+    with(process, |all| {
         let taking = all.streams.get(&stream).cloned().ok_or(Error::ILLEGAL_STATE)?;
         let capture = *all.going_on.get(&taking.capture).ok_or(Error::ILLEGAL_STATE)?;
         if capture.origin != stream {
             return Err(Error::STREAM_CAPTURE_UNMATCHED);
         }
         all.going_on.remove(&taking.capture);
-        COUNT.fetch_sub(1, Ordering::Relaxed);
+        process.captures.count.fetch_sub(1, Ordering::Relaxed);
         let of_this = |capture: u64| capture == taking.capture;
         let others: Vec<_> =
             all.streams.values().filter(|t| of_this(t.capture)).flat_map(|t| t.after.clone()).collect();
         all.streams.retain(|_, t| !of_this(t.capture));
         all.events.retain(|_, (capture, _)| !of_this(*capture));
-        let mut graphs = graph::all();
+        let mut graphs = process.graphs.lock();
         let joined = graphs.graph(capture.graph)?.ancestors(&taking.after);
         let failure = if capture.invalid {
             Error::STREAM_CAPTURE_INVALIDATED
@@ -210,10 +218,12 @@ pub fn end(stream: StreamId) -> Result<Id> {
 }
 
 /// Calls `tell` with the status of a stream's capture, the capture, and the stream's part in it.
+/// `None` if the stream does not capture.
 ///
 /// # Errors
 /// Those of `tell`.
 pub fn info(
+    process: &Process,
     stream: cudaStream_t,
     tell: impl FnOnce(Option<(u32, ActiveCapture, &mut CapturingStream)>) -> Result,
 ) -> Result {
@@ -221,8 +231,8 @@ pub fn info(
     const ACTIVE: u32 = 1;
     /// `cudaStreamCaptureStatusInvalidated`.
     const INVALIDATED: u32 = 2;
-    let stream = streams::resolve(stream)?;
-    with(|all| {
+    let stream = streams::resolve(process, stream)?;
+    with(process, |all| {
         let taking = all.streams.get_mut(&stream);
         tell(taking.and_then(|taking| {
             let capture = *all.going_on.get(&taking.capture)?;

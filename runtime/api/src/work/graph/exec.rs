@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use crate::host::edge::put;
 use crate::host::errors::{Error, Result};
 use crate::host::types::cudaStream_t;
-use crate::order::{Clock, ORDER, StreamId};
+use crate::order::{Clock, StreamId};
 use crate::work::graph::points::{self, GraphPoint, GraphPoints};
 use crate::work::graph::work::Work;
-use crate::work::graph::{self, ExecHandle, Graph, GraphHandle, Graphs, Id, NodeHandle, capture};
-use crate::work::streams;
+use crate::work::graph::{ExecHandle, Graph, GraphHandle, Graphs, Id, NodeHandle, capture};
+use crate::work::{Process, streams};
 
 /// A node of an instantiated graph.
 #[derive(Clone)]
@@ -151,8 +151,8 @@ impl Exec {
     }
 
     /// Destroys its streams and events. Submitted work continues.
-    pub fn destroy(self) {
-        self.points.forget(&self.streams);
+    pub fn destroy(self, process: &Process) {
+        self.points.forget(process, &self.streams);
     }
 
     /// True if a step of another chain runs after this one.
@@ -164,9 +164,9 @@ impl Exec {
 
     /// Runs the steps. Keeps the streams of the chains, and the clock that the next launch begins
     /// after.
-    fn run(&mut self, stream: StreamId) -> Result {
+    fn run(&mut self, process: &Process, stream: StreamId) -> Result {
         let (mut streams, mut points) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.points));
-        let ran = self.run_steps(stream, &mut streams, &mut points);
+        let ran = self.run_steps(process, stream, &mut streams, &mut points);
         (self.streams, self.points) = (streams, points);
         self.last = ran?;
         Ok(())
@@ -176,16 +176,17 @@ impl Exec {
     /// launch.
     fn run_steps(
         &self,
+        process: &Process,
         stream: StreamId,
         known: &mut Vec<Option<StreamId>>,
         points: &mut GraphPoints,
     ) -> Result<Clock> {
         // A launch of a graph begins after the last launch of it.
-        points.wait(stream, GraphPoint::End)?;
+        points.wait(process, stream, GraphPoint::End)?;
         known.resize(self.chains.len(), None);
         let mut streams = vec![None; self.chains.len()];
         let begin = {
-            let mut order = ORDER.lock();
+            let mut order = process.order();
             order.wait(stream, &self.last);
             order.submit(stream)
         };
@@ -193,7 +194,7 @@ impl Exec {
             *first = Some(stream);
         }
         if self.chains.len() > 1 {
-            points.reach(GraphPoint::Begin, stream)?;
+            points.reach(process, GraphPoint::Begin, stream)?;
         }
         let mut clocks: Vec<Option<Clock>> = vec![None; self.steps.len()];
         let mut result = Ok(());
@@ -208,26 +209,26 @@ impl Exec {
                     for &before in &self.steps[first].after {
                         clock.join(clocks[before].as_ref().unwrap_or(&begin));
                     }
-                    let id = ORDER.lock().open(known[chain], clock);
+                    let id = process.order().open(known[chain], clock);
                     if known[chain].replace(id).is_none() {
-                        points::make_stream(id)?;
+                        points::make_stream(process, id)?;
                     }
-                    points.wait(id, GraphPoint::Begin)?;
+                    points.wait(process, id, GraphPoint::Begin)?;
                     streams[chain] = Some(id);
                 }
             }
             let on = streams[step.chain].unwrap_or(stream);
             for &before in step.after.iter().filter(|&&before| self.steps[before].chain != step.chain) {
-                ORDER.lock().wait(on, clocks[before].as_ref().unwrap_or(&begin));
-                points.wait(on, GraphPoint::Step(before))?;
+                process.order().wait(on, clocks[before].as_ref().unwrap_or(&begin));
+                points.wait(process, on, GraphPoint::Step(before))?;
             }
             if !step.disabled && result.is_ok() {
-                result = step.work.run(on);
+                result = step.work.run(process, on);
             }
             if self.is_waited_for(index) {
-                points.reach(GraphPoint::Step(index), on)?;
+                points.reach(process, GraphPoint::Step(index), on)?;
             }
-            let mut order = ORDER.lock();
+            let mut order = process.order();
             clocks[index] = Some(order.now(on));
             if step.chain != 0 && self.chains[step.chain].1 == index {
                 order.destroy(on);
@@ -235,14 +236,14 @@ impl Exec {
         }
         for (chain, &(_, last)) in self.chains.iter().enumerate() {
             if let Some(clock) = &clocks[last] {
-                ORDER.lock().wait(stream, clock);
+                process.order().wait(stream, clock);
             }
             if chain != 0 {
-                points.wait(stream, GraphPoint::Step(last))?;
+                points.wait(process, stream, GraphPoint::Step(last))?;
             }
         }
-        points.reach(GraphPoint::End, stream)?;
-        result.map(|()| ORDER.lock().now(stream))
+        points.reach(process, GraphPoint::End, stream)?;
+        result.map(|()| process.order().now(stream))
     }
 }
 
@@ -250,15 +251,15 @@ impl Exec {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is no such graph, and those of its operations.
-pub fn launch(exec: ExecHandle, stream: cudaStream_t) -> Result {
-    let (stream, id) = (streams::resolve(stream)?, exec as Id);
+pub fn launch(process: &Process, exec: ExecHandle, stream: cudaStream_t) -> Result {
+    let (stream, id) = (streams::resolve(process, stream)?, exec as Id);
     // A copy runs, without the lock: host functions of the graph may use other graphs.
-    let mut exec = graph::all().execs.get(&id).cloned().ok_or(Error::INVALID_VALUE)?;
-    if capture::takes(stream) {
+    let mut exec = process.graphs.lock().execs.get(&id).cloned().ok_or(Error::INVALID_VALUE)?;
+    if capture::takes(process, stream) {
         return Err(Error::STREAM_CAPTURE_UNSUPPORTED);
     }
-    let ran = exec.run(stream);
-    if let Some(kept) = graph::all().execs.get_mut(&id) {
+    let ran = exec.run(process, stream);
+    if let Some(kept) = process.graphs.lock().execs.get_mut(&id) {
         (kept.streams, kept.last, kept.points) = (exec.streams, exec.last, exec.points);
     }
     ran
@@ -271,8 +272,8 @@ pub fn launch(exec: ExecHandle, stream: cudaStream_t) -> Result {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` for a null pointer, or if the graph cannot be run.
-pub unsafe fn instantiate(to: *mut ExecHandle, graph: GraphHandle, flags: u64) -> Result {
-    let mut graphs = graph::all();
+pub unsafe fn instantiate(process: &Process, to: *mut ExecHandle, graph: GraphHandle, flags: u64) -> Result {
+    let mut graphs = process.graphs.lock();
     let exec = Exec::of(&mut graphs, graph as Id, flags)?;
     let id = graphs.number();
     graphs.execs.insert(id, exec);
@@ -284,8 +285,8 @@ pub unsafe fn instantiate(to: *mut ExecHandle, graph: GraphHandle, flags: u64) -
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is no such graph, or as [`Exec::replace`].
-pub fn replace(exec: ExecHandle, node: NodeHandle, work: Work) -> Result {
-    let mut graphs = graph::all();
+pub fn replace(process: &Process, exec: ExecHandle, node: NodeHandle, work: Work) -> Result {
+    let mut graphs = process.graphs.lock();
     let exec = graphs.exec(exec as Id)?;
     exec.replace(node as Id, work)
 }
@@ -315,8 +316,8 @@ fn difference(old: &Exec, new: &Exec) -> Option<(u32, Id)> {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if one of the handles is none.
-pub fn update(exec: ExecHandle, graph: GraphHandle) -> Result<Option<(u32, Id)>> {
-    let mut graphs = graph::all();
+pub fn update(process: &Process, exec: ExecHandle, graph: GraphHandle) -> Result<Option<(u32, Id)>> {
+    let mut graphs = process.graphs.lock();
     let new = Exec::of(&mut graphs, graph as Id, 0)?;
     let old = graphs.exec(exec as Id)?;
     let differs = difference(old, &new);

@@ -15,8 +15,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 
-use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
-
 use crate::host::errors::{Error, Result};
 
 pub mod capture;
@@ -123,18 +121,24 @@ impl Graph {
 }
 
 /// All graphs, nodes and instantiated graphs.
+#[derive(Default)]
 pub struct Graphs {
     graphs: HashMap<Id, Graph>,
+    /// The graph of each node.
     owners: HashMap<Id, Id>,
     execs: HashMap<Id, exec::Exec>,
-    next: Id,
+    /// Number of handles that were given.
+    given: Id,
 }
+
+/// Handles look like pointers. They lie above this one.
+const FIRST_HANDLE: Id = 0x7100_0000;
 
 impl Graphs {
     /// Returns a new handle.
     pub fn number(&mut self) -> Id {
-        self.next += 16;
-        self.next
+        self.given += 1;
+        FIRST_HANDLE + self.given * 16
     }
 
     /// Adds a graph. Returns its handle.
@@ -233,19 +237,6 @@ impl Graphs {
         }
         Ok(graph)
     }
-}
-
-/// All graphs of this process.
-pub fn all() -> MappedMutexGuard<'static, Graphs> {
-    static GRAPHS: Mutex<Option<Graphs>> = Mutex::new(None);
-    MutexGuard::map(GRAPHS.lock(), |graphs| {
-        graphs.get_or_insert_with(|| Graphs {
-            graphs: HashMap::new(),
-            owners: HashMap::new(),
-            execs: HashMap::new(),
-            next: 0x7100_0000,
-        })
-    })
 }
 
 #[cfg(test)]

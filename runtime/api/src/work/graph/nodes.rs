@@ -6,8 +6,9 @@ use crate::host::edge::{get, put};
 use crate::host::errors::{Error, Result};
 use crate::host::stack::{self, Callers};
 use crate::host::types::{cudaHostNodeParams, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemsetParams};
+use crate::work::Process;
 use crate::work::graph::work::{Opaque, Work};
-use crate::work::graph::{self, GraphHandle, Id, Node, NodeHandle};
+use crate::work::graph::{GraphHandle, Id, Node, NodeHandle};
 use crate::work::launches::PreparedLaunch;
 use crate::work::transfers::copies::PlannedCopy;
 use crate::work::transfers::fills::PlannedFill;
@@ -19,7 +20,7 @@ use crate::work::transfers::fills::PlannedFill;
 ///
 /// # Errors
 /// The reason why such a launch cannot start. `cudaErrorNotSupported` for arguments in one buffer.
-pub unsafe fn kernel(p: &cudaKernelNodeParams) -> Result<Work> {
+pub unsafe fn kernel(process: &Process, p: &cudaKernelNodeParams) -> Result<Work> {
     if p.kernelParams.is_null() && !p.extra.is_null() {
         return Err(Error::NOT_SUPPORTED);
     }
@@ -27,7 +28,7 @@ pub unsafe fn kernel(p: &cudaKernelNodeParams) -> Result<Work> {
     let shape = (p.gridDim, p.blockDim);
     // SAFETY: the caller keeps the contract above.
     let prepared = unsafe {
-        PreparedLaunch::of_node(p.func, shape, p.sharedMemBytes as usize, p.kernelParams, callers[0])
+        PreparedLaunch::of_node(process, p.func, shape, p.sharedMemBytes as usize, p.kernelParams, callers[0])
     };
     Ok(Work::Kernel(Box::new(prepared?)))
 }
@@ -36,24 +37,30 @@ pub unsafe fn kernel(p: &cudaKernelNodeParams) -> Result<Work> {
 ///
 /// # Errors
 /// What CUDA returns for parameters that do not fit.
-pub fn fill(p: &cudaMemsetParams) -> Result<Work> {
-    Ok(Work::Fill(PlannedFill::of_node(p)?, stack::callers()))
+pub fn fill(process: &Process, p: &cudaMemsetParams) -> Result<Work> {
+    Ok(Work::Fill(PlannedFill::of_node(process, p)?, stack::callers()))
 }
 
 /// The copy that a node's parameters describe.
 ///
 /// # Errors
 /// What CUDA returns for parameters that do not fit.
-pub fn copy(p: &cudaMemcpy3DParms) -> Result<Work> {
-    Ok(Work::Copy(PlannedCopy::of_3d(p)?, stack::callers()))
+pub fn copy(process: &Process, p: &cudaMemcpy3DParms) -> Result<Work> {
+    Ok(Work::Copy(PlannedCopy::of_3d(process, p)?, stack::callers()))
 }
 
 /// The copy of `count` bytes.
 ///
 /// # Errors
 /// What CUDA returns for parameters that do not fit.
-pub fn copy_1d(to: *mut c_void, from: *const c_void, count: usize, kind: u32) -> Result<Work> {
-    Ok(Work::Copy(PlannedCopy::of_bytes(to, from, count, kind)?, stack::callers()))
+pub fn copy_1d(
+    process: &Process,
+    to: *mut c_void,
+    from: *const c_void,
+    count: usize,
+    kind: u32,
+) -> Result<Work> {
+    Ok(Work::Copy(PlannedCopy::of_bytes(process, to, from, count, kind)?, stack::callers()))
 }
 
 /// The call of a host function that a node's parameters describe.
@@ -86,8 +93,9 @@ pub unsafe fn handles<'a>(list: *const Id, count: usize) -> Result<&'a [Id]> {
 /// Pointers are as the CUDA Runtime API documents them.
 ///
 /// # Errors
-/// As [`Graph::add`](graph::Graph::add).
+/// As [`Graph::add`](crate::work::graph::Graph::add).
 pub unsafe fn add(
+    process: &Process,
     to: *mut NodeHandle,
     graph: GraphHandle,
     after: *const Id,
@@ -99,7 +107,7 @@ pub unsafe fn add(
     }
     // SAFETY: the caller keeps the contract above.
     let after = unsafe { handles(after, count) }?;
-    let id = graph::all().add(graph as Id, work, after)?;
+    let id = process.graphs.lock().add(graph as Id, work, after)?;
     // SAFETY: it is not null.
     unsafe { put(to, id as NodeHandle) }
 }
@@ -108,8 +116,8 @@ pub unsafe fn add(
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is no such node, or if its kind is another.
-pub fn change(node: NodeHandle, work: Work) -> Result {
-    let mut graphs = graph::all();
+pub fn change(process: &Process, node: NodeHandle, work: Work) -> Result {
+    let mut graphs = process.graphs.lock();
     let node = graphs.node(node as Id)?;
     if node.work.number() != work.number() {
         return Err(Error::INVALID_VALUE);
@@ -118,7 +126,7 @@ pub fn change(node: NodeHandle, work: Work) -> Result {
     Ok(())
 }
 
-/// Writes a list as CUDA returns lists: as many elements as there is room for, and the count.
+/// Writes a list as CUDA returns lists: the elements that there is room for, and their number.
 ///
 /// # Safety
 /// `to` is null or has room for `*count`.
@@ -143,8 +151,8 @@ pub unsafe fn give(found: &[Id], to: *mut Id, count: *mut usize) -> Result {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if there is no such graph.
-pub fn nodes_of(graph: GraphHandle, wanted: impl Fn(&Node) -> bool) -> Result<Vec<Id>> {
-    let mut graphs = graph::all();
+pub fn nodes_of(process: &Process, graph: GraphHandle, wanted: impl Fn(&Node) -> bool) -> Result<Vec<Id>> {
+    let mut graphs = process.graphs.lock();
     let nodes = graphs.graph(graph as Id)?.nodes.iter();
     Ok(nodes.filter(|node| wanted(node)).map(|node| node.id).collect())
 }

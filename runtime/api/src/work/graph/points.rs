@@ -1,16 +1,12 @@
-//! The order of a graph's nodes on a backend that runs them later: streams and events of the
-//! backend. A graph is launched node by node: in each launch of the graph, each node is an
-//! operation with its own number.
+//! The order of a graph's nodes on a backend that runs them later. Streams and events of the backend
+//! make it. A graph is launched node by node: each node of each launch is an operation with a number
+//! of its own.
 
-use crate::backend;
 use crate::host::errors::Result;
+use crate::host::types::{EVENT_DISABLE_TIMING, STREAM_NON_BLOCKING};
 use crate::order::StreamId;
-use crate::work::graph::{self, Id};
-
-/// `cudaStreamNonBlocking`.
-const NON_BLOCKING: u32 = 1;
-/// `cudaEventDisableTiming`.
-const WITHOUT_TIME: u32 = 2;
+use crate::work::Process;
+use crate::work::graph::Id;
 
 /// Points of a graph's launches for which operations of other streams wait.
 #[derive(Clone, Debug, Default)]
@@ -42,10 +38,7 @@ impl GraphPoint {
 
 impl GraphPoints {
     /// Records that a stream has reached a point.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn reach(&mut self, point: GraphPoint, stream: StreamId) -> Result {
+    pub fn reach(&mut self, process: &Process, point: GraphPoint, stream: StreamId) -> Result {
         let index = point.index();
         if self.events.len() <= index {
             self.events.resize(index + 1, None);
@@ -53,29 +46,26 @@ impl GraphPoints {
         let event = match self.events[index] {
             Some(event) => event,
             None => {
-                let event = graph::all().number();
-                backend::get().create_event(event, WITHOUT_TIME)?;
+                let event = process.graphs.lock().number();
+                process.backend().create_event(event, EVENT_DISABLE_TIMING)?;
                 *self.events[index].insert(event)
             }
         };
-        backend::get().record(event, stream)
+        process.backend().record(event, stream)
     }
 
     /// Lets later operations of a stream wait for a point, in the launch that has reached it last.
     /// If none has, they do not wait.
-    ///
-    /// # Errors
-    /// The device's.
-    pub fn wait(&self, stream: StreamId, point: GraphPoint) -> Result {
+    pub fn wait(&self, process: &Process, stream: StreamId, point: GraphPoint) -> Result {
         match self.events.get(point.index()).copied().flatten() {
-            Some(event) => backend::get().wait_for_event(stream, event),
+            Some(event) => process.backend().wait_for_event(stream, event),
             None => Ok(()),
         }
     }
 
     /// Destroys the events, and the streams of the graph. Submitted work continues.
-    pub fn forget(self, streams: &[Option<StreamId>]) {
-        let Some(backend) = backend::chosen() else { return };
+    pub fn forget(self, process: &Process, streams: &[Option<StreamId>]) {
+        let Some(backend) = process.program().backend.if_chosen() else { return };
         for event in self.events.into_iter().flatten() {
             backend.destroy_event(event);
         }
@@ -86,9 +76,6 @@ impl GraphPoints {
 }
 
 /// Makes a stream for part of a graph.
-///
-/// # Errors
-/// The device's.
-pub fn make_stream(stream: StreamId) -> Result {
-    backend::get().create_stream(stream, NON_BLOCKING, 0)
+pub fn make_stream(process: &Process, stream: StreamId) -> Result {
+    process.backend().create_stream(stream, STREAM_NON_BLOCKING, 0)
 }

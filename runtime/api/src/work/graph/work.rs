@@ -1,21 +1,16 @@
 //! The operation of a graph's node. It holds everything that it needs by value.
 
-use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 
-use parking_lot::Mutex;
-
-use crate::backend;
 use crate::host::errors::Result;
 use crate::host::stack::{self, Callers};
 use crate::host::types::{cudaEvent_t, cudaHostFn_t};
-use crate::order::{ORDER, StreamId};
-use crate::session;
-use crate::work::events;
+use crate::order::StreamId;
 use crate::work::graph::Id;
 use crate::work::launches::PreparedLaunch;
 use crate::work::transfers::copies::PlannedCopy;
 use crate::work::transfers::fills::PlannedFill;
+use crate::work::{Process, events};
 
 /// A pointer of the program that is only passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +28,14 @@ impl Opaque {
     }
 }
 
-/// The memory of nodes that allocate. A free leaves it allocated for the next launch.
-static OWNED: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
-
 /// Marks memory as a node's.
-pub fn own(address: usize) {
-    OWNED.lock().get_or_insert_default().insert(address);
+pub fn own(process: &Process, address: usize) {
+    process.owned.lock().insert(address);
 }
 
 /// True if the memory is a node's.
-pub fn is_owned(address: usize) -> bool {
-    OWNED.lock().as_ref().is_some_and(|owned| owned.contains(&address))
+pub fn is_owned(process: &Process, address: usize) -> bool {
+    process.owned.lock().contains(&address)
 }
 
 /// The operation of a node.
@@ -92,32 +84,32 @@ impl Work {
     ///
     /// # Errors
     /// The reason why it cannot start.
-    pub fn run(&self, stream: StreamId) -> Result {
+    pub fn run(&self, process: &Process, stream: StreamId) -> Result {
         match self {
             Self::Empty | Self::Child(_) | Self::Free(_) => {}
-            Self::Kernel(prepared) => return prepared.run(stream),
-            Self::Copy(copy, callers) => return stack::on_behalf_of(callers, || copy.run(stream)),
-            Self::Fill(fill, callers) => return stack::on_behalf_of(callers, || fill.run(stream)),
+            Self::Kernel(prepared) => return prepared.run(process, stream),
+            Self::Copy(copy, callers) => return stack::on_behalf_of(callers, || copy.run(process, stream)),
+            Self::Fill(fill, callers) => return stack::on_behalf_of(callers, || fill.run(process, stream)),
             Self::Host(function, data) => {
-                let _ = ORDER.lock().submit(stream);
+                let _ = process.order().submit(stream);
                 if let Some(function) = *function {
                     // SAFETY: the program passed the function with its data.
-                    unsafe { backend::get().call_host(stream, function, data.pointer()) }?;
+                    unsafe { process.backend().call_host(stream, function, data.pointer()) }?;
                 }
             }
             Self::Record(recorded) => {
-                backend::get().record(recorded.0, stream)?;
-                let clock = ORDER.lock().submit(stream);
-                events::record_at(recorded.pointer() as cudaEvent_t, clock)?;
+                process.backend().record(recorded.0, stream)?;
+                let clock = process.order().submit(stream);
+                events::record_at(process, recorded.pointer() as cudaEvent_t, clock)?;
             }
             Self::Wait(waited) => {
-                if let Some(clock) = events::recorded(waited.pointer() as cudaEvent_t)? {
-                    backend::get().wait_for_event(stream, waited.0)?;
-                    ORDER.lock().wait(stream, &clock);
+                if let Some(clock) = events::recorded(process, waited.pointer() as cudaEvent_t)? {
+                    process.backend().wait_for_event(stream, waited.0)?;
+                    process.order().wait(stream, &clock);
                 }
             }
             // Accesses of the last launch were to other memory.
-            Self::Allocate(address, size) => session::get().forget(*address, *size),
+            Self::Allocate(address, size) => process.session.forget(*address, *size),
         }
         Ok(())
     }

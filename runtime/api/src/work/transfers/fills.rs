@@ -2,17 +2,16 @@
 
 use std::ffi::c_int;
 
-use crate::backend;
-use crate::backend::memory::PitchedRows;
+use crate::backend::memory::{PitchedRows, TransferRequest};
 use crate::host::errors::{Error, Result};
 use crate::host::stack;
 use crate::host::types::{cudaExtent, cudaMemsetParams, cudaStream_t};
 use crate::order::StreamId;
 use crate::work::graph::capture;
 use crate::work::graph::work::Work;
-use crate::work::streams;
 use crate::work::transfers::sides::{RequiredMemory, check_side, flat, is_empty};
 use crate::work::transfers::{self, Waits};
+use crate::work::{Process, streams};
 
 /// A fill of `extent` (bytes, rows, slices) whose memory was checked.
 #[derive(Clone, Copy, Debug)]
@@ -25,28 +24,30 @@ pub struct PlannedFill {
 }
 
 impl PlannedFill {
+    /// This fill, if it can be made.
+    ///
     /// # Errors
     /// `cudaErrorInvalidValue` or `cudaErrorInvalidPitchValue` if the memory cannot be filled.
-    fn new(rows: PitchedRows, value: u32, element: usize, extent: cudaExtent) -> Result<Self> {
-        if !matches!(element, 1 | 2 | 4) {
+    fn checked(self, process: &Process) -> Result<Self> {
+        if !matches!(self.element, 1 | 2 | 4) {
             return Err(Error::INVALID_VALUE);
         }
-        let fill = Self { rows, value, element, extent };
-        fill.check().map(|()| fill)
+        self.check(process).map(|()| self)
     }
 
     /// The fill that `cudaMemsetParams` describe.
     ///
     /// # Errors
     /// What CUDA returns for parameters that do not fit.
-    pub fn of_node(p: &cudaMemsetParams) -> Result<Self> {
+    pub fn of_node(process: &Process, p: &cudaMemsetParams) -> Result<Self> {
         let element = p.elementSize as usize;
         let width = p.width.checked_mul(element).ok_or(Error::INVALID_VALUE)?;
         let pitch = if p.height > 1 { p.pitch } else { width };
-        Self::new(flat(p.dst, pitch), p.value, element, cudaExtent { width, height: p.height, depth: 1 })
+        let (rows, extent) = (flat(p.dst, pitch), cudaExtent { width, height: p.height, depth: 1 });
+        Self { rows, value: p.value, element, extent }.checked(process)
     }
 
-    fn check(&self) -> Result {
+    fn check(&self, process: &Process) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {
             return Ok(());
@@ -54,26 +55,27 @@ impl PlannedFill {
         if extent.height > 1 && rows.pitch < extent.width {
             return Err(Error::INVALID_PITCH_VALUE);
         }
-        check_side(rows, extent, RequiredMemory::Device)
+        check_side(process, rows, extent, RequiredMemory::Device)
     }
 
     /// Runs it on `stream` as part of a graph. The host does not wait for it.
     ///
     /// # Errors
     /// `cudaErrorInvalidValue` if the memory was freed since.
-    pub fn run(&self, stream: StreamId) -> Result {
-        self.check()?;
-        self.act(stream, Waits::InGraph)
+    pub fn run(&self, process: &Process, stream: StreamId) -> Result {
+        self.check(process)?;
+        self.act(process, stream, Waits::InGraph)
     }
 
-    fn act(&self, stream: StreamId, waits: Waits) -> Result {
+    fn act(&self, process: &Process, stream: StreamId, waits: Waits) -> Result {
         let (rows, extent) = (self.rows, self.extent);
         if is_empty(extent) {
-            return transfers::begin_empty(stream, waits);
+            return transfers::begin_empty(process, stream, waits);
         }
-        let wait = transfers::begin(stream, rows.of_extent(extent), None, waits);
+        let wait = transfers::begin(process, stream, rows.of_extent(extent), None, waits);
+        let request = TransferRequest { extent, stream, wait };
         // SAFETY: the memory was checked when the fill was made, or by `run`.
-        unsafe { backend::get().fill(rows, (self.value, self.element), extent, stream, wait) }
+        unsafe { process.backend().fill(rows, (self.value, self.element), request) }
     }
 }
 
@@ -81,11 +83,18 @@ impl PlannedFill {
 ///
 /// # Errors
 /// What CUDA returns for arguments that do not fit, and the device's.
-pub fn fill(rows: PitchedRows, value: c_int, extent: cudaExtent, stream: cudaStream_t, sync: bool) -> Result {
-    let stream = streams::resolve(stream)?;
-    let fill = PlannedFill::new(rows, value as u32, 1, extent)?;
-    if !capture::add(stream, || Work::Fill(fill, stack::callers()))? {
-        fill.act(stream, Waits::of_call(sync))?;
+pub fn fill(
+    process: &Process,
+    rows: PitchedRows,
+    value: c_int,
+    extent: cudaExtent,
+    stream: cudaStream_t,
+    sync: bool,
+) -> Result {
+    let stream = streams::resolve(process, stream)?;
+    let fill = PlannedFill { rows, value: value as u32, element: 1, extent }.checked(process)?;
+    if !capture::add(process, stream, || Work::Fill(fill, stack::callers()))? {
+        fill.act(process, stream, Waits::of_call(sync))?;
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
 //! Transfers: copies and fills that the host asks for. This module orders them and says whether the
-//! host waits; [`copies`] and [`fills`] check their arguments.
+//! host waits. [`copies`] and [`fills`] check the arguments.
 
 pub mod copies;
 pub mod fills;
 pub mod sides;
 
+use crate::backend::Until;
 use crate::backend::memory::{MemoryKind, TransferRows, TransferSide};
-use crate::backend::{self, Until};
 use crate::host::errors::Result;
-use crate::order::{ORDER, StreamId};
-use crate::program::{allocations, modules};
-use crate::session;
-use crate::session::transfer_sites;
+use crate::host::stack;
+use crate::order::StreamId;
+use crate::work::Process;
 
 /// The kind of memory that a side of a transfer is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +27,12 @@ pub enum TransferMemory {
 
 impl TransferMemory {
     /// The memory that holds an address.
-    pub fn of(address: usize) -> Self {
-        match allocations::find(address).map(|found| found.kind) {
-            Some(MemoryKind::Device | MemoryKind::Array) => Self::Device,
-            Some(MemoryKind::Managed) => Self::Managed,
-            Some(MemoryKind::Host | MemoryKind::Registered) => Self::PageLocked,
-            None => match modules::variable_at(address) {
-                Some(variable) if variable.managed => Self::Managed,
-                Some(_) => Self::Device,
-                None => Self::Pageable,
-            },
+    pub fn of(process: &Process, address: usize) -> Self {
+        match process.program().memory_at(address) {
+            Some((MemoryKind::Device | MemoryKind::Array, _)) => Self::Device,
+            Some((MemoryKind::Managed, _)) => Self::Managed,
+            Some((MemoryKind::Host | MemoryKind::Registered, _)) => Self::PageLocked,
+            None => Self::Pageable,
         }
     }
 
@@ -83,17 +78,24 @@ impl Waits {
 }
 
 /// Begins a transfer on `stream`. A fill has no `from`. True if the host waits for it.
-pub fn begin(stream: StreamId, to: TransferRows, from: Option<TransferRows>, waits: Waits) -> bool {
-    let to_memory = TransferMemory::of(to.start);
-    let from_memory = from.map(|from| TransferMemory::of(from.start));
+pub fn begin(
+    process: &Process,
+    stream: StreamId,
+    to: TransferRows,
+    from: Option<TransferRows>,
+    waits: Waits,
+) -> bool {
+    let to_memory = TransferMemory::of(process, to.start);
+    let from_memory = from.map(|from| TransferMemory::of(process, from.start));
     let sync = waits == Waits::Synchronous;
     let waits = waits != Waits::InGraph
         && match from_memory {
             Some(from) => host_waits_for_copy(to_memory, from, sync),
             None => host_waits_for_fill(to_memory, sync),
         };
-    session::get().transfer(stream, waits, || {
-        let site = transfer_sites::of_this_call();
+    process.session.transfer(stream, waits, || {
+        let callers = stack::callers();
+        let site = process.session.transfer_calls.lock().site_of(callers);
         let part = |rows, memory, writes: bool| {
             (memory != TransferMemory::Pageable).then(|| TransferSide {
                 rows,
@@ -111,11 +113,11 @@ pub fn begin(stream: StreamId, to: TransferRows, from: Option<TransferRows>, wai
 ///
 /// # Errors
 /// The fault of a kernel that the host waits for.
-pub fn begin_empty(stream: StreamId, waits: Waits) -> Result {
-    let clock = ORDER.lock().submit(stream);
+pub fn begin_empty(process: &Process, stream: StreamId, waits: Waits) -> Result {
+    let clock = process.order().submit(stream);
     if waits == Waits::Synchronous {
-        backend::get().wait(Until::StreamIsOver(stream))?;
-        ORDER.lock().host_waits(&clock);
+        process.backend().wait(Until::StreamIsOver(stream))?;
+        process.order().host_waits(&clock);
     }
     Ok(())
 }

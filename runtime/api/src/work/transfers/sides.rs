@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::backend::memory::{CudaArray, MemoryKind, PitchedRows};
 use crate::host::errors::{Error, Result};
 use crate::host::types::{cudaExtent, cudaPitchedPtr, cudaPos};
-use crate::program::{allocations, arrays, modules};
+use crate::work::Process;
 
 /// `cudaMemcpyKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +67,18 @@ pub enum RequiredMemory {
 ///
 /// # Errors
 /// `cudaErrorInvalidValue` if they do not.
-pub fn check_side(rows: PitchedRows, extent: cudaExtent, required: RequiredMemory) -> Result {
+pub fn check_side(
+    process: &Process,
+    rows: PitchedRows,
+    extent: cudaExtent,
+    required: RequiredMemory,
+) -> Result {
     let size = span(rows, extent).ok_or(Error::INVALID_VALUE)?;
     let address = rows.start as usize;
     if rows.start.is_null() || address.checked_add(size).is_none() {
         return Err(Error::INVALID_VALUE);
     }
-    let fits = match (allocations::find(address), required) {
+    let fits = match (process.program().allocations.find(address), required) {
         (Some(found), RequiredMemory::Host)
             if matches!(found.kind, MemoryKind::Device | MemoryKind::Array) =>
         {
@@ -84,7 +89,10 @@ pub fn check_side(rows: PitchedRows, extent: cudaExtent, required: RequiredMemor
             found.contains(address, size)
                 || (found.kind == MemoryKind::Registered && required != RequiredMemory::Device)
         }
-        (None, RequiredMemory::Device) => modules::variable_at(address)
+        (None, RequiredMemory::Device) => process
+            .program()
+            .modules
+            .variable_at(address)
             .is_some_and(|variable| size <= variable.address + variable.size - address),
         (None, RequiredMemory::Host | RequiredMemory::Any) => true,
     };
@@ -136,13 +144,14 @@ pub fn array_rows(array: &CudaArray, x: usize, y: usize, z: usize) -> Result<Pit
 /// # Errors
 /// What CUDA returns for parameters that do not fit.
 pub fn side_3d(
+    process: &Process,
     handle: *mut c_void,
     pointer: &cudaPitchedPtr,
     pos: cudaPos,
 ) -> Result<(PitchedRows, Option<usize>)> {
     match (handle.is_null(), pointer.ptr.is_null()) {
         (false, true) => {
-            let array = arrays::lookup(handle)?;
+            let array = process.program().arrays.lookup(handle)?;
             let rows = array_rows(&array, pos.x * array.element, pos.y, pos.z)?;
             Ok((rows, Some(array.element)))
         }
@@ -164,8 +173,13 @@ pub fn side_3d(
 ///
 /// # Errors
 /// `cudaErrorInvalidSymbol`, or `cudaErrorInvalidValue` if the variable ends before.
-pub fn symbol_bytes(symbol: *const c_void, count: usize, offset: usize) -> Result<*mut c_void> {
-    let variable = modules::variable_of_symbol(symbol)?;
+pub fn symbol_bytes(
+    process: &Process,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+) -> Result<*mut c_void> {
+    let variable = process.program().modules.variable_of_symbol(symbol)?;
     match offset.checked_add(count) {
         Some(end) if end <= variable.size => Ok((variable.address + offset) as *mut c_void),
         _ => Err(Error::INVALID_VALUE),
