@@ -22,35 +22,37 @@ static START: extern "C" fn() = start;
 /// pass it on.
 static PROCESS: OnceLock<Process> = OnceLock::new();
 
-/// The state of this process.
-///
-/// # Panics
-/// If the library's start has not run.
+/// The state of this process. The start makes it, or a call that comes before the start: a library
+/// that was preloaded may make one.
 pub(crate) fn process() -> &'static Process {
-    PROCESS.get().expect("the library has started")
+    PROCESS.get_or_init(|| Process::new(session()))
 }
 
-/// Reads the options, makes the state of the process, and registers the end of the process.
+/// Makes the state of the process, and registers the end of the process.
 pub extern "C" fn start() {
     guard("start", (), || {
-        let options = Options::from_env().unwrap_or_else(|error| {
-            message::error(&error.to_string());
-            message::hint("`GPURACE_OPTIONS=help=1` lists every option");
-            exit_now(FAILED)
-        });
-        if options.help {
-            print_help();
-        }
-        let suppressions = options.suppressions.as_deref().map(Suppressions::read);
-        let suppressions = suppressions.transpose().unwrap_or_else(|error| {
-            message::error(&error);
-            exit_now(FAILED)
-        });
-        let session = Session::new(options, suppressions.unwrap_or_default());
-        let session = &PROCESS.get_or_init(|| Process::new(session)).session;
+        let session = &process().session;
         choice::prepare(session);
         finish::at_end_of_process(session);
     });
+}
+
+/// A session with the options of the environment. Wrong options end the process.
+fn session() -> Session {
+    let options = Options::from_env().unwrap_or_else(|error| {
+        message::error(&error.to_string());
+        message::hint("`GPURACE_OPTIONS=help=1` lists every option");
+        exit_now(FAILED)
+    });
+    if options.help {
+        print_help();
+    }
+    let suppressions = options.suppressions.as_deref().map(Suppressions::read);
+    let suppressions = suppressions.transpose().unwrap_or_else(|error| {
+        message::error(&error);
+        exit_now(FAILED)
+    });
+    Session::new(options, suppressions.unwrap_or_default())
 }
 
 fn print_help() {
