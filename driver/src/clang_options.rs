@@ -1,9 +1,7 @@
-//! What must be known of clang's own options: which take the next word as
-//! their value, and which stage they belong to. Everything not listed is an
-//! option of one word that every stage may see.
+//! Facts about clang's own options: which take the next word as their value, and which stage they belong to.
+//! Any other option is one word that every stage may see.
 
-/// Options whose value is the next word when nothing is joined to them.
-/// The test asks clang itself about each of them.
+/// Options whose value is the next word if nothing is joined to them. A test asks clang about each of them.
 pub const TAKES_NEXT_WORD: &[&str] = &[
     "--CLASSPATH",
     "--analyzer-output",
@@ -127,14 +125,14 @@ pub const TAKES_NEXT_WORD: &[&str] = &[
     "-z",
 ];
 
-/// Whether `word` takes the next word as its value.
+/// True if `word` takes the next word as its value.
 pub fn takes_next_word(word: &str) -> bool {
     TAKES_NEXT_WORD.binary_search(&word).is_ok()
         || word.starts_with("-Xarch_")
         || word.starts_with("-Xopenmp-target=")
 }
 
-/// Options that only the linker sees.
+/// True for options of the linker alone.
 pub fn is_link_only(word: &str) -> bool {
     const WHOLE: &[&str] = &[
         "--for-linker",
@@ -178,7 +176,7 @@ pub fn is_link_only(word: &str) -> bool {
             .any(|prefix| word.starts_with(prefix))
 }
 
-/// Options that write dependency files.
+/// True for options that write dependency files.
 pub fn is_dependency(word: &str) -> bool {
     const WHOLE: &[&str] = &[
         "-MD",
@@ -198,7 +196,7 @@ pub fn is_dependency(word: &str) -> bool {
         || ["-MF", "-MT", "-MQ", "-MJ"].iter().any(|p| word.starts_with(p) && word.len() > 3)
 }
 
-/// Options that say how much debug info is wanted, `-g0` included.
+/// True for options that choose the amount of debug info, `-g0` included.
 pub fn chooses_debug_info(word: &str) -> bool {
     matches!(
         word,
@@ -220,8 +218,8 @@ pub fn chooses_debug_info(word: &str) -> bool {
         || word.starts_with("-gdwarf")
 }
 
-/// Options after which clang neither writes host objects nor links: such a
-/// command is clang's own business, as are compilations of one side only.
+/// True for options that make clang write no host object and not link. clang alone runs such a command, and
+/// also a compilation of one side.
 pub fn leaves_no_object(word: &str) -> bool {
     matches!(
         word,
@@ -255,7 +253,7 @@ pub fn leaves_no_object(word: &str) -> bool {
     )
 }
 
-/// Whether clang compiles a file with this name, rather than handing it to the linker.
+/// True if clang compiles a file with this name. It hands other files to the linker.
 pub fn is_source(name: &str) -> bool {
     let Some((_, extension)) = name.rsplit_once('.') else {
         return false;
@@ -301,15 +299,15 @@ pub fn is_source(name: &str) -> bool {
     )
 }
 
-/// Whether clang takes a file with this name for CUDA.
+/// True if clang takes a file with this name for CUDA.
 pub fn is_cuda_source(name: &str) -> bool {
     name.ends_with(".cu") && name != ".cu"
 }
 
-/// Libraries of the CUDA toolkit that the runtime stands in for, as `-l` names them.
+/// Libraries of the CUDA toolkit that the runtime replaces, as `-l` names them.
 pub const REPLACED_LIBRARIES: &[&str] = &["cudart", "cudart_static", "cudadevrt", "cuda"];
 
-/// Whether this file is one of [`REPLACED_LIBRARIES`].
+/// True if this file is one of [`REPLACED_LIBRARIES`].
 pub fn is_replaced_library_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some(stem) = name.strip_prefix("lib") else {
@@ -331,7 +329,7 @@ mod tests {
         assert!(TAKES_NEXT_WORD.is_sorted());
     }
 
-    /// clang is the oracle: without a next word it says that one is missing.
+    /// clang is the oracle: it prints an error if an option lacks its next word.
     #[test]
     fn clang_agrees_that_a_word_follows() {
         let missing = |option: &str| {

@@ -189,7 +189,7 @@ fn facts_are_shown() {
     fs::write(dir.path().join("r.json"), EXAMPLE).unwrap();
     let wrong = gpurace(dir.path(), &["facts", "r.json"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(stderr(&wrong).contains("holds no facts of this version of gpurace"));
+    assert!(stderr(&wrong).contains("has no facts of this version of gpurace"));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn facts_of_two_builds_are_compared() {
     let moved =
         compare(&[(3, "proved"), (4, "checked")], &[(13, "proved"), (14, "checked")], &["--fail-on-worse"]);
     assert_eq!(moved.status.code(), Some(0));
-    assert!(stdout(&moved).starts_with("no verdict differs\n"));
+    assert!(stdout(&moved).starts_with("no verdict changed\n"));
     // Where sites came, those left cannot be paired: they are gone and new.
     let grown = compare(&[(3, "proved")], &[(13, "proved"), (14, "checked")], &[]);
     insta::assert_snapshot!(stdout(&grown), @r"

@@ -1,5 +1,4 @@
-//! Completions and manual pages, generated from the definitions of the command
-//! line.
+//! Generates completions and manual pages from the definitions of the command line.
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`launch`] | one launch: reading it, solving for it |
+//! | [`launch`] | one launch: reads it, solves for it |
 //! | [`remarks`] | bank conflicts and uncoalesced accesses of a launch's first warp |
 //! | [`table`] | the text |
 //!
@@ -51,15 +51,14 @@ pub struct ExplainArgs {
 struct Known {
     /// Name and verdicts.
     facts: Kernel,
-    /// Numbers of its sites in the module, in the order of the verdicts; empty
-    /// where only facts were read.
+    /// The module's numbers of its sites, in the order of the verdicts. Empty if only facts were read.
     sites: Vec<u32>,
-    /// What it does, where the prover follows it.
+    /// Its protocol and proofs, if the prover follows the kernel.
     proofs: Option<KernelProofs>,
 }
 
 impl Known {
-    /// Names of the objects that each site may touch, by the site's number.
+    /// Returns the names of the objects that each site may touch, by the site's number.
     fn objects(&self) -> HashMap<u32, Vec<String>> {
         let mut objects: HashMap<u32, Vec<String>> = HashMap::new();
         let Some(proofs) = &self.proofs else { return objects };
@@ -155,8 +154,8 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
     let mut words: Vec<OsString> = clang.to_vec();
     let mut facts_word = OsString::from("-fgpurace-facts=");
     facts_word.push(&facts_file);
-    // They follow the user's arguments, since the last one counts. One file is explained on its own, so
-    // `-fno-gpu-rdc`.
+    // These follow the user's arguments, since the last one counts. `-fno-gpu-rdc`, because one file is
+    // explained on its own.
     words.extend(
         ["-fsanitize=gpurace", "-fgpurace-exec=cpu", "-Wno-gpurace", "-fno-gpu-rdc"].map(OsString::from),
     );
