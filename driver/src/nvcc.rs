@@ -49,9 +49,9 @@ const WHOLE: &str = "gpurace checks objects and programs: compile with `-c`, or 
 const PER_THREAD: [&str; 3] =
     ["-Xclang", "-fgpu-default-stream=per-thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM"];
 
-/// Every argument that is translated. A name of one letter follows one dash, all other names and `x` follow one
-/// or two. A value follows `=` or is the next word. `-lib`, `-link` and `-odir` are missing, since clang reads
-/// them as `-l` and `-o`.
+/// Every argument that is translated. A name of one letter follows one dash, all other names and `x` follow
+/// one or two. A value follows `=` or is the next word. `-lib`, `-link` and `-odir` are missing, since clang
+/// reads them as `-l` and `-o`.
 const TABLE: &[Row] = &[
     // The CPU executor runs the code for the first architecture.
     (&["arch", "gpu-architecture"], true, Arch),
@@ -125,8 +125,8 @@ const TABLE: &[Row] = &[
     (&["output-directory"], true, Refused("`-o FILE` names the output")),
 ];
 
-/// Translates a command line to clang's words. It does not have the program's name, and its response files are
-/// expanded.
+/// Translates a command line to clang's words. It does not have the program's name, and its response files
+/// are expanded.
 ///
 /// # Errors
 /// clang has nothing like an argument of nvcc.
@@ -278,8 +278,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Returns the host compiler's words in a value of `-Xcompiler`. Commas and spaces separate them, unless quoted
-/// or after a backslash.
+/// Returns the host compiler's words in a value of `-Xcompiler`. Commas and spaces separate them, unless
+/// quoted or after a backslash.
 fn parts(value: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;

@@ -3,10 +3,10 @@
 //! One file alone does not show what its calls reach. So the pass runs once over the code of all files, and
 //! proofs and the offsets of shared memory cover the whole program.
 //!
-//! The object of a unit has bitcode in place of a host image. A link runs the linker twice. The first run is a
-//! trial: it shows which objects and which members of archives the program has. clang then links their bitcode,
-//! and the plugin makes one image from it. A small object, the stub, has this image and registers the kernels
-//! and variables of all units with it:
+//! The object of a unit has bitcode in place of a host image. A link runs the linker twice. The first run is
+//! a trial: it shows which objects and which members of archives the program has. clang then links their
+//! bitcode, and the plugin makes one image from it. A small object, the stub, has this image and registers
+//! the kernels and variables of all units with it:
 //!
 //! ```text
 //! compile    bitcode + settings                  → container in the object's `__nv_relfatbin`
@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Device code of one unit may use device code of another unit that no host code uses. So each object has
-//! symbols named [`PREFIX`] + name for what its device code defines and needs. With these the linker takes the
-//! right members from archives.
+//! symbols named [`PREFIX`] + name for what its device code defines and needs. With these the linker takes
+//! the right members from archives.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -99,7 +99,8 @@ pub fn pack(
     write(declarations, &response::render(word.as_slice()))
 }
 
-/// Returns assembly that defines and uses symbols for the names of device code. It is empty if there are none.
+/// Returns assembly that defines and uses symbols for the names of device code. It is empty if there are
+/// none.
 fn declared(symbols: &Symbols) -> String {
     let mut text = String::new();
     for definition in &symbols.defined {
@@ -206,8 +207,8 @@ fn contains(content: &[u8], wanted: &[u8]) -> bool {
     false
 }
 
-/// Takes the units' device code out of a trial link. `asked` is the plugin's configuration, which the units may
-/// change.
+/// Takes the units' device code out of a trial link. `asked` is the plugin's configuration, which the units
+/// may change.
 pub fn unpack(files: &TrialLinkFiles, asked: &PassConfig, arch: &str) -> Result<(), Error> {
     let content = read(&files.trial)?;
     let elf = object::File::parse(&content[..]).map_err(|e| {
@@ -346,8 +347,8 @@ fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) ->
     write(&files.others, &response::render(&words))
 }
 
-/// Returns the C source of the stub. It defines all needed names weakly, so the link of the image reports those
-/// that no unit defines. That link knows their source lines.
+/// Returns the C source of the stub. It defines all needed names weakly, so the link of the image reports
+/// those that no unit defines. That link knows their source lines.
 fn stub(ids: &[String], needed: &BTreeSet<&str>, container: &Path) -> String {
     let mut names = String::new();
     for name in needed {

@@ -1,5 +1,5 @@
-//! `@file` arguments: files with more arguments, split as clang does on Unix (whitespace, both kinds of quotes,
-//! backslash).
+//! `@file` arguments: files with more arguments, split as clang does on Unix (whitespace, both kinds of
+//! quotes, backslash).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

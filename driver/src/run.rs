@@ -76,8 +76,8 @@ fn run_step(step: &Step, program: &str, response_file: &Path) -> Result<Exit, Er
     Ok(Exit::Success)
 }
 
-/// Replaces this process by the plan's only command, so that signals, streams and exit status are clang's own.
-/// Returns only if that fails.
+/// Replaces this process by the plan's only command, so that signals, streams and exit status are clang's
+/// own. Returns only if that fails.
 pub fn become_command(command: &ToolCommand, program: &str) -> Exit {
     let error = std::process::Command::new(&command.program).args(&command.args).exec();
     refused(cannot_run(command, &error), program)

@@ -90,8 +90,8 @@ impl Planner<'_> {
             // Proofs name parameters.
             command.arg("-fno-discard-value-names");
         }
-        // This follows the user's `-O`, so the front end is the same for all levels and verdicts do not depend
-        // on the level. The pass gets the user's level in its configuration.
+        // This follows the user's `-O`, so the front end is the same for all levels and verdicts do not
+        // depend on the level. The pass gets the user's level in its configuration.
         command.arg("-O2");
         command.arg(joined("-fpass-plugin=", &self.installation.plugin));
         if self.args.separate_compilation.is_some() {
@@ -147,8 +147,8 @@ impl Planner<'_> {
         let mut command = clang_command(self.toolchain);
         // The C++ driver would link the C++ library.
         command.args(["--driver-mode=gcc", "-shared", "-nostartfiles", "-fuse-ld=lld"]);
-        // A name that neither the image nor the runtime defines is an error now, not when the program opens the
-        // image.
+        // A name that neither the image nor the runtime defines is an error now, not when the program opens
+        // the image.
         command.args(["-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--error-limit=0"]);
         command.arg(&files.device_object);
         command.arg("-o");

@@ -1,5 +1,5 @@
-//! Makes code for GPUs and puts it into the container. If it cannot be made, the container has the reason, and
-//! the program runs on the executor. If the program has no code for the executor, the build fails.
+//! Makes code for GPUs and puts it into the container. If it cannot be made, the container has the reason,
+//! and the program runs on the executor. If the program has no code for the executor, the build fails.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -11,6 +11,7 @@ use gpurace_report::merge::Merger;
 use gpurace_report::schema::Report;
 use gpurace_report::sources::DiskSources;
 use gpurace_report::text::TextRenderer;
+use gpurace_report::words::plural;
 
 use super::{Done, FOUND};
 use crate::diagnostic::{Error, note};
@@ -92,7 +93,8 @@ pub fn report(args: &ReportArgs) -> Result<Done, Error> {
         let (new, known) = baseline::new_findings(report, &read(path)?);
         report = new;
         if known > 0 {
-            report.notes.push(format!("{known} known from the baseline `{}`, not shown", path.display()));
+            let known = plural(known, "finding is", "findings are");
+            report.notes.push(format!("{known} in the baseline `{}` and not shown", path.display()));
         }
         if report.has_findings() {
             status = FOUND.into();

@@ -71,11 +71,6 @@ impl Known {
         }
         objects
     }
-
-    /// True if `wanted` is a name of this kernel.
-    fn is_called(&self, wanted: &str) -> bool {
-        is_called(&self.facts.name, wanted)
-    }
 }
 
 /// True if `wanted` is the whole name of a kernel, or that name without parameters, return type or
@@ -125,7 +120,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     };
     if let Some(wanted) = &args.kernel {
         let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
-        kernels.retain(|kernel| kernel.is_called(wanted));
+        kernels.retain(|kernel| is_called(&kernel.facts.name, wanted));
         if kernels.is_empty() {
             return Err(Error::new(format!("there is no kernel `{wanted}`"))
                 .hint(format!("the kernels are {}", names.join(", "))));
