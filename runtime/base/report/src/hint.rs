@@ -1,7 +1,7 @@
 //! Advice on a race.
 //!
-//! A hint names the missing order or atomicity and a usual way to get it. It does not guess what the program is meant
-//! to do. If nothing certain can be said, there is no hint.
+//! A hint names the missing order or atomicity and a usual way to get it. It does not guess what the program
+//! is meant to do. If nothing certain can be said, there is no hint.
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
@@ -75,8 +75,8 @@ fn asynchronous_copy(copy: &Access) -> String {
     )
 }
 
-/// Returns the hint for two atomics. They race if one scope excludes the other thread, or if they cover different
-/// bytes.
+/// Returns the hint for two atomics. They race if one scope excludes the other thread, or if they cover
+/// different bytes.
 fn two_atomics(scope: Scope, facts: [SideFacts; 2]) -> Option<String> {
     let [a, b] = facts.map(|side| side.atomic_scope);
     let narrowest = a?.min(b?);
@@ -147,8 +147,8 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
     Some(hint)
 }
 
-/// Returns the hint for two plain accesses of one launch. `missing` names the missing order, `who` is "threads" or
-/// "blocks".
+/// Returns the hint for two plain accesses of one launch. `missing` names the missing order, `who` is
+/// "threads" or "blocks".
 fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
     let (earlier, later) = (race.earlier(), race.later());
     let across_blocks = race.scope == Scope::Grid;

@@ -263,8 +263,8 @@ impl<'a> Block<'a> {
     }
 }
 
-/// True if the report shows a place for an access. An instruction has a place even if it is unknown. A copy or the
-/// host may have none.
+/// True if the report shows a place for an access. An instruction has a place even if it is unknown. A copy
+/// or the host may have none.
 fn has_place(access: &Access) -> bool {
     (in_kernel(access.op) && !access.ends_block) || words::place(access).is_some()
 }

@@ -55,8 +55,8 @@ pub fn target(race: &Race) -> String {
     }
 }
 
-/// Returns who made an access: ` by thread (31,0,0) of block (0,0,0)`. With `launches`, adds the launch and the
-/// stream.
+/// Returns who made an access: ` by thread (31,0,0) of block (0,0,0)`. With `launches`, adds the launch and
+/// the stream.
 pub fn by(access: &Access, launches: bool) -> String {
     let mut text = match access.op {
         Op::Copy => " by a copy or fill".to_owned(),
@@ -172,7 +172,8 @@ pub fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// Returns ``shared variable `tile` ``, without size and offset. For an unknown object, returns the kind of memory.
+/// Returns ``shared variable `tile` ``, without size and offset. For an unknown object, returns the kind of
+/// memory.
 pub fn object_of(race: &Race) -> String {
     match &race.object {
         Some(object) => location(&Object { size: None, offset: None, allocated: None, ..object.clone() }),
