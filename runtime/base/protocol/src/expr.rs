@@ -1,9 +1,8 @@
 //! Expressions over machine integers, shared in an arena.
 //!
-//! A value is a bit pattern of 1, 8, 16, 32 or 64 bits, as in LLVM: signedness
-//! lies in the operator, not in the value, and arithmetic wraps. Nothing is
-//! assumed about overflow; where a proof needs that a value does not wrap, that
-//! becomes a condition of the proof.
+//! A value is a bit pattern of 1, 8, 16, 32 or 64 bits, as in LLVM. Operators are signed or unsigned, values
+//! are not, and arithmetic wraps. If a proof needs that a value does not wrap, this becomes a condition of
+//! the proof.
 
 use std::collections::HashMap;
 
@@ -29,7 +28,7 @@ pub struct LoopId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OpaqueId(pub u32);
 
-/// Width of a value, bits.
+/// The width of a value in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Width {
     /// A truth value.
@@ -45,7 +44,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// Number of bits.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u32 {
         match self {
             Self::W1 => 1,
@@ -56,7 +55,7 @@ impl Width {
         }
     }
 
-    /// The width with so many bits, or `None` where there is none.
+    /// Returns the width with so many bits, if there is one.
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits {
             1 => Some(Self::W1),
@@ -68,17 +67,17 @@ impl Width {
         }
     }
 
-    /// The bits that a value of this width has.
+    /// Returns the bits of a value of this width, all set.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// `bits` cut to the width.
+    /// Returns the low bits of `bits`, as many as the width.
     pub const fn truncate(self, bits: u64) -> u64 {
         bits & self.mask()
     }
 
-    /// `bits`, cut to the width, as a signed number.
+    /// Returns the low bits of `bits` as a signed number.
     pub const fn signed(self, bits: u64) -> i64 {
         let unused = 64 - self.bits();
         ((bits << unused) as i64) >> unused
@@ -101,7 +100,10 @@ impl Axis {
     pub const ALL: [Self; 3] = [Self::X, Self::Y, Self::Z];
 }
 
-/// Operator of two operands of equal width, giving that width; as LLVM's.
+/// An operator of two operands of equal width, with a result of that width, as in LLVM.
+///
+/// A division by zero gives any value, the same for equal dividends. A shift by the width or more gives what
+/// PTX defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum BinOp {
     /// Sum.
@@ -110,20 +112,19 @@ pub enum BinOp {
     Sub,
     /// Product.
     Mul,
-    /// Unsigned quotient; by zero: any value, the same for equal dividends.
+    /// Unsigned quotient.
     UDiv,
-    /// Signed quotient, towards zero; by zero: any value, the same for equal dividends.
+    /// Signed quotient, towards zero.
     SDiv,
-    /// Unsigned remainder; by zero: any value, the same for equal dividends.
+    /// Unsigned remainder.
     URem,
-    /// Signed remainder, with the dividend's sign; by zero: any value, the same for equal
-    /// dividends.
+    /// Signed remainder, with the dividend's sign.
     SRem,
-    /// Shift left; by the width or more: zero (PTX).
+    /// Shift left. By the width or more: zero.
     Shl,
-    /// Logical shift right; by the width or more: zero (PTX).
+    /// Logical shift right. By the width or more: zero.
     LShr,
-    /// Arithmetic shift right; by the width or more: the sign (PTX).
+    /// Arithmetic shift right. By the width or more: all bits are the sign.
     AShr,
     /// Bitwise and.
     And,
@@ -141,7 +142,7 @@ pub enum BinOp {
     SMax,
 }
 
-/// Comparison of two operands of equal width, giving 1 bit.
+/// A comparison of two operands of equal width, with a result of 1 bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum CmpOp {
     /// Equal.
@@ -158,7 +159,7 @@ pub enum CmpOp {
     Sle,
 }
 
-/// Change of width.
+/// A change of width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cast {
     /// Zero extension.
@@ -172,7 +173,7 @@ pub enum Cast {
 /// One node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Expr {
-    /// A constant; `bits` is cut to the width.
+    /// A constant.
     Const {
         /// Its width.
         width: Width,
@@ -189,42 +190,41 @@ pub enum Expr {
     Nctaid(Axis),
     /// Linear thread index in the block modulo 32 (`%laneid`), 32 bits.
     Lane,
-    /// A scalar kernel parameter (or a scalar part of one).
+    /// A scalar kernel parameter, or a scalar part of one.
     Param {
-        /// Which.
+        /// The parameter.
         id: ParamId,
         /// Its width.
         width: Width,
     },
     /// A loop variable's value in the current iteration of its loop.
     Var {
-        /// Which.
+        /// The variable.
         id: VarId,
         /// Its width.
         width: Width,
     },
-    /// Number of iterations of the loop before the current one, 64 bits.
+    /// The number of iterations of the loop before the current one, 64 bits.
     Iteration(LoopId),
-    /// A value that the protocol does not describe: loaded from memory, given
-    /// by a call.
+    /// A value that the protocol does not describe, such as one from memory or from a call.
     Opaque {
-        /// Which.
+        /// The value.
         id: OpaqueId,
         /// Its width.
         width: Width,
     },
-    /// An operator applied.
+    /// An operator with its operands.
     Bin(BinOp, ExprId, ExprId),
     /// A comparison.
     Cmp(CmpOp, ExprId, ExprId),
-    /// The second operand where the first, 1 bit, is 1, else the third.
+    /// The second operand if the first, which has 1 bit, is 1; else the third.
     Select(ExprId, ExprId, ExprId),
     /// A change of width.
     Cast(Cast, Width, ExprId),
 }
 
 impl Expr {
-    /// The nodes that it is made of.
+    /// Returns the operands.
     pub fn operands(self) -> impl Iterator<Item = ExprId> {
         let all = match self {
             Self::Bin(_, a, b) | Self::Cmp(_, a, b) => [Some(a), Some(b), None],
@@ -235,7 +235,7 @@ impl Expr {
         all.into_iter().flatten()
     }
 
-    /// The same node over other operands.
+    /// Returns the same node with other operands.
     #[must_use]
     pub fn with_operands(self, mut of: impl FnMut(ExprId) -> ExprId) -> Self {
         match self {
@@ -248,10 +248,10 @@ impl Expr {
     }
 }
 
-/// The arena. Equal nodes are one node, so that equal ids are equal values in
-/// the same thread and iteration.
+/// An arena of expressions. Equal nodes are one node, so equal ids have equal values in the same thread and
+/// iteration.
 ///
-/// An operand is always older than its user: ids are in topological order.
+/// An operand is always older than its user, so ids are in topological order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Exprs {
     nodes: Vec<Expr>,
@@ -266,30 +266,30 @@ impl PartialEq for Exprs {
 }
 
 impl Exprs {
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// All nodes with their ids, operands first.
+    /// Returns all nodes with their ids, operands first.
     pub fn iter(&self) -> impl Iterator<Item = (ExprId, Expr)> + '_ {
         self.nodes.iter().enumerate().map(|(i, e)| (ExprId(i as u32), *e))
     }
 
-    /// The node.
+    /// Returns a node.
     ///
     /// # Panics
-    /// Where `id` is of another arena and beyond this one's end.
+    /// `id` is from another arena and beyond this one's end.
     pub fn get(&self, id: ExprId) -> Expr {
         self.nodes[id.0 as usize]
     }
 
-    /// The node's width.
+    /// Returns the width of a node.
     pub fn width(&self, id: ExprId) -> Width {
         match self.get(id) {
             Expr::Const { width, .. }
@@ -305,7 +305,7 @@ impl Exprs {
         }
     }
 
-    /// The constant's bits, where the node is one.
+    /// Returns the bits of a constant. `None` for other nodes.
     pub fn as_const(&self, id: ExprId) -> Option<u64> {
         match self.get(id) {
             Expr::Const { bits, .. } => Some(bits),
@@ -313,12 +313,12 @@ impl Exprs {
         }
     }
 
-    /// The id of this very node, where the arena has it.
+    /// Returns the id of this node, if the arena has it.
     pub fn find(&self, node: Expr) -> Option<ExprId> {
         self.iter().find(|(_, e)| *e == node).map(|(id, _)| id)
     }
 
-    /// Whether `found` holds of the node or of one that it is made of.
+    /// True if `found` is true for the node or for a node below it.
     pub fn mentions(&self, id: ExprId, found: impl Fn(Expr) -> bool) -> bool {
         let mut seen = std::collections::HashSet::new();
         let mut todo = vec![id];
@@ -335,12 +335,12 @@ impl Exprs {
         false
     }
 
-    /// The id of this node, added where it is new. Constant operands are
-    /// folded and neutral elements dropped.
+    /// Returns the id of this node, and adds it if it is new. Folds constant operands and drops neutral
+    /// elements.
     ///
     /// # Panics
-    /// Where operands differ in width or are beyond the arena's end: a mistake
-    /// of the caller, never of its input.
+    /// Operands differ in width or are beyond the arena's end. This is a mistake of the caller, never of its
+    /// input.
     pub fn add(&mut self, node: Expr) -> ExprId {
         match node {
             Expr::Bin(_, a, b) | Expr::Cmp(_, a, b) => {
@@ -368,7 +368,7 @@ impl Exprs {
 
     fn intern(&mut self, node: Expr) -> ExprId {
         if self.known.len() != self.nodes.len() {
-            // The map does not travel with a serialised arena.
+            // A deserialised arena has no map.
             self.known = self.iter().map(|(id, e)| (e, id)).collect();
         }
         let next = ExprId(self.nodes.len() as u32);
@@ -378,73 +378,73 @@ impl Exprs {
         })
     }
 
-    /// A constant of `width`.
+    /// Adds a constant of `width`.
     pub fn constant(&mut self, width: Width, value: i64) -> ExprId {
         self.intern(Expr::Const { width, bits: width.truncate(value as u64) })
     }
 
-    /// A 32-bit constant.
+    /// Adds a 32-bit constant.
     pub fn c32(&mut self, value: i64) -> ExprId {
         self.constant(Width::W32, value)
     }
 
-    /// A 64-bit constant.
+    /// Adds a 64-bit constant.
     pub fn c64(&mut self, value: i64) -> ExprId {
         self.constant(Width::W64, value)
     }
 
-    /// A truth value.
+    /// Adds a truth value.
     pub fn truth(&mut self, value: bool) -> ExprId {
         self.constant(Width::W1, i64::from(value))
     }
 
-    /// `op` applied.
+    /// Adds an operator with its operands.
     pub fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Bin(op, a, b))
     }
 
-    /// A comparison.
+    /// Adds a comparison.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Cmp(op, a, b))
     }
 
-    /// `c ? a : b`.
+    /// Adds `c ? a : b`.
     pub fn select(&mut self, c: ExprId, a: ExprId, b: ExprId) -> ExprId {
         self.add(Expr::Select(c, a, b))
     }
 
-    /// `a + b`.
+    /// Adds `a + b`.
     pub fn sum(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::Add, a, b)
     }
 
-    /// `a * b`.
+    /// Adds `a * b`.
     pub fn product(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::Mul, a, b)
     }
 
-    /// Zero-extended to `width`.
+    /// Adds a zero extension to `width`.
     pub fn zext(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Zext, width, a))
     }
 
-    /// Sign-extended to `width`.
+    /// Adds a sign extension to `width`.
     pub fn sext(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Sext, width, a))
     }
 
-    /// The low bits.
+    /// Adds a truncation to `width`.
     pub fn trunc(&mut self, width: Width, a: ExprId) -> ExprId {
         self.add(Expr::Cast(Cast::Trunc, width, a))
     }
 
-    /// The negation of a truth value.
+    /// Adds the negation of a truth value.
     pub fn not(&mut self, a: ExprId) -> ExprId {
         let one = self.truth(true);
         self.bin(BinOp::Xor, a, one)
     }
 
-    /// Both of two truth values.
+    /// Adds the conjunction of two truth values.
     pub fn both(&mut self, a: ExprId, b: ExprId) -> ExprId {
         self.bin(BinOp::And, a, b)
     }

@@ -1,16 +1,14 @@
 //! Ranges of the values of expressions, as integers that do not wrap.
 //!
 //! # Lifting
-//! A machine value represents many integers, equal modulo `2^width`. The *lift*
-//! of an expression in a [`View`] computes its ring operations (`+ - *`, shifts
-//! left, truncation) on integers that do not wrap; leaves are taken as the view
-//! says. The lift is always congruent to the machine value; where it lies
-//! within the view's numbers it *is* the value in that view. Comparisons,
-//! extensions, divisions and shifts right need that: there the value is said
-//! to be *computed in* the view ([`Ranges::computed`]).
+//! A machine value represents many integers, equal modulo `2^width`. The *lift* of an expression in a
+//! [`View`] computes its ring operations (`+ - *`, shifts left, truncation) on integers that do not wrap. It
+//! reads leaves in the view. The lift is always congruent to the machine value. If it is one of the view's
+//! numbers, it *is* the value in that view. Comparisons, extensions, divisions and shifts right need this
+//! value, the one *computed in* the view ([`Ranges::computed`]).
 //!
-//! The ranges are sound without any assumption: a lift that may leave the
-//! view's numbers makes the computed value any number of the view.
+//! The ranges are sound without any assumption: if a lift may be none of the view's numbers, the computed
+//! value may be any of them.
 
 mod guards;
 mod loops;
@@ -36,7 +34,7 @@ pub const MAX_GRID_X: i128 = (1 << 31) - 1;
 /// The largest number of blocks in a grid's y and z dimensions.
 pub const MAX_GRID_YZ: i128 = 65535;
 
-/// Ranges of expressions in any launch, or in one, where guards hold.
+/// Ranges of expressions under guards, in any launch or in one.
 pub struct Ranges<'a> {
     exprs: &'a Exprs,
     protocol: &'a Protocol,
@@ -120,8 +118,8 @@ impl<'a> Ranges<'a> {
     fn lift_node(&mut self, id: ExprId, view: View) -> Range {
         let node = self.exprs.get(id);
         match node {
-            // Ring operations take a constant as the smaller number: adding -1
-            // is not adding 2^32 - 1.
+            // Ring operations read constants as signed, since adding -1 gives tighter ranges than adding 2^32
+            // - 1.
             Expr::Const { width, bits } => Range::one(lift_constant(width, bits)),
             Expr::Tid(_) | Expr::Ctaid(_) | Expr::Ntid(_) | Expr::Nctaid(_) | Expr::Lane => {
                 special(node, self.launch)
@@ -237,8 +235,8 @@ impl<'a> Ranges<'a> {
     fn shift_left(&mut self, a: ExprId, b: ExprId, view: View) -> Range {
         let bits = i128::from(self.exprs.width(a).bits());
         let s = self.computed(b, View::Unsigned);
-        // A shift by the width or more gives 0, which is congruent to any
-        // multiple of 2^width: the lift stays within these ends.
+        // A shift by the width or more gives 0. So the lift stays within these ends: 0 is congruent to any
+        // multiple of 2^width.
         let factor = Range::new(1 << s.lo.min(bits), 1 << s.hi.min(bits));
         let range = self.lift(a, view).times(factor);
         if s.hi >= bits { range.hull(Range::one(0)) } else { range }

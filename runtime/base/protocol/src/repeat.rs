@@ -1,12 +1,9 @@
-//! Kernels whose accesses to global memory can be made again without the kernel: a
-//! protocol that leaves nothing open says exactly what each thread touches.
+//! Repeats a kernel's accesses to global memory from its protocol, without the kernel.
 //!
-//! A launch that ran without checks leaves no records. Where it turns out that a later
-//! one meets it, its records are made from this.
+//! A bare launch leaves no records. If a later operation conflicts with it, this module makes its records.
 //!
-//! A protocol may say more than the program does, for proofs need no less. What is
-//! taken here is what it says without asking anything: the tests of extraction
-//! compare that with the compiled kernel, access by access.
+//! A protocol may describe more accesses than the kernel makes. So only protocols that leave nothing open are
+//! repeated: they are exact. The tests of the pass compare them with compiled kernels, access by access.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,11 +13,11 @@ use crate::place::Place;
 use crate::protocol::{Induction, Loop, ObjectKind, Op, Protocol, Space, Step, Stmt, Sync};
 use crate::run::{Open, Run, Stopped, Thread, Touch, uniform_value};
 
-/// Most accesses of one thread, and of a block whose threads wait for each other:
-/// they are listed before they are made.
+/// The most accesses to expect from one thread, or from a block whose threads wait for each other. They are
+/// listed in memory.
 const MOST_LISTED: u64 = 1 << 20;
-/// Statements of one thread, and accesses of a block whose threads wait for each other, at
-/// most: some make more than those that were asked.
+/// The most statements of one thread, and the most accesses of a block whose threads wait for each other.
+/// This is larger than [`MOST_LISTED`], since [`Repeat::cost`] runs only some threads and others may do more.
 const MOST_STEPS: u64 = 1 << 26;
 
 /// A kernel's accesses to global memory, and the barriers between them.
@@ -39,29 +36,29 @@ pub enum Event {
     Touch(u32, Touch),
     /// The threads of this warp have waited for each other.
     Warp(u32),
-    /// The threads of the block have.
+    /// The threads of the block have waited for each other.
     Block,
 }
 
 /// The reason why the repetition of a launch stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Inexact {
-    /// Its protocol leaves something open after all.
+    /// Its protocol leaves something open.
     #[error("its protocol leaves something open")]
     Open,
-    /// A thread did not come to its end.
+    /// A thread did not reach its end.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl Repeat {
-    /// Of a kernel with this protocol; `None` where it leaves something open, or where
-    /// something orders its threads beside barriers of the block and syncs of warps.
+    /// Returns the accesses of a kernel. `None` if its protocol leaves something open, or if something other
+    /// than block barriers and warp syncs orders its threads.
     pub fn of(protocol: &Protocol) -> Option<Self> {
         let body = slice(protocol, &protocol.body)?;
         let mut sites = HashSet::new();
         let protocol = Protocol { body, ..protocol.clone() };
-        // Of an instruction that may touch several objects it may not be said which.
+        // An instruction that may touch several objects is open: it touches only one of them.
         if !Place::all(&protocol).iter().all(|place| sites.insert(place.access.site)) {
             return None;
         }
@@ -70,8 +67,8 @@ impl Repeat {
         Some(Self { protocol, divisors, waits })
     }
 
-    /// About how many accesses all threads make, by those of some; `None` where a launch
-    /// cannot be repeated: its values divide by zero, or one thread makes too many.
+    /// Estimates the number of accesses of all threads from some threads. `None` if the launch cannot be
+    /// repeated, because its values divide by zero or a thread makes too many accesses.
     pub fn cost(&self, launch: &Launch) -> Option<u64> {
         let divides =
             |&by: &ExprId| uniform_value(&self.protocol.exprs, launch, by).is_some_and(|value| value != 0);
@@ -98,7 +95,7 @@ impl Repeat {
     /// Passes the events of one block to `tell`.
     ///
     /// # Errors
-    /// If the protocol leaves something open after all. All events passed until then are right.
+    /// The protocol leaves something open, or there are too many steps. All events until then are right.
     pub fn block(
         &self,
         launch: &Launch,
@@ -122,7 +119,7 @@ impl Repeat {
                 touches.for_each(|(thread, touch)| tell(Event::Touch(thread, touch)));
             }
         }
-        // Between two barriers of the block one warp after the other, each sync by sync.
+        // Between two block barriers, one warp comes after the other. Each goes from sync to sync.
         all.sort_by_key(|(thread, touch)| (touch.passed[1], thread / 32, touch.passed[0]));
         let mut last: Option<(u32, u32, u32)> = None;
         for (thread, touch) in all {
@@ -144,8 +141,7 @@ fn touches(run: &mut Run<'_>, thread: Thread, fuel: u64) -> Result<Vec<Touch>, I
     if ran.asked { Err(Inexact::Open) } else { Ok(ran.touches) }
 }
 
-/// What there is of a body that touches global memory or waits; `None` where that
-/// is not all known.
+/// Returns the statements of a body that touch global memory or wait. `None` if they are not all known.
 fn slice(protocol: &Protocol, body: &[Stmt]) -> Option<Vec<Stmt>> {
     let mut out = Vec::new();
     for stmt in body {
@@ -193,7 +189,7 @@ fn holds_sync(body: &[Stmt]) -> bool {
     })
 }
 
-/// The expressions that say which accesses are made, and where.
+/// The expressions that determine which accesses are made, and where.
 struct Used<'a> {
     protocol: &'a Protocol,
     vars: HashMap<VarId, &'a Induction>,
@@ -202,8 +198,7 @@ struct Used<'a> {
 }
 
 impl<'a> Used<'a> {
-    /// What a protocol divides by, but for constants; `None` where something that is used
-    /// is open.
+    /// Returns the divisors of a protocol that are not constant. `None` if an open value is used.
     fn of(protocol: &'a Protocol) -> Option<Vec<ExprId>> {
         let mut used = Self { protocol, vars: HashMap::new(), seen: HashSet::new(), divisors: Vec::new() };
         used.body(&protocol.body)?;
@@ -241,7 +236,7 @@ impl<'a> Used<'a> {
         match node {
             Expr::Opaque { .. } => return None,
             Expr::Var { id: var, .. } => {
-                // One of a loop that is not around has no value.
+                // Outside of its loop, a variable has no value.
                 let var = *self.vars.get(&var)?;
                 self.expr(var.from)?;
                 match var.step {

@@ -1,7 +1,7 @@
 //! Runs one thread of a concrete launch and lists what it touches.
 //!
-//! The meaning of a protocol, written as directly as it can be: the oracle of
-//! the tests and the check of every witness rest on it, the prover does not.
+//! This defines the meaning of a protocol as directly as possible. The tests' oracle and the check of each
+//! witness use it. The prover does not.
 
 use std::collections::HashMap;
 
@@ -39,12 +39,11 @@ impl Thread {
 /// Something that the protocol leaves open, at one moment of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
-    /// What.
+    /// The kind of value.
     pub what: OpenKind,
-    /// The thread, as far as it matters: threads that must see the same value
-    /// have the same.
+    /// A thread that stands for all threads that must see the same value.
     pub group: (Uniform, Thread),
-    /// Iterations of the loops around that matter.
+    /// The iterations of the loops that may change the value.
     pub iterations: Vec<u64>,
 }
 
@@ -55,10 +54,9 @@ pub enum OpenKind {
     Opaque(OpaqueId),
     /// A loop variable without a known step.
     Var(VarId),
-    /// Whether a loop is left early after this iteration: the lowest bit.
+    /// The lowest bit is 1 if the loop breaks after this iteration.
     Break(LoopId),
-    /// The result of this division, or remainder, of this dividend by zero: the same
-    /// wherever it is asked for.
+    /// The quotient or remainder of this dividend by zero. It is the same everywhere.
     DivisionByZero(BinOp, Width, u64),
 }
 
@@ -67,9 +65,9 @@ pub enum OpenKind {
 pub struct Touch {
     /// Number of the access statement in the order of the text.
     pub access: usize,
-    /// Which instruction.
+    /// The instruction.
     pub site: SiteId,
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// Index of the object.
     pub object: u32,
@@ -77,7 +75,7 @@ pub struct Touch {
     pub offset: i64,
     /// Number of bytes.
     pub size: u64,
-    /// How many warp, block and grid barriers the thread has passed.
+    /// The numbers of warp, block and grid barriers that the thread has passed.
     pub passed: [u32; 3],
 }
 
@@ -87,34 +85,34 @@ pub enum Stopped {
     /// The run had too many steps.
     #[error("more than the allowed number of steps")]
     TooLong,
-    /// It came to a statement that the protocol does not describe.
+    /// It reached a statement that the protocol does not describe.
     #[error("a statement that the protocol does not describe")]
     Unknown,
 }
 
-/// One run.
+/// Runs the threads of a launch, one after the other.
 pub struct Run<'a> {
     protocol: &'a Protocol,
     exprs: &'a Exprs,
     launch: &'a Launch,
     thread: Thread,
     choose: &'a mut dyn FnMut(&Open) -> u64,
-    /// Those of the loops around.
+    /// The variables of the enclosing loops.
     vars: Vec<(VarId, u64)>,
+    /// The iterations of the enclosing loops.
     iterations: Vec<(LoopId, u64)>,
-    /// Values by expression, with the change of variables that they were found
-    /// after.
+    /// For each expression, its last value, after the value that `changes` had then.
     known: Vec<(u64, u64)>,
-    /// How often variables have changed, from 1.
+    /// The number of times that variables have changed. It starts at 1.
     changes: u64,
     passed: [u32; 3],
     access: usize,
     /// Steps left.
     fuel: u64,
     touches: Vec<Touch>,
-    /// What loops have left, and whether that rests on something left open.
+    /// The values that loops have left. True if a value depends on something open.
     left: HashMap<OpaqueId, (u64, bool)>,
-    /// What was left open on the way.
+    /// See [`Trace`].
     asked: bool,
     rests_on_left: bool,
 }
@@ -124,14 +122,14 @@ pub struct Run<'a> {
 pub struct Trace {
     /// The accesses.
     pub touches: Vec<Touch>,
-    /// Whether anything that the protocol leaves open was asked for.
+    /// True if the run used a value that the protocol leaves open.
     pub asked: bool,
-    /// Whether anything rests on a value that a loop has left.
+    /// True if the run used a value that a loop has left.
     pub rests_on_left: bool,
 }
 
-/// Runs a thread. `choose` gives the values that the protocol leaves open, the
-/// same for equal questions; at most `fuel` statements and iterations are run.
+/// Runs a thread for at most `fuel` statements and iterations. `choose` returns the values that the protocol
+/// leaves open, and the same value for equal arguments.
 pub fn trace(
     protocol: &Protocol,
     launch: &Launch,
@@ -142,8 +140,8 @@ pub fn trace(
     Run::new(protocol, launch, choose).thread(thread, fuel)
 }
 
-/// Value of an expression over the launch alone, or `None` where it is over
-/// something else or divides by zero.
+/// Returns the value of an expression that depends on the launch alone. `None` if it depends on anything else
+/// or divides by zero.
 pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> {
     let at = |dims: [u32; 3], axis: crate::expr::Axis| u64::from(dims[axis as usize]);
     let value = match exprs.get(id) {
@@ -177,8 +175,8 @@ pub fn uniform_value(exprs: &Exprs, launch: &Launch, id: ExprId) -> Option<u64> 
 }
 
 impl<'a> Run<'a> {
-    /// Runs of the threads of a launch, one after the other. `choose` gives the values that
-    /// the protocol leaves open, the same for equal questions.
+    /// Prepares to run threads of a launch. `choose` returns the values that the protocol leaves open, and
+    /// the same value for equal arguments.
     pub fn new(protocol: &'a Protocol, launch: &'a Launch, choose: &'a mut dyn FnMut(&Open) -> u64) -> Self {
         Self {
             protocol,
@@ -200,10 +198,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs a thread; at most `fuel` statements and iterations are run.
+    /// Runs a thread for at most `fuel` statements and iterations.
     ///
     /// # Errors
-    /// Why it did not come to its end.
+    /// The reason why the thread did not reach its end.
     pub fn thread(&mut self, thread: Thread, fuel: u64) -> Result<Trace, Stopped> {
         (self.thread, self.fuel) = (thread, fuel);
         (self.passed, self.access) = ([0; 3], 0);
@@ -350,13 +348,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A value that the protocol leaves open; it may differ with the
-    /// iterations of `loops`, of all loops around where there is no list.
+    /// Returns a value that the protocol leaves open. It may differ between iterations of `loops`, or of all
+    /// enclosing loops if `loops` is `None`.
     fn ask(&mut self, what: OpenKind, uniform: Uniform, loops: Option<&[LoopId]>) -> u64 {
         self.asked = true;
         let mut thread = self.thread;
         if uniform >= Uniform::Warp {
-            // The group's number stands for its threads.
+            // One made-up thread with the number of the warp stands for its threads.
             let warp = self.thread.warp(self.launch);
             thread.tid = if uniform == Uniform::Warp { [warp, 0, 0] } else { [0; 3] };
         }
@@ -441,7 +439,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Number of access statements in the text of a body.
+/// Returns the number of access statements in the text of a body.
 pub fn accesses_in(body: &[Stmt]) -> usize {
     body.iter()
         .map(|stmt| match stmt {

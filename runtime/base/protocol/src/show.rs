@@ -1,4 +1,4 @@
-//! Expressions, conditions and witnesses as text, in CUDA's own words.
+//! Expressions and conditions as text, in CUDA's own words.
 
 use std::fmt::Write;
 
@@ -6,11 +6,11 @@ use crate::condition::Condition;
 use crate::expr::{Axis, BinOp, Cast, CmpOp, Expr, ExprId, Exprs, ParamId, VarId, Width};
 use crate::protocol::{ObjectId, Protocol};
 
-/// Longest text of an expression, characters: one that shares its parts could
+/// The longest text of an expression, in characters. The text of an expression that shares its parts could
 /// grow without end.
 const LONGEST: usize = 300;
 
-/// How tightly an operator binds; a looser operand gets parentheses.
+/// How tightly an operator binds. An operand that binds less tightly gets parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -25,14 +25,14 @@ enum Binding {
     Unit,
 }
 
-/// An expression as text. Casts that only widen are left out.
+/// Returns an expression as text, without casts that only widen.
 pub fn expr(protocol: &Protocol, exprs: &Exprs, id: ExprId) -> String {
     let mut out = String::new();
     write_expr(&mut out, protocol, exprs, id, Binding::Or);
     out
 }
 
-/// A condition as text: `blockDim.y == 1`, `disjoint(x, y)`.
+/// Returns a condition as text: `blockDim.y == 1`, `disjoint(x, y)`.
 pub fn condition(protocol: &Protocol, exprs: &Exprs, condition: &Condition) -> String {
     match condition {
         Condition::Holds(cond) => expr(protocol, exprs, *cond),
@@ -64,7 +64,7 @@ fn axis(axis: Axis) -> char {
 }
 
 fn var(id: VarId) -> String {
-    // Loop variables have no name of their own in the protocol.
+    // The protocol has no names of loop variables.
     let letter = char::from(b'i' + (id.0 % 6) as u8);
     let round = id.0 / 6;
     if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
@@ -86,8 +86,7 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
             return;
         }
         let _ = write!(out, " {op} ");
-        // The right operand of an operator of the same kind keeps its
-        // parentheses: `a - (b - c)`.
+        // A right operand that binds equally tightly keeps its parentheses: `a - (b - c)`.
         let inner = if own == Binding::Unit { own } else { tighter(own) };
         write_expr(out, protocol, exprs, b, inner);
         if own < outside {
@@ -170,7 +169,7 @@ fn write_expr(out: &mut String, protocol: &Protocol, exprs: &Exprs, id: ExprId, 
             let (sign, a, b) = match op {
                 CmpOp::Eq => ("==", a, b),
                 CmpOp::Ne => ("!=", a, b),
-                // Constants on the right.
+                // Constants go to the right.
                 CmpOp::Ult | CmpOp::Slt if exprs.as_const(a).is_some() => (">", b, a),
                 CmpOp::Ule | CmpOp::Sle if exprs.as_const(a).is_some() => (">=", b, a),
                 CmpOp::Ult | CmpOp::Slt => ("<", a, b),

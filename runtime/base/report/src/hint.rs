@@ -152,11 +152,8 @@ fn two_plain(race: &Race, facts: [SideFacts; 2]) -> Option<String> {
 fn in_one_launch(race: &Race, missing: &str, who: &str) -> String {
     let (earlier, later) = (race.earlier(), race.later());
     let across_blocks = race.scope == Scope::Grid;
-    let remedy = if across_blocks {
-        ": use two launches, or a grid-wide barrier of a cooperative launch"
-    } else {
-        ""
-    };
+    let remedy =
+        if across_blocks { ": use two launches, or a grid-wide barrier of a cooperative launch" } else { "" };
     let (Some(from), Some(to)) = (position(earlier), position(later)) else {
         return format!("{missing} the two accesses{remedy}");
     };

@@ -94,8 +94,7 @@ impl Ranges<'_> {
         self.refine(y, view, Range::new(ry.lo.max(rx.lo + strict), ry.hi));
     }
 
-    /// Takes the value in the view to lie in `range`, and says so of what it
-    /// is computed from.
+    /// Assumes that the value in the view is in `range`, and what follows for its operands.
     fn refine(&mut self, id: ExprId, view: View, range: Range) {
         if range.lo > range.hi {
             return;
@@ -107,7 +106,7 @@ impl Ranges<'_> {
         self.refined.insert((id, view), range);
         let other = if view == View::Signed { View::Unsigned } else { View::Signed };
         if range.within(other.all(width)) {
-            // A number of both views is the same in both.
+            // Both views read such a number alike.
             let own = self.computed(id, other).meet(range);
             self.refined.insert((id, other), own);
         }

@@ -1,4 +1,4 @@
-//! Loops of a protocol, what their variables can be, and how often they run.
+//! The loops of a protocol: the ranges of their variables and of their numbers of iterations.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,23 +14,23 @@ pub struct VarInfo<'a> {
     pub var: &'a Induction,
     /// Its loop.
     pub of: &'a Loop,
-    /// The expression that stands for it, where the protocol has one.
+    /// The expression for it, if the protocol has one.
     pub expr: Option<ExprId>,
 }
 
-/// Every loop and loop variable of a protocol.
+/// The loops and loop variables of a protocol.
 #[derive(Clone, Debug, Default)]
 pub struct Loops<'a> {
-    /// By variable.
+    /// All variables.
     pub vars: HashMap<VarId, VarInfo<'a>>,
-    /// By loop.
+    /// All loops.
     pub loops: HashMap<LoopId, &'a Loop>,
-    /// What holds where a loop is entered.
+    /// The conditions that hold at the entry of each loop.
     entry: HashMap<LoopId, Vec<(ExprId, bool)>>,
 }
 
 impl<'a> Loops<'a> {
-    /// Those of a protocol.
+    /// Returns the loops of a protocol.
     pub fn of(protocol: &'a Protocol) -> Self {
         let mut all = Self::default();
         all.visit(&protocol.body, &mut Vec::new());
@@ -73,8 +73,8 @@ impl<'a> Loops<'a> {
     }
 }
 
-/// What was found of loops, for all guards: their own ranges rest on what
-/// holds where they are entered and on nothing else.
+/// The results for loops. They are valid under all guards, since they depend only on the conditions at the
+/// loop's entry.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     steady: HashMap<(VarId, View), Option<Range>>,
@@ -82,8 +82,7 @@ pub(super) struct Known {
 }
 
 impl<'a> Ranges<'a> {
-    /// Range of a loop variable in any iteration, and where the loop's
-    /// condition ends it.
+    /// Returns the range of a loop variable over all iterations, including the value at which the loop ends.
     pub(super) fn var(&mut self, id: VarId, width: Width, view: View) -> Range {
         let all = view.all(width);
         if let Some((_, taken)) = self.open.iter().find(|(open, _)| *open == id) {
@@ -96,18 +95,18 @@ impl<'a> Ranges<'a> {
         self.steady(info, view).unwrap_or(all)
     }
 
-    /// Range of a loop variable in the view, where it provably never wraps.
+    /// Returns the range of a loop variable in the view. `None` if it may wrap.
     pub fn never_wraps(&mut self, id: VarId, view: View) -> Option<Range> {
         let info = self.loops.vars.get(&id).copied()?;
         self.steady(info, view)
     }
 
-    /// The guards' own loops and variables.
+    /// Returns the loops of the protocol.
     pub fn loops(&self) -> &Rc<Loops<'a>> {
         &self.loops
     }
 
-    /// Ranges where a loop is entered.
+    /// Returns ranges under the conditions at the loop's entry.
     fn at_entry(&self, of: &Loop) -> Self {
         let guards = self.loops.entry.get(&of.id).cloned().unwrap_or_default();
         let mut entry = Self {
@@ -126,8 +125,8 @@ impl<'a> Ranges<'a> {
         entry
     }
 
-    /// Whether a variable of the loop is being looked at: what is found
-    /// meanwhile holds only for what is taken of it.
+    /// True while the range of one of the loop's variables is searched for. Results then depend on the range
+    /// that is assumed for it.
     fn is_open(&self, of: &Loop) -> bool {
         self.open.iter().any(|(open, _)| of.vars.iter().any(|var| var.id == *open))
     }
@@ -149,8 +148,7 @@ impl<'a> Ranges<'a> {
         if let Some((from, next)) = self.invariant(info, view) {
             return Some(from.hull(next));
         }
-        // A variable that the condition does not bound goes as far as the
-        // number of iterations allows.
+        // If the loop's condition does not bound the variable, the number of iterations does.
         if let Step::Add(step) = info.var.step {
             let count = self.iterations_without(info.of, Some(info.var.id));
             let step = self.computed(step, View::Signed);
@@ -162,8 +160,7 @@ impl<'a> Ranges<'a> {
         None
     }
 
-    /// Ranges of a variable's first value and of its later ones, where a range
-    /// was found that it cannot leave.
+    /// Returns the range of a variable's first value and that of its later ones. `None` if it may wrap.
     fn invariant(&mut self, info: VarInfo<'a>, view: View) -> Option<(Range, Range)> {
         let all = view.all(info.var.width);
         let from = self.computed(info.var.from, view);
@@ -175,8 +172,7 @@ impl<'a> Ranges<'a> {
             }
             _ => None,
         };
-        // Each range is tried: it must hold of the first value, and where it
-        // holds of one, of the next.
+        // A range is an invariant if it contains the first value and, with any value, the next one.
         for taken in [Some(all), all_but_one_step].into_iter().flatten() {
             if let Some(next) = self.next_of_var(info, from, view, taken)
                 && from.hull(next).within(taken)
@@ -187,8 +183,8 @@ impl<'a> Ranges<'a> {
         None
     }
 
-    /// Range, not wrapped, of the value that a variable takes after an
-    /// iteration that another one may follow, if its values lie in `taken`.
+    /// Returns the range, without wrapping, of a variable after one of its steps. Assumes that its values are
+    /// in `taken` before.
     fn next_of_var(&mut self, info: VarInfo<'a>, from: Range, view: View, taken: Range) -> Option<Range> {
         let mut inner = self.guarded(&[]);
         inner.open.push((info.var.id, Some((view, taken))));
@@ -223,14 +219,13 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Values that a variable with step 1 or -1 has in iterations that another
-    /// one may follow, where the loop ends at equality with a bound that the
-    /// variable starts on the near side of.
+    /// Returns the range of a variable with step 1 or -1 before each of its steps, if the loop ends when it
+    /// equals a bound. The variable must not start beyond the bound.
     fn ends_at(&mut self, info: VarInfo<'a>, from: Range, view: View, step: Range) -> Option<Range> {
         let Expr::Cmp(CmpOp::Ne, x, bound) = self.exprs.get(info.of.cond) else { return None };
         let (x, bound) = if self.exprs.as_const(x).is_some() { (bound, x) } else { (x, bound) };
         let var = info.expr?;
-        // The value compared is the variable, or the one that follows it.
+        // The condition compares the variable or its next value.
         let ahead = if x == var {
             0
         } else {
@@ -251,7 +246,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// Number of iterations before any one that runs, or that the condition ends.
+    /// Returns the range of the number of iterations that came before any moment of the loop.
     pub fn iterations(&mut self, of: LoopId) -> Range {
         if let Some(known) = self.known.borrow().iterations.get(&of) {
             return *known;
@@ -272,8 +267,8 @@ impl<'a> Ranges<'a> {
             if Some(var.id) == except || self.open.iter().any(|(open, _)| *open == var.id) {
                 continue;
             }
-            // What the condition does not ask for bounds nothing, and looking for
-            // bounds of each while those of all others are open would take forever.
+            // A variable outside of the condition does not bound the iterations. Searching for its range
+            // while those of all others are open would take too long.
             let asked = |e| matches!(e, Expr::Var { id, .. } if id == var.id);
             if !self.exprs.mentions(of.cond, asked) {
                 continue;
@@ -294,7 +289,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Whether a node may change from one iteration of the loop to the next.
+/// True if a node may change from one iteration of the loop to the next.
 fn changes_in(node: Expr, of: &Loop, protocol: &Protocol) -> bool {
     match node {
         Expr::Var { id, .. } => of.vars.iter().any(|v| v.id == id),
