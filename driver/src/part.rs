@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Args, InputKind, Item, Role};
 use crate::clang_options as clang;
 use crate::config::{self, PassConfig};
-use crate::diagnostic::Error;
+use crate::diagnostic::{Error, read_file as read, write_file as write};
 use crate::response;
 
 /// The prefix of the host symbols for names of device code.
@@ -420,14 +420,6 @@ fn parse<T: for<'a> Deserialize<'a>>(json: &[u8], path: &Path) -> Result<T, Erro
 /// Reads what [`unpack`] wrote for the plugin.
 pub fn settings(path: &Path) -> Result<PassConfig, Error> {
     parse(&read(path)?, path)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    fs::read(path).map_err(|e| Error::new(format!("cannot read `{}`: {e}", path.display())))
-}
-
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
 #[cfg(test)]

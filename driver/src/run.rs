@@ -13,7 +13,7 @@ use gpurace_abi::diagnostic::Diagnostic;
 use gpurace_abi::image::{SectionKind, build_container};
 
 use crate::clang_form;
-use crate::diagnostic::{Error, Exit};
+use crate::diagnostic::{Error, Exit, write_file as write};
 use crate::plan::{Failure, GpuFiles, Plan, Step, ToolCommand};
 use crate::response;
 use crate::{config, headers, part};
@@ -301,10 +301,6 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 fn cannot_read(path: &Path, error: &dyn std::error::Error) -> Error {
     Error::new(format!("cannot read `{}`: {error}", path.display()))
         .hint("the plugin writes this file: plugin and driver may come from different builds")
-}
-
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    fs::write(path, content).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use gpurace_report::text::TextRenderer;
 use gpurace_report::words::plural;
 
 use super::{Done, FOUND};
-use crate::diagnostic::{Error, note};
+use crate::diagnostic::{Error, note, write_file};
 
 /// The output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -173,7 +173,7 @@ pub fn deliver(text: String, output: Option<&Path>) -> Result<String, Error> {
     let Some(path) = output.filter(|path| *path != Path::new("-")) else {
         return Ok(text);
     };
-    std::fs::write(path, text).map_err(|e| Error::new(format!("cannot write `{}`: {e}", path.display())))?;
+    write_file(path, text)?;
     Ok(String::new())
 }
 

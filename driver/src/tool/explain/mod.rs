@@ -25,7 +25,7 @@ use gpurace_protocol::wire::{KernelProofs, kernel_proofs, module_proofs};
 use super::Done;
 use super::facts::{self, Facts, Kernel};
 use crate::args::Args;
-use crate::diagnostic::{Error, Exit};
+use crate::diagnostic::{Error, Exit, read_file};
 use crate::plan::{self, Plan, Step};
 use crate::toolchain::Driver;
 use crate::{gclang, run};
@@ -188,10 +188,10 @@ fn compile(file: &Path, clang: &[OsString]) -> Result<Vec<Known>, Error> {
         return Err(Error::new(format!("`{}` did not compile", file.display()))
             .hint("arguments of the compilation follow the file: `gpurace explain k.cu -I include`"));
     }
-    let meta: ModuleMeta = serde_json::from_slice(&bytes(&meta)?)
+    let meta: ModuleMeta = serde_json::from_slice(&read_file(&meta)?)
         .map_err(|e| Error::new(format!("cannot read the description of the module: {e}")))?;
     let facts: Facts = facts::read(&facts_file)?;
-    let proofs = if proofs.exists() { known_proofs(&bytes(&proofs)?)? } else { HashMap::new() };
+    let proofs = if proofs.exists() { known_proofs(&read_file(&proofs)?)? } else { HashMap::new() };
     Ok(join(facts, &meta.kernels, proofs))
 }
 
@@ -211,10 +211,6 @@ fn known_proofs(bytes: &[u8]) -> Result<HashMap<String, KernelProofs>, Error> {
     let module = module_proofs(bytes).map_err(damaged)?;
     let read = |(name, bytes): (String, Vec<u8>)| Ok((name, kernel_proofs(&bytes).map_err(damaged)?));
     module.kernels.into_iter().map(read).collect()
-}
-
-fn bytes(file: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(file).map_err(|e| Error::new(format!("cannot read `{}`: {e}", file.display())))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is said of each race, word by word.
+//! Tests the hint for each race, word by word.
 
 use gpurace_abi::scope::Scope as AtomicScope;
 
@@ -22,7 +22,7 @@ fn op(effect: Effect) -> Op {
     }
 }
 
-/// A race whose earlier side is at `from`, its later one at `to` (line, column).
+/// Returns a race with its earlier side at `from` and its later side at `to` (line, column).
 fn at(kind: RaceKind, scope: Scope, from: (u32, u32), to: (u32, u32)) -> Race {
     race(
         kind,
@@ -172,7 +172,7 @@ fn launches_are_ordered_by_streams_and_events() {
     let mut race = at(RaceKind::WriteRead, Scope::Device, (7, 11), (8, 3));
     race.accesses[1].stream = Some(1);
     assert!(said(&race).starts_with("nothing orders the two launches: put them in one stream"));
-    // They are in one stream already: what is missing is not known.
+    // Two launches in one stream: the missing order is unknown.
     race.accesses[1].stream = Some(0);
     assert_eq!(hint(&race, NONE), None);
     race.accesses[1].stream = None;
@@ -209,7 +209,7 @@ fn fences_and_volatile_are_said_to_order_nothing() {
     );
 }
 
-/// No combination panics, and none has a hint that ends in a full stop.
+/// No combination panics, and no hint ends with a full stop.
 #[test]
 fn every_combination_is_answered() {
     let all_scopes = [Scope::Warp, Scope::Block, Scope::Cluster, Scope::Grid, Scope::Device, Scope::System];
