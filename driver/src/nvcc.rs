@@ -94,7 +94,7 @@ const TABLE: &[Row] = &[
     // gclang links gpurace's runtime.
     (&["cudart", "cudadevrt"], true, Nothing),
     (&["default-stream", "fgpu-default-stream"], true, DefaultStream),
-    // These only change how nvcc works.
+    // These control nvcc's own steps.
     (&["t", "threads", "split-compile"], true, Nothing),
     (&["keep"], false, Words(&["-save-temps"])),
     (&["keep-dir"], true, Nothing),

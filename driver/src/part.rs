@@ -93,10 +93,10 @@ pub fn pack(
     let settings =
         serde_json::to_vec(&unit).map_err(|e| Error::new(format!("cannot pack device code: {e}")))?;
     let sections = [(SectionKind::Bitcode, &read(bitcode)?[..]), (SectionKind::Part, &settings)];
-    write(container, &build_container(&sections))?;
+    write(container, build_container(&sections))?;
     let text = declared(&symbols);
     let word = (!text.is_empty()).then(|| format!("-D__GPURACE_DEVICE_SYMBOLS__={}", c_string(&text)).into());
-    write(declarations, &response::render(word.as_slice()))
+    write(declarations, response::render(word.as_slice()))
 }
 
 /// Returns assembly that defines and uses symbols for the names of device code. It is empty if there are
@@ -221,7 +221,7 @@ pub fn unpack(files: &TrialLinkFiles, asked: &PassConfig, arch: &str) -> Result<
     let settings = merge(units.iter().map(|(unit, _)| unit), asked)?;
     let json =
         serde_json::to_vec(&settings).map_err(|e| Error::new(format!("cannot join device code: {e}")))?;
-    write(&files.settings, &json)?;
+    write(&files.settings, json)?;
     write_modules(&units, files, arch)?;
     let needed = units.iter().flat_map(|(unit, _)| &unit.needed).map(String::as_str).collect();
     write(&files.stub, stub(&ids, &needed, &files.container).as_bytes())
@@ -331,7 +331,7 @@ fn merge<'a>(units: impl Iterator<Item = &'a Unit>, asked: &PassConfig) -> Resul
 /// Writes each unit's bitcode, and the arguments that make clang link them.
 fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) -> Result<(), Error> {
     let arch = units.first().map_or(arch, |(unit, _)| &unit.arch);
-    write(&files.arch, &response::render(&[format!("-march={arch}").into()]))?;
+    write(&files.arch, response::render(&[format!("-march={arch}").into()]))?;
     let mut words: Vec<OsString> = Vec::new();
     match units.first() {
         Some((_, bitcode)) => write(&files.main, bitcode)?,
@@ -344,7 +344,7 @@ fn write_modules(units: &[(Unit, &[u8])], files: &TrialLinkFiles, arch: &str) ->
         words.extend(["-Xclang", "-mlink-bitcode-file", "-Xclang"].map(Into::into));
         words.push(path.into());
     }
-    write(&files.others, &response::render(&words))
+    write(&files.others, response::render(&words))
 }
 
 /// Returns the C source of the stub. It defines all needed names weakly, so the link of the image reports

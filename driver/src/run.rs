@@ -24,10 +24,7 @@ mod gpu;
 pub fn run(plan: &Plan, program: &str, verbose: bool, work: &Path) -> Exit {
     let interrupted = match watch_signals() {
         Ok(flag) => flag,
-        Err(e) => {
-            Error::new(format!("cannot watch for signals: {e}")).print(program);
-            return Exit::Refused;
-        }
+        Err(e) => return refused(Error::new(format!("cannot watch for signals: {e}")), program),
     };
     for (index, step) in plan.steps.iter().enumerate() {
         if verbose {
@@ -107,7 +104,7 @@ fn prepare(command: &ToolCommand, response_file: &Path) -> Result<std::process::
     let mut process = std::process::Command::new(&command.program);
     process.envs(command.env.iter().map(|(name, value)| (name, value)));
     if command.is_long() {
-        write(response_file, &response::render(&command.args))?;
+        write(response_file, response::render(&command.args))?;
         let mut word = OsString::from("@");
         word.push(response_file);
         process.arg(word);
@@ -267,7 +264,7 @@ fn pack(
     if !proofs.is_empty() {
         sections.push((SectionKind::Proofs, &proofs));
     }
-    write(output, &build_container(&sections))
+    write(output, build_container(&sections))
 }
 
 fn join(parts: &[PathBuf], output: Option<&Path>) -> Result<(), Error> {

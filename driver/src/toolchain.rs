@@ -180,18 +180,14 @@ impl World {
             }
         }
         let missing = missing.unwrap_or("libgpurace_pass.so");
-        let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
-        Err(Error::new(format!("`{missing}` was not found in {}", looked.join(" or ")))
-            .hint("build gpurace with `scripts/setup`"))
+        Err(not_found(missing, &places).hint("build gpurace with `scripts/setup`"))
     }
 
     fn include_dir(&self) -> Result<PathBuf, Error> {
         let places = self.own_places("driver/include", "share/gpurace/include");
         let found = places.iter().find(|place| place.join(COMPATIBILITY_HEADER).is_file());
-        found.map(|place| fs::canonicalize(place).unwrap_or_else(|_| place.clone())).ok_or_else(|| {
-            let looked: Vec<_> = places.iter().map(|p| format!("`{}`", p.display())).collect();
-            Error::new(format!("`{COMPATIBILITY_HEADER}` was not found in {}", looked.join(" or ")))
-        })
+        let place = found.ok_or_else(|| not_found(COMPATIBILITY_HEADER, &places))?;
+        Ok(fs::canonicalize(place).unwrap_or_else(|_| place.clone()))
     }
 
     /// Returns the places to search for a CUDA toolkit.
@@ -230,6 +226,11 @@ impl World {
         prefixes.extend(toolkit.map(|toolkit| toolkit.path.join("include")));
         prefixes
     }
+}
+
+fn not_found(what: &str, places: &[PathBuf]) -> Error {
+    let places: Vec<_> = places.iter().map(|place| format!("`{}`", place.display())).collect();
+    Error::new(format!("`{what}` was not found in {}", places.join(" or ")))
 }
 
 /// Returns the folder of clang's own headers: `../lib/clang/19`, seen from the real program.

@@ -5,8 +5,8 @@
 //   GPURACE_IGNORE_SCOPE()             do not check the rest of the scope
 //   GPURACE_BENIGN_RACE(object, why)   do not report races on an object
 //   GPURACE_BENIGN_RACE_SIZED(pointer, size, why)
-//   GPURACE_HAPPENS_BEFORE(address)    what comes before this happens before
-//   GPURACE_HAPPENS_AFTER(address)     what follows this, by means that gpurace does not know
+//   GPURACE_HAPPENS_BEFORE(address)    an order that gpurace does not know: everything before the first
+//   GPURACE_HAPPENS_AFTER(address)     happens before everything after the second
 //
 // All of them work in device code. The benign races also work in host code of CUDA sources. Without
 // -fsanitize=gpurace, and with any other compiler, they do nothing.

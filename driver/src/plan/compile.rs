@@ -87,7 +87,7 @@ impl Planner<'_> {
         // `#pragma unroll` is meant for GPUs. Do not warn that a loop was not unrolled here.
         command.arg("-Wno-pass-failed");
         if self.args.asked.sanitize {
-            // Proofs name parameters.
+            // Texts about proofs use the names of parameters.
             command.arg("-fno-discard-value-names");
         }
         // This follows the user's `-O`, so the front end is the same for all levels and verdicts do not

@@ -42,7 +42,7 @@ pub fn checks_on(arch: &str) -> bool {
     Arch::of_name(arch).is_some_and(|arch| arch.number >= 70)
 }
 
-/// Returns the reason if it does not.
+/// Returns the reason why the checker does not run on GPUs of this architecture.
 pub fn too_old(arch: &str) -> String {
     format!("`{arch}` is too old, wanted `sm_70` or newer")
 }
@@ -141,7 +141,7 @@ impl Planner<'_> {
         let version = self.toolchain.toolkit.as_ref().map(|t| t.version.ptx());
         command.args(["-Xclang", "-target-feature", "-Xclang"]);
         command.arg(format!("+ptx{}", version.unwrap_or(OLDEST_PTX)));
-        // Users seldom give a level to a link.
+        // Users seldom give a level to a link, so its level is at least 2.
         let least = if files.arch.is_some() { 1 } else { 2 };
         command.arg(format!("-O{}", self.args.opt_level.clamp(least, 3)));
         command.args(["-S", "-x", "ir"]);

@@ -118,12 +118,16 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
     } else {
         compile(&args.file, &args.clang)?
     };
+    let names = |kernels: &[Known]| {
+        kernels.iter().map(|kernel| format!("`{}`", kernel.facts.name)).collect::<Vec<_>>().join(", ")
+    };
     if let Some(wanted) = &args.kernel {
-        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
+        let all = names(&kernels);
         kernels.retain(|kernel| is_called(&kernel.facts.name, wanted));
         if kernels.is_empty() {
-            return Err(Error::new(format!("there is no kernel `{wanted}`"))
-                .hint(format!("the kernels are {}", names.join(", "))));
+            return Err(
+                Error::new(format!("there is no kernel `{wanted}`")).hint(format!("the kernels are {all}"))
+            );
         }
     }
     let Some(text) = &args.launch else {
@@ -131,9 +135,8 @@ pub fn explain(args: &ExplainArgs) -> Result<Done, Error> {
         return Ok(Done::success(text));
     };
     let [kernel] = kernels.as_mut_slice() else {
-        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.facts.name)).collect();
         return Err(Error::new(format!("`--launch` needs one kernel, found {}", kernels.len()))
-            .hint(format!("set `--kernel` to one of {}", names.join(", "))));
+            .hint(format!("set `--kernel` to one of {}", names(&kernels))));
     };
     let (head, remarks) = launch::solve(kernel, text)?;
     Ok(Done::success(head + &table::render(kernel, &remarks)))
